@@ -1,0 +1,27 @@
+"""A finding: one thing that a gate, an audit or a reader found wrong, with its mend."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`code` is stable and listed in gates/findings.py; `message` is for people; `mend` is the next step."""
+
+    code: str
+    message: str
+    mend: str
+    data: dict[str, Any] = field(default_factory=dict)
+
+    def plain(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_plain(cls, value: dict[str, Any]) -> "Finding":
+        return cls(value["code"], value["message"], value["mend"], value.get("data", {}))
+
+
+def as_text(findings: Iterable[Finding]) -> str:
+    """One bullet a finding, in order: the words that stand in a verdict and in the next builder's first message."""
+    return "\n".join(f"- [{finding.code}] {finding.message} {finding.mend}" for finding in findings)

@@ -1,0 +1,34 @@
+"""Names of experiments and runs. Numbers come from the ledger and are never reused."""
+
+import re
+from collections.abc import Callable
+
+_EXPERIMENT = re.compile(r"exp-(\d{4,})\Z")
+_RUN = re.compile(r"run-(\d{2,})\Z")
+
+
+def experiment_id(number: int) -> str:
+    """1 -> "exp-0001"; at least four digits."""
+    return f"exp-{number:04d}"
+
+
+def run_id(number: int) -> str:
+    """1 -> "run-01"; at least two digits."""
+    return f"run-{number:02d}"
+
+
+def experiment_number(identifier: str) -> int:
+    """The inverse of `experiment_id`. Raises ValueError when `identifier` is not one, e.g. "exp-1"."""
+    return _number(_EXPERIMENT, identifier, experiment_id)
+
+
+def run_number(identifier: str) -> int:
+    """The inverse of `run_id`. Raises ValueError when `identifier` is not one."""
+    return _number(_RUN, identifier, run_id)
+
+
+def _number(pattern: re.Pattern[str], identifier: str, spell: Callable[[int], str]) -> int:
+    match = pattern.match(identifier)
+    if match is None or spell(int(match[1])) != identifier:
+        raise ValueError(f"not an id: {identifier!r}")
+    return int(match[1])

@@ -1,0 +1,57 @@
+"""The seam through which the harness runs an agent's code: implemented by harness.cage, faked in tests."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from harness.domain.statuses import CageKind
+
+
+@dataclass(frozen=True, kw_only=True)
+class Confinement:
+    """What a process may reach. Paths are absolute; what is not listed does not exist for it, but for the
+    system's own folders (/usr, /lib, /etc, /proc, /dev ...) and the interpreters."""
+
+    writable: tuple[Path, ...] = ()
+    read_only: tuple[Path, ...] = ()
+    """Also used to take writing away again below a writable folder (bwrap only: landlock rules add up)."""
+    hidden: tuple[Path, ...] = ()
+    """Empty inside, even below a listed path (bwrap; landlock reaches the same when the path is not listed)."""
+    door_port: int | None = None
+    """The one loopback TCP port it may connect to; None is no network at all."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Completed:
+    exit_code: int | None
+    """None when it was ended by a limit."""
+    stdout: bytes
+    stderr: bytes
+    timed_out: bool
+    seconds: float
+
+
+class Sandbox(Protocol):
+    @property
+    def kind(self) -> CageKind: ...
+
+    def command(self, argv: Sequence[str], confinement: Confinement) -> list[str]:
+        """The argv that runs `argv` confined."""
+        ...
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        confinement: Confinement,
+        cwd: Path,
+        environment: Mapping[str, str],
+        timeout_s: float,
+        memory_bytes: int | None = None,
+    ) -> Completed:
+        """Run to the end or the limit; then nothing that it started is left running.
+
+        `environment` is the whole environment, nothing is inherited. Output beyond 1 MiB a stream is cut.
+        """
+        ...

@@ -1,0 +1,14 @@
+"""Names of the environment variables that the harness gives to training and predict commands."""
+
+PROJECT = "HARNESS_PROJECT"  # absolute path of the project's root
+EXPERIMENT = "HARNESS_EXPERIMENT"  # exp-0001
+RUN = "HARNESS_RUN"  # run-01
+RUN_DIR = "HARNESS_RUN_DIR"  # absolute; the run logger writes here and nowhere else
+TOKEN = "HARNESS_RUN_TOKEN"  # link token; the ledger knows its hash
+SEED = "HARNESS_SEED"  # the run's seed, chosen by the harness
+ATTEMPT = "HARNESS_ATTEMPT"  # 1 for the first run of this seed
+CHECKPOINT_EVERY = "HARNESS_CHECKPOINT_EVERY"  # epochs, from the plan
+
+CHECKPOINT = "HARNESS_CHECKPOINT"  # predict: the checkpoint to load, absolute
+INPUTS = "HARNESS_INPUTS"  # predict: rows without labels, absolute
+PREDICTIONS = "HARNESS_PREDICTIONS"  # predict: where to write csv or npz, absolute

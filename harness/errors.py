@@ -1,0 +1,105 @@
+"""Every error that the harness raises on purpose.
+
+* HarnessError                 the root; carries code, message and mend, never a bare string
+  * UsageError                 the caller's input is wrong; exit code 2
+    * PlanError                plan.md does not say what the harness needs
+    * ConfigError              .harness/config.toml or the environment is wrong
+    * NotFoundError            a named project, experiment or run does not exist
+    * TransitionError          a status change that the transition table forbids
+    * RefusedError             a human verb below an agent, a budget that is spent, a step out of order
+  * LedgerError                the ledger cannot be read or written; exit code 3
+    * LedgerDamagedError       the database or a fact is not what was written
+    * LedgerBusyError          another process held the write lock beyond the timeout
+    * LedgerReadOnlyError      the ledger's folder or file cannot be written
+  * CageError                  the isolation that was required could not be set up; exit code 3
+  * DoorError                  the model door could not answer; exit code 3
+  * SessionError               an agent's session ended in a way that cannot be continued; exit code 3
+  * RunError                   a training process could not be launched or watched; exit code 3
+  * MissingExtraError          an optional dependency is not installed; exit code 2
+
+FAIL, INCONCLUSIVE and deny are values, not errors.
+"""
+
+
+class HarnessError(Exception):
+    """What went wrong, as data.
+
+    Args:
+        message: what, which, and what was expected, in one or two sentences.
+        mend: the next step for the person who reads it.
+        code: stable identifier in snake case; defaults to the class's own.
+    """
+
+    code = "harness_failed"
+    exit_code = 3
+
+    def __init__(self, message: str, *, mend: str, code: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.mend = mend
+        if code is not None:
+            self.code = code
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.mend}".strip()
+
+
+class UsageError(HarnessError):
+    code = "usage"
+    exit_code = 2
+
+
+class PlanError(UsageError):
+    code = "plan_invalid"
+
+
+class ConfigError(UsageError):
+    code = "config_invalid"
+
+
+class NotFoundError(UsageError):
+    code = "not_found"
+
+
+class TransitionError(UsageError):
+    code = "transition_forbidden"
+
+
+class RefusedError(UsageError):
+    code = "refused"
+
+
+class MissingExtraError(UsageError):
+    code = "extra_missing"
+
+
+class LedgerError(HarnessError):
+    code = "ledger_failed"
+
+
+class LedgerDamagedError(LedgerError):
+    code = "ledger_damaged"
+
+
+class LedgerBusyError(LedgerError):
+    code = "ledger_busy"
+
+
+class LedgerReadOnlyError(LedgerError):
+    code = "ledger_read_only"
+
+
+class CageError(HarnessError):
+    code = "cage_failed"
+
+
+class DoorError(HarnessError):
+    code = "door_failed"
+
+
+class SessionError(HarnessError):
+    code = "session_failed"
+
+
+class RunError(HarnessError):
+    code = "run_failed"

@@ -1,0 +1,126 @@
+"""The few ways in which the harness writes and hashes files. Standard library only: the run logger uses it too."""
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+_NON_FINITE = {math.inf: "Infinity", -math.inf: "-Infinity"}
+
+
+def strict(value: Any) -> Any:
+    """A copy of `value` that strict JSON can hold: non-finite floats become "NaN", "Infinity", "-Infinity"."""
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
+        return _NON_FINITE.get(value, "NaN")
+    if isinstance(value, dict):
+        return {str(key): strict(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [strict(item) for item in value]
+    return value
+
+
+def canonical_json(value: Any) -> bytes:
+    """The one byte form of a JSON value: sorted keys, no spaces, UTF-8, non-finite numbers as strings."""
+    return json.dumps(strict(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode(
+        "utf-8"
+    )
+
+
+def pretty_json(value: Any) -> str:
+    """Strict JSON for files that people open: indented, keys in the order given, final newline."""
+    return json.dumps(strict(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def sha256_bytes(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def sha256_file(path: Path) -> str:
+    """Hash of a file's bytes; symbolic links are followed. Raises OSError when it cannot be read."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def sync_directory(path: Path) -> None:
+    """Make a rename or a new name in `path` survive a power cut; a no-op where directories cannot be opened."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def atomic_write(path: Path, data: bytes | str, *, durable: bool = True, mode: int = 0o644) -> None:
+    """Replace `path` in one step: readers see the old bytes or the new ones, never a part.
+
+    The temporary name is unique and in the same directory, so this costs the file's size on disk a second
+    time until the rename. With `durable` file and directory are synced. On any error the old file is intact
+    and the temporary one is gone.
+    """
+    payload = data.encode("utf-8") if isinstance(data, str) else data
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(payload)
+            stream.flush()
+            if durable:
+                os.fsync(stream.fileno())
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    if durable:
+        sync_directory(path.parent)
+
+
+def append_line(path: Path, line: bytes) -> None:
+    """Append one record as one O_APPEND write that starts on a fresh line; not synced.
+
+    A torn last line, left by a process that was killed, is closed first, so that the new record is whole.
+    Several processes may append at once: the kernel serialises O_APPEND writes on local file systems.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    try:
+        size = os.fstat(descriptor).st_size
+        torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+        payload = (b"\n" if torn else b"") + line + b"\n"
+        written = os.write(descriptor, payload)
+        while written < len(payload):  # only a full disk or a signal gets here
+            written += os.write(descriptor, payload[written:])
+    finally:
+        os.close(descriptor)
+
+
+def set_aside(path: Path, reason: str) -> Path:
+    """Rename a damaged file to `<name>.<reason>-<n>` and return the new path; never overwrites anything."""
+    for number in range(1, 10_000):
+        target = path.with_name(f"{path.name}.{reason}-{number}")
+        try:
+            os.link(path, target)
+        except FileExistsError:
+            continue
+        os.unlink(path)
+        return target
+    raise FileExistsError(f"10,000 files named {path.name}.{reason}-* exist already")
+
+
+def walk_files(root: Path) -> Iterator[Path]:
+    """Regular files below `root` in sorted order; links are listed, not followed."""
+    for folder, directories, names in os.walk(root):
+        directories.sort()
+        for name in sorted(names):
+            yield Path(folder) / name

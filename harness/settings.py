@@ -1,0 +1,122 @@
+"""Where a project is and how it is set: `.harness/config.toml` and the state directory outside the project."""
+
+import os
+import re
+import secrets
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import ConfigError, NotFoundError
+from harness.files import atomic_write
+
+CONFIG = ".harness/config.toml"
+_PROJECT_ID = re.compile(r"[a-z0-9][a-z0-9._-]{2,63}\Z")
+_KEYS = {"project_id", "interpreter", "memory_dir", "readable"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """One project's settings, resolved."""
+
+    root: Path
+    """The folder that holds `.harness/`, absolute, links resolved."""
+    state: Path
+    """Ledger, vault and anchors: outside the project, out of agents' reach."""
+    project_id: str
+    interpreter: str | None
+    """The Python that runs `python ...` commands of the plan; None is the one that runs the harness."""
+    memory_dir: str
+    """Relative to the root; `.harness/memory` unless set."""
+    readable: tuple[str, ...]
+    """Further absolute paths that caged processes may read, e.g. a data disk."""
+
+
+def state_home(environment: Mapping[str, str]) -> Path:
+    """`$XDG_STATE_HOME/harness`, by default `~/.local/state/harness`."""
+    base = environment.get("XDG_STATE_HOME") or os.path.join(environment.get("HOME") or "~", ".local", "state")
+    return Path(os.path.expanduser(base)).resolve() / "harness"
+
+
+def find_root(start: Path) -> Path:
+    """The nearest folder at or above `start` with `.harness/config.toml`; from a git worktree without one,
+    the main worktree's. Raises NotFoundError when there is none."""
+    here = start.resolve()
+    for folder in (here, *here.parents):
+        if (folder / CONFIG).is_file():
+            return folder
+        link = folder / ".git"
+        if link.is_file():
+            main = _main_worktree(link)
+            if main is not None and (main / CONFIG).is_file():
+                return main
+    raise NotFoundError(
+        f"No harness project at or above {start}: expected a folder with {CONFIG}.",
+        mend="Run `harness init` in the repository, or pass `--project DIR`.",
+        code="no_project",
+    )
+
+
+def load_settings(start: Path, environment: Mapping[str, str]) -> Settings:
+    """Read the project that contains `start`. Raises NotFoundError or ConfigError (file, key, expected)."""
+    root = find_root(start)
+    path = root / CONFIG
+    try:
+        values = tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not TOML: {error}.", mend="Mend the line that is named.") from error
+    if unknown := sorted(set(values) - _KEYS):
+        raise ConfigError(
+            f"{path} has the unknown key {unknown[0]!r}; known: {', '.join(sorted(_KEYS))}.",
+            mend="Remove or correct it.",
+        )
+    project_id = values.get("project_id")
+    if not isinstance(project_id, str) or not _PROJECT_ID.match(project_id):
+        raise ConfigError(
+            f"{path}: project_id is {project_id!r}; expected 3 to 64 of a-z, 0-9, '.', '_', '-'.",
+            mend="Restore it from git: it names the state directory.",
+        )
+    memory_dir = _text(path, values, "memory_dir") or ".harness/memory"
+    inside = (root / memory_dir).resolve()
+    if not inside.is_relative_to(root):
+        raise ConfigError(f"{path}: memory_dir {memory_dir!r} leaves the project.", mend="Use a path inside it.")
+    readable = values.get("readable", [])
+    if not isinstance(readable, list) or not all(isinstance(item, str) and os.path.isabs(item) for item in readable):
+        raise ConfigError(f"{path}: readable must be a list of absolute paths.", mend='E.g. readable = ["/data"].')
+    return Settings(
+        root=root,
+        state=state_home(environment) / project_id,
+        project_id=project_id,
+        interpreter=_text(path, values, "interpreter"),
+        memory_dir=memory_dir,
+        readable=tuple(readable),
+    )
+
+
+def create_config(root: Path, *, name: str, token: str | None = None) -> Path:
+    """Write `.harness/config.toml` with a new project id made from `name`; an existing file is left as it is."""
+    path = root / CONFIG
+    if not path.exists():
+        slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "project"
+        atomic_write(path, f'project_id = "{slug}-{token or secrets.token_hex(4)}"\n')
+    return path
+
+
+def _text(path: Path, values: Mapping[str, object], key: str) -> str | None:
+    value = values.get(key)
+    if value is not None and (not isinstance(value, str) or not value):
+        raise ConfigError(f"{path}: {key} is {value!r}; expected text.", mend=f"Correct or remove {key}.")
+    return value
+
+
+def _main_worktree(link: Path) -> Path | None:
+    """The main worktree that a linked worktree's `.git` file leads to, through `commondir`."""
+    text = link.read_text("utf-8", errors="replace").strip()
+    if not text.startswith("gitdir:"):
+        return None
+    git_dir = (link.parent / text.removeprefix("gitdir:").strip()).resolve()
+    common = git_dir / "commondir"
+    if not common.is_file():
+        return None
+    return (git_dir / common.read_text("utf-8").strip()).resolve().parent
