@@ -1,0 +1,51 @@
+# Two words do everything: `make demo` shows the main job, `make test` checks it. Both set up .venv on their own.
+PYTHON ?= python3
+BIN := .venv/bin
+DIR ?=
+
+.PHONY: help setup demo test proofs lint format bench clean
+
+help:
+	@echo "make demo    run the main job offline, from set-up to a judged experiment (DIR=folder to choose where)"
+	@echo "make test    set up and run the test suite"
+	@echo "make proofs  the slow proofs: kill -9 at many moments, 16 processes, the whole demo (about half an hour)"
+	@echo "make lint    ruff, mypy, vulture, rendered files"
+	@echo "make bench   ratios to a baseline measured in the same run"
+
+setup: .venv/.installed
+
+.venv/.installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "$(PYTHON) is older than Python 3.11; call make with PYTHON=/path/to/python3.11 or newer."; exit 2; }
+	@echo "setting up .venv (torch included: a few minutes the first time) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,dev]'
+	@touch $@
+	@echo "set up: $$($(BIN)/harness --version)"
+
+demo: setup
+	@$(BIN)/harness demo $(DIR)
+
+test: setup
+	@echo "running the test suite ..."
+	@$(BIN)/python -m pytest
+
+proofs: setup
+	@echo "running the slow proofs ..."
+	@$(BIN)/python -m pytest -m slow --timeout=1800
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/harness render --check --project .
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup
+	@for program in bench/*.py; do echo "== $$program"; $(BIN)/python $$program || exit 1; done
+
+clean:
+	rm -rf .venv build dist *.egg-info

@@ -1,0 +1,47 @@
+"""`harness evaluate EXP`: score its checkpoints where labels never meet the agent's code."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from harness.audit.evaluate import evaluate_experiment
+from harness.cage.select import choose
+from harness.cli.output import cage_option, emit, environment, json_option, project_option
+from harness.domain.statuses import Split
+from harness.project.context import open_project
+from harness.projections.refresh import refresh
+from harness.views.snapshot import experiment_row
+from harness.views.tables import score_text
+
+
+@click.command("evaluate")
+@click.argument("experiment")
+@click.option("--split", type=click.Choice(["validation", "held-out"]), default="validation")
+@cage_option
+@project_option
+@json_option
+def command(experiment: str, split: str, cage: str, project: Path, as_json: bool) -> None:
+    """Recompute the score of EXPERIMENT from its checkpoints, one evaluation a seed.
+
+    A look at held-out counts against the plan's query budget. Exit 1 when a checkpoint could not be scored.
+    """
+    with open_project(project, environment()) as opened:
+        chosen = Split(split.replace("-", "_"))
+        evaluations = evaluate_experiment(opened, experiment, chosen, choose(cage, environment()))
+        refresh(opened.ledger, opened.layout)
+        row = experiment_row(opened, opened.ledger.experiment(experiment))
+    results = [
+        {"run": item.run, "seed": item.seed, "value": item.value, "n": item.n, "findings": list(item.findings)}
+        for item in evaluations
+    ]
+    ok = bool(results) and all(item["value"] is not None for item in results)
+    lines = [f"{item['run']}  seed {item['seed']}  {item['value']}" for item in results]
+    lines += [f"  - {found['message']} {found['mend']}" for item in results for found in item["findings"]]
+    lines.append(f"{experiment}  {score_text(row)}" if results else f"{experiment} has no completed run to evaluate")
+    emit(
+        {"experiment": experiment, "split": chosen, "evaluations": results, "score": row["score"]},
+        as_json=as_json,
+        text=lambda: "\n".join(lines),
+    )
+    sys.exit(0 if ok else 1)

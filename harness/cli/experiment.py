@@ -1,0 +1,116 @@
+"""`harness experiment new | list | show | compare`."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harness.cli.output import emit, environment, json_option, project_option
+from harness.evaluation.comparison import compare
+from harness.project.context import open_project
+from harness.project.experiments import open_experiment
+from harness.projections.refresh import refresh
+from harness.views.details import details
+from harness.views.snapshot import experiment_row, experiment_rows
+from harness.views.tables import experiments_table, render_table, score_text
+
+
+@click.group("experiment")
+def command() -> None:
+    """Open and look at experiments: one hypothesis, one configuration, one code snapshot each."""
+
+
+@command.command("new")
+@click.option("--hypothesis", required=True, help="One line: what is tried.")
+@click.option("--rationale", default="", help="Why it should help.")
+@click.option("--parent", default=None, help="The experiment it builds on, e.g. exp-0001.")
+@project_option
+@json_option
+def new(hypothesis: str, rationale: str, parent: str | None, project: Path, as_json: bool) -> None:
+    """Open an experiment and make its folder."""
+    with open_project(project, environment()) as opened:
+        experiment = open_experiment(opened, hypothesis=hypothesis, rationale=rationale, parent=parent, by="human")
+        refresh(opened.ledger, opened.layout)
+        folder = opened.layout.experiment(experiment.id)
+    emit(
+        {"experiment": experiment.id, "status": experiment.status, "folder": str(folder)},
+        as_json=as_json,
+        text=lambda: (
+            f"opened {experiment.id}: {folder}\n"
+            f"next: write its config.yaml, then `harness train {experiment.id}` (or `-- COMMAND`)"
+        ),
+    )
+
+
+@command.command("list")
+@project_option
+@json_option
+def list_command(project: Path, as_json: bool) -> None:
+    """List all experiments with their recomputed scores."""
+    with open_project(project, environment(), read_only=True) as opened:
+        rows = experiment_rows(opened)
+    emit(
+        {"experiments": rows},
+        as_json=as_json,
+        text=lambda: experiments_table(rows, colour=sys.stdout.isatty()) if rows else "no experiment yet",
+    )
+
+
+@command.command("show")
+@click.argument("experiment")
+@project_option
+@json_option
+def show(experiment: str, project: Path, as_json: bool) -> None:
+    """Show one EXPERIMENT: runs, checkpoints, evaluations, verdicts, decisions."""
+    with open_project(project, environment(), read_only=True) as opened:
+        found = opened.ledger.experiment(experiment)
+        row = experiment_row(opened, found)
+        document = {**row, **details(opened, found)}
+    emit(document, as_json=as_json, text=lambda: _show_text(row, document))
+
+
+@command.command("compare")
+@click.argument("candidate")
+@click.argument("reference")
+@project_option
+@json_option
+def compare_command(candidate: str, reference: str, project: Path, as_json: bool) -> None:
+    """Say whether CANDIDATE is better than REFERENCE beyond the noise floor; exit 1 when it is not."""
+    with open_project(project, environment(), read_only=True) as opened:
+        rows = [experiment_row(opened, opened.ledger.experiment(name)) for name in (candidate, reference)]
+        values = [
+            [e.value for e in opened.ledger.evaluations(row["id"], row["split"]) if e.value is not None]
+            if row["split"]
+            else []
+            for row in rows
+        ]
+        comparison = compare(values[0], values[1], opened.objective())
+    document = {
+        "candidate": rows[0],
+        "reference": rows[1],
+        "difference": comparison.difference,
+        "floor": comparison.floor,
+        "better": comparison.better,
+        "why": comparison.why,
+    }
+    text = "\n".join([*(f"{row['id']}  {score_text(row)}" for row in rows), comparison.why])
+    emit(document, as_json=as_json, text=lambda: text)
+    sys.exit(0 if comparison.better else 1)
+
+
+def _show_text(row: dict[str, Any], document: dict[str, Any]) -> str:
+    head = [
+        f"{row['id']}  {row['status']}  {row['hypothesis']}",
+        f"parent   {row['parent'] or '-'}",
+        f"score    {score_text(row)}",
+        f"verdict  {row['verdict'] or '-'}" + (f" ({row['gate']} gate)" if row["gate"] else ""),
+        *(f"  - {finding['message']} {finding['mend']}" for finding in row["findings"]),
+    ]
+    parts = ["\n".join(head) + "\n"]
+    for title in ("runs", "evaluations", "decisions"):
+        if rows := document[title]:
+            columns = list(rows[0])
+            cells = [[("-" if item[column] is None else item[column]) for column in columns] for item in rows]
+            parts.append(render_table(title, columns, cells, colour=sys.stdout.isatty()))
+    return "\n".join(parts)

@@ -1,0 +1,85 @@
+"""`harness gate check | approve | reject`."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from harness.audit.check import check_gate
+from harness.audit.person import approve, reject
+from harness.cli.output import emit, environment, json_option, project_option
+from harness.cli.person import require_person
+from harness.domain.findings import Finding, as_text
+from harness.domain.records import Decision
+from harness.domain.statuses import GateName, Verdict
+from harness.project.context import open_project
+from harness.projections.refresh import refresh
+
+REASON = click.option("--reason", required=True, help="Why; it stands in the decision log.")
+
+
+@click.group("gate")
+def command() -> None:
+    """Ask a gate, or answer it as a person."""
+
+
+@command.command("check")
+@click.argument("experiment")
+@click.option("--gate", type=click.Choice(["validation", "held-out"]), default=None, help="Default: the next one due.")
+@project_option
+@json_option
+def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> None:
+    """Judge EXPERIMENT on its evidence; exit 0 only for PASS. Looking twice gives the same answer."""
+    with open_project(project, environment()) as opened:
+        name = GateName(gate.replace("-", "_")) if gate else None
+        verdict = check_gate(opened, experiment, name)
+        refresh(opened.ledger, opened.layout)
+    document = {
+        "experiment": experiment,
+        "gate": verdict.gate,
+        "verdict": verdict.verdict,
+        "tier": verdict.tier,
+        "score": verdict.score,
+        "comparison": verdict.comparison,
+        "findings": list(verdict.findings),
+        "evidence": [{"name": item, "sha256": digest} for item, digest in sorted(verdict.evidence.items())],
+    }
+    findings = [Finding.from_plain(item) for item in verdict.findings]
+    head = f"{experiment}  {verdict.gate} gate: {verdict.verdict}" + (f" ({verdict.tier})" if verdict.tier else "")
+    emit(document, as_json=as_json, text=lambda: f"{head}\n{as_text(findings)}")
+    sys.exit(0 if verdict.verdict is Verdict.PASS else 1)
+
+
+@command.command("approve")
+@click.argument("experiment")
+@REASON
+@click.option("--override", is_flag=True, help="Keep it although the gate did not pass; recorded as OVERRIDE.")
+@project_option
+@json_option
+def approve_command(experiment: str, reason: str, override: bool, project: Path, as_json: bool) -> None:
+    """Keep EXPERIMENT. A person's verb."""
+    by = require_person("gate approve", environment())
+    with open_project(project, environment()) as opened:
+        decisions = approve(opened, experiment, by=by, reason=reason, override=override)
+        refresh(opened.ledger, opened.layout)
+    _print(decisions, as_json=as_json)
+
+
+@command.command("reject")
+@click.argument("experiment")
+@REASON
+@project_option
+@json_option
+def reject_command(experiment: str, reason: str, project: Path, as_json: bool) -> None:
+    """Discard EXPERIMENT. A person's verb."""
+    by = require_person("gate reject", environment())
+    with open_project(project, environment()) as opened:
+        decisions = reject(opened, experiment, by=by, reason=reason)
+        refresh(opened.ledger, opened.layout)
+    _print(decisions, as_json=as_json)
+
+
+def _print(decisions: list[Decision], *, as_json: bool) -> None:
+    rows = [{"id": item.id, "kind": item.kind, "experiment": item.experiment, "by": item.by} for item in decisions]
+    lines = [f"{row['id']}  {row['kind']} {row['experiment']} by {row['by']}" for row in rows]
+    emit({"decisions": rows}, as_json=as_json, text=lambda: "\n".join(lines))

@@ -1,0 +1,72 @@
+"""`harness ledger verify | rebuild | export | import`."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from harness.cli.output import emit, environment, json_option, project_option
+from harness.cli.person import require_person
+from harness.ledger.exchange import export_facts, import_facts
+from harness.ledger.verify import verify
+from harness.project.context import open_layout, open_project
+from harness.projections.refresh import refresh
+
+FOLDER = click.argument("folder", type=click.Path(file_okay=False, path_type=Path), required=False)
+
+
+@click.group("ledger")
+def command() -> None:
+    """Check, rebuild and exchange the append-only store of facts."""
+
+
+@command.command("verify")
+@project_option
+@json_option
+def verify_command(project: Path, as_json: bool) -> None:
+    """Re-derive every hash; exit 1 and name the fact when anything was changed, reordered or cut."""
+    layout = open_layout(project, environment())
+    problems = verify(layout.ledger_db, layout.anchors, layout.facts_dir)
+    document = {"verified": not problems, "problems": [problem._asdict() for problem in problems]}
+    lines = [problem.message for problem in problems] or ["every fact is as it was written"]
+    emit(document, as_json=as_json, text=lambda: "\n".join(lines))
+    sys.exit(1 if problems else 0)
+
+
+@command.command("rebuild")
+@project_option
+@json_option
+def rebuild_command(project: Path, as_json: bool) -> None:
+    """Derive the state and every projection anew from the facts."""
+    with open_project(project, environment()) as opened:
+        opened.ledger.rebuild()
+        written = refresh(opened.ledger, opened.layout, everything=True)
+    emit(
+        {"written": [str(path) for path in written]},
+        as_json=as_json,
+        text=lambda: "\n".join(f"wrote {path}" for path in written),
+    )
+
+
+@command.command("export")
+@FOLDER
+@project_option
+@json_option
+def export_command(folder: Path | None, project: Path, as_json: bool) -> None:
+    """Write the facts as text, one file a writer, to FOLDER (default: the project's memory/facts)."""
+    with open_project(project, environment()) as opened:
+        written = export_facts(opened.ledger, folder or opened.layout.facts_dir)
+    emit({"written": [str(path) for path in written]}, as_json=as_json, text=lambda: "\n".join(map(str, written)))
+
+
+@command.command("import")
+@FOLDER
+@project_option
+@json_option
+def import_command(folder: Path | None, project: Path, as_json: bool) -> None:
+    """Take in facts from FOLDER (default: the project's memory/facts), e.g. after a clone. A person's verb."""
+    require_person("ledger import", environment())
+    with open_project(project, environment()) as opened:
+        imported = import_facts(opened.ledger, folder or opened.layout.facts_dir)
+        refresh(opened.ledger, opened.layout, everything=True)
+    emit({"imported": imported}, as_json=as_json, text=lambda: f"imported {imported} facts")

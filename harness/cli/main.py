@@ -1,0 +1,86 @@
+"""The command table and the one place where errors become exit codes.
+
+Exit codes: 0 done, for gates only PASS; 1 the answer is no; 2 usage or configuration; 3 the harness failed;
+130 interrupted.
+"""
+
+import importlib
+import sys
+import traceback
+from importlib.metadata import version
+
+import click
+
+from harness.cli.output import fail
+from harness.errors import HarnessError
+
+# verb -> module:command; imported only when the verb is called, so that `harness status` starts quickly.
+COMMANDS: dict[str, str] = {
+    "init": "harness.cli.init:command",
+    "demo": "harness.cli.demo:command",
+    "run": "harness.cli.run:command",
+    "continue": "harness.cli.run:continue_command",
+    "status": "harness.cli.status:command",
+    "plan": "harness.cli.plan:command",
+    "experiment": "harness.cli.experiment:command",
+    "train": "harness.cli.train:command",
+    "evaluate": "harness.cli.evaluate:command",
+    "gate": "harness.cli.gate:command",
+    "decisions": "harness.cli.decisions:command",
+    "ledger": "harness.cli.ledger:command",
+    "render": "harness.cli.render:command",
+}
+
+
+class LazyGroup(click.Group):
+    def list_commands(self, _context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, _context: click.Context, name: str) -> click.Command | None:
+        target = COMMANDS.get(name)
+        if target is None:
+            return None
+        module, _, attribute = target.partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(version("experiment-harness"), prog_name="harness")
+def harness() -> None:
+    """Claude runs machine-learning experiments; the harness decides what is true about them."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The `harness` command. Never shows a traceback for an error that the harness raises on purpose."""
+    words = sys.argv[1:] if arguments is None else arguments
+    as_json = "--json" in (words[: words.index("--")] if "--" in words else words)
+    try:
+        result = harness.main(args=words, prog_name="harness", standalone_mode=False)
+        sys.exit(result if isinstance(result, int) else 0)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        usage = f"See `{context.command_path} --help`." if context else "See `harness --help`."
+        fail("usage", error.format_message(), usage, 2, as_json=as_json)
+    except (KeyboardInterrupt, click.Abort):
+        fail("interrupted", "Interrupted.", "`harness continue` goes on from the ledger.", 130, as_json=as_json)
+    except HarnessError as error:
+        fail(error.code, error.message, error.mend, error.exit_code, as_json=as_json)
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read us has gone; Python would complain while flushing
+        sys.exit(0)
+    except Exception as error:  # noqa: BLE001 - the boundary: a fault of ours ends as exit 3, said in one sentence
+        traceback.print_exc()
+        fail(
+            "harness_failed",
+            f"The harness failed: {type(error).__name__}: {error}.",
+            "Nothing in the ledger is lost; please report the traceback above.",
+            3,
+            as_json=as_json,
+        )
+
+
+if __name__ == "__main__":
+    main()

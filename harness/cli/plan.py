@@ -1,0 +1,58 @@
+"""`harness plan check | approve`: the human's file."""
+
+from pathlib import Path
+
+import click
+
+from harness.cli.output import emit, environment, json_option, project_option
+from harness.cli.person import require_person
+from harness.domain.findings import as_text
+from harness.project.context import open_project
+from harness.project.plans import approve_plan, check_plan
+from harness.projections.refresh import refresh
+
+PLAN = click.argument("plan", type=click.Path(dir_okay=False, path_type=Path), default="plan.md")
+
+
+@click.group("plan")
+def command() -> None:
+    """Check a plan, or approve it: that freezes it and moves the held-out data to the vault."""
+
+
+@command.command("check")
+@PLAN
+@project_option
+@json_option
+def check(plan: Path, project: Path, as_json: bool) -> None:
+    """Say everything that is wrong with PLAN; exit 2 when it cannot be approved."""
+    warnings = check_plan(project, plan)
+    emit(
+        {"plan": str(plan), "valid": True, "findings": [finding.plain() for finding in warnings]},
+        as_json=as_json,
+        text=lambda: f"{plan} can be approved.\n{as_text(warnings)}",
+    )
+
+
+@command.command("approve")
+@PLAN
+@project_option
+@json_option
+def approve(plan: Path, project: Path, as_json: bool) -> None:
+    """Freeze PLAN and its scorer by hash and move held-out data to the vault. A person's verb."""
+    by = require_person("plan approve", environment())
+    with open_project(project, environment()) as opened:
+        approved = approve_plan(opened, plan, by=by)
+        refresh(opened.ledger, opened.layout)
+    document = {
+        "plan": approved.name,
+        "version": approved.version,
+        "sha256": approved.sha256,
+        "splits": approved.splits,
+    }
+    held_out = approved.splits.get("held_out")
+    moved = f"\nheld-out: {held_out['rows']} rows, in the vault, out of agents' reach" if held_out else ""
+    emit(
+        document,
+        as_json=as_json,
+        text=lambda: f"approved {approved.name} version {approved.version} ({approved.sha256[:12]}){moved}",
+    )

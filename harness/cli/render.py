@@ -1,0 +1,25 @@
+"""`harness render`: write what is derived from the contract and the templates."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from harness.cli.output import emit, json_option, project_option
+from harness.rendering.render import render
+
+
+@click.command("render")
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 when a rendered file differs.")
+@project_option
+@json_option
+def command(check: bool, project: Path, as_json: bool) -> None:
+    """Render agents/*.md and .claude/agents/*.md from the contract."""
+    differing = render(project, check=check)
+    verb = "differs from its template" if check else "rendered"
+    emit(
+        {"differing" if check else "written": [str(path) for path in differing]},
+        as_json=as_json,
+        text=lambda: "\n".join(f"{path} {verb}" for path in differing) or "all rendered files are fresh",
+    )
+    sys.exit(1 if check and differing else 0)

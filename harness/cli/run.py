@@ -1,0 +1,62 @@
+"""`harness run PLAN` and `harness continue`: the loop."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from harness.cage.select import choose
+from harness.cli.output import cage_option, emit, environment, json_option, project_option
+from harness.cli.progress import print_event
+from harness.domain.facts import LoopEnded
+from harness.driver.doors import open_door
+from harness.driver.loop_runner import run_loop
+from harness.project.context import open_project
+from harness.project.plans import require_approved
+
+SCENARIO = click.option(
+    "--scenario",
+    type=click.Path(dir_okay=False, exists=True, path_type=Path),
+    help="Play the agents from this file; needs neither a key nor budget.usd.",
+)
+RECORD = click.option(
+    "--record",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the live sessions to this file.",
+)
+
+
+@click.command("run")
+@click.argument("plan", type=click.Path(dir_okay=False, path_type=Path), default="plan.md")
+@SCENARIO
+@RECORD
+@cage_option
+@project_option
+@json_option
+def command(plan: Path, scenario: Path | None, record: Path | None, cage: str, project: Path, as_json: bool) -> None:
+    """Run experiments by the approved PLAN until its target, its budget or its patience is reached."""
+    _loop(project, plan, scenario, record, cage, as_json)
+
+
+@click.command("continue")
+@SCENARIO
+@RECORD
+@cage_option
+@project_option
+@json_option
+def continue_command(scenario: Path | None, record: Path | None, cage: str, project: Path, as_json: bool) -> None:
+    """Go on where the loop was cut: close what was lost, end what is left over, then run."""
+    _loop(project, None, scenario, record, cage, as_json)
+
+
+def _loop(
+    project: Path, plan: Path | None, scenario: Path | None, record: Path | None, cage: str, as_json: bool
+) -> None:
+    with open_project(project, environment()) as opened:
+        approved = require_approved(opened, plan)
+        door = open_door(opened, approved, environment(), scenario=scenario, record=record)
+        sandbox = choose(cage, environment(), required=approved.content.get("sandbox") == "required")
+        ended: LoopEnded = run_loop(opened, door, sandbox, on_progress=print_event)
+    document = {"plan": ended.plan, "reason": ended.reason, "detail": ended.detail}
+    emit(document, as_json=as_json, text=lambda: f"stopped: {ended.reason}. {ended.detail}")
+    sys.exit(0 if ended.reason == "target" else 1)

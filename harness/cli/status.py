@@ -1,0 +1,42 @@
+"""`harness status`: where the project is."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harness.cage.select import strongest
+from harness.cli.output import emit, environment, json_option, project_option
+from harness.project.context import open_project
+from harness.views.snapshot import snapshot
+from harness.views.tables import experiments_table
+
+
+@click.command("status")
+@project_option
+@json_option
+def command(project: Path, as_json: bool) -> None:
+    """Show the plan, the cage, what runs now and the newest experiments."""
+    with open_project(project, environment(), read_only=True) as opened:
+        picture = snapshot(opened, cage=strongest())
+    emit(picture, as_json=as_json, text=lambda: _text(picture))
+
+
+def _text(picture: dict[str, Any]) -> str:
+    plan = picture["plan"]
+    lines = [
+        f"project  {picture['project']['id']}  {picture['project']['root']}",
+        f"plan     {plan['name']}, version {plan['version']} ({plan['path']})"
+        if plan
+        else "plan     none approved: `harness plan approve plan.md`",
+        f"cage     {picture['cage']}",
+        f"state    {picture['paths']['state']}",
+    ]
+    lines += [
+        f"running  {run['experiment']}/{run['run']} seed {run['seed']}" + ("" if run["alive"] else "  (process gone)")
+        for run in picture["runs"]
+    ]
+    rows = picture["experiments"]
+    table = experiments_table(rows, colour=sys.stdout.isatty()) if rows else "no experiment yet\n"
+    return "\n".join(lines) + "\n\n" + table

@@ -1,0 +1,62 @@
+"""`harness train EXP [-- COMMAND]`: the only way to train."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from harness.cage.select import choose
+from harness.cli.output import cage_option, emit, environment, json_option, project_option
+from harness.cli.progress import print_event
+from harness.domain.findings import as_text
+from harness.project.context import open_project
+from harness.projections.refresh import refresh
+from harness.runs.supervisor import train
+
+
+@click.command("train")
+@click.argument("experiment")
+@click.argument("training_command", nargs=-1, type=click.UNPROCESSED)
+@click.option("--seed", "seeds", type=int, multiple=True, help="A seed; may be repeated; default: the plan's.")
+@click.option("--session", default=None, hidden=True, help="The agent's session that asked for this run.")
+@cage_option
+@project_option
+@json_option
+def command(
+    experiment: str,
+    training_command: tuple[str, ...],
+    seeds: tuple[int, ...],
+    session: str | None,
+    cage: str,
+    project: Path,
+    as_json: bool,
+) -> None:
+    """Train EXPERIMENT once a seed, supervised: `harness train exp-0001 -- python train.py`.
+
+    Without a command the plan's training.entry is used. Exit 1 when a run failed or hit a limit.
+    """
+    with open_project(project, environment()) as opened:
+        report = train(
+            opened,
+            experiment,
+            list(training_command) or None,
+            sandbox=choose(cage, environment()),
+            seeds=list(seeds) or None,
+            session=session,
+            on_event=(lambda event: None) if as_json else print_event,
+        )
+        refresh(opened.ledger, opened.layout)
+    runs = [
+        {"run": run.id, "seed": run.seed, "status": run.status, "rows": run.rows, "reason": run.reason}
+        for run in report.runs
+    ]
+    document = {
+        "experiment": experiment,
+        "ok": report.ok,
+        "runs": runs,
+        "findings": [finding.plain() for finding in report.findings],
+    }
+    lines = [f"{run['run']}  seed {run['seed']}  {run['status']}  {run['reason']}" for run in runs]
+    lines.append(as_text(report.findings) or f"next: `harness evaluate {experiment}`")
+    emit(document, as_json=as_json, text=lambda: "\n".join(lines))
+    sys.exit(0 if report.ok else 1)

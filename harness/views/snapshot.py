@@ -1,0 +1,81 @@
+"""One picture of a project, as plain data: what `status`, `experiment list` and later the dashboards show."""
+
+from typing import Any
+
+from harness.domain.records import Experiment, RecordedVerdict
+from harness.domain.statuses import Split
+from harness.evaluation.score import summarise
+from harness.project.context import Project
+from harness.runs.processes import is_alive
+
+
+def snapshot(project: Project, *, cage: str, newest: int | None = 20) -> dict[str, Any]:
+    """Project, plan, cage, paths and the newest experiments (all when `newest` is None), newest last."""
+    ledger = project.ledger
+    plan = ledger.plan()
+    return {
+        "project": {"id": project.settings.project_id, "root": str(project.settings.root)},
+        "plan": None if plan is None else {"name": plan.name, "version": plan.version, "path": plan.path},
+        "cage": cage,
+        "paths": {
+            "project": str(project.settings.root),
+            "state": str(project.settings.state),
+            "ledger": str(project.layout.ledger_db),
+            "experiments": str(project.layout.project("checklist").parent),
+        },
+        "counts": ledger.counts(),
+        "runs": [
+            {
+                "experiment": run.experiment,
+                "run": run.id,
+                "seed": run.seed,
+                "status": run.status,
+                "alive": is_alive(run),
+            }
+            for run in ledger.open_runs()
+        ],
+        "experiments": experiment_rows(project, newest=newest),
+    }
+
+
+def experiment_rows(project: Project, *, newest: int | None = None) -> list[dict[str, Any]]:
+    return [experiment_row(project, experiment) for experiment in project.ledger.experiments(newest=newest)]
+
+
+def experiment_row(project: Project, experiment: Experiment) -> dict[str, Any]:
+    """The documented row of `experiment list`: the score is the recomputed mean, or null; never a claim."""
+    verdicts = project.ledger.verdicts(experiment.id)
+    verdict = verdicts[-1] if verdicts else None
+    return {
+        "id": experiment.id,
+        "status": experiment.status,
+        "hypothesis": experiment.hypothesis,
+        "parent": experiment.parent,
+        **_score(project, experiment),
+        "tier": verdict.tier if verdict else None,
+        "verdict": verdict.verdict if verdict else None,
+        "gate": verdict.gate if verdict else None,
+        "findings": _findings(verdict),
+    }
+
+
+def _score(project: Project, experiment: Experiment) -> dict[str, Any]:
+    """Held-out when it was looked at, else validation."""
+    for split in (Split.HELD_OUT, Split.VALIDATION):
+        evaluations = project.ledger.evaluations(experiment.id, split)
+        score = summarise(evaluations)
+        if score is not None:
+            return {
+                "metric": evaluations[0].metric,
+                "score": score.mean,
+                "spread": score.spread,
+                "n_seeds": score.n_seeds,
+                "split": split,
+                "interval": score.interval,
+                "evidence": score.evidence,
+            }
+    return dict.fromkeys(("metric", "score", "spread", "n_seeds", "split", "interval", "evidence"))
+
+
+def _findings(verdict: RecordedVerdict | None) -> list[dict[str, Any]]:
+    return [] if verdict is None else [dict(finding) for finding in verdict.findings]
