@@ -1,0 +1,40 @@
+"""Numbers that an agent states, with the precision in which it states them. Never evidence."""
+
+import math
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+
+from harness.errors import UsageError
+
+_NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?\Z")
+
+
+@dataclass(frozen=True)
+class Claim:
+    value: float
+    text: str
+    """As it was written: `0.90` claims two digits, `0.9` one."""
+
+
+def claim_from(name: str, text: str, *, where: str) -> Claim:
+    """Raises UsageError naming the claim for anything but a finite plain number, e.g. `93%`."""
+    stripped = text.strip()
+    if len(stripped) > 60 or not _NUMBER.match(stripped):
+        shown = stripped if len(stripped) <= 40 else stripped[:37] + "..."
+        raise UsageError(
+            f"{where}: claims.{name} is {shown!r}; expected a plain number such as 0.94.",
+            mend="Write the metric's value without a percent sign, a unit or words.",
+            code="claim_not_a_number",
+        )
+    return Claim(float(stripped), stripped)
+
+
+def agrees(claim: Claim, value: float) -> bool:
+    """Whether `value` is within half a unit of the claim's last digit; never for a value that is not finite."""
+    if not (math.isfinite(value) and math.isfinite(claim.value)):
+        return False
+    stated = Decimal(claim.text)
+    exponent = stated.as_tuple().exponent
+    assert isinstance(exponent, int)
+    return abs(Decimal(repr(float(value))) - stated) <= Decimal(5).scaleb(exponent - 1)

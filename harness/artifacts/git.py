@@ -1,0 +1,115 @@
+"""The one way in which the harness runs git: nothing that the repository configures is executed.
+
+Hooks, fsmonitor, credential helpers, external diff, network access and the user's and the system's configuration are
+off. Filters cannot be switched off as a whole, so no command here reads a file's content through one: files are
+hashed in Python.
+"""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from harness.errors import HarnessError
+
+_OFF = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "core.excludesFile=/dev/null",  # the same files whoever asks: an agent's home has no global ignore file
+    "core.attributesFile=/dev/null",
+    "core.sshCommand=false",
+    "core.pager=cat",
+    "credential.helper=",
+    "diff.external=",
+    "protocol.allow=never",
+    "safe.directory=*",  # with the settings above, a repository of another user runs nothing
+)
+_ENVIRONMENT = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_LITERAL_PATHSPECS": "1",
+    "HOME": "/nonexistent",
+    "LC_ALL": "C",
+}
+
+
+class GitFailedError(HarnessError):
+    code = "git_failed"
+
+
+def git_line(*arguments: str) -> list[str]:
+    """The argv of a git call with everything off."""
+    return ["git", *(word for setting in _OFF for word in ("-c", setting)), "--no-pager", *arguments]
+
+
+def run_git(root: Path, *arguments: str, ok: tuple[int, ...] = (0,), timeout_s: float = 120.0) -> tuple[int, bytes]:
+    """Run git in `root` and return (exit code, stdout). Raises GitFailedError for an exit code that is not in `ok`,
+    a timeout, or no git."""
+    environment = {"PATH": os.environ.get("PATH", os.defpath), **_ENVIRONMENT}
+    try:
+        done = subprocess.run(
+            git_line(*arguments),
+            cwd=root,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=timeout_s,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise GitFailedError("git is not installed.", mend="Install git, then try again.") from error
+    except subprocess.TimeoutExpired as error:
+        raise GitFailedError(
+            f"`git {arguments[0]}` in {root} did not answer within {timeout_s:g} s.", mend="Run it by hand to see why."
+        ) from error
+    if done.returncode not in ok:
+        told = done.stderr.decode("utf-8", errors="replace").strip().split("\n")[-1]
+        raise GitFailedError(
+            f"`git {arguments[0]}` in {root} failed ({done.returncode}): {told}.",
+            mend=f"Run `git -C {root} {arguments[0]}` by hand to see why.",
+        )
+    return done.returncode, done.stdout
+
+
+def in_repository(root: Path) -> bool:
+    """Whether `root` is inside a git work tree. Raises GitFailedError when a `.git` at or above it cannot be asked:
+    then nobody can say what is tracked."""
+    marked = any((folder / ".git").exists() for folder in (root, *root.parents))
+    if shutil.which("git") is None and not marked:
+        return False
+    code, _ = run_git(root, "rev-parse", "--is-inside-work-tree", ok=(0, 128))
+    if code == 0:
+        return True
+    if marked:
+        raise GitFailedError(
+            f"There is a .git at or above {root}, but git does not accept it as a repository.",
+            mend=f"Run `git -C {root} status` to see why; mend or remove that .git.",
+        )
+    return False
+
+
+def listed_files(root: Path) -> list[bytes]:
+    """Tracked and untracked, not ignored files below `root`, relative to it, sorted, each once."""
+    _, output = run_git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    return sorted({name for name in output.split(b"\0") if name})
+
+
+def tracks(root: Path, path: Path) -> str | None:
+    """How git knows `path` or a file with equal bytes, or None when it does not.
+
+    "index", "history" (of HEAD) or "objects": the same bytes under any name, also of a commit that was undone, where
+    everybody who may read the repository may read them.
+    """
+    relative = os.path.relpath(path, root)
+    if run_git(root, "ls-files", "-z", "--", relative)[1]:
+        return "index"
+    has_head = run_git(root, "rev-parse", "--quiet", "--verify", "HEAD", ok=(0, 1, 128))[0] == 0
+    if has_head and run_git(root, "rev-list", "-1", "HEAD", "--", relative)[1]:
+        return "history"
+    name = run_git(root, "hash-object", "--no-filters", "--", str(path))[1].decode("ascii").strip()
+    return "objects" if run_git(root, "cat-file", "-e", name, ok=(0, 1, 128))[0] == 0 else None

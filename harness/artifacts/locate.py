@@ -1,0 +1,137 @@
+"""Where everything is. No other module, template or program names an artifact's path."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from harness.contract.artifacts import BY_NAME, EXPERIMENTS, RUNS, Scope
+from harness.domain.ids import experiment_number, run_number
+from harness.domain.records import Experiment, Run
+from harness.domain.statuses import RunStatus
+from harness.errors import NotFoundError
+from harness.settings import Settings
+
+
+class Layout:
+    """The paths of one project. Making one touches no disk."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.root: Path = settings.root
+        self.state: Path = settings.state
+        self._memory = settings.root / settings.memory_dir
+
+    def project(self, name: str) -> Path:
+        """The project-wide artifact that the contract calls `name`. Raises KeyError for an unknown name."""
+        if name == "memory":
+            return self._memory
+        return self.root / _path(name, Scope.PROJECT)
+
+    def experiment(self, experiment: str, name: str | None = None) -> Path:
+        """An experiment's folder, or one of its artifacts. Raises NotFoundError when `experiment` is no id."""
+        try:
+            experiment_number(experiment)
+        except ValueError as error:
+            raise NotFoundError(
+                f"{experiment!r} is not an experiment; expected an id such as exp-0001.",
+                mend="List them with `harness experiment list`.",
+            ) from error
+        folder = self.root / EXPERIMENTS / experiment
+        return folder if name is None else folder / _path(name, Scope.EXPERIMENT)
+
+    def run(self, experiment: str, run: str, name: str | None = None) -> Path:
+        """A run's folder, or one of its artifacts. Raises NotFoundError when either is no id."""
+        try:
+            run_number(run)
+        except ValueError as error:
+            raise NotFoundError(
+                f"{run!r} is not a run; expected an id such as run-01.",
+                mend=f"List them with `harness experiment show {experiment}`.",
+            ) from error
+        folder = self.experiment(experiment) / RUNS / run
+        return folder if name is None else folder / _path(name, Scope.RUN)
+
+    @property
+    def experiments(self) -> Path:
+        return self.root / EXPERIMENTS
+
+    @property
+    def ledger_db(self) -> Path:
+        return self.state / "ledger.db"
+
+    @property
+    def anchors(self) -> Path:
+        return self.state / "anchors"
+
+    @property
+    def vault(self) -> Path:
+        return self.state / "vault"
+
+    @property
+    def objects(self) -> Path:
+        """Frozen files, each named by its SHA-256."""
+        return self.vault / "objects"
+
+    @property
+    def held_out(self) -> Path:
+        """Held-out tables, each `<sha256>.<extension>`."""
+        return self.vault / "held_out"
+
+    @property
+    def validation(self) -> Path:
+        """The harness's own copies of validation tables, each `<sha256>.<extension>`."""
+        return self.vault / "validation"
+
+    @property
+    def sessions(self) -> Path:
+        """Home, configuration and temporary folders of agents' sessions."""
+        return self.state / "sessions"
+
+    @property
+    def decision_log(self) -> Path:
+        return self._memory / "DECISION_LOG.md"
+
+    @property
+    def state_md(self) -> Path:
+        return self._memory / "STATE.md"
+
+    @property
+    def briefing(self) -> Path:
+        return self._memory / "BRIEFING.md"
+
+    @property
+    def facts_dir(self) -> Path:
+        """The ledger's text form, one file a writer; committed to git."""
+        return self._memory / "facts"
+
+    def checklist_page(self, first: int, last: int) -> Path:
+        """The page of CHECKLIST.md that holds the experiments number `first` to `last`."""
+        checklist = self.project("checklist")
+        return checklist.with_name(f"{checklist.stem}-{first:04d}-{last:04d}{checklist.suffix}")
+
+    def relative(self, path: Path) -> str:
+        """`path` with forward slashes, from the project's root. Raises ValueError when it is outside."""
+        return path.relative_to(self.root).as_posix()
+
+
+def _path(name: str, scope: Scope) -> str:
+    artifact = BY_NAME[name]
+    if artifact.scope is not scope:
+        raise KeyError(f"{name} belongs to a {artifact.scope}, not to a {scope}")
+    return artifact.path
+
+
+def active_experiment(
+    experiments: Iterable[tuple[Experiment, Sequence[Run]]], alive: Callable[[Run], bool]
+) -> str | None:
+    """The experiment that a person who asks "what is going on" means.
+
+    The newest with a running run whose process lives (`alive`), else the newest with a completed run, else None.
+    Failed, killed, lost and cancelled runs count for nothing.
+    """
+    newest_first = sorted(experiments, key=lambda pair: pair[0].number, reverse=True)
+    for experiment, runs in newest_first:
+        if any(run.status is RunStatus.RUNNING and alive(run) for run in runs):
+            return experiment.id
+    for experiment, runs in newest_first:
+        if any(run.status is RunStatus.COMPLETED for run in runs):
+            return experiment.id
+    return None

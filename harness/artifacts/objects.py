@@ -1,0 +1,94 @@
+"""The vault's object store: each blob once, named by its SHA-256, written atomically, verified when it is read."""
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+from typing import BinaryIO
+
+from harness.artifacts.hashes import hash_file, open_regular
+from harness.errors import HarnessError
+from harness.files import atomic_write, sha256_bytes, sync_directory
+
+_BLOCK = 1 << 20
+
+
+class ObjectDamagedError(HarnessError):
+    code = "object_damaged"
+
+
+def store_bytes(data: bytes, objects: Path) -> str:
+    """Keep `data`; returns its hash."""
+    name = sha256_bytes(data)
+    if not (objects / name).is_file():
+        atomic_write(objects / name, data, mode=0o444)
+    return name
+
+
+def store_file(path: Path, objects: Path, *, follow: bool = True) -> str:
+    """Keep a regular file's bytes; returns their hash. A file that changes meanwhile is kept as it was read.
+
+    Errors as `hashes.open_regular`.
+    """
+    with open_regular(path, follow=follow) as stream:
+        digest = hashlib.sha256()
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+        if (objects / digest.hexdigest()).is_file():
+            return digest.hexdigest()
+        stream.seek(0)
+        return copy_verified(stream, objects, None)
+
+
+def copy_verified(stream: BinaryIO, folder: Path, name: str | None, *, suffix: str = "") -> str:
+    """Copy an open binary stream into `folder` under its hash, synced. Returns the hash.
+
+    With `name`, raises ObjectDamagedError when the bytes do not have that hash; nothing is left then.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.sha256()
+    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".incoming.", suffix=".tmp")
+    try:
+        with os.fdopen(descriptor, "wb") as target:
+            while block := stream.read(_BLOCK):
+                digest.update(block)
+                target.write(block)
+            target.flush()
+            os.fsync(target.fileno())
+        found = digest.hexdigest()
+        if name is not None and found != name:
+            raise damaged(folder / (name + suffix), name, found)
+        os.chmod(temporary, 0o444)
+        os.replace(temporary, folder / (found + suffix))
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    sync_directory(folder)
+    return found
+
+
+def load_object(objects: Path, name: str) -> bytes:
+    """The blob called `name`. Raises ObjectDamagedError when it is missing or not what its name says."""
+    path = objects / name
+    if not path.is_file():
+        raise damaged(path, name, "missing")
+    data = path.read_bytes()
+    if (found := sha256_bytes(data)) != name:
+        raise damaged(path, name, found)
+    return data
+
+
+def check_object(path: Path, expected: str) -> None:
+    """Raises ObjectDamagedError unless the file at `path` has the hash `expected`."""
+    found = hash_file(path) if path.is_file() else "missing"
+    if found != expected:
+        raise damaged(path, expected, found)
+
+
+def damaged(path: Path, expected: str, found: str) -> ObjectDamagedError:
+    return ObjectDamagedError(
+        f"The frozen file {path} is not what was frozen: expected SHA-256 {expected[:12]}, found {found[:12]}.",
+        mend="Restore the state directory from a backup, or approve the plan and run the experiment again.",
+    )
