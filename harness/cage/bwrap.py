@@ -1,0 +1,79 @@
+"""The strongest cage: bubblewrap. Only granted paths exist, with a process and a network namespace of its own.
+
+It does not stop: reading what is granted (all of /etc and /usr), filling the disk below writable paths or half the
+memory through /tmp, or a fault in the kernel. The network namespace has nothing but its own loopback; the door's port
+in it is joined to the door outside by front.py, so no other service of the machine can be reached, whatever its port.
+"""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from harness.cage.process import GRACE_S, behind_front, program, run_process
+from harness.cage.reach import Access, Grant, accelerators, grants, require_visible
+from harness.domain.sandbox import Completed, Confinement
+from harness.domain.statuses import CageKind
+from harness.errors import CageError
+
+NAMESPACES = ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net")
+LIFE = ("--die-with-parent", "--new-session", "--cap-drop", "ALL")
+BASE = ("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")
+
+
+class Bwrap:
+    """A Sandbox. Every `command` dies with its caller and leaves no process behind."""
+
+    def __init__(self, executable: str | None = None) -> None:
+        self._executable = executable or shutil.which("bwrap") or "bwrap"
+
+    @property
+    def kind(self) -> CageKind:
+        return CageKind.BWRAP
+
+    def command(self, argv: Sequence[str], confinement: Confinement) -> list[str]:
+        return self._command(argv, confinement, grants(argv, confinement), grace=10.0, memory=None)
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        confinement: Confinement,
+        cwd: Path,
+        environment: Mapping[str, str],
+        timeout_s: float,
+        memory_bytes: int | None = None,
+    ) -> Completed:
+        given = grants(argv, confinement)
+        require_visible(cwd, given, private=("/tmp",))
+        command = self._command(argv, confinement, given, grace=GRACE_S, memory=memory_bytes)
+        return run_process(command, cwd=cwd, environment=environment, timeout_s=timeout_s)
+
+    def _command(
+        self, argv: Sequence[str], confinement: Confinement, given: list[Grant], *, grace: float, memory: int | None
+    ) -> list[str]:
+        if not argv:
+            raise CageError("There is no command to confine.", mend="Give at least one word.")
+        port = confinement.door_port
+        inner = list(argv) if port is None else [*program("door_listen.py"), str(port), *argv]
+        caged = [self._executable, *NAMESPACES, *LIFE, *BASE, *_mounts(given), "--", *inner]
+        return behind_front(caged, grace=grace, memory=memory, door=port)
+
+
+def _mounts(given: Sequence[Grant]) -> list[str]:
+    """Mounts in the grants' order; what is not granted lies in an empty root that is then made read-only."""
+    words: list[str] = []
+    sealed: list[str] = []
+    for device in accelerators():
+        words += ["--dev-bind", str(device), str(device)]
+    for grant in given:
+        path = str(grant.path)
+        if grant.access is Access.HIDE and not grant.source.is_dir():
+            words += ["--ro-bind", "/dev/null", path]
+        elif grant.access is Access.HIDE:
+            words += ["--tmpfs", path]
+            sealed += ["--remount-ro", path]
+        elif grant.access is Access.SYSTEM and grant.path.is_symlink() and grant.path.parent == Path("/"):
+            words += ["--symlink", str(grant.path.readlink()), path]  # /bin -> usr/bin, as the system has it
+        else:
+            words += ["--bind" if grant.access is Access.WRITE else "--ro-bind", str(grant.source), path]
+    return [*words, *sealed, "--remount-ro", "/"]

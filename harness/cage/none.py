@@ -1,0 +1,36 @@
+"""No isolation: limits of time, memory and output only. What was scored this way is marked `not isolated`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from harness.cage.process import GRACE_S, behind_front, run_process
+from harness.domain.sandbox import Completed, Confinement
+from harness.domain.statuses import CageKind
+from harness.errors import CageError
+
+
+class NoCage:
+    """A Sandbox that confines nothing; `run` still leaves no process behind, unless one hides on purpose."""
+
+    @property
+    def kind(self) -> CageKind:
+        return CageKind.NONE
+
+    def command(self, argv: Sequence[str], confinement: Confinement) -> list[str]:
+        """`argv` itself: it neither dies with the caller nor is anything out of its reach."""
+        if not argv:
+            raise CageError("There is no command to run.", mend="Give at least one word.")
+        return list(argv)
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        confinement: Confinement,
+        cwd: Path,
+        environment: Mapping[str, str],
+        timeout_s: float,
+        memory_bytes: int | None = None,
+    ) -> Completed:
+        command = behind_front(self.command(argv, confinement), grace=GRACE_S, memory=memory_bytes)
+        return run_process(command, cwd=cwd, environment=environment, timeout_s=timeout_s)
