@@ -1,0 +1,193 @@
+"""From a predictions file's columns to predictions in the split's order, or to findings; never to a guess."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.domain.findings import Finding
+from harness.evaluation import problems
+from harness.evaluation.answers import as_number, class_name
+from harness.evaluation.predictions_file import RawColumns
+from harness.evaluation.scorer_program import Columns
+from harness.evaluation.scorers import Needs
+
+SUM_TOLERANCE = 1e-3
+"""How far from 1 a row's probabilities may sum: what four decimals lose over ten classes. The scorer divides by it."""
+RELATIVE = 1e-5
+_OF_TYPICAL = 1e-6
+"""Absolute part of the agreement of two predictions, relative to their root mean square: near 0 there is no other."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """What predictions must look like, for the rows in the order of `ids`."""
+
+    ids: tuple[str, ...]
+    names: tuple[str, ...]
+    """How findings call these rows."""
+    needs: Needs
+    numeric: bool
+    """The labels are numbers."""
+    classes: tuple[str, ...] = ()
+    """Of the training labels and of this split's; empty when the metric has none."""
+    required: tuple[str, ...] = ()
+    """Classes that must have a column of probabilities: those of the training labels."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    columns: Columns | None
+    """In the order of Expected.ids; None with findings."""
+    findings: tuple[Finding, ...] = field(default=())
+
+
+def check(raw: RawColumns, expected: Expected) -> Checked:
+    """Every fault of the predictions at once: ids first, then the values of the rows that are there."""
+    total = len(expected.ids)
+    if not raw["id"]:
+        return Checked(columns=None, findings=(problems.no_rows(),))
+    place, findings = _match_ids([str(value).strip() for value in raw["id"]], expected)
+    names = _columns_needed(raw, expected)
+    if isinstance(names, Finding):
+        return Checked(columns=None, findings=(*findings, names))
+    present = [index for index in range(total) if index in place]
+    called = [expected.names[index] for index in present]
+    columns: Columns = {}
+    for name in names:
+        values = [raw[name][place[index]] for index in present]
+        columns[name], wrong = _convert(name, values, called, expected)
+        findings.extend(wrong)
+    if not findings and names[0] != "prediction":
+        findings.extend(_check_sums(columns, called))
+    return Checked(columns=None if findings else columns, findings=tuple(_once(findings)))
+
+
+def differing(first: Columns, second: Columns, names: Sequence[str]) -> list[str]:
+    """The rows, by name, on which two predictions of the same rows disagree: text exactly, numbers to 1e-5."""
+    apart: set[int] = set()
+    for column, values in first.items():
+        others = second[column]
+        scale = _OF_TYPICAL * _typical(values)
+        apart.update(i for i, pair in enumerate(zip(values, others, strict=True)) if not _agree(*pair, scale))
+    return [names[index] for index in sorted(apart)]
+
+
+def _match_ids(found: list[str], expected: Expected) -> tuple[dict[int, int], list[Finding]]:
+    """({index in expected: index in the file}, findings)."""
+    index_of = {identifier: index for index, identifier in enumerate(expected.ids)}
+    place: dict[int, int] = {}
+    twice, extra = [], []
+    for position, identifier in enumerate(found):
+        index = index_of.get(identifier)
+        if index is None:
+            extra.append(identifier)
+        elif index in place:
+            twice.append(expected.names[index])
+        else:
+            place[index] = position
+    absent = [name for index, name in enumerate(expected.names) if index not in place]
+    findings = []
+    if absent:
+        findings.append(problems.missing(absent, len(expected.ids)))
+    if twice:
+        findings.append(problems.duplicate(twice, len(found)))
+    if extra:
+        findings.append(problems.extra(extra, len(found)))
+    return place, findings
+
+
+def _columns_needed(raw: RawColumns, expected: Expected) -> list[str] | Finding:
+    """The columns that are scored, or the finding that they are not there."""
+    probabilities = [name for name in raw if name.startswith("p_")]
+    if expected.needs is Needs.ANY:
+        wanted = ["prediction"] if "prediction" in raw else probabilities
+        return wanted or problems.wrong_columns(list(raw), "`id` and `prediction`, or `p_<class>`")
+    if expected.needs is not Needs.PROBABILITIES:
+        return ["prediction"] if "prediction" in raw else problems.wrong_columns(list(raw), "`id` and `prediction`")
+    unknown = [name for name in probabilities if name[2:] not in expected.classes]
+    if unknown or any(f"p_{name}" not in raw for name in expected.required) or not probabilities:
+        wanted_names = ", ".join(f"p_{name}" for name in (expected.required or expected.classes)[:20])
+        return problems.wrong_columns(list(raw), f"`id`, {wanted_names}")
+    return probabilities
+
+
+def _convert(column: str, values: list[Any], called: list[str], expected: Expected) -> tuple[list[Any], list[Finding]]:
+    """The values as class names or finite floats; a value that is neither stands in a finding."""
+    as_probability = column != "prediction" and expected.needs is not Needs.ANY
+    if expected.needs is Needs.CLASS:
+        return _convert_classes(values, called, expected)
+    if expected.needs is Needs.ANY and not expected.numeric and column == "prediction":
+        return [value if isinstance(value, str) else str(value) for value in values], []
+    converted, wrong, infinite, outside = [], [], [], []
+    for value, name in zip(values, called, strict=True):
+        number = as_number(value)
+        if number is None:
+            wrong.append((name, value))
+        elif not math.isfinite(number):
+            infinite.append(name)
+        elif as_probability and not 0.0 <= number <= 1.0:
+            outside.append(name)
+        converted.append(number)
+    return converted, _value_findings(wrong, infinite, outside, len(values), column)
+
+
+def _value_findings(
+    wrong: list[tuple[str, Any]], infinite: list[str], outside: list[str], total: int, column: str
+) -> list[Finding]:
+    findings = []
+    if wrong:
+        findings.append(problems.wrong_type(wrong, total, "a number"))
+    if infinite:
+        findings.append(problems.non_finite(infinite, total))
+    if outside:
+        what = f"have a {problems.quoted(column)} outside [0, 1]"
+        findings.append(problems.not_probabilities(outside, total, what))
+    return findings
+
+
+def _convert_classes(values: list[Any], called: list[str], expected: Expected) -> tuple[list[Any], list[Finding]]:
+    known = set(expected.classes)
+    converted, wrong, infinite, unknown = [], [], [], []
+    for value, name in zip(values, called, strict=True):
+        guess = class_name(value, expected.numeric)
+        if guess in known:
+            converted.append(guess)
+        elif guess is not None:
+            unknown.append((name, value))
+        elif as_number(value) is not None:
+            infinite.append(name)
+        else:
+            wrong.append((name, value))
+    findings = []
+    if wrong:
+        findings.append(problems.wrong_type(wrong, len(values), "a class, which here is a number,"))
+    if infinite:
+        findings.append(problems.non_finite(infinite, len(values)))
+    if unknown:
+        findings.append(problems.unknown_class(unknown, len(values), expected.classes))
+    return converted, findings
+
+
+def _check_sums(columns: Columns, called: list[str]) -> list[Finding]:
+    sums = [math.fsum(row) for row in zip(*columns.values(), strict=True)]
+    off = [name for name, total in zip(called, sums, strict=True) if abs(total - 1.0) > SUM_TOLERANCE]
+    return [problems.not_probabilities(off, len(sums), "have probabilities that do not sum to 1")] if off else []
+
+
+def _once(findings: Sequence[Finding]) -> list[Finding]:
+    """One finding a code: with many probability columns the first says enough."""
+    return list({finding.code: finding for finding in reversed(findings)}.values())[::-1]
+
+
+def _typical(values: Sequence[Any]) -> float:
+    """Root mean square of the numbers among `values`; 0 when there are none. Scaled, so that it cannot overflow."""
+    sizes = [abs(value) for value in values if isinstance(value, float)]
+    largest = max(sizes, default=0.0)
+    return largest * math.sqrt(math.fsum((size / largest) ** 2 for size in sizes) / len(sizes)) if largest else 0.0
+
+
+def _agree(first: Any, second: Any, scale: float) -> bool:
+    if isinstance(first, float) and isinstance(second, float):
+        return math.isclose(first, second, rel_tol=RELATIVE, abs_tol=scale)
+    return bool(first == second)

@@ -1,0 +1,243 @@
+"""One checkpoint, one split, one value, or the findings that say why there is none.
+
+predict runs twice (all rows, then a tenth of them again), score once, in another process. Labels are read here and
+in the scorer's process only. Nothing is recorded: the audit writes facts and files from the outcome.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from harness.artifacts.code_snapshot import Snapshot
+from harness.clock import Clock, iso
+from harness.domain.findings import Finding
+from harness.domain.sandbox import Sandbox
+from harness.domain.statuses import CageKind, Split
+from harness.evaluation import intervals, problems
+from harness.evaluation.check_predictions import Expected, check, differing
+from harness.evaluation.checkpoint import copy_checkpoint
+from harness.evaluation.predict import Limits, PredictCommand, predict
+from harness.evaluation.problems import Unscorable
+from harness.evaluation.rows import SplitRows, TableFile, load_rows, read_verified, require, shuffled, subset
+from harness.evaluation.scorer_program import Columns
+from harness.evaluation.scoring import FrozenScorer, Scored, ScoreJob, score
+from harness.evaluation.truth import Truth, read_truth
+from harness.files import canonical_json, sha256_bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationRequest:
+    experiment: str
+    run: str
+    split: Split
+    table: TableFile
+    """The split with its labels: the vault's file for held-out."""
+    train: TableFile
+    """The training rows: their labels make the classes and the trivial predictor."""
+    inputs: tuple[str, ...]
+    """Input columns; empty for all but label and id."""
+    label: str
+    id_column: str | None
+    """The source's name of a row, for findings; never handed out."""
+    metric: str
+    """What the value is called; a built-in scorer's name or the plan's word for a script's score."""
+    scorer: FrozenScorer
+    predict: tuple[str, ...]
+    """The plan's command, split into words."""
+    interpreter: str
+    snapshot: Snapshot
+    """The code of the run, as it was when the run was registered."""
+    data_files: tuple[str, ...] = ()
+    """The plan's data files, relative to the project: left out of the code that predict sees."""
+    objects: Path
+    """The vault's blobs by hash: snapshot and scorer."""
+    checkpoint: Path
+    checkpoint_hash: str
+    root: Path
+    """The project; a checkpoint that resolves to outside it is refused."""
+    work: Path
+    """Fresh folders are made and removed below it; on a disk with room for inputs, code and checkpoint."""
+    shuffle_seed: int
+    """Of order and fresh ids; not to be known to the agent's code."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """The harness's own; an allow-list of it reaches predict."""
+    readable: tuple[Path, ...] = ()
+    """Further paths that predict may read (settings)."""
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationOutcome:
+    metric: str
+    value: float | None
+    """None with findings."""
+    n: int
+    interval: tuple[float, float] | None
+    checkpoint: str
+    code: str
+    inputs: str
+    labels: str
+    scorer: str
+    predictions: str | None
+    """Hash of what was scored, in the split's order; None when nothing was."""
+    cage: CageKind
+    baseline: float | None
+    findings: tuple[Finding, ...]
+    at: str
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Result:
+    scored: Scored | None
+    interval: tuple[float, float] | None
+    predictions: str | None
+    findings: tuple[Finding, ...]
+
+
+def evaluate_run(request: EvaluationRequest, sandbox: Sandbox, clock: Clock) -> EvaluationOutcome:
+    """Predict and score; every fault of data, code, predictions or scorer is a finding in the outcome.
+
+    Raises CageError when the cage cannot be set up: that is nobody's prediction.
+    """
+    at, begun = iso(clock.now()), clock.monotonic()
+    rows: SplitRows | None = None
+    try:
+        rows = load_rows(
+            request.table,
+            which=request.split,
+            inputs=request.inputs,
+            label=request.label,
+            id_column=request.id_column,
+        )
+        result = _evaluate(request, sandbox, rows)
+    except Unscorable as error:
+        result = _Result(scored=None, interval=None, predictions=None, findings=(error.finding,))
+    return EvaluationOutcome(
+        metric=request.metric,
+        value=result.scored.value if result.scored else None,
+        n=rows.n if rows else 0,
+        interval=result.interval,
+        checkpoint=request.checkpoint_hash,
+        code=request.snapshot.hash,
+        inputs=rows.inputs_hash() if rows else "",
+        labels=rows.labels_hash() if rows else "",
+        scorer=request.scorer.hash(),
+        predictions=result.predictions,
+        cage=sandbox.kind,
+        baseline=result.scored.baseline if result.scored else None,
+        findings=result.findings,
+        at=at,
+        seconds=clock.monotonic() - begun,
+    )
+
+
+def _evaluate(request: EvaluationRequest, sandbox: Sandbox, rows: SplitRows) -> _Result:
+    train = require(read_verified(request.train, "training"), request.label, "training")
+    truth = read_truth(train, rows.labels, request.scorer, which=request.split)
+    request.work.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=request.work, prefix="checkpoint-", ignore_cleanup_errors=True) as folder:
+        copy = copy_checkpoint(
+            request.checkpoint, Path(folder).resolve(), root=request.root, expected=request.checkpoint_hash
+        )
+        command = _command(request, copy)
+        everything = shuffled(range(rows.n), f"{request.shuffle_seed}/order/1")
+        first, findings = _predicted(request, command, sandbox, rows, truth, everything, "1")
+        if first is None:
+            return _Result(scored=None, interval=None, predictions=None, findings=findings)
+        findings = _predicted_again(request, command, sandbox, rows, truth, first)
+    digest = sha256_bytes(canonical_json(first))
+    if findings:
+        return _Result(scored=None, interval=None, predictions=digest, findings=findings)
+    return _scored(request, rows, truth, first, digest)
+
+
+def _command(request: EvaluationRequest, checkpoint: Path) -> PredictCommand:
+    return PredictCommand(
+        argv=request.predict,
+        interpreter=request.interpreter,
+        snapshot=request.snapshot,
+        objects=request.objects,
+        left_out=request.data_files,
+        checkpoint=checkpoint,
+        checkpoint_hash=request.checkpoint_hash,
+        readable=request.readable,
+        environment=request.environment,
+        limits=request.limits,
+        work=request.work,
+    )
+
+
+def _predicted(
+    request: EvaluationRequest,
+    command: PredictCommand,
+    sandbox: Sandbox,
+    rows: SplitRows,
+    truth: Truth,
+    order: Sequence[int],
+    which: str,
+) -> tuple[Columns | None, tuple[Finding, ...]]:
+    """Predictions of the rows at `order`, in the split's order."""
+    raw = predict(command, sandbox, rows, order, f"{request.shuffle_seed}/ids/{which}")
+    ids = dict(zip(order, raw.ids, strict=True))
+    indices = sorted(order)
+    expected = Expected(
+        ids=tuple(ids[index] for index in indices),
+        names=tuple(rows.names[index] for index in indices),
+        needs=truth.needs,
+        numeric=truth.numeric,
+        classes=truth.classes,
+        required=truth.required,
+    )
+    checked = check(raw.columns, expected)
+    return checked.columns, checked.findings
+
+
+def _predicted_again(
+    request: EvaluationRequest,
+    command: PredictCommand,
+    sandbox: Sandbox,
+    rows: SplitRows,
+    truth: Truth,
+    first: Columns,
+) -> tuple[Finding, ...]:
+    """Findings when a part of the rows, alone and under other ids, is not predicted as before."""
+    part = subset(rows.n, f"{request.shuffle_seed}/subset")
+    order = shuffled(part, f"{request.shuffle_seed}/order/2")
+    second, findings = _predicted(request, command, sandbox, rows, truth, order, "2")
+    names = [rows.names[index] for index in part]
+    if second is None:
+        return findings
+    before = {column: [values[index] for index in part] for column, values in first.items()}
+    apart = differing(before, second, names) if set(before) == set(second) else names
+    return (problems.not_reproducible(apart, len(part)),) if apart else ()
+
+
+def _scored(request: EvaluationRequest, rows: SplitRows, truth: Truth, predictions: Columns, digest: str) -> _Result:
+    seed = int(digest[:12], 16)  # from what is scored, so that the same predictions have the same interval
+    same_form = ("prediction" in predictions) == ("prediction" in truth.baseline)  # a script may take either
+    job = ScoreJob(
+        labels=truth.labels,
+        ids=list(rows.names),
+        predictions=predictions,
+        baseline=truth.baseline if same_form else None,
+        seed=seed,
+    )
+    try:
+        scored = score(
+            request.scorer, job, objects=request.objects, work=request.work, seconds=request.limits.score_seconds
+        )
+    except Unscorable as error:
+        return _Result(scored=None, interval=None, predictions=digest, findings=(error.finding,))
+    return _Result(scored=scored, interval=_interval(scored, job, request.scorer), predictions=digest, findings=())
+
+
+def _interval(scored: Scored, job: ScoreJob, scorer: FrozenScorer) -> tuple[float, float] | None:
+    if scored.rows is not None:
+        return intervals.bootstrap_mean(scored.rows, seed=job.seed)
+    if scored.resampled is not None:
+        return intervals.percentile_interval(scored.resampled)
+    if scorer.entry is None:
+        return intervals.bootstrap_macro_f1(job.labels, job.predictions["prediction"], seed=job.seed)
+    return None

@@ -1,0 +1,152 @@
+"""Running the agent's predict command: caged, in a fresh directory, on rows without labels under fresh ids.
+
+The directory holds `code` (the run's snapshot; also the working directory), `inputs`, `output` (the only folder
+that can be written; also HOME and TMPDIR) and, beside them, the checkpoint's copy. It is gone afterwards.
+"""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+
+from harness.artifacts.code_snapshot import Snapshot, materialise
+from harness.artifacts.objects import ObjectDamagedError
+from harness.domain import variables
+from harness.domain.sandbox import Completed, Confinement, Sandbox
+from harness.errors import UsageError
+from harness.evaluation import problems
+from harness.evaluation.checkpoint import require_unchanged
+from harness.evaluation.predictions_file import NAME, RawColumns, read_predictions
+from harness.evaluation.problems import Unscorable
+from harness.evaluation.rows import SplitRows, fresh_ids, hand_out
+
+PASSED_ON = (
+    "PATH",
+    "TZ",
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "CUDA_VISIBLE_DEVICES",
+    "NVIDIA_VISIBLE_DEVICES",
+    "LD_LIBRARY_PATH",
+)
+"""What predict gets of the harness's own environment: machine facts, no secrets."""
+_INTERPRETERS = frozenset({"python", "python3"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    predict_seconds: float = 600.0
+    score_seconds: float = 300.0
+    memory_bytes: int | None = None
+    predictions_bytes: int = 256 << 20
+    """Of the predictions file, and of what it unpacks to."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictCommand:
+    """All that predict needs but for the rows."""
+
+    argv: tuple[str, ...]
+    interpreter: str
+    """Takes the place of `python` or `python3` as the command's first word."""
+    snapshot: Snapshot
+    objects: Path
+    left_out: tuple[str, ...]
+    """The plan's data files, relative to the snapshot's root: labels are no code."""
+    checkpoint: Path
+    """The verified copy."""
+    checkpoint_hash: str
+    readable: tuple[Path, ...]
+    environment: Mapping[str, str]
+    """The harness's own; only PASSED_ON reaches the command."""
+    limits: Limits
+    work: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class RawPredictions:
+    ids: tuple[str, ...]
+    """The fresh ids, in the order of the indices asked for."""
+    columns: RawColumns
+
+
+def predict(
+    command: PredictCommand, sandbox: Sandbox, rows: SplitRows, order: Sequence[int], seed: str
+) -> RawPredictions:
+    """Predict `rows` at the indices `order`, handed out in that order under ids made from `seed`.
+
+    Raises Unscorable: the command crashed, hung, changed its checkpoint, or left no readable file.
+    """
+    command.work.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=command.work, prefix="predict-", ignore_cleanup_errors=True) as name:
+        fresh = Path(name).resolve()
+        code, inputs, output = (fresh / part for part in ("code", "inputs", "output"))
+        for folder in (inputs, output, output / "home", output / "tmp"):
+            folder.mkdir()
+        _lay_out_code(command, code)
+        ids = tuple(fresh_ids(order, seed))
+        given = _hand_out(rows, inputs, order, ids)
+        completed = sandbox.run(
+            substituted(command.argv, command.interpreter),
+            confinement=Confinement(
+                writable=(output,), read_only=(code, inputs, command.checkpoint.parent, *command.readable)
+            ),
+            cwd=code,
+            environment=_environment(command, given, output),
+            timeout_s=command.limits.predict_seconds,
+            memory_bytes=command.limits.memory_bytes,
+        )
+        require_unchanged(command.checkpoint, command.checkpoint_hash)
+        _require_done(completed, command.limits)
+        columns = read_predictions(output, rows=len(order), limit=command.limits.predictions_bytes)
+    return RawPredictions(ids=ids, columns=columns)
+
+
+def substituted(argv: Sequence[str], interpreter: str) -> list[str]:
+    """`argv` with the project's interpreter in the place of a first word `python` or `python3`."""
+    return [interpreter, *argv[1:]] if argv and argv[0] in _INTERPRETERS else list(argv)
+
+
+def _lay_out_code(command: PredictCommand, target: Path) -> None:
+    out = {PurePosixPath(path) for path in command.left_out}
+    files = {
+        name: digest
+        for name, digest in command.snapshot.files.items()
+        if out.isdisjoint((PurePosixPath(name), *PurePosixPath(name).parents))
+    }
+    try:
+        materialise(replace(command.snapshot, files=files), command.objects, target)
+    except (UsageError, ObjectDamagedError, OSError) as error:
+        raise Unscorable(problems.code_unavailable(str(error))) from error
+
+
+def _hand_out(rows: SplitRows, target: Path, order: Sequence[int], ids: Sequence[str]) -> Path:
+    try:
+        return hand_out(rows, target, order, ids)
+    except UsageError as error:
+        raise Unscorable(problems.table_unusable("input", error.message)) from error
+
+
+def _environment(command: PredictCommand, inputs: Path, output: Path) -> dict[str, str]:
+    passed = {name: command.environment[name] for name in PASSED_ON if name in command.environment}
+    return {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        **passed,
+        "LC_ALL": "C.UTF-8",
+        "HOME": str(output / "home"),
+        "TMPDIR": str(output / "tmp"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+        "PYTHONUNBUFFERED": "1",
+        variables.CHECKPOINT: str(command.checkpoint),
+        variables.INPUTS: str(inputs),
+        variables.PREDICTIONS: str(output / NAME),
+    }
+
+
+def _require_done(completed: Completed, limits: Limits) -> None:
+    if completed.timed_out:
+        raise Unscorable(problems.timed_out(limits.predict_seconds))
+    if completed.exit_code != 0:
+        raise Unscorable(problems.crashed(completed.exit_code, completed.stderr))

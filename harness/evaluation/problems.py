@@ -1,0 +1,218 @@
+"""What can keep an evaluation from having a value: one function a finding, so that the words stand in one place.
+
+Names of rows and values come from an agent's output; they are quoted, cut and few, because findings stand word for
+word in prompts.
+"""
+
+from collections.abc import Sequence
+
+from harness.domain.findings import Finding
+
+SHOWN = 5
+"""Examples named in a message; the count says how many there are."""
+_LONGEST = 40
+_STDERR_LINES = 10
+_STDERR_CHARACTERS = 2000
+
+_MEND_PREDICT = "Mend the predict command: one row for each row of HARNESS_INPUTS, with its `id`."
+
+
+class Unscorable(Exception):
+    """Ends an evaluation early; carries the finding that becomes its result and never leaves this package."""
+
+    def __init__(self, finding: Finding) -> None:
+        super().__init__(finding.message)
+        self.finding = finding
+
+
+def quoted(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "...'"
+
+
+def examples(values: Sequence[object]) -> str:
+    shown = ", ".join(quoted(value) for value in values[:SHOWN])
+    return shown + (", ..." if len(values) > SHOWN else "")
+
+
+def about_rows(code: str, what: str, rows: Sequence[object], total: int, mend: str = _MEND_PREDICT) -> Finding:
+    """`what` is wrong with `rows` out of `total`."""
+    message = f"{len(rows)} of {total} predictions {what}: {examples(rows)}."
+    return Finding(
+        code, message, mend, {"count": len(rows), "total": total, "examples": [str(r) for r in rows[:SHOWN]]}
+    )
+
+
+def missing(rows: Sequence[object], total: int) -> Finding:
+    return about_rows("predictions_missing", "are missing, rows", rows, total)
+
+
+def duplicate(ids: Sequence[object], total: int) -> Finding:
+    return about_rows("predictions_duplicate", "have an id that came before, rows", ids, total)
+
+
+def extra(ids: Sequence[object], total: int) -> Finding:
+    return about_rows("predictions_extra", "have an id that is not in HARNESS_INPUTS, ids", ids, total)
+
+
+def non_finite(rows: Sequence[object], total: int) -> Finding:
+    mend = "Find where NaN or infinity comes from in the model or in predict; a diverged checkpoint cannot be scored."
+    return about_rows("predictions_non_finite", "are NaN or infinite, rows", rows, total, mend)
+
+
+def wrong_type(rows: Sequence[object], total: int, expected: str) -> Finding:
+    mend = f"Write {expected} in each row."
+    return about_rows("predictions_wrong_type", f"are not {expected}, (row, value)", rows, total, mend)
+
+
+def unknown_class(values: Sequence[object], total: int, classes: Sequence[str]) -> Finding:
+    mend = f"Write one of the classes: {examples(classes)}."
+    return about_rows("predictions_unknown_class", "name a class that no label has, (row, value)", values, total, mend)
+
+
+def not_probabilities(rows: Sequence[object], total: int, what: str) -> Finding:
+    mend = "Write p_<class> columns in [0, 1] that sum to 1 in each row, e.g. a softmax."
+    return about_rows("predictions_not_probabilities", f"{what}, rows", rows, total, mend)
+
+
+def wrong_columns(found: Sequence[str], expected: str) -> Finding:
+    return Finding(
+        "predictions_wrong_columns",
+        f"The predictions have the columns {examples(found)}; expected {expected}.",
+        f"Write the columns {expected}.",
+        {"found": [quoted(name) for name in found[:50]]},
+    )
+
+
+def nothing_written(what: str) -> Finding:
+    return Finding(
+        "predictions_absent",
+        f"The predict command ended without an error and {what}.",
+        "Write csv or npz with `id` and `prediction` to the path in HARNESS_PREDICTIONS.",
+    )
+
+
+def no_rows() -> Finding:
+    return Finding("predictions_empty", "The predictions file has no rows.", _MEND_PREDICT)
+
+
+def unreadable(why: str) -> Finding:
+    return Finding(
+        "predictions_unreadable",
+        f"The predictions file cannot be read: {why}.",
+        "Write UTF-8 csv with a header, or npz of one-dimensional arrays without Python objects.",
+    )
+
+
+def too_large(size: int, limit: int) -> Finding:
+    return Finding(
+        "predictions_too_large",
+        f"The predictions hold {size:,} bytes; the limit is {limit:,}.",
+        "Write `id` and `prediction` only, one row for each row of HARNESS_INPUTS.",
+        {"bytes": size, "limit": limit},
+    )
+
+
+def crashed(exit_code: int | None, stderr: bytes) -> Finding:
+    last = last_lines(stderr)
+    said = f" Last lines of stderr:\n{last}" if last else " It wrote nothing to stderr."
+    return Finding(
+        "predict_crashed",
+        f"The predict command ended with exit code {exit_code}.{said}",
+        "Run it by hand with HARNESS_CHECKPOINT, HARNESS_INPUTS and HARNESS_PREDICTIONS set; it sees the code snapshot "
+        "of the run, not the project's data, and may write only beside HARNESS_PREDICTIONS.",
+        {"exit_code": exit_code},
+    )
+
+
+def timed_out(seconds: float) -> Finding:
+    return Finding(
+        "predict_timed_out",
+        f"The predict command was ended at its limit of {seconds:g} s.",
+        "Make predict faster (batches, fewer imports), or ask for a larger limit in the plan.",
+        {"limit_s": seconds},
+    )
+
+
+def checkpoint_missing(path: object, why: str) -> Finding:
+    return Finding(
+        "checkpoint_missing",
+        f"The run's checkpoint {path} {why}.",
+        "Train again: a checkpoint is a regular file or a folder of regular files in the run's folder.",
+    )
+
+
+def checkpoint_changed(when: str, expected: str, actual: str) -> Finding:
+    return Finding(
+        "checkpoint_changed",
+        f"The checkpoint {when}: expected hash {expected[:12]}, got {actual[:12]}.",
+        "Leave checkpoints alone after the run; train again to make a new one.",
+        {"expected": expected, "actual": actual},
+    )
+
+
+def code_unavailable(why: str) -> Finding:
+    return Finding(
+        "code_unavailable",
+        f"The code snapshot of the run cannot be laid out: {why}",
+        "Train again, so that a snapshot is taken.",
+    )
+
+
+def not_reproducible(rows: Sequence[object], total: int) -> Finding:
+    mend = (
+        "Make predict a function of the checkpoint and of each row alone: evaluation mode, no sampling, "
+        "nothing that depends on the other rows, their order or their ids."
+    )
+    return about_rows("predictions_not_reproducible", "differ when predicted again, rows", rows, total, mend)
+
+
+def table_changed(which: str, path: object, expected: str, actual: str) -> Finding:
+    return Finding(
+        "split_changed",
+        f"The {which} rows in {path} are not those of the approved plan: expected hash {expected[:12]}, "
+        f"got {actual[:12]}.",
+        "Restore the file, or have a person approve the plan again as a new version.",
+        {"split": which, "expected": expected, "actual": actual},
+    )
+
+
+def table_unusable(which: str, why: str) -> Finding:
+    return Finding(
+        "split_unusable",
+        f"The {which} rows cannot be used for this plan: {why}",
+        "Mend the data or the plan, and approve it again.",
+    )
+
+
+def scorer_changed(name: str, why: str) -> Finding:
+    return Finding(
+        "scorer_changed",
+        f"The frozen scorer's file {name} is not what was approved. {why}",
+        "Have a person approve the plan again; run `harness ledger verify` to see what else changed.",
+        {"file": name},
+    )
+
+
+def scorer_failed(why: str, stderr: bytes = b"") -> Finding:
+    last = last_lines(stderr)
+    return Finding(
+        "scorer_failed",
+        f"The scorer {why}." + (f" Last lines of stderr:\n{last}" if last else ""),
+        "This is not the experiment's fault: a person mends the scorer and approves the plan again.",
+    )
+
+
+def score_not_finite(value: float) -> Finding:
+    return Finding(
+        "score_not_finite",
+        f"The scorer's value is {value}; a score is a finite number.",
+        "Look at the size of the predictions: they are finite, but the metric of them is not.",
+    )
+
+
+def last_lines(stream: bytes) -> str:
+    """The end of a process's output, printable, at most ten lines and 2,000 characters."""
+    text = stream[-8 * _STDERR_CHARACTERS :].decode("utf-8", errors="replace")
+    lines = ["".join(c if c.isprintable() or c == "\t" else "?" for c in line) for line in text.split("\n")]
+    return "\n".join([line for line in lines if line.strip()][-_STDERR_LINES:])[-_STDERR_CHARACTERS:]

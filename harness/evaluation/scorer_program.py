@@ -1,0 +1,175 @@
+"""The scoring program: labels and predictions in, numbers out; it never runs an agent's code.
+
+Run as `python -I -S scorer_program.py JOB RESULT`, from a fresh folder that holds a verified copy of it, so it is
+one self-contained file of the standard library. JOB is a JSON object:
+
+    scorer       name of a built-in, or null for a frozen script
+    script       path of the script, relative to the folder `frozen` beside this file, or null
+    labels       one value a row: a class name (text) or a number
+    ids          one text a row, in the order of labels; what a script sees as `id`
+    predictions  {column: values}: `prediction`, or `p_<class>` for each class
+    baseline     the trivial predictor's predictions in the same form, or null
+    resamples    how many bootstrap resamples of a script's score to make
+    seed         of those resamples
+
+RESULT is `{"value", "rows", "baseline", "resampled"}`; a non-finite number is the text "NaN" or "Infinity".
+`rows` are the contributions whose mean is the value, null where a metric has none (macro_f1, scripts).
+
+A script is a file with `def score(labels: list, predictions: list[dict]) -> float`; each prediction is
+`{"id": text, "prediction": text or number}` or `{"id": text, "p_<class>": number, ...}`, in the order of labels.
+It may import the standard library and the files frozen with it.
+"""
+
+import importlib.util
+import json
+import math
+import random
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+Columns = dict[str, list[Any]]
+
+FROZEN = Path(__file__).parent / "frozen"
+"""Where the harness puts a script and its import closure, after it verified their hashes."""
+
+EPSILON = sys.float_info.epsilon
+"""Probabilities are clipped to [EPSILON, 1 - EPSILON] before the logarithm, so one certain miss costs 36.04 nats."""
+
+
+def mean(values: Sequence[float]) -> float:
+    """The correctly rounded mean; infinity when the sum leaves the range of a float. Raises on no values."""
+    try:
+        return math.fsum(values) / len(values)
+    except OverflowError:
+        return math.inf
+
+
+def accuracy_rows(labels: list[str], predictions: Columns) -> list[float]:
+    """1 where the class is right, else 0."""
+    return [float(label == guess) for label, guess in zip(labels, predictions["prediction"], strict=True)]
+
+
+def squared_error_rows(labels: list[float], predictions: Columns) -> list[float]:
+    return [(label - guess) * (label - guess) for label, guess in zip(labels, predictions["prediction"], strict=True)]
+
+
+def absolute_error_rows(labels: list[float], predictions: Columns) -> list[float]:
+    return [abs(label - guess) for label, guess in zip(labels, predictions["prediction"], strict=True)]
+
+
+def log_loss_rows(labels: list[str], predictions: Columns) -> list[float]:
+    """-ln of the label's share of the row's probabilities, in nats; a class without a column has probability 0."""
+    totals = [math.fsum(row) for row in zip(*predictions.values(), strict=True)]
+    losses = []
+    for index, label in enumerate(labels):
+        column = predictions.get(f"p_{label}")
+        share = column[index] / totals[index] if column is not None and totals[index] > 0 else 0.0
+        losses.append(-math.log(min(max(share, EPSILON), 1.0 - EPSILON)))
+    return losses
+
+
+def macro_f1(labels: list[str], predictions: Columns) -> float:
+    """The unweighted mean of F1 over the classes that occur in `labels`; a class never predicted has F1 0."""
+    guesses = predictions["prediction"]
+    support: dict[str, int] = dict.fromkeys(labels, 0)
+    predicted = dict.fromkeys(support, 0)
+    hits = dict.fromkeys(support, 0)
+    for label, guess in zip(labels, guesses, strict=True):
+        support[label] += 1
+        if guess in predicted:
+            predicted[guess] += 1
+        hits[label] += label == guess
+    return mean([2 * hits[name] / (support[name] + predicted[name]) for name in support])
+
+
+ROWS: dict[str, Callable[[list[Any], Columns], list[float]]] = {
+    "accuracy": accuracy_rows,
+    "mse": squared_error_rows,
+    "mae": absolute_error_rows,
+    "log_loss": log_loss_rows,
+}
+
+
+def load_script(path: Path) -> Callable[[list[Any], list[dict[str, Any]]], float]:
+    """The `score` function of a frozen script; its folder and `frozen` are on the import path."""
+    for folder in (str(FROZEN), str(path.parent)):
+        if folder not in sys.path:
+            sys.path.insert(0, folder)
+    spec = importlib.util.spec_from_file_location("frozen_scorer", path)
+    if spec is None or spec.loader is None:
+        raise SystemExit(f"{path.name} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["frozen_scorer"] = module
+    spec.loader.exec_module(module)
+    score = getattr(module, "score", None)
+    if not callable(score):
+        raise SystemExit(f"{path.name} has no function `score(labels, predictions)`")
+    return score  # type: ignore[no-any-return]
+
+
+def as_records(ids: list[str], columns: Columns) -> list[dict[str, Any]]:
+    names = list(columns)
+    return [
+        {"id": identifier, **dict(zip(names, values, strict=True))}
+        for identifier, *values in zip(ids, *columns.values(), strict=True)
+    ]
+
+
+def number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise SystemExit(f"score() returned {value!r} of type {type(value).__name__}; expected one float")
+    return float(value)
+
+
+def plain(value: float | None) -> float | str | None:
+    if value is None or math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def score_script(job: dict[str, Any]) -> dict[str, Any]:
+    script = load_script(FROZEN / job["script"])
+    labels, ids = job["labels"], job["ids"]
+    records = as_records(ids, job["predictions"])
+    value = number(script(list(labels), [dict(record) for record in records]))
+    baseline = job["baseline"]
+    draw = random.Random(job["seed"])
+    resampled = []
+    for _ in range(job["resamples"]):
+        chosen = draw.choices(range(len(labels)), k=len(labels))
+        resampled.append(number(script([labels[i] for i in chosen], [dict(records[i]) for i in chosen])))
+    return {
+        "value": plain(value),
+        "rows": None,
+        "baseline": plain(number(script(list(labels), as_records(ids, baseline)))) if baseline else None,
+        "resampled": [plain(item) for item in resampled] or None,
+    }
+
+
+def score_built_in(job: dict[str, Any]) -> dict[str, Any]:
+    name, labels, baseline = job["scorer"], job["labels"], job["baseline"]
+    if name == "macro_f1":
+        value = macro_f1(labels, job["predictions"])
+        reference = macro_f1(labels, baseline) if baseline else None
+        return {"value": plain(value), "rows": None, "baseline": plain(reference), "resampled": None}
+    contributions = ROWS[name]
+    rows = contributions(labels, job["predictions"])
+    return {
+        "value": plain(mean(rows)),
+        "rows": [plain(row) for row in rows],
+        "baseline": plain(mean(contributions(labels, baseline))) if baseline else None,
+        "resampled": None,
+    }
+
+
+def main(arguments: list[str]) -> None:
+    job_path, result_path = (Path(argument) for argument in arguments)
+    job = json.loads(job_path.read_text("utf-8"))
+    result = score_script(job) if job["script"] else score_built_in(job)
+    result_path.write_text(json.dumps(result, allow_nan=False), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

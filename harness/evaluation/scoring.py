@@ -1,0 +1,169 @@
+"""Running the frozen scorer in a process of its own, in the harness's environment: `-I -S`, no agent code.
+
+Its files are laid out in a fresh folder from the vault, each verified by hash first. A built-in scorer is the
+harness's own scorer program, copied there the same way.
+"""
+
+import contextlib
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from harness.artifacts.objects import ObjectDamagedError, load_object
+from harness.evaluation import problems, scorer_program
+from harness.evaluation.problems import Unscorable
+from harness.evaluation.scorer_program import Columns
+from harness.files import canonical_json, sha256_bytes
+
+PROGRAM = Path(scorer_program.__file__)
+SCRIPT_RESAMPLES = 200
+"""Of a script's score, for its interval: each costs one call."""
+_READ = 64_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrozenScorer:
+    """What the approved plan froze: a built-in name, or a script with its import closure."""
+
+    name: str
+    entry: str | None = None
+    """The script, relative; None for a built-in."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Relative path -> SHA-256; the blobs lie in the vault's objects under their hash."""
+
+    def hash(self) -> str:
+        """Of everything that decides the score: the script's files, or name and the scorer program itself."""
+        parts = {"name": self.name, "entry": self.entry, "files": dict(self.files)}
+        return sha256_bytes(canonical_json({**parts, "program": sha256_bytes(PROGRAM.read_bytes())}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreJob:
+    labels: list[Any]
+    ids: list[str]
+    predictions: Columns
+    baseline: Columns | None
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    value: float
+    baseline: float | None
+    rows: list[float] | None
+    """Contributions whose mean is the value; None where the metric has none."""
+    resampled: list[float] | None
+    """A script's scores of resamples; None for built-ins and when they took too long."""
+
+
+def score(scorer: FrozenScorer, job: ScoreJob, *, objects: Path, work: Path, seconds: float) -> Scored:
+    """Score in a fresh process. Raises Unscorable: scorer_changed, scorer_failed, score_not_finite."""
+    work.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=work, prefix="score-", ignore_cleanup_errors=True) as name:
+        folder = Path(name).resolve()
+        lay_out(scorer, objects, folder)
+        plain = _call(scorer, job, folder, resamples=0, seconds=seconds)
+        resampled = None
+        if scorer.entry is not None:
+            with contextlib.suppress(Unscorable):  # an interval is shown beside a score; without one the score stands
+                resampled = _call(scorer, job, folder, resamples=SCRIPT_RESAMPLES, seconds=seconds)["resampled"]
+    value = _number(plain["value"])
+    if not math.isfinite(value):
+        raise Unscorable(problems.score_not_finite(value))
+    baseline = None if plain["baseline"] is None else _number(plain["baseline"])
+    return Scored(
+        value=value,
+        baseline=baseline if baseline is not None and math.isfinite(baseline) else None,
+        rows=None if plain["rows"] is None else [_number(row) for row in plain["rows"]],
+        resampled=_finite(resampled),
+    )
+
+
+def lay_out(scorer: FrozenScorer, objects: Path, folder: Path) -> None:
+    """The scorer program in `folder`, a script's files below `folder/frozen`; all read-only, hashes verified."""
+    _write(folder / PROGRAM.name, PROGRAM.read_bytes())
+    if scorer.entry is None:
+        return
+    if scorer.entry not in scorer.files:
+        raise Unscorable(problems.scorer_failed(f"{scorer.name} has no frozen file {scorer.entry}"))
+    for relative, expected in sorted(scorer.files.items()):
+        path = PurePosixPath(relative)
+        if path.is_absolute() or ".." in path.parts or not path.parts:
+            raise Unscorable(problems.scorer_failed(f"{scorer.name} has a frozen file outside its folder: {relative}"))
+        try:
+            _write(folder / "frozen" / path, load_object(objects, expected))
+        except ObjectDamagedError as error:
+            raise Unscorable(problems.scorer_changed(relative, error.message)) from error
+
+
+def _call(scorer: FrozenScorer, job: ScoreJob, folder: Path, *, resamples: int, seconds: float) -> dict[str, Any]:
+    task = {
+        "scorer": scorer.name,
+        "script": scorer.entry,
+        "labels": job.labels,
+        "ids": job.ids,
+        "predictions": job.predictions,
+        "baseline": job.baseline,
+        "resamples": resamples,
+        "seed": job.seed,
+    }
+    job_path, result_path = folder / f"job-{resamples}.json", folder / f"result-{resamples}.json"
+    job_path.write_text(json.dumps(task, allow_nan=False), encoding="utf-8")
+    exit_code, stderr = _run([str(folder / PROGRAM.name), str(job_path), str(result_path)], folder, seconds)
+    if exit_code is None:
+        raise Unscorable(problems.scorer_failed(f"{scorer.name} was ended at its limit of {seconds:g} s", stderr))
+    if exit_code != 0:
+        raise Unscorable(problems.scorer_failed(f"{scorer.name} ended with exit code {exit_code}", stderr))
+    try:
+        return dict(json.loads(result_path.read_text("utf-8")))
+    except (OSError, ValueError) as error:
+        raise Unscorable(problems.scorer_failed(f"{scorer.name} left no result ({error})", stderr)) from error
+
+
+def _run(arguments: list[str], folder: Path, seconds: float) -> tuple[int | None, bytes]:
+    """(exit code, or None at the limit; the end of stderr). Output goes to files: a pipe's reader could be held."""
+    log = folder / "stderr.log"
+    with log.open("wb") as stderr:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", *arguments],
+            cwd=folder,
+            env={"LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0", "TMPDIR": str(folder)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            start_new_session=True,
+        )
+        try:
+            exit_code: int | None = process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            exit_code = None
+        finally:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    with log.open("rb") as stream:
+        stream.seek(max(0, log.stat().st_size - _READ))
+        return exit_code, stream.read(_READ)
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    path.chmod(0o444)
+
+
+def _number(value: Any) -> float:
+    return float(value)  # also of the texts "NaN" and "Infinity"
+
+
+def _finite(values: list[Any] | None) -> list[float] | None:
+    numbers = [_number(value) for value in values or []]
+    return numbers if numbers and all(math.isfinite(number) for number in numbers) else None
