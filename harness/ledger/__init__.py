@@ -1,0 +1,6 @@
+"""The append-only, hash-chained store of facts. SQLAlchemy is imported nowhere else."""
+
+from harness.ledger.chain import StoredFact
+from harness.ledger.ledger import Ledger
+
+__all__ = ["Ledger", "StoredFact"]

@@ -1,0 +1,90 @@
+"""A fact's exact bytes and its place in its writer's chain. Pure: no database, no files."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.domain.facts import Fact, fact_from
+from harness.errors import LedgerDamagedError, UsageError
+from harness.files import canonical_json, sha256_bytes
+
+VERSION = 1
+FIRST_PREV = "0" * 64
+_FIELDS = {"v", "writer", "seq", "prev", "at", "kind", "body"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredFact:
+    """A fact as it lies in the ledger. `data` is what is hashed; the other fields repeat parts of it."""
+
+    writer: str
+    seq: int  # 1, 2, 3, ... per writer
+    prev: str  # hash of the writer's fact before; 64 zeros for the first
+    hash: str  # SHA-256 of `data`
+    kind: str
+    at: str
+    data: bytes
+    position: int = 0  # in this database only
+
+    def body(self) -> dict[str, Any]:
+        """The fact's fields as its bytes say them; non-finite numbers are strings there."""
+        body: dict[str, Any] = json.loads(self.data)["body"]
+        return body
+
+    def fact(self) -> Fact:
+        """Raises LedgerDamagedError when kind or fields are unknown to this harness."""
+        return fact_from(self.kind, self.body())
+
+
+def seal(*, writer: str, seq: int, prev: str, at: str, kind: str, body: Mapping[str, Any]) -> StoredFact:
+    """The bytes and the hash of a new fact. Raises UsageError for what JSON in UTF-8 cannot hold."""
+    whole = {"v": VERSION, "writer": writer, "seq": seq, "prev": prev, "at": at, "kind": kind, "body": dict(body)}
+    try:
+        data = canonical_json(whole)
+    except (TypeError, ValueError) as error:  # UnicodeEncodeError is a ValueError
+        raise UsageError(
+            f"A fact of kind {kind} holds a value that cannot be written: {error}.",
+            mend="Pass plain text (valid Unicode), numbers, lists and dictionaries only.",
+        ) from error
+    return StoredFact(writer=writer, seq=seq, prev=prev, hash=sha256_bytes(data), kind=kind, at=at, data=data)
+
+
+def unseal(data: bytes, where: str) -> StoredFact:
+    """The fact that one line of the text form holds. Raises LedgerDamagedError naming `where`."""
+    try:
+        whole = json.loads(data)
+        if not isinstance(whole, dict) or set(whole) != _FIELDS or whole["v"] != VERSION:
+            raise ValueError(f"expected the fields {', '.join(sorted(_FIELDS))} with v = {VERSION}")
+        if canonical_json(whole) != data:
+            raise ValueError("the bytes are not in the canonical form")
+        head = {name: whole[name] for name in ("writer", "prev", "kind", "at")}
+        if not all(isinstance(value, str) for value in head.values()) or type(whole["seq"]) is not int:
+            raise ValueError("writer, prev, kind and at must be text and seq a whole number")
+        if not isinstance(whole["body"], dict):
+            raise ValueError("body must be an object")
+    except (ValueError, RecursionError) as error:  # JSONDecodeError and UnicodeDecodeError are ValueErrors
+        raise LedgerDamagedError(
+            f"{where} is not a fact: {error}.", mend="Restore it from git or from the ledger that it was exported from."
+        ) from error
+    return StoredFact(**head, seq=whole["seq"], hash=sha256_bytes(data), data=data)
+
+
+def link_problem(fact: StoredFact, before: StoredFact | None) -> str | None:
+    """What is wrong with `fact` or with its link to the writer's fact before it; None when nothing is."""
+    if sha256_bytes(fact.data) != fact.hash:
+        return "its bytes do not have the recorded hash"
+    try:
+        told = unseal(fact.data, "it")
+    except LedgerDamagedError as error:
+        return error.message
+    for name in ("writer", "seq", "prev", "kind", "at"):
+        if getattr(told, name) != getattr(fact, name):
+            return f"its column {name} says {getattr(fact, name)!r}, its bytes say {getattr(told, name)!r}"
+    if fact.seq != (before.seq if before else 0) + 1:
+        return f"it follows seq {before.seq if before else 0}: facts between are missing"
+    if fact.prev != (before.hash if before else FIRST_PREV):
+        return "it does not link to the hash of the fact before it"
+    if before is not None and fact.at < before.at:
+        return f"its time {fact.at} lies before that of the fact before it ({before.at})"
+    return None

@@ -1,0 +1,137 @@
+"""Making a new ledger file, and finding out whether an existing one can be trusted enough to open."""
+
+import contextlib
+import os
+import secrets
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from harness.clock import Clock
+from harness.errors import LedgerDamagedError, LedgerError
+from harness.files import sync_directory
+from harness.ledger.anchors import anchored_writers, read_anchor
+from harness.ledger.database import Database
+from harness.ledger.failures import damaged, translated
+from harness.ledger.locking import network_type
+from harness.ledger.migrations import Migration, migrate, require_known, schema_version
+from harness.ledger.schema import facts, meta
+
+_MAGIC = b"SQLite format 3\0"
+
+
+class LedgerWarning(UserWarning):
+    """The ledger works, but not as safely as it could."""
+
+
+def open_database(
+    path: Path,
+    *,
+    clock: Clock,
+    read_only: bool,
+    busy_seconds: float,
+    migrations: Mapping[int, Migration],
+) -> Database:
+    """An existing file, checked and (unless `read_only`) migrated. Raises the LedgerErrors that its state deserves."""
+    _require_header(path)
+    network = network_type(path.resolve())
+    if network is not None:
+        message = (
+            f"{path} lies on a network file system ({network}): several machines that write at once can damage it. "
+            f"Put the state directory on a local disk: set XDG_STATE_HOME."
+        )
+        warnings.warn(message, LedgerWarning, stacklevel=3)
+    database = Database(path, clock=clock, read_only=read_only, busy_seconds=busy_seconds, network=network is not None)
+    try:
+        database.probe()
+        if read_only:
+            _require_current(database, migrations)
+        else:
+            database.set_journal()
+            migrate(database, clock, migrations)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def create_database(path: Path, *, writer: str, clock: Clock, migrations: Mapping[int, Migration]) -> None:
+    """Make a new ledger at `path`; when another process makes one at the same time, the first one stays.
+
+    It is built under a temporary name and linked, so that no reader ever sees an empty or half-made file.
+    """
+    with translated(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
+        try:
+            temporary.touch(exist_ok=False)
+            database = Database(temporary, clock=clock, read_only=False, busy_seconds=5.0, network=True)
+            try:
+                migrate(database, clock, migrations)
+                with database.write() as connection:
+                    connection.execute(meta.insert(), {"key": "writer", "value": writer})
+            finally:
+                database.close()
+            with contextlib.suppress(FileExistsError):
+                os.link(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    sync_directory(path.parent)
+
+
+def require_anchored(connection: sa.Connection, anchors: Path, path: Path) -> None:
+    """Raises LedgerDamagedError when the ledger lacks a fact that an anchor names."""
+    for writer in anchored_writers(anchors):
+        anchor = read_anchor(anchors, writer)
+        if anchor is None:
+            continue
+        here = sa.and_(facts.c.writer == writer, facts.c.seq == anchor.seq)
+        found = connection.execute(sa.select(facts.c.hash).where(here)).scalar()
+        if found != anchor.hash:
+            what = "is missing" if found is None else "is another one"
+            raise LedgerDamagedError(
+                f"{path} was cut or replaced: fact {anchor.seq} of writer {writer}, which the anchor in {anchors} "
+                f"names, {what}.",
+                mend="Run `harness ledger verify`, then restore a backup or run `harness ledger import`.",
+            )
+
+
+def require_never_made(path: Path, anchors: Path) -> None:
+    """Raises LedgerDamagedError when there are anchors of a ledger that is gone."""
+    if writers := anchored_writers(anchors):
+        raise LedgerDamagedError(
+            f"{path} is gone, but {anchors} names facts of writer {', '.join(writers)}.",
+            mend="Restore the file from a backup, or run `harness ledger import` to read the text form.",
+        )
+
+
+def _require_header(path: Path) -> None:
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(len(_MAGIC))
+    except FileNotFoundError as error:
+        raise LedgerError(
+            f"There is no ledger at {path} yet.",
+            mend="Approve a plan first: `harness plan approve`.",
+            code="ledger_missing",
+        ) from error
+    except IsADirectoryError as error:
+        raise damaged(path, "it is a folder") from error
+    if not head:
+        raise damaged(path, "it is empty (0 bytes)")
+    if head != _MAGIC:
+        raise damaged(path, "it does not begin like a SQLite database")
+
+
+def _require_current(database: Database, migrations: Mapping[int, Migration]) -> None:
+    with database.read() as connection:
+        version = schema_version(connection, database.path)
+    require_known(version, database.path, migrations)
+    if version < max(migrations):
+        raise LedgerError(
+            f"{database.path} has schema version {version}; this harness reads version {max(migrations)}.",
+            mend="Run any command that writes, e.g. `harness ledger rebuild`: it migrates the file after a backup.",
+            code="ledger_too_old",
+        )

@@ -1,0 +1,183 @@
+"""Connections and transactions. The only module that opens the database file."""
+
+import contextlib
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import sqlalchemy as sa
+from sqlalchemy.pool import QueuePool
+
+from harness.clock import Clock
+from harness.errors import LedgerReadOnlyError
+from harness.files import canonical_json
+from harness.ledger.failures import is_busy, is_unopenable, translated
+from harness.ledger.locking import retry_busy
+
+_BUSY_MS = 200  # SQLite's own waiting a try; the rest is retry_busy's, which is fair between many processes
+
+
+def to_json(value: Any) -> str:
+    return canonical_json(value).decode("utf-8")
+
+
+def memory_engine() -> sa.Engine:
+    """An empty database in memory; for comparing schemas."""
+    return sa.create_engine("sqlite://", json_serializer=to_json)
+
+
+class Database:
+    """One SQLite file. Safe for threads; after a fork the child opens its own connections.
+
+    `read` and `write` nest: what runs inside them on the same thread shares their transaction.
+    """
+
+    def __init__(self, path: Path, *, clock: Clock, read_only: bool, busy_seconds: float, network: bool) -> None:
+        self.path = path
+        self.read_only = read_only
+        self._clock = clock
+        self._busy_seconds = busy_seconds
+        self._network = network
+        self._immutable = False
+        self._local = threading.local()
+        self._pid = os.getpid()
+        self._engine = self._make_engine()
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    def probe(self) -> None:
+        """Open one connection and read. Raises the LedgerError that says why it cannot be."""
+        with translated(self.path):
+            try:
+                self._probe_once()
+            except sa.exc.DBAPIError as error:
+                if not (self.read_only and is_unopenable(error)) or Path(f"{self.path}-wal").exists():
+                    raise
+                # A read-only folder without a -wal file: nobody is writing, and SQLite may not make its -shm file.
+                self._immutable = True
+                self._engine.dispose()
+                self._probe_once()
+
+    @contextlib.contextmanager
+    def read(self) -> Iterator[sa.Connection]:
+        """A transaction that sees one state of the database throughout and blocks no writer."""
+        current = self._current()
+        if current is not None:
+            yield current
+            return
+        with translated(self.path), self._open().connect() as connection:
+            begun = retry_busy(connection.begin, is_busy=is_busy, clock=self._clock, seconds=self._busy_seconds)
+            with begun, self._as_current(connection, writing=False):
+                yield connection
+
+    @contextlib.contextmanager
+    def write(self, *, durable: bool = True) -> Iterator[sa.Connection]:
+        """BEGIN IMMEDIATE; commits at the end, rolls back on any error. Waits `busy_seconds` for the lock.
+
+        Without `durable` the commit is not synced: for what can be made again from the facts.
+        """
+        if self.read_only:
+            raise LedgerReadOnlyError(
+                f"{self.path} was opened for reading only.", mend="Use a command that may write the ledger."
+            )
+        current = self._current()
+        if current is not None:
+            if not self._local.writing:
+                raise RuntimeError("a write inside a read transaction: open the write first")
+            yield current
+            return
+        with translated(self.path), self._open().connect() as plain:
+            connection = plain.execution_options(harness_begin="BEGIN IMMEDIATE")
+            if not durable:
+                _pragma(plain, "synchronous=NORMAL")
+            try:
+                begun = retry_busy(connection.begin, is_busy=is_busy, clock=self._clock, seconds=self._busy_seconds)
+                with begun, self._as_current(connection, writing=True):
+                    yield connection
+            finally:
+                if not durable:
+                    _pragma(plain, "synchronous=FULL")
+
+    def backup(self, target: Path) -> None:
+        """Copy the committed state to the new file `target` with SQLite's backup interface, synced."""
+        with translated(self.path), contextlib.closing(self._connect()) as source:
+            with contextlib.closing(sqlite3.connect(target)) as copy:
+                source.backup(copy)
+            descriptor = os.open(target, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def set_journal(self) -> None:
+        """WAL on local disks; the classic journal on network file systems, where WAL's shared memory cannot work."""
+        mode = "DELETE" if self._network else "WAL"
+        with translated(self.path), contextlib.closing(self._connect()) as connection:
+            if connection.execute("PRAGMA journal_mode").fetchone()[0].upper() != mode:
+                connection.execute(f"PRAGMA journal_mode={mode}")
+
+    def _probe_once(self) -> None:
+        with self._engine.connect() as connection:
+            connection.exec_driver_sql("SELECT count(*) FROM sqlite_master")
+
+    def _current(self) -> sa.Connection | None:
+        return getattr(self._local, "connection", None)
+
+    @contextlib.contextmanager
+    def _as_current(self, connection: sa.Connection, *, writing: bool) -> Iterator[None]:
+        self._local.connection, self._local.writing = connection, writing
+        try:
+            yield
+        finally:
+            self._local.connection, self._local.writing = None, False
+
+    def _open(self) -> sa.Engine:
+        if self._pid != os.getpid():  # SQLite's connections must not be used, nor closed, in a forked child
+            self._engine.dispose(close=False)
+            self._pid, self._local = os.getpid(), threading.local()
+        return self._engine
+
+    def _make_engine(self) -> sa.Engine:
+        engine = sa.create_engine(
+            "sqlite+pysqlite://",
+            creator=self._connect,
+            poolclass=QueuePool,
+            pool_size=5,
+            json_serializer=to_json,
+            json_deserializer=json.loads,
+        )
+        sa.event.listen(engine, "begin", _begin)
+        return engine
+
+    def _connect(self) -> sqlite3.Connection:
+        options = "immutable=1" if self._immutable else f"mode={'ro' if self.read_only else 'rw'}"
+        connection = sqlite3.connect(
+            f"file:{quote(str(self.path))}?{options}",
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+            timeout=self._busy_seconds if self._network else _BUSY_MS / 1000,
+        )
+        try:
+            connection.execute("PRAGMA query_only=ON" if self.read_only else "PRAGMA synchronous=FULL")
+        except sqlite3.Error:
+            connection.close()
+            raise
+        return connection
+
+
+def _begin(connection: sa.Connection) -> None:
+    connection.exec_driver_sql(connection.get_execution_options().get("harness_begin", "BEGIN"))
+
+
+def _pragma(connection: sa.Connection, text: str) -> None:
+    """Run a pragma outside any transaction, on the driver's connection."""
+    driver = connection.connection.driver_connection
+    assert driver is not None
+    driver.execute(f"PRAGMA {text}")

@@ -1,0 +1,85 @@
+"""SQLite's errors, translated once: every one becomes a LedgerError that names the file and the next step."""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import sqlalchemy.exc
+
+from harness.errors import LedgerBusyError, LedgerDamagedError, LedgerError, LedgerReadOnlyError
+
+_BUSY = {"SQLITE_BUSY", "SQLITE_LOCKED"}
+_DAMAGED = {"SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT", "SQLITE_MISMATCH"}
+_READ_ONLY = {"SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH"}
+_LOCKING = {"SQLITE_IOERR_LOCK", "SQLITE_IOERR_UNLOCK", "SQLITE_IOERR_RDLOCK", "SQLITE_PROTOCOL", "SQLITE_NOLFS"}
+
+
+def error_name(error: BaseException) -> str:
+    """SQLite's name of the error, e.g. "SQLITE_BUSY_RECOVERY"; "" for what is not SQLite's."""
+    original = error.orig if isinstance(error, sqlalchemy.exc.DBAPIError) else error
+    return str(getattr(original, "sqlite_errorname", "") or "")
+
+
+def _is(name: str, names: set[str]) -> bool:
+    return any(name == known or name.startswith(known + "_") for known in names)
+
+
+def is_busy(error: BaseException) -> bool:
+    return _is(error_name(error), _BUSY)
+
+
+def is_unopenable(error: BaseException) -> bool:
+    return _is(error_name(error), {"SQLITE_CANTOPEN", "SQLITE_READONLY"})
+
+
+def translate(error: BaseException, path: Path) -> LedgerError:
+    """The harness's error for one of SQLite's or SQLAlchemy's."""
+    name, detail = error_name(error), str(getattr(error, "orig", None) or error)
+    if _is(name, _BUSY):
+        return LedgerBusyError(
+            f"{path} is being written by another process, which did not finish in time ({detail}).",
+            mend="Nothing was written. Try again; `fuser` on the file shows who holds it.",
+        )
+    if _is(name, _DAMAGED):
+        return damaged(path, detail)
+    if _is(name, _LOCKING):
+        return LedgerError(
+            f"{path} lies on a file system that gives no locks ({detail}).",
+            mend="Nothing was written. Put the state directory on a local disk: set XDG_STATE_HOME.",
+            code="ledger_no_locks",
+        )
+    if _is(name, _READ_ONLY):
+        return LedgerReadOnlyError(
+            f"{path} cannot be written, or its folder cannot ({detail}).",
+            mend="Make both writable for you, or use a command that only reads.",
+        )
+    if _is(name, {"SQLITE_FULL"}):
+        return LedgerError(
+            f"{path} cannot grow: the disk is full ({detail}).",
+            mend="Nothing was written. Free some space and try again.",
+            code="ledger_disk_full",
+        )
+    return LedgerError(f"{path} failed: {detail}.", mend="Run `harness ledger verify`.")
+
+
+def damaged(path: Path, detail: str) -> LedgerDamagedError:
+    return LedgerDamagedError(
+        f"{path} is not a ledger that can be read: {detail}. It was left as it is.",
+        mend="Copy it aside, then restore a backup of it, or move it away with its anchors and run "
+        "`harness ledger import` from the text form in memory/facts/.",
+    )
+
+
+@contextlib.contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Inside, SQLAlchemy's and sqlite3's errors leave as LedgerErrors about `path`."""
+    try:
+        yield
+    except (sqlalchemy.exc.SQLAlchemyError, sqlite3.Error) as error:
+        raise translate(error, path) from error
+    except PermissionError as error:
+        raise LedgerReadOnlyError(
+            f"{error.filename or path} cannot be written: {error.strerror}.",
+            mend="Make the state directory writable for you, or set XDG_STATE_HOME.",
+        ) from error

@@ -1,0 +1,93 @@
+"""The ledger: what happened, as facts that are only ever added."""
+
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+import sqlalchemy as sa
+
+from harness.clock import Clock
+from harness.ledger.creation import create_database, open_database, require_anchored, require_never_made
+from harness.ledger.database import Database
+from harness.ledger.migrations import MIGRATIONS, Migration
+from harness.ledger.reads import LedgerReads
+from harness.ledger.replay import rebuild_state
+from harness.ledger.schema import meta
+from harness.ledger.views import LedgerViews
+from harness.ledger.writes import LedgerWrites
+
+
+class Ledger(LedgerReads, LedgerViews, LedgerWrites):
+    """One project's ledger. Use `Ledger.open`, as a context manager or with `close`."""
+
+    def __init__(self, database: Database, *, anchors: Path, clock: Clock, writer: str) -> None:
+        self._database = database
+        self._anchors = anchors
+        self._clock = clock
+        self.writer = writer
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        *,
+        anchors: Path,
+        clock: Clock,
+        writer: str | None = None,
+        read_only: bool = False,
+        busy_seconds: float = 30.0,
+        restore: bool = False,
+        migrations: Mapping[int, Migration] = MIGRATIONS,
+    ) -> "Ledger":
+        """Open the ledger at `path`; for writing it is made when missing, and migrated after a backup.
+
+        Args:
+            anchors: the folder of the chain anchors.
+            writer: whose chain new facts extend; by default the one that the file was made with.
+            busy_seconds: how long to wait for another process's transaction before LedgerBusyError.
+            restore: open a ledger that was cut, or make a new one though anchors of a lost one exist. Only for
+                `import_facts`, which brings the lost facts back.
+
+        Raises LedgerError (ledger_missing when it is only to be read, ledger_too_new, ledger_too_old),
+        LedgerDamagedError, LedgerReadOnlyError or LedgerBusyError. A file that cannot be read is left as it is.
+        """
+        if not read_only and not path.exists():
+            if not restore:
+                require_never_made(path, anchors)
+            create_database(path, writer=writer or f"w{secrets.token_hex(4)}", clock=clock, migrations=migrations)
+        database = open_database(
+            path, clock=clock, read_only=read_only, busy_seconds=busy_seconds, migrations=migrations
+        )
+        try:
+            with database.read() as connection:
+                own = connection.execute(sa.select(meta.c.value).where(meta.c.key == "writer")).scalar_one()
+                if not read_only and not restore:
+                    require_anchored(connection, anchors, path)
+        except BaseException:
+            database.close()
+            raise
+        return cls(database, anchors=anchors, clock=clock, writer=writer or str(own))
+
+    @property
+    def path(self) -> Path:
+        return self._database.path
+
+    def rebuild(self) -> None:
+        """Make the state tables again from the facts; every projection counts as out of date afterwards.
+
+        Raises LedgerDamagedError when the facts do not fit together; then nothing is changed.
+        """
+        with self._database.write() as connection:
+            rebuild_state(connection)
+
+    def close(self) -> None:
+        self._database.close()
+
+    def __enter__(self) -> "Ledger":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,212 @@
+"""Reading the ledger. Lists are oldest first; each call sees one state, several inside `snapshot` see the same."""
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import sqlalchemy as sa
+
+from harness.domain.facts import LoopEnded, TamperingNoticed
+from harness.domain.records import (
+    ApprovedPlan,
+    Checkpoint,
+    Decision,
+    Evaluation,
+    Experiment,
+    RecordedVerdict,
+    Run,
+    Session,
+)
+from harness.domain.statuses import Direction, ExperimentStatus, GateName, RunStatus, Split
+from harness.ledger import records
+from harness.ledger.chain import StoredFact
+from harness.ledger.database import Database
+from harness.ledger.replay import stored
+from harness.ledger.rules import find_experiment, find_run
+from harness.ledger.schema import (
+    checkpoints,
+    decisions,
+    evaluations,
+    experiments,
+    facts,
+    notes,
+    plans,
+    queries,
+    runs,
+    sessions,
+    verdicts,
+)
+from harness.ledger.state import SqlState
+
+_BEGINNINGS = ("plan_approved", "experiment_opened", "run_registered", "session_started")
+
+
+class LedgerReads:
+    """The reading half of `Ledger`."""
+
+    _database: Database
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """All reads inside see the ledger as it was at the first one."""
+        with self._database.read():
+            yield
+
+    def plan(self) -> ApprovedPlan | None:
+        """The plan that was approved last."""
+        found = self._rows(sa.select(plans).order_by(*_newest(plans)).limit(1))
+        return records.plan_record(found[0]) if found else None
+
+    def plans(self) -> list[ApprovedPlan]:
+        return [records.plan_record(row) for row in self._rows(sa.select(plans).order_by(*_oldest(plans)))]
+
+    def experiment(self, identifier: str) -> Experiment:
+        """Raises NotFoundError."""
+        with self._database.read() as connection:
+            return records.experiment_record(find_experiment(SqlState(connection), identifier))
+
+    def experiments(
+        self, *, newest: int | None = None, statuses: Iterable[ExperimentStatus] | None = None
+    ) -> list[Experiment]:
+        """By number; `newest` keeps the last so many."""
+        query = sa.select(experiments).order_by(experiments.c.number.desc()).limit(newest)
+        if statuses is not None:
+            query = query.where(experiments.c.status.in_([ExperimentStatus(item).value for item in statuses]))
+        return [records.experiment_record(row) for row in reversed(self._rows(query))]
+
+    def best_experiment(self, plan: str, split: Split, direction: Direction, status: ExperimentStatus) -> str | None:
+        """The best by the last verdict's score on `split`, among those of a plan and a status; the oldest of equals."""
+        column = experiments.c.held_out if split == Split.HELD_OUT else experiments.c.validation
+        best = column.desc() if direction == Direction.MAXIMIZE else column.asc()
+        among = sa.and_(experiments.c.plan == plan, experiments.c.status == status.value, column.is_not(None))
+        found = self._rows(sa.select(experiments.c.id).where(among).order_by(best, experiments.c.number).limit(1))
+        return str(found[0]["id"]) if found else None
+
+    def summary(self, experiment: str) -> dict[str, Any]:
+        """What CHECKLIST.md shows beside the columns: see harness.ledger.apply. Raises NotFoundError."""
+        with self._database.read() as connection:
+            found: dict[str, Any] = find_experiment(SqlState(connection), experiment)["summary"]
+            return found
+
+    def runs(self, experiment: str) -> list[Run]:
+        query = sa.select(runs).where(runs.c.experiment == experiment).order_by(runs.c.number)
+        return [records.run_record(row) for row in self._rows(query)]
+
+    def run(self, experiment: str, run: str) -> Run:
+        """Raises NotFoundError."""
+        with self._database.read() as connection:
+            return records.run_record(find_run(SqlState(connection), experiment, run))
+
+    def open_runs(self) -> list[Run]:
+        """Those that are pending or running, by (time of registration, experiment, number)."""
+        unfinished = runs.c.status.in_([RunStatus.PENDING.value, RunStatus.RUNNING.value])
+        query = sa.select(runs).where(unfinished).order_by(runs.c.registered_at, runs.c.experiment, runs.c.number)
+        return [records.run_record(row) for row in self._rows(query)]
+
+    def checkpoints(self, experiment: str, run: str | None = None) -> list[Checkpoint]:
+        query = sa.select(checkpoints).where(checkpoints.c.experiment == experiment).order_by(*_oldest(checkpoints))
+        if run is not None:
+            query = query.where(checkpoints.c.run == run)
+        return [records.checkpoint_record(row) for row in self._rows(query)]
+
+    def evaluations(self, experiment: str, split: Split | None = None) -> list[Evaluation]:
+        query = sa.select(evaluations).where(evaluations.c.experiment == experiment).order_by(*_oldest(evaluations))
+        if split is not None:
+            query = query.where(evaluations.c.split == Split(split).value)
+        return [records.evaluation_record(row) for row in self._rows(query)]
+
+    def verdicts(self, experiment: str, gate: GateName | str | None = None) -> list[RecordedVerdict]:
+        query = sa.select(verdicts).where(verdicts.c.experiment == experiment).order_by(verdicts.c.number)
+        if gate is not None:
+            query = query.where(verdicts.c.gate == str(gate))
+        return [records.verdict_record(row) for row in self._rows(query)]
+
+    def latest_verdict(self, experiment: str, gate: GateName | str | None = None) -> RecordedVerdict | None:
+        query = sa.select(verdicts).where(verdicts.c.experiment == experiment)
+        if gate is not None:
+            query = query.where(verdicts.c.gate == str(gate))
+        found = self._rows(query.order_by(verdicts.c.number.desc()).limit(1))
+        return records.verdict_record(found[0]) if found else None
+
+    def decisions(self, experiment: str | None = None, *, newest: int | None = None) -> list[Decision]:
+        query = sa.select(decisions).order_by(decisions.c.number.desc()).limit(newest)
+        if experiment is not None:
+            query = query.where(decisions.c.experiment == experiment)
+        return [records.decision_record(row) for row in reversed(self._rows(query))]
+
+    def decisions_after(self, number: int) -> list[tuple[int, Decision]]:
+        """Decisions with their numbers, from the one after `number`."""
+        query = sa.select(decisions).where(decisions.c.number > number).order_by(decisions.c.number)
+        return [(int(row["number"]), records.decision_record(row)) for row in self._rows(query)]
+
+    def sessions(self, *, open_only: bool = False) -> list[Session]:
+        query = sa.select(sessions).order_by(*_oldest(sessions))
+        if open_only:
+            query = query.where(sessions.c.ended_at.is_(None))
+        return [records.session_record(row) for row in self._rows(query)]
+
+    def session(self, identifier: str) -> Session | None:
+        found = self._rows(sa.select(sessions).where(sessions.c.id == identifier))
+        return records.session_record(found[0]) if found else None
+
+    def loop_end(self) -> LoopEnded | None:
+        """How the loop ended, or None when it never did or something was begun after that."""
+        query = sa.select(notes).where(notes.c.kind == LoopEnded.KIND).order_by(*_newest(notes)).limit(1)
+        with self._database.read():
+            found = self._rows(query)
+            if not found:
+                return None
+            end = found[0]
+            same = sa.and_(facts.c.at == end["at"], facts.c.writer == end["writer"], facts.c.seq > end["seq"])
+            later = sa.and_(facts.c.kind.in_(_BEGINNINGS), sa.or_(facts.c.at > end["at"], same))
+            if self._scalar(sa.select(sa.exists().where(later))):
+                return None
+            return LoopEnded(**end["record"])
+
+    def tampering(self) -> list[TamperingNoticed]:
+        query = sa.select(notes).where(notes.c.kind == TamperingNoticed.KIND).order_by(*_oldest(notes))
+        return [TamperingNoticed(**row["record"]) for row in self._rows(query)]
+
+    def queries(self, plan: str, split: Split) -> int:
+        """How many looks at `split` were taken under a plan's name."""
+        counted = sa.and_(queries.c.plan == plan, queries.c.split == Split(split).value)
+        return int(self._scalar(sa.select(sa.func.count()).select_from(queries).where(counted)) or 0)
+
+    def counts(self) -> dict[str, Any]:
+        """{"experiments": {status: n}, "verdicts": n, "decisions": n, "facts": n}; a status without any is left out."""
+        grouped = sa.select(experiments.c.status, sa.func.count().label("n")).group_by(experiments.c.status)
+        with self._database.read():
+            found = {row["status"]: row["n"] for row in self._rows(grouped)}
+            return {
+                "experiments": {status.value: found[status] for status in ExperimentStatus if status in found},
+                "verdicts": self._scalar(sa.select(sa.func.max(verdicts.c.number))) or 0,
+                "decisions": self._scalar(sa.select(sa.func.max(decisions.c.number))) or 0,
+                "facts": self.position(),
+            }
+
+    def position(self) -> int:
+        """The position of the last fact in this database; 0 when there is none."""
+        return int(self._scalar(sa.select(sa.func.max(facts.c.position))) or 0)
+
+    def facts(self, after: int = 0) -> Iterator[StoredFact]:
+        """Facts by their position in this database, from the one after `after`."""
+        with self._database.read() as connection:
+            query = sa.select(facts).where(facts.c.position > after).order_by(facts.c.position)
+            for row in connection.execute(query).mappings():
+                yield stored(row)
+
+    def _rows(self, query: sa.Select[Any]) -> list[dict[str, Any]]:
+        with self._database.read() as connection:
+            return [dict(row) for row in connection.execute(query).mappings()]
+
+    def _scalar(self, query: sa.Select[Any]) -> Any:
+        with self._database.read() as connection:
+            return connection.execute(query).scalar()
+
+
+def _oldest(table: sa.Table) -> tuple[Any, ...]:
+    return (table.c.at, table.c.writer, table.c.seq)
+
+
+def _newest(table: sa.Table) -> tuple[Any, ...]:
+    return tuple(column.desc() for column in _oldest(table))

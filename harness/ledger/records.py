@@ -1,0 +1,67 @@
+"""Rows of the state tables as the records of the domain."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from harness.domain.records import (
+    ApprovedPlan,
+    Checkpoint,
+    Decision,
+    Evaluation,
+    Experiment,
+    RecordedVerdict,
+    Run,
+    Session,
+)
+from harness.domain.statuses import DecisionKind, ExperimentStatus, RunStatus, Split, Tier, Verdict
+from harness.ledger.apply import finite
+
+AnyRow = Mapping[str, Any]
+
+
+def plan_record(row: AnyRow) -> ApprovedPlan:
+    return ApprovedPlan(**_taken(ApprovedPlan, row))
+
+
+def experiment_record(row: AnyRow) -> Experiment:
+    return Experiment(**{**_taken(Experiment, row), "status": ExperimentStatus(row["status"])})
+
+
+def run_record(row: AnyRow) -> Run:
+    values = _taken(Run, row)
+    values |= {"status": RunStatus(row["status"]), "argv": tuple(row["argv"]), "findings": tuple(row["findings"])}
+    return Run(**values)
+
+
+def checkpoint_record(row: AnyRow) -> Checkpoint:
+    return Checkpoint(**_taken(Checkpoint, row))
+
+
+def evaluation_record(row: AnyRow) -> Evaluation:
+    body = row["record"]
+    low_high = [finite(end) for end in body["interval"] or ()]
+    interval = (low_high[0], low_high[1]) if len(low_high) == 2 and None not in low_high else None
+    values = {**body, "split": Split(body["split"]), "interval": interval, "findings": tuple(body["findings"])}
+    values |= {"value": finite(body["value"]), "baseline": finite(body["baseline"]), "at": row["at"]}
+    return Evaluation(**values)
+
+
+def verdict_record(row: AnyRow) -> RecordedVerdict:
+    body = {name: value for name, value in row["record"].items() if name != "verdict_id"}
+    tier = Tier(body["tier"]) if body["tier"] is not None else None
+    values = {**body, "id": row["id"], "verdict": Verdict(body["verdict"]), "tier": tier, "at": row["at"]}
+    return RecordedVerdict(**{**values, "findings": tuple(body["findings"])})
+
+
+def decision_record(row: AnyRow) -> Decision:
+    body = {name: value for name, value in row["record"].items() if name != "decision"}
+    return Decision(**{**body, "id": row["id"], "kind": DecisionKind(body["kind"]), "at": row["at"]})
+
+
+def session_record(row: AnyRow) -> Session:
+    return Session(**_taken(Session, row))
+
+
+def _taken(record: type[Any], row: AnyRow) -> dict[str, Any]:
+    return {item.name: row[item.name] for item in fields(record)}

@@ -1,0 +1,55 @@
+"""Replaying facts: the state tables made again from nothing, in memory or in the database."""
+
+from collections.abc import Iterable, Iterator
+
+import sqlalchemy as sa
+
+from harness.ledger.apply import apply
+from harness.ledger.chain import StoredFact
+from harness.ledger.schema import PROJECTIONS, STATE, checklist_rows, experiments, facts, projections
+from harness.ledger.state import MemoryState
+
+
+def stored(row: sa.RowMapping) -> StoredFact:
+    return StoredFact(**{**row, "data": bytes(row["data"])})
+
+
+def facts_in_order(connection: sa.Connection) -> Iterator[StoredFact]:
+    """All facts by (time, writer, number): an order that every clone agrees on and that keeps each chain's."""
+    query = sa.select(facts).order_by(facts.c.at, facts.c.writer, facts.c.seq)
+    for row in connection.execute(query).mappings():
+        yield stored(row)
+
+
+def replay(all_facts: Iterable[StoredFact]) -> MemoryState:
+    """The state that the facts add up to. Raises LedgerDamagedError when one refers to what no other made."""
+    state = MemoryState()
+    for fact in all_facts:
+        apply(state, fact)
+    return state
+
+
+def rebuild_state(connection: sa.Connection) -> None:
+    """Empty the state tables, replay all facts into them, and mark every projection as out of date."""
+    replay(facts_in_order(connection)).store(connection)
+    reset_bookkeeping(connection)
+
+
+def recreate_state(connection: sa.Connection) -> None:
+    """Drop the state tables and make them as the schema says now; for migrations that change their form."""
+    existing = set(sa.inspect(connection).get_table_names())
+    for table in STATE:
+        if table.name in existing:
+            table.drop(connection)
+        table.create(connection)
+    rebuild_state(connection)
+
+
+def reset_bookkeeping(connection: sa.Connection) -> None:
+    connection.execute(checklist_rows.delete())
+    numbers = sa.select(experiments.c.number, sa.literal(""), sa.literal(1))
+    connection.execute(checklist_rows.insert().from_select(["number", "text", "dirty"], numbers))
+    connection.execute(projections.delete())
+    last = connection.execute(sa.select(sa.func.max(facts.c.position))).scalar() or 0
+    rows = [{"name": name, "changed": last, "written": -1, "note": None} for name in PROJECTIONS]
+    connection.execute(projections.insert(), rows)

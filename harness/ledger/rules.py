@@ -1,0 +1,196 @@
+"""What must hold before a fact may be appended: what it refers to exists, ids are new, statuses may follow."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any
+
+from harness.domain.ids import experiment_number, run_number
+from harness.domain.statuses import (
+    CLOSED_EXPERIMENTS,
+    FINAL_RUNS,
+    CageKind,
+    DecisionKind,
+    ExperimentStatus,
+    GateName,
+    RunStatus,
+    Split,
+    Tier,
+    Verdict,
+    require_experiment_transition,
+    require_run_transition,
+)
+from harness.errors import NotFoundError, RefusedError, UsageError
+from harness.ledger.state import Row, State
+
+Body = dict[str, Any]
+_LARGEST = 2**63 - 1  # of a column
+
+
+def require_allowed(state: State, kind: str, body: Body) -> None:
+    """Raises TransitionError, NotFoundError, RefusedError or UsageError when the fact may not follow the state."""
+    for name, value in body.items():
+        if isinstance(value, int) and abs(value) > _LARGEST:
+            raise UsageError(f"{kind}: {name} is {value}; expected at most 64 bits.", mend="Use a smaller number.")
+    rule = _RULES.get(kind)
+    if rule is not None:
+        rule(state, body)
+
+
+def find_experiment(state: State, identifier: str) -> Row:
+    row = state.get("experiments", identifier)
+    if row is None:
+        raise NotFoundError(
+            f"There is no experiment {identifier!r}.", mend="`harness experiment list` shows those that exist."
+        )
+    return row
+
+
+def find_run(state: State, experiment: str, run: str) -> Row:
+    find_experiment(state, experiment)
+    row = state.get("runs", experiment, run)
+    if row is None:
+        raise NotFoundError(
+            f"{experiment} has no run {run!r}.", mend=f"`harness experiment show {experiment}` lists its runs."
+        )
+    return row
+
+
+def word(kind: type[StrEnum], value: str, what: str) -> Any:
+    """`value` as a member of `kind`. Raises UsageError listing what was expected."""
+    try:
+        return kind(value)
+    except ValueError as error:
+        raise UsageError(
+            f"{what} is {value!r}; expected one of {', '.join(kind)}.", mend="Correct the word."
+        ) from error
+
+
+def _is_new(state: State, table: str, *key: Any) -> None:
+    if state.get(table, *key) is not None:
+        raise RefusedError(
+            f"{'/'.join(str(part) for part in key)} is in the ledger's {table} already.",
+            mend="Ids are never reused: take the next one.",
+            code="id_taken",
+        )
+
+
+def _spelled(check: Callable[[str], int], identifier: str) -> None:
+    try:
+        check(identifier)
+    except ValueError as error:
+        raise UsageError(f"{error}.", mend="Ids look like exp-0001 and run-01.") from error
+
+
+def _plan_approved(state: State, body: Body) -> None:
+    version = body["version"]
+    if version < 1 or (version > 1 and state.get("plans", body["name"], version - 1) is None):
+        raise RefusedError(
+            f"Version {version} of plan {body['name']!r} does not follow the last one.",
+            mend="Approve the next version.",
+        )
+    _is_new(state, "plans", body["name"], version)
+
+
+def _experiment_opened(state: State, body: Body) -> None:
+    _spelled(experiment_number, body["experiment"])
+    _is_new(state, "experiments", body["experiment"])
+    if body["parent"] is not None:
+        find_experiment(state, body["parent"])
+
+
+def _experiment_moved(state: State, body: Body) -> None:
+    row = find_experiment(state, body["experiment"])
+    after = word(ExperimentStatus, body["status"], "An experiment's status")
+    require_experiment_transition(row["id"], ExperimentStatus(row["status"]), after)
+
+
+def _run_registered(state: State, body: Body) -> None:
+    _spelled(run_number, body["run"])
+    row = find_experiment(state, body["experiment"])
+    if row["status"] in CLOSED_EXPERIMENTS:
+        raise RefusedError(
+            f"{row['id']} is {row['status']}: it gets no further runs.",
+            mend="Open a new experiment with it as the parent.",
+            code="experiment_closed",
+        )
+    _is_new(state, "runs", body["experiment"], body["run"])
+    word(CageKind, body["cage"], "A run's cage")
+
+
+def _run_started(state: State, body: Body) -> None:
+    row = find_run(state, body["experiment"], body["run"])
+    require_run_transition(f"{row['experiment']}/{row['id']}", RunStatus(row["status"]), RunStatus.RUNNING)
+
+
+def _run_ended(state: State, body: Body) -> None:
+    row = find_run(state, body["experiment"], body["run"])
+    after = word(RunStatus, body["status"], "A run's status")
+    require_run_transition(f"{row['experiment']}/{row['id']}", RunStatus(row["status"]), after)
+    if after not in FINAL_RUNS:
+        raise UsageError(f"A run does not end as {after}.", mend="Use completed, failed, killed, lost or cancelled.")
+
+
+def _of_a_run(state: State, body: Body) -> None:
+    find_run(state, body["experiment"], body["run"])
+
+
+def _evaluation_recorded(state: State, body: Body) -> None:
+    find_run(state, body["experiment"], body["run"])
+    word(Split, body["split"], "A split")
+    word(CageKind, body["cage"], "An evaluation's cage")
+
+
+def _held_out_queried(state: State, body: Body) -> None:
+    find_experiment(state, body["experiment"])
+    word(Split, body["split"], "A split")
+
+
+def _verdict_recorded(state: State, body: Body) -> None:
+    find_experiment(state, body["experiment"])
+    word(GateName, body["gate"], "A gate")
+    word(Verdict, body["verdict"], "A verdict")
+    if body["tier"] is not None:
+        word(Tier, body["tier"], "A tier")
+    _is_new(state, "verdicts", body["verdict_id"])
+
+
+def _decision_recorded(state: State, body: Body) -> None:
+    word(DecisionKind, body["kind"], "A decision")
+    if body["experiment"] is not None:
+        find_experiment(state, body["experiment"])
+    for table, name in (("verdicts", body["verdict"]), ("decisions", body["supersedes"])):
+        if name is not None and state.get(table, name) is None:
+            raise NotFoundError(f"There is no {table[:-1]} {name!r}.", mend="`harness decisions` lists them.")
+    _is_new(state, "decisions", body["decision"])
+
+
+def _session_started(state: State, body: Body) -> None:
+    word(CageKind, body["cage"], "A session's cage")
+    _is_new(state, "sessions", body["session"])
+
+
+def _session_ended(state: State, body: Body) -> None:
+    row = state.get("sessions", body["session"])
+    if row is None:
+        raise NotFoundError(f"There is no session {body['session']!r}.", mend="Record its start first.")
+    if row["ended_at"] is not None:
+        raise RefusedError(
+            f"Session {row['id']} has ended already, at {row['ended_at']}.", mend="Nothing to do.", code="session_over"
+        )
+
+
+_RULES: dict[str, Callable[[State, Body], None]] = {
+    "plan_approved": _plan_approved,
+    "experiment_opened": _experiment_opened,
+    "experiment_moved": _experiment_moved,
+    "run_registered": _run_registered,
+    "run_started": _run_started,
+    "run_ended": _run_ended,
+    "checkpoint_recorded": _of_a_run,
+    "held_out_queried": _held_out_queried,
+    "evaluation_recorded": _evaluation_recorded,
+    "verdict_recorded": _verdict_recorded,
+    "decision_recorded": _decision_recorded,
+    "session_started": _session_started,
+    "session_ended": _session_ended,
+}

@@ -1,0 +1,110 @@
+"""What projections need beside the records: stale marks, notes on files, and the cached rows of CHECKLIST.md."""
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus
+from harness.ledger.database import Database
+from harness.ledger.schema import checklist_rows, experiments, projections
+
+_OPEN = [status.value for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS]
+_ROW_COLUMNS = [column for column in experiments.c if column.name not in ("by", "session", "opened_at")]
+
+
+class LedgerViews:
+    """The part of `Ledger` that only harness.projections uses."""
+
+    _database: Database
+
+    @contextlib.contextmanager
+    def refreshing(self) -> Iterator[None]:
+        """Hold the write lock while projections are rendered and written.
+
+        So no fact comes in between, and of two processes the later one writes the newer files. Not synced:
+        what is lost by a power cut is out of date again.
+        """
+        with self._database.write(durable=False):
+            yield
+
+    def stale_projections(self) -> set[str]:
+        """Names of the projections that do not show all facts yet."""
+        query = sa.select(projections.c.name).where(projections.c.changed > projections.c.written)
+        with self._database.read() as connection:
+            return set(connection.execute(query).scalars())
+
+    def projections_written(self, names: Iterable[str], *, notes: Mapping[str, Any] | None = None) -> None:
+        """Note that these files show every fact; called inside `refreshing`. `notes` are kept for the next time."""
+        with self._database.write(durable=False) as connection:
+            for name in names:
+                values: dict[str, Any] = {"written": projections.c.changed}
+                if notes and name in notes:
+                    values["note"] = notes[name]
+                connection.execute(projections.update().where(projections.c.name == name).values(**values))
+
+    def projection_notes(self) -> dict[str, Any]:
+        with self._database.read() as connection:
+            return {row.name: row.note for row in connection.execute(sa.select(projections))}
+
+    def checklist_inputs(self, *, dirty_only: bool = True) -> list[dict[str, Any]]:
+        """The experiments whose row is out of date (or all), each with its `parent_summary`, by number."""
+        parents = experiments.alias("parents")
+        query = (
+            sa.select(*_ROW_COLUMNS, parents.c.summary.label("parent_summary"))
+            .select_from(
+                checklist_rows.join(experiments, experiments.c.number == checklist_rows.c.number).outerjoin(
+                    parents, parents.c.id == experiments.c.parent
+                )
+            )
+            .order_by(experiments.c.number)
+        )
+        if dirty_only:
+            query = query.where(checklist_rows.c.dirty == 1)
+        with self._database.read() as connection:
+            return [dict(row) for row in connection.execute(query).mappings()]
+
+    def store_checklist_rows(self, texts: Mapping[int, str]) -> None:
+        """Keep the rendered rows; called inside `refreshing`."""
+        if not texts:
+            return
+        statement = (
+            checklist_rows.update()
+            .where(checklist_rows.c.number == sa.bindparam("key_number"))
+            .values(text=sa.bindparam("new_text"), dirty=0)
+        )
+        rows = [{"key_number": number, "new_text": text} for number, text in texts.items()]
+        with self._database.write(durable=False) as connection:
+            connection.execute(statement, rows)
+
+    def checklist_texts(self, first: int, last: int | None = None) -> list[str]:
+        """The kept rows of experiments `first` to `last`, newest first."""
+        query = sa.select(checklist_rows.c.text).where(checklist_rows.c.number >= first)
+        if last is not None:
+            query = query.where(checklist_rows.c.number <= last)
+        with self._database.read() as connection:
+            return list(connection.execute(query.order_by(checklist_rows.c.number.desc())).scalars())
+
+    def open_checklist_texts(self, last: int, limit: int) -> tuple[list[str], int]:
+        """The kept rows of unfinished experiments up to `last`, newest first, at most `limit`; and the number of all."""
+        among = sa.and_(experiments.c.status.in_(_OPEN), experiments.c.number <= last)
+        query = (
+            sa.select(checklist_rows.c.text)
+            .select_from(checklist_rows.join(experiments, experiments.c.number == checklist_rows.c.number))
+            .where(among)
+            .order_by(checklist_rows.c.number.desc())
+            .limit(limit)
+        )
+        with self._database.read() as connection:
+            texts = list(connection.execute(query).scalars())
+            total = len(texts)
+            if total == limit:
+                counted = sa.select(sa.func.count()).select_from(experiments).where(among)
+                total = int(connection.execute(counted).scalar_one())
+            return texts, total
+
+    def last_number(self) -> int:
+        """The highest number of an experiment; 0 when there is none."""
+        with self._database.read() as connection:
+            return int(connection.execute(sa.select(sa.func.max(experiments.c.number))).scalar() or 0)

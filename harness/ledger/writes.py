@@ -1,0 +1,217 @@
+"""Appending facts. One transaction a fact (or a group that belongs together): rules, bytes, state, stale marks."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from harness.clock import Clock, iso, parse_iso
+from harness.domain.facts import (
+    DecisionRecorded,
+    ExperimentMoved,
+    ExperimentOpened,
+    Fact,
+    HeldOutQueried,
+    RunRegistered,
+    VerdictRecorded,
+)
+from harness.domain.ids import experiment_id, run_id
+from harness.domain.records import Decision, Experiment, RecordedVerdict, Run
+from harness.domain.statuses import ExperimentStatus, Split
+from harness.errors import RefusedError
+from harness.ledger.anchors import Anchor, write_anchor
+from harness.ledger.apply import apply
+from harness.ledger.chain import FIRST_PREV, StoredFact, seal
+from harness.ledger.database import Database
+from harness.ledger.records import decision_record, experiment_record, run_record, verdict_record
+from harness.ledger.rules import find_experiment, require_allowed
+from harness.ledger.schema import decisions, experiments, facts, plans, queries, runs, verdicts
+from harness.ledger.staleness import mark_stale
+from harness.ledger.state import SqlState
+
+_INSERT = facts.insert().returning(facts.c.position)
+
+
+class Writer:
+    """One open write transaction: facts appended through it become visible together or not at all."""
+
+    def __init__(self, connection: sa.Connection, *, writer: str, clock: Clock) -> None:
+        self.connection = connection
+        self.state = SqlState(connection)
+        self._writer = writer
+        self._clock = clock
+        self._head = self._read_head()
+        self.appended: list[StoredFact] = []
+
+    def append(self, fact: Fact) -> StoredFact:
+        """Raises TransitionError, NotFoundError, RefusedError or UsageError; then nothing of it is stored."""
+        body = fact.body()
+        require_allowed(self.state, fact.KIND, body)
+        head = self._head
+        sealed = seal(
+            writer=self._writer,
+            seq=head.seq + 1 if head else 1,
+            prev=head.hash if head else FIRST_PREV,
+            at=self._time(),
+            kind=fact.KIND,
+            body=body,
+        )
+        row = {name: getattr(sealed, name) for name in ("writer", "seq", "prev", "hash", "kind", "at", "data")}
+        position = self.connection.execute(_INSERT, row).scalar_one()
+        stored = StoredFact(**row, position=position)
+        apply(self.state, stored)
+        mark_stale(self.connection, stored)
+        self._head = stored
+        self.appended.append(stored)
+        return stored
+
+    def _read_head(self) -> StoredFact | None:
+        query = sa.select(facts).where(facts.c.writer == self._writer).order_by(facts.c.seq.desc()).limit(1)
+        row = self.connection.execute(query).mappings().first()
+        return StoredFact(**row) if row is not None else None
+
+    def _time(self) -> str:
+        """Now; but never before a fact that is here already, and after every other writer's.
+
+        So sorting by (time, writer, number) puts no fact before one that it may rest on, in any clone.
+        """
+        now = iso(self._clock.now())
+        query = sa.select(facts.c.at, facts.c.writer).order_by(facts.c.at.desc()).limit(1)
+        last = self.connection.execute(query).first()
+        if last is None or now > last.at:
+            return now
+        foreign = sa.exists().where(facts.c.at == last.at, facts.c.writer != self._writer)
+        if self.connection.execute(sa.select(foreign)).scalar():
+            return iso(parse_iso(last.at) + timedelta(milliseconds=1))
+        return str(last.at)
+
+
+class LedgerWrites:
+    """The writing half of `Ledger`."""
+
+    _database: Database
+    _anchors: Path
+    _clock: Clock
+    writer: str
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[Writer]:
+        """Append several facts as one step. The anchor follows after the commit."""
+        with self._database.write() as connection:
+            writer = Writer(connection, writer=self.writer, clock=self._clock)
+            yield writer
+        if writer.appended:
+            last = writer.appended[-1]
+            write_anchor(self._anchors, Anchor(writer=last.writer, seq=last.seq, hash=last.hash))
+
+    def append(self, fact: Fact) -> StoredFact:
+        """Store one fact and its effect. Raises what `Writer.append` does, and LedgerError."""
+        with self.transaction() as writer:
+            return writer.append(fact)
+
+    def open_experiment(
+        self,
+        *,
+        hypothesis: str,
+        parent: str | None,
+        by: str,
+        session: str | None = None,
+        reserve: Callable[[str], bool] | None = None,
+    ) -> Experiment:
+        """The next experiment. Its number is taken inside the transaction and never used again.
+
+        `reserve` is called with each candidate id while the write lock is held: it makes the folder exclusively
+        and returns False when there is one already, e.g. of a ledger that was lost; then the number is skipped.
+        """
+        with self.transaction() as writer:
+            number = _next(writer, experiments.c.number)
+            while reserve is not None and not reserve(experiment_id(number)):
+                number += 1
+            latest = sa.select(plans.c.name, plans.c.version).order_by(*_newest(plans)).limit(1)
+            plan = writer.connection.execute(latest).first()
+            identifier = experiment_id(number)
+            writer.append(
+                ExperimentOpened(
+                    experiment=identifier,
+                    plan=plan.name if plan else "",
+                    plan_version=plan.version if plan else 0,
+                    hypothesis=hypothesis,
+                    parent=parent,
+                    by=by,
+                    session=session,
+                )
+            )
+            return experiment_record(find_experiment(writer.state, identifier))
+
+    def register_run(self, *, experiment: str, seed: int, **fields: Any) -> Run:
+        """A run before its launch; id and attempt are allotted. An open or judged experiment becomes running.
+
+        `fields`: argv, code, data, environment, cage, token, session (see RunRegistered).
+        """
+        with self.transaction() as writer:
+            before = find_experiment(writer.state, experiment)
+            of_it = runs.c.experiment == experiment
+            number = _next(writer, runs.c.number, of_it)
+            same_seed = sa.select(sa.func.count()).where(of_it, runs.c.seed == seed)
+            attempt = int(writer.connection.execute(same_seed).scalar_one()) + 1
+            fields["argv"] = list(fields["argv"])
+            identifier = run_id(number)
+            writer.append(RunRegistered(experiment=experiment, run=identifier, seed=seed, attempt=attempt, **fields))
+            if before["status"] in (ExperimentStatus.OPEN, ExperimentStatus.JUDGED):
+                why = f"{identifier} was registered"
+                moved = ExperimentMoved(experiment=experiment, status=ExperimentStatus.RUNNING.value, why=why)
+                writer.append(moved)
+            row = writer.state.get("runs", experiment, identifier)
+            assert row is not None
+            return run_record(row)
+
+    def move_experiment(self, experiment: str, status: ExperimentStatus, why: str) -> StoredFact:
+        return self.append(ExperimentMoved(experiment=experiment, status=ExperimentStatus(status).value, why=why))
+
+    def record_verdict(self, **fields: Any) -> RecordedVerdict:
+        """`fields`: those of VerdictRecorded without verdict_id. The experiment's status stays as it is."""
+        with self.transaction() as writer:
+            identifier = f"v-{_next(writer, verdicts.c.number):06d}"
+            writer.append(VerdictRecorded(verdict_id=identifier, **fields))
+            row = writer.state.get("verdicts", identifier)
+            assert row is not None
+            return verdict_record(row)
+
+    def record_decision(self, **fields: Any) -> Decision:
+        """`fields`: those of DecisionRecorded without decision."""
+        with self.transaction() as writer:
+            identifier = f"d-{_next(writer, decisions.c.number):04d}"
+            writer.append(DecisionRecorded(decision=identifier, **fields))
+            row = writer.state.get("decisions", identifier)
+            assert row is not None
+            return decision_record(row)
+
+    def query_held_out(self, experiment: str, split: Split, limit: int) -> int:
+        """Record one look at `split` before it is taken, and return its number: 1, 2, ... a plan and split.
+
+        Raises RefusedError (query_budget_spent) when a look at held-out would be beyond `limit`; looks at
+        validation are numbered too, but not limited.
+        """
+        with self.transaction() as writer:
+            plan = find_experiment(writer.state, experiment)["plan"]
+            counted = sa.and_(queries.c.plan == plan, queries.c.split == Split(split).value)
+            query = int(writer.connection.execute(sa.select(sa.func.count()).where(counted)).scalar_one()) + 1
+            if split == Split.HELD_OUT and query > limit:
+                raise RefusedError(
+                    f"{experiment}: the plan allows {limit} looks at held-out and all of them are used.",
+                    mend="A person may approve the plan with a larger oracle.queries.",
+                    code="query_budget_spent",
+                )
+            writer.append(HeldOutQueried(experiment=experiment, split=Split(split).value, query=query))
+            return query
+
+
+def _next(writer: Writer, column: sa.Column[int], *where: sa.ColumnElement[bool]) -> int:
+    return int(writer.connection.execute(sa.select(sa.func.max(column)).where(*where)).scalar() or 0) + 1
+
+
+def _newest(table: sa.Table) -> tuple[Any, ...]:
+    return (table.c.at.desc(), table.c.writer.desc(), table.c.seq.desc())
