@@ -1,0 +1,98 @@
+"""Reads JSON lines as they are found in the wild: torn, glued, in another encoding, still being written."""
+
+import codecs
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+COUNTERS = ("step", "global_step", "iteration", "epoch")
+"""Keys that place a row, the first one present counts."""
+_MOST_ATTEMPTS = 1_000  # restarts within one torn line: bounds the time that rubbish can cost
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_lenient = json.JSONDecoder(strict=False)  # NaN, 1e999 and raw control characters, which strict readers refuse
+
+
+@dataclass
+class Line:
+    """What one line held: `rows` in order, `problem` in words when something of it is lost or was guessed."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    problem: str | None = None
+    lost: bool = False
+
+
+class LineFeed:
+    """Cuts a growing byte stream into lines at b"\\n" only; a UTF-8 BOM is dropped, UTF-16 with a BOM is read."""
+
+    def __init__(self) -> None:
+        self.rest = b""
+        """The bytes after the last line end, as UTF-8."""
+        self._head = b""
+        self._started = False
+        self._decoder: codecs.IncrementalDecoder | None = None
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The lines that `data` completes, without their ends."""
+        if not self._started:
+            self._head += data
+            if len(self._head) < 3:  # too short to tell a BOM
+                self.rest = self._head
+                return []
+            data, self._head, self._started, self.rest = self._head, b"", True, b""
+            if data[:2] in _UTF16:
+                self._decoder = codecs.getincrementaldecoder("utf-16")(errors="replace")
+            data = data.removeprefix(codecs.BOM_UTF8)
+        if self._decoder is not None:
+            data = self._decoder.decode(data).encode("utf-8", "surrogatepass")
+        *lines, self.rest = (self.rest + data).split(b"\n")
+        return lines
+
+
+def parse_line(line: bytes) -> Line:
+    """Every object on `line`: one, several glued together, or those that follow a torn one."""
+    line = line.strip(b" \t\r\n\0")
+    if not line:
+        return Line()
+    try:
+        row = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return _parse_leniently(line)
+    return Line([row]) if isinstance(row, dict) else Line(problem="is JSON but not an object", lost=True)
+
+
+def _parse_leniently(line: bytes) -> Line:
+    found = Line()
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError:
+        text = line.decode("latin-1")
+        found.problem = "is not UTF-8; it was read as Latin-1"
+    position = 0
+    for _ in range(_MOST_ATTEMPTS):
+        position = _skip_to_object(text, position, found)
+        if position < 0:
+            break
+        try:
+            row, position = _lenient.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            found.lost = True
+            position += 1
+            continue
+        # In a torn line the next "{" may be an inner object of the row that was lost: only a row has a place.
+        if not found.lost or "event" in row or any(name in row for name in COUNTERS):
+            found.rows.append(row)
+    else:
+        found.lost = True
+    if found.lost:
+        found.problem = f"is damaged; {len(found.rows)} rows on it could be read"
+    return found
+
+
+def _skip_to_object(text: str, position: int, found: Line) -> int:
+    """Where the next "{" is, or -1; anything but white space before it counts as lost."""
+    start = text.find("{", position)
+    if text[position : start if start >= 0 else len(text)].strip():
+        found.lost = True
+    return start

@@ -1,0 +1,241 @@
+"""RunLogger: one row an epoch into metrics.jsonl, and training_status.json beside it."""
+
+import os
+import shlex
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from harness.clock import Clock, SystemClock, iso
+from harness.domain import variables
+from harness.errors import RefusedError, UsageError
+from harness.run_logger.rows import RowFile
+from harness.run_logger.status import StatusFile
+from harness.run_logger.values import epoch_number, further, number, numbers, plain_config
+
+_REQUIRED = (variables.RUN_DIR, variables.EXPERIMENT, variables.RUN, variables.TOKEN, variables.SEED)
+_STATUS_SECONDS = 1.0
+
+
+class RunLogger:
+    """Logs one run. Made by `from_environment()` inside a command that `harness train` launched.
+
+    Safe to use from several threads. In processes with RANK > 0, and in forked children, every call does nothing.
+    A row is one O_APPEND write without fsync; the status file is replaced at most once a second and at state changes.
+    A full disk raises OSError: a row is never dropped in silence.
+    """
+
+    def __init__(
+        self,
+        *,
+        run_dir: Path,
+        experiment: str,
+        run: str,
+        token: str,
+        seed: int,
+        attempt: int = 1,
+        checkpoint_every: int | None = None,
+        rank: int = 0,
+        clock: Clock | None = None,
+    ) -> None:
+        self.experiment, self.run, self.seed, self.attempt = experiment, run, seed, attempt
+        self.checkpoint_every = checkpoint_every
+        self.checkpoint_dir = run_dir / "checkpoints"
+        self._token, self._run_dir, self._rank = token, run_dir, rank
+        self._clock: Clock = clock or SystemClock()
+        self._pid = os.getpid()
+        self._lock = threading.RLock()
+        self._rows = RowFile(run_dir / "metrics.jsonl")
+        self._status_path = run_dir / "training_status.json"
+        self._status = StatusFile(run=f"{experiment}/{run}", seed=seed, attempt=attempt)
+        self._status_due = 0.0
+        self._state = "new"  # then running, then ended
+
+    @classmethod
+    def from_environment(
+        cls,
+        environ: Mapping[str, str] | None = None,
+        clock: Clock | None = None,
+        *,
+        command: Sequence[str] | None = None,
+    ) -> "RunLogger":
+        """The logger of the run that the supervisor launched.
+
+        Raises RefusedError with the right command when the supervisor's variables are missing.
+        """
+        values = os.environ if environ is None else environ
+        missing = [name for name in _REQUIRED if not values.get(name)]
+        if missing:
+            raise RefusedError(
+                f"This training was not started by the harness: {', '.join(missing)} not set, so no run would stand "
+                "behind its numbers.",
+                mend=f"Start it with `{_right_command(values, sys.orig_argv if command is None else command)}`.",
+                code="not_supervised",
+            )
+        every = values.get(variables.CHECKPOINT_EVERY)
+        return cls(
+            run_dir=Path(values[variables.RUN_DIR]),
+            experiment=values[variables.EXPERIMENT],
+            run=values[variables.RUN],
+            token=values[variables.TOKEN],
+            seed=int(values[variables.SEED]),
+            attempt=int(values.get(variables.ATTEMPT) or 1),
+            checkpoint_every=int(every) if every else None,
+            rank=int(values.get("RANK") or 0),
+            clock=clock,
+        )
+
+    def start(
+        self,
+        total_epochs: int | None = None,
+        config: Mapping[str, Any] | None = None,
+        *,
+        resumed_at: int | None = None,
+    ) -> None:
+        """Write the first row. Where the folder holds rows already it is an `attempt` row: the command was restarted.
+
+        `resumed_at` is the first epoch that will be logged again; readers drop what was logged from there on before.
+        Without it they take the first epoch row that follows.
+        """
+        if self._silent():
+            return
+        with self._lock:
+            if self._state != "new":
+                raise UsageError("start() was called twice.", mend="Call it once, before the first epoch.")
+            self.checkpoint_dir.mkdir(parents=True, exist_ok=True)
+            earlier = self._rows.last_row()
+            self._state = "running"
+            row: dict[str, Any] = {"token": self._token, "seed": self.seed}
+            if earlier is not None:
+                row["resumed_at"] = resumed_at
+                self.attempt = max(self.attempt, _whole(earlier.get("attempt"))) + 1
+                self._status.carry_over(self._status_path)
+            row |= {"total_epochs": total_epochs, "config": plain_config(config or {})}
+            now = self._row("start" if earlier is None else "attempt", row)
+            self._status.attempt = self.attempt
+            self._status.started_at = self._status.started_at or now
+            self._status.total_epochs = total_epochs if total_epochs is not None else self._status.total_epochs
+            self._write_status(now)
+
+    def epoch(
+        self,
+        epoch: int,
+        metrics: Mapping[str, Any],
+        *,
+        step: int | None = None,
+        learning_rate: Any = None,
+        **more: Any,
+    ) -> None:
+        """Log one epoch, counted from 0. Values are numbers or scalar tensors; non-finite ones are kept and counted.
+
+        Two calls for one epoch are merged by readers. `more` are further numbers of the row, e.g. `seconds=1.5`.
+        Raises UsageError that names the key of a value that is no number.
+        """
+        if self._silent():
+            return
+        index = epoch_number(epoch)
+        plain, bad = numbers(metrics)
+        rate = None if learning_rate is None else number("learning_rate", learning_rate)
+        row: dict[str, Any] = {"epoch": index, "step": step, "metrics": plain, "learning_rate": rate}
+        if more:
+            row |= further(more)
+        with self._lock:
+            self._require_running()
+            now = self._row("epoch", row)
+            status = self._status
+            status.epoch, status.step = index, step
+            status.learning_rate = status.learning_rate if rate is None else rate
+            status.note_metrics(plain)
+            if bad:
+                status.non_finite += bad
+                if status.first_non_finite_epoch is None:
+                    status.first_non_finite_epoch = index
+            if self._clock.monotonic() >= self._status_due:
+                self._write_status(now)
+
+    def checkpoint_saved(self, path: str | Path, *, epoch: int | None = None, final: bool = False) -> None:
+        """Tell of a finished checkpoint, a file or a folder below the run's own folder; `final` is the one to score.
+
+        Raises UsageError when it does not exist or lies elsewhere.
+        """
+        if self._silent():
+            return
+        relative = self._inside(Path(path))
+        with self._lock:
+            self._require_running()
+            entry = {"path": relative, "epoch": None if epoch is None else epoch_number(epoch), "final": bool(final)}
+            now = self._row("checkpoint", entry)
+            self._status.checkpoints += 1
+            self._status.checkpoint = entry
+            self._write_status(now)
+
+    def end(self, status: str = "completed", *, error: str | None = None) -> None:
+        """Write the last row; `status` is "completed" or "failed". A second call does nothing."""
+        if status not in ("completed", "failed"):
+            raise UsageError(f"A run cannot end {status!r}.", mend='Use "completed" or "failed".')
+        if self._silent():
+            return
+        with self._lock:
+            if self._state == "ended":
+                return
+            self._require_running()
+            now = self._row("end", {"status": status, **({"error": error} if error else {})})
+            self._status.status, self._status.error = status, error
+            self._write_status(now)
+            self._rows.close()
+            self._state = "ended"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.end()
+        else:
+            self.end("failed", error=f"{type(error).__name__}: {error}"[:500])
+
+    def _row(self, event: str, fields: dict[str, Any]) -> str:
+        now = iso(self._clock.now())
+        head = {"t": now, "event": event, "run": self._status.run, "attempt": self.attempt}
+        self._rows.append(head | fields)
+        self._status.rows += 1
+        return now
+
+    def _write_status(self, now: str) -> None:
+        self._status.updated_at = now
+        self._status.write(self._status_path)
+        self._status_due = self._clock.monotonic() + _STATUS_SECONDS
+
+    def _require_running(self) -> None:
+        if self._state == "new":
+            self.start()
+        elif self._state == "ended":
+            raise UsageError("This run has ended already.", mend="Call end() once, after the last row.")
+
+    def _silent(self) -> bool:
+        return self._rank > 0 or os.getpid() != self._pid
+
+    def _inside(self, path: Path) -> str:
+        home, target = self._run_dir.resolve(), path.resolve()
+        if not target.exists() or home not in target.parents:
+            raise UsageError(
+                f"The checkpoint {path} {'lies outside the run' if target.exists() else 'does not exist'}; "
+                f"expected a file or folder below {self.checkpoint_dir}.",
+                mend="Save it under `log.checkpoint_dir` first, then call checkpoint_saved.",
+                code="checkpoint_outside",
+            )
+        return target.relative_to(home).as_posix()
+
+
+def _whole(value: Any) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _right_command(values: Mapping[str, str], command: Sequence[str]) -> str:
+    experiment = values.get(variables.EXPERIMENT) or "EXPERIMENT"
+    return f"harness train {experiment} -- {shlex.join(['python', *command[1:]])}"
