@@ -44,7 +44,7 @@ class Bwrap:
         memory_bytes: int | None = None,
     ) -> Completed:
         given = grants(argv, confinement)
-        require_visible(cwd, given, private=("/tmp",))
+        require_visible(cwd, given, private=Path("/tmp"))
         command = self._command(argv, confinement, given, grace=GRACE_S, memory=memory_bytes)
         return run_process(command, cwd=cwd, environment=environment, timeout_s=timeout_s)
 
@@ -60,7 +60,10 @@ class Bwrap:
 
 
 def _mounts(given: Sequence[Grant]) -> list[str]:
-    """Mounts in the grants' order; what is not granted lies in an empty root that is then made read-only."""
+    """Mounts in the grants' order; what is not granted lies in an empty root that is then made read-only.
+
+    So is /proc: root without capabilities could write /proc/sys, and core_pattern there starts programs outside.
+    """
     words: list[str] = []
     sealed: list[str] = []
     for device in accelerators():
@@ -76,4 +79,4 @@ def _mounts(given: Sequence[Grant]) -> list[str]:
             words += ["--symlink", str(grant.path.readlink()), path]  # /bin -> usr/bin, as the system has it
         else:
             words += ["--bind" if grant.access is Access.WRITE else "--ro-bind", str(grant.source), path]
-    return [*words, *sealed, "--remount-ro", "/"]
+    return [*words, *sealed, "--remount-ro", "/proc", "--remount-ro", "/"]

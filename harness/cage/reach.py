@@ -64,11 +64,11 @@ def accelerators(devices: Path = Path("/dev")) -> list[Path]:
     return sorted({path for pattern in ACCELERATORS for path in devices.glob(pattern)})
 
 
-def require_visible(cwd: Path, given: Iterable[Grant], *, private: tuple[str, ...] = ()) -> None:
-    """Raises CageError when a process started in `cwd` would not find it in its cage."""
+def require_visible(cwd: Path, given: Iterable[Grant], *, private: Path | None = None) -> None:
+    """Raises CageError when a process started in `cwd` would not find it in its cage; `private` it always has."""
     place = cwd.resolve()
     holders = [grant for grant in given if place.is_relative_to(grant.path)]
-    if any(place.is_relative_to(name) for name in private) and not holders:
+    if place == private:
         return
     if not holders or holders[-1].access is Access.HIDE:
         raise CageError(
