@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.run_logger import RunLogger
 
-METRICS = {"train/loss": 0.123456789, "val/loss": 0.223456789, "val/accuracy": 0.912345678, "grad_norm": 1.23456}
+METRICS = {"train/loss": 0.123456789, "val/loss": 0.223456789, "val/accuracy": 0.912345678}
 SLICE = 500
 
 

@@ -9,15 +9,24 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from harness.clock import Clock, SystemClock, iso
+from harness.clock import Clock, SystemClock
 from harness.domain import variables
 from harness.errors import RefusedError, UsageError
 from harness.run_logger.rows import RowFile
 from harness.run_logger.status import StatusFile
-from harness.run_logger.values import epoch_number, further, number, numbers, plain_config
+from harness.run_logger.values import Stamp, further, inside, members, number, plain_config, whole
 
 _REQUIRED = (variables.RUN_DIR, variables.EXPERIMENT, variables.RUN, variables.TOKEN, variables.SEED)
 _STATUS_SECONDS = 1.0
+_forks = 0  # how many forks lie between this process and the one that was launched
+
+
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+os.register_at_fork(after_in_child=_count_fork)
 
 
 class RunLogger:
@@ -46,9 +55,11 @@ class RunLogger:
         self.checkpoint_dir = run_dir / "checkpoints"
         self._token, self._run_dir, self._rank = token, run_dir, rank
         self._clock: Clock = clock or SystemClock()
-        self._pid = os.getpid()
+        self._stamp = Stamp(self._clock)
+        self._forks = _forks
         self._lock = threading.RLock()
         self._rows = RowFile(run_dir / "metrics.jsonl")
+        self._head = ""  # what every row says of its run
         self._status_path = run_dir / "training_status.json"
         self._status = StatusFile(run=f"{experiment}/{run}", seed=seed, attempt=attempt)
         self._status_due = 0.0
@@ -102,6 +113,7 @@ class RunLogger:
         """
         if self._silent():
             return
+        total_epochs = None if total_epochs is None else whole("epoch", total_epochs)
         with self._lock:
             if self._state != "new":
                 raise UsageError("start() was called twice.", mend="Call it once, before the first epoch.")
@@ -110,11 +122,12 @@ class RunLogger:
             self._state = "running"
             row: dict[str, Any] = {"token": self._token, "seed": self.seed}
             if earlier is not None:
-                row["resumed_at"] = resumed_at
-                self.attempt = max(self.attempt, _whole(earlier.get("attempt"))) + 1
+                row["resumed_at"] = None if resumed_at is None else whole("epoch", resumed_at)
+                self.attempt = max(self.attempt, _attempt_of(earlier)) + 1
                 self._status.carry_over(self._status_path)
+            self._head = inside({"run": self._status.run, "attempt": self.attempt})
             row |= {"total_epochs": total_epochs, "config": plain_config(config or {})}
-            now = self._row("start" if earlier is None else "attempt", row)
+            now = self._row("start" if earlier is None else "attempt", inside(row))
             self._status.attempt = self.attempt
             self._status.started_at = self._status.started_at or now
             self._status.total_epochs = total_epochs if total_epochs is not None else self._status.total_epochs
@@ -136,23 +149,20 @@ class RunLogger:
         """
         if self._silent():
             return
-        index = epoch_number(epoch)
-        plain, bad = numbers(metrics)
-        rate = None if learning_rate is None else number("learning_rate", learning_rate)
-        row: dict[str, Any] = {"epoch": index, "step": step, "metrics": plain, "learning_rate": rate}
+        index = whole("epoch", epoch)
+        plain, bad = members(metrics)
+        at = "null" if step is None else repr(whole("step", step))
+        rate = "null" if learning_rate is None else number("learning_rate", learning_rate)
+        row = f'"epoch":{index},"step":{at},"metrics":{{{plain}}},"learning_rate":{rate}'
         if more:
-            row |= further(more)
+            row = f"{row},{further(more)}"
         with self._lock:
-            self._require_running()
+            if self._state != "running":
+                self._require_running()
             now = self._row("epoch", row)
-            status = self._status
-            status.epoch, status.step = index, step
-            status.learning_rate = status.learning_rate if rate is None else rate
-            status.note_metrics(plain)
+            self._status.note_epoch(index, at, rate, plain)
             if bad:
-                status.non_finite += bad
-                if status.first_non_finite_epoch is None:
-                    status.first_non_finite_epoch = index
+                self._status.note_non_finite(bad, index)
             if self._clock.monotonic() >= self._status_due:
                 self._write_status(now)
 
@@ -166,8 +176,8 @@ class RunLogger:
         relative = self._inside(Path(path))
         with self._lock:
             self._require_running()
-            entry = {"path": relative, "epoch": None if epoch is None else epoch_number(epoch), "final": bool(final)}
-            now = self._row("checkpoint", entry)
+            entry = {"path": relative, "epoch": None if epoch is None else whole("epoch", epoch), "final": bool(final)}
+            now = self._row("checkpoint", inside(entry))
             self._status.checkpoints += 1
             self._status.checkpoint = entry
             self._write_status(now)
@@ -182,7 +192,7 @@ class RunLogger:
             if self._state == "ended":
                 return
             self._require_running()
-            now = self._row("end", {"status": status, **({"error": error} if error else {})})
+            now = self._row("end", inside({"status": status, **({"error": error} if error else {})}))
             self._status.status, self._status.error = status, error
             self._write_status(now)
             self._rows.close()
@@ -199,10 +209,9 @@ class RunLogger:
         else:
             self.end("failed", error=f"{type(error).__name__}: {error}"[:500])
 
-    def _row(self, event: str, fields: dict[str, Any]) -> str:
-        now = iso(self._clock.now())
-        head = {"t": now, "event": event, "run": self._status.run, "attempt": self.attempt}
-        self._rows.append(head | fields)
+    def _row(self, event: str, row: str) -> str:
+        now = self._stamp.now()
+        self._rows.append(f'{{"t":"{now}","event":"{event}",{self._head},{row}}}\n'.encode("ascii"))
         self._status.rows += 1
         return now
 
@@ -218,7 +227,7 @@ class RunLogger:
             raise UsageError("This run has ended already.", mend="Call end() once, after the last row.")
 
     def _silent(self) -> bool:
-        return self._rank > 0 or os.getpid() != self._pid
+        return self._forks != _forks or self._rank > 0
 
     def _inside(self, path: Path) -> str:
         home, target = self._run_dir.resolve(), path.resolve()
@@ -232,7 +241,8 @@ class RunLogger:
         return target.relative_to(home).as_posix()
 
 
-def _whole(value: Any) -> int:
+def _attempt_of(row: Mapping[str, Any]) -> int:
+    value = row.get("attempt")
     return value if isinstance(value, int) else 0
 
 

@@ -3,11 +3,8 @@
 import contextlib
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-from harness.run_logger.values import encode
 
 _TAIL_BYTES = 64 * 1024
 
@@ -37,12 +34,11 @@ class RowFile:
                     return row
         return {} if any(line.strip() for line in lines) else None
 
-    def append(self, row: Mapping[str, Any]) -> None:
-        """Raises OSError when the disk is full; what was written of the row is then closed by the next one."""
+    def append(self, line: bytes) -> None:
+        """`line` is a row with its line end. Raises OSError when the disk is full; what was written of the row is
+        then closed by the next one."""
         descriptor = self._open() if self._descriptor is None else self._descriptor
-        payload = encode(row) + b"\n"
-        if self._torn:
-            payload = b"\n" + payload
+        payload = b"\n" + line if self._torn else line
         self._torn = True
         written = os.write(descriptor, payload)
         while written < len(payload):  # only a full disk or a signal gets here

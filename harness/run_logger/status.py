@@ -2,19 +2,22 @@
 
 import contextlib
 import json
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from harness.files import atomic_write, pretty_json, set_aside
 
 MOST_METRICS = 200
-_OWN = frozenset({"run", "seed", "attempt", "status", "updated_at", "error"})  # what a new attempt sets itself
+_OWN = frozenset(
+    {"run", "seed", "attempt", "status", "updated_at", "error", "_latest"}
+)  # what a new attempt sets itself
 
 
 @dataclass(kw_only=True)
 class StatusFile:
-    """The current state, and when it was written last. Its size does not grow with the number of epochs."""
+    """The current state, and when it was written last. Of more than 200 metrics the first 200 are shown and the rest
+    counted; nothing in it grows with the number of epochs."""
 
     run: str
     seed: int
@@ -35,14 +38,28 @@ class StatusFile:
     checkpoint: dict[str, Any] | None = None
     resumed: int = 0
     error: str | None = None
+    _latest: tuple[int, str, str, str] | None = None
 
-    def note_metrics(self, metrics: dict[str, Any]) -> None:
-        """Show `metrics` as the latest; of more than 200 the first 200 are kept and the rest counted."""
-        self.metrics_left_out = max(0, len(metrics) - MOST_METRICS)
-        self.metrics = metrics if not self.metrics_left_out else dict(list(metrics.items())[:MOST_METRICS])
+    def note_epoch(self, epoch: int, step: str, rate: str, metrics: str) -> None:
+        """Keep the latest epoch as the texts of its row; they are read only when the file is written."""
+        self._latest = (epoch, step, rate, metrics)
+
+    def note_non_finite(self, count: int, epoch: int) -> None:
+        self.non_finite += count
+        if self.first_non_finite_epoch is None:
+            self.first_non_finite_epoch = epoch
 
     def write(self, path: Path) -> None:
-        atomic_write(path, pretty_json(asdict(self)), durable=False)
+        if self._latest is not None:
+            self.epoch, step, rate, text = self._latest
+            self.step = json.loads(step)
+            if rate != "null":
+                self.learning_rate = json.loads(rate)
+            metrics = json.loads(f"{{{text}}}")
+            self.metrics_left_out = max(0, len(metrics) - MOST_METRICS)
+            self.metrics = dict(list(metrics.items())[:MOST_METRICS])
+        shown = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "_latest"}
+        atomic_write(path, pretty_json(shown), durable=False)
 
     def carry_over(self, path: Path) -> None:
         """After a restart in the same folder: keep what the earlier attempt had reached.

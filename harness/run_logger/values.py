@@ -4,68 +4,103 @@ import json
 import math
 import operator
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
+from harness.clock import Clock, iso
 from harness.errors import UsageError
 from harness.files import strict
 
 _LARGEST_INTEGER = 2**63  # beyond it other readers of JSON lose digits
 _OUR_KEYS = frozenset({"t", "event", "run", "attempt", "token", "epoch", "step", "metrics", "learning_rate"})
+_MILLISECONDS = tuple(f"{count:03d}Z" for count in range(1000))
+_MOST_KEYS = 10_000
+_keys: dict[Any, str] = {}  # a metric's name to its JSON text with the colon
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
-def number(key: str, value: Any) -> float | int | str:
-    """`value` as a JSON number, or as "NaN", "Infinity", "-Infinity".
+def number(key: str, value: Any) -> str:
+    """The JSON text of `value`; "NaN", "Infinity", "-Infinity", in quotes, when it is not finite.
 
     Takes what float() takes but for text: Python numbers, numpy and torch scalars, one-element tensors.
     Raises UsageError naming `key` for everything else.
     """
     kind = type(value)
     if kind is int and -_LARGEST_INTEGER < value < _LARGEST_INTEGER:
-        plain: int = value
-        return plain
+        return repr(value)
     if kind is not float:
         value = _as_float(key, value)
-    if math.isfinite(value):
-        finite: float = value
-        return finite
-    text: str = strict(value)
-    return text
+    return repr(value) if math.isfinite(value) else f'"{strict(value)}"'
 
 
-def numbers(values: Mapping[str, Any]) -> tuple[dict[str, float | int | str], int]:
-    """Every value of `values` through `number`, and how many of them are not finite."""
-    plain = {str(key): number(key, value) for key, value in values.items()}
-    return plain, sum(1 for value in plain.values() if value.__class__ is str)
+def members(values: Mapping[str, Any]) -> tuple[str, int]:
+    """`values` as the inside of a JSON object, and how many of them are not finite.
+
+    Written by hand, not by json.dumps: it is what an epoch costs (bench/run_logger.py).
+    """
+    parts, bad = [], 0
+    for key, value in values.items():
+        if type(value) is float and value - value == 0.0:  # the usual case, without a call
+            text = repr(value)
+        else:
+            text = number(key, value)
+            bad += text[0] == '"'
+        parts.append((_keys.get(key) or _key(key)) + text)
+    return ",".join(parts), bad
 
 
-def epoch_number(epoch: Any) -> int:
-    """A whole number from 0. Raises UsageError."""
+def inside(values: Mapping[str, Any]) -> str:
+    """Any JSON values as the inside of an object, to be joined with `members`; ASCII."""
+    return _encode(values)[1:-1]
+
+
+def whole(name: str, value: Any) -> int:
+    """A whole number from 0, e.g. an epoch. Raises UsageError."""
     try:
-        value = operator.index(epoch)
+        plain = operator.index(value)
     except TypeError:
-        value = -1
-    if value < 0:
-        raise UsageError(f"The epoch is {epoch!r}; expected a whole number from 0.", mend="Count epochs from 0.")
-    return value
+        plain = -1
+    if plain < 0:
+        raise UsageError(f"The {name} is {value!r}; expected a whole number from 0.", mend=f"Count {name}s from 0.")
+    return plain
 
 
-def further(more: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers of a row under names of their own. Raises UsageError for a name that the logger uses itself."""
+def further(more: Mapping[str, Any]) -> str:
+    """`members` of a row beside its metrics. Raises UsageError for a name that the logger uses itself."""
     if taken := sorted(_OUR_KEYS & set(more)):
         raise UsageError(f"The name {taken[0]!r} is the logger's own.", mend="Choose another, or put it into metrics.")
-    return numbers(more)[0]
-
-
-def encode(row: Mapping[str, Any]) -> bytes:
-    """One row of metrics.jsonl: ASCII JSON without the line's end."""
-    return _encode(row).encode("ascii")
+    return members(more)[0]
 
 
 def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """A configuration as JSON: what JSON does not know (a path, an enum, a dtype) becomes its text."""
     cleaned: dict[str, Any] = json.loads(json.dumps(strict(dict(config)), default=str))
     return cleaned
+
+
+class Stamp:
+    """The time of a row as text; what does not change within a second is formatted once."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._begin_second(clock.now())
+
+    def now(self) -> str:
+        moment = self._clock.now()
+        if not self._second <= moment < self._next:
+            self._begin_second(moment)
+        return self._text + _MILLISECONDS[moment.microsecond // 1000]
+
+    def _begin_second(self, moment: datetime) -> None:
+        self._second = moment.replace(microsecond=0)
+        self._next = self._second + timedelta(seconds=1)
+        self._text = iso(self._second)[:-4]
+
+
+def _key(key: Any) -> str:
+    if len(_keys) > _MOST_KEYS:
+        _keys.clear()
+    return _keys.setdefault(key, f"{_encode(str(key))}:")
 
 
 def _as_float(key: str, value: Any) -> float:

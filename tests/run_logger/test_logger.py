@@ -322,3 +322,29 @@ def test_it_imports_nothing_but_the_standard_library() -> None:
     done = subprocess.run([sys.executable, "-S", "-I", "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert set(done.stdout.split()) <= {"harness", "__main__", "_distutils_hack"}
+
+
+def test_counters_may_be_numpy_integers(tmp_path: Path) -> None:
+    log = logger(tmp_path)
+    log.start(total_epochs=np.int64(3))  # type: ignore[arg-type]
+    log.epoch(np.int32(1), {"loss": 1.0}, step=np.int64(9))  # type: ignore[arg-type]
+    assert [(row.get("total_epochs"), row.get("epoch"), row.get("step")) for row in lines(tmp_path)] == [
+        (3, None, None),
+        (None, 1, 9),
+    ]
+
+
+def test_the_time_of_a_row_follows_the_clock_also_backwards(tmp_path: Path) -> None:
+    clock = ManualClock()
+    log = logger(tmp_path, clock)
+    for seconds in (0.0, 0.25, 0.75, 3_600.0, -1.5, 86_400.0):
+        clock.sleep(seconds)
+        log.epoch(0, {"loss": 1.0})
+    assert [row["t"] for row in lines(tmp_path)[1:]] == [
+        "2026-01-01T00:00:00.000Z",
+        "2026-01-01T00:00:00.250Z",
+        "2026-01-01T00:00:01.000Z",
+        "2026-01-01T01:00:01.000Z",
+        "2026-01-01T00:59:59.500Z",
+        "2026-01-02T00:59:59.500Z",
+    ]
