@@ -144,7 +144,7 @@ ROLES: tuple[Role, ...] = (
         step="judge",
         purpose="Writes what the harness's own evaluation says about an experiment: claims, and where it falls short.",
         tools=("Read",),
-        mcp_tools=("record_result",),
+        mcp_tools=("evaluation_report", "record_result"),
         writes_code=False,
         off_limits=(
             "Training, code and configuration: you never run or change anything.",
