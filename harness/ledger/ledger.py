@@ -1,19 +1,23 @@
 """The ledger: what happened, as facts that are only ever added."""
 
+import contextlib
 import secrets
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 
 import sqlalchemy as sa
 
 from harness.clock import Clock
+from harness.errors import UsageError
 from harness.ledger.creation import create_database, open_database, require_anchored, require_never_made
 from harness.ledger.database import Database
 from harness.ledger.migrations import MIGRATIONS, Migration
 from harness.ledger.reads import LedgerReads
 from harness.ledger.replay import rebuild_state
 from harness.ledger.schema import meta
+from harness.ledger.text_form import is_writer_name
 from harness.ledger.views import LedgerViews
 from harness.ledger.writes import LedgerWrites
 
@@ -23,7 +27,8 @@ class Ledger(LedgerReads, LedgerViews, LedgerWrites):
 
     def __init__(self, database: Database, *, anchors: Path, clock: Clock, writer: str) -> None:
         self._database = database
-        self._anchors = anchors
+        self._active = threading.local()
+        self.anchors = anchors
         self._clock = clock
         self.writer = writer
 
@@ -52,6 +57,8 @@ class Ledger(LedgerReads, LedgerViews, LedgerWrites):
         Raises LedgerError (ledger_missing when it is only to be read, ledger_too_new, ledger_too_old),
         LedgerDamagedError, LedgerReadOnlyError or LedgerBusyError. A file that cannot be read is left as it is.
         """
+        if writer is not None and not is_writer_name(writer):
+            raise UsageError(f"{writer!r} cannot name a writer.", mend="Use letters, digits, '.', '_' and '-'.")
         if not read_only and not path.exists():
             if not restore:
                 require_never_made(path, anchors)
@@ -72,6 +79,18 @@ class Ledger(LedgerReads, LedgerViews, LedgerWrites):
     @property
     def path(self) -> Path:
         return self._database.path
+
+    @contextlib.contextmanager
+    def connection(self) -> Iterator[sa.Connection]:
+        """A read transaction; for the modules of harness.ledger."""
+        with self._database.read() as connection:
+            yield connection
+
+    @contextlib.contextmanager
+    def exclusive(self) -> Iterator[sa.Connection]:
+        """A write transaction that appends nothing of its own; for the modules of harness.ledger."""
+        with self._database.write() as connection:
+            yield connection
 
     def rebuild(self) -> None:
         """Make the state tables again from the facts; every projection counts as out of date afterwards.

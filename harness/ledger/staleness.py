@@ -9,7 +9,6 @@ from harness.ledger.schema import checklist_rows, experiments, projections
 
 _ALWAYS = ("state", "briefing", "facts")
 _CHECKLIST = {
-    "plan_approved",  # the direction decides what a change against the parent means
     "experiment_opened",
     "experiment_moved",
     "run_ended",
@@ -26,16 +25,13 @@ def mark_stale(connection: sa.Connection, fact: StoredFact) -> None:
     if fact.kind == "decision_recorded":
         names.append("decision_log")
     body: dict[str, Any] = fact.body() if fact.kind in _CHECKLIST else {}
-    if body.get("experiment") or fact.kind == "plan_approved":
+    if body.get("experiment"):
         names.append("checklist")
         _mark_rows(connection, fact.kind, body)
     connection.execute(_CHANGED, {"position": fact.position, "names": names})
 
 
 def _mark_rows(connection: sa.Connection, kind: str, body: dict[str, Any]) -> None:
-    if kind == "plan_approved":
-        connection.execute(checklist_rows.update().values(dirty=1))
-        return
     if kind == "experiment_opened":
         number = sa.select(experiments.c.number, sa.literal(""), sa.literal(1)).where(
             experiments.c.id == body["experiment"]

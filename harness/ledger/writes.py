@@ -1,6 +1,7 @@
 """Appending facts. One transaction a fact (or a group that belongs together): rules, bytes, state, stale marks."""
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -21,7 +22,7 @@ from harness.domain.facts import (
 from harness.domain.ids import experiment_id, run_id
 from harness.domain.records import Decision, Experiment, RecordedVerdict, Run
 from harness.domain.statuses import ExperimentStatus, Split
-from harness.errors import RefusedError
+from harness.errors import LedgerDamagedError, LedgerError, RefusedError
 from harness.ledger.anchors import Anchor, write_anchor
 from harness.ledger.apply import apply
 from harness.ledger.chain import FIRST_PREV, StoredFact, seal
@@ -29,6 +30,7 @@ from harness.ledger.database import Database
 from harness.ledger.records import decision_record, experiment_record, run_record, verdict_record
 from harness.ledger.rules import find_experiment, require_allowed
 from harness.ledger.schema import decisions, experiments, facts, plans, queries, runs, verdicts
+from harness.ledger.spool import drain, keep
 from harness.ledger.staleness import mark_stale
 from harness.ledger.state import SqlState
 
@@ -93,24 +95,49 @@ class LedgerWrites:
     """The writing half of `Ledger`."""
 
     _database: Database
-    _anchors: Path
     _clock: Clock
+    _active: threading.local
+    anchors: Path
     writer: str
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Writer]:
-        """Append several facts as one step. The anchor follows after the commit."""
+        """Append several facts as one step; nests. What was spooled comes first, the anchor after the commit."""
+        active: Writer | None = getattr(self._active, "writer", None)
+        if active is not None:
+            yield active
+            return
         with self._database.write() as connection:
             writer = Writer(connection, writer=self.writer, clock=self._clock)
-            yield writer
+            self._active.writer = writer
+            try:
+                drained = drain(self._spool, connection, writer.append)
+                yield writer
+            finally:
+                self._active.writer = None
+        for path in drained:
+            path.unlink(missing_ok=True)
         if writer.appended:
             last = writer.appended[-1]
-            write_anchor(self._anchors, Anchor(writer=last.writer, seq=last.seq, hash=last.hash))
+            write_anchor(self.anchors, Anchor(writer=last.writer, seq=last.seq, hash=last.hash))
 
     def append(self, fact: Fact) -> StoredFact:
-        """Store one fact and its effect. Raises what `Writer.append` does, and LedgerError."""
-        with self.transaction() as writer:
-            return writer.append(fact)
+        """Store one fact and its effect.
+
+        Raises what `Writer.append` does, and LedgerError; a result that could not be stored because the ledger was
+        busy or its disk full is kept in a file beside it and recorded at the next write.
+        """
+        try:
+            with self.transaction() as writer:
+                return writer.append(fact)
+        except LedgerDamagedError:
+            raise
+        except LedgerError as error:
+            raise keep(self._spool, fact, iso(self._clock.now()), error) from error
+
+    @property
+    def _spool(self) -> Path:
+        return self._database.path.with_name("spool")
 
     def open_experiment(
         self,

@@ -1,0 +1,79 @@
+"""Facts between clones: out to the text form, and in from it."""
+
+from pathlib import Path
+
+from harness.errors import LedgerDamagedError, RefusedError
+from harness.ledger.anchors import Anchor, write_anchor
+from harness.ledger.chain import StoredFact
+from harness.ledger.ledger import Ledger
+from harness.ledger.replay import facts_in_order, rebuild_state
+from harness.ledger.schema import facts
+from harness.ledger.text_form import fact_at, read_text, text_files, write_text, writers
+
+_CLAIMS = {
+    "plan_approved": ("name", "version"),
+    "experiment_opened": ("experiment",),
+    "run_registered": ("experiment", "run"),
+    "verdict_recorded": ("verdict_id",),
+    "decision_recorded": ("decision",),
+    "session_started": ("session",),
+}
+
+
+def export_facts(ledger: Ledger, folder: Path) -> list[Path]:
+    """Bring the text form in `folder` up to date; the files that changed. Only new facts are written."""
+    with ledger.connection() as connection:
+        written = [write_text(connection, folder, writer) for writer in writers(connection)]
+    return [path for path in written if path is not None]
+
+
+def import_facts(ledger: Ledger, folder: Path) -> int:
+    """Take in the facts that `folder` has and the ledger lacks; how many they were. All or none.
+
+    Raises LedgerDamagedError naming the fact that is damaged or differs from the ledger's, and RefusedError
+    (id_clash) when two writers gave one id to different things.
+    """
+    chains = [chain for path in text_files(folder) if (chain := read_text(path))]
+    with ledger.exclusive() as connection:
+        fresh: list[StoredFact] = []
+        for chain in chains:
+            for fact in chain:
+                here = fact_at(connection, fact.writer, fact.seq)
+                if here is None:
+                    fresh.append(fact)
+                elif here.data != fact.data:
+                    raise LedgerDamagedError(
+                        f"Fact {fact.seq} of writer {fact.writer} ({fact.kind}) in {folder} is not the one in "
+                        f"{ledger.path}.",
+                        mend="Run `harness ledger verify` to see which of the two was changed.",
+                    )
+        if not fresh:
+            return 0
+        columns = ("writer", "seq", "prev", "hash", "kind", "at", "data")
+        connection.execute(facts.insert(), [{name: getattr(fact, name) for name in columns} for fact in fresh])
+        _require_no_clash(list(facts_in_order(connection)))
+        rebuild_state(connection)
+    last = {fact.writer: fact for fact in fresh}
+    for fact in last.values():
+        write_anchor(ledger.anchors, Anchor(writer=fact.writer, seq=fact.seq, hash=fact.hash))
+    return len(fresh)
+
+
+def _require_no_clash(all_facts: list[StoredFact]) -> None:
+    owners: dict[tuple[str, ...], StoredFact] = {}
+    for fact in all_facts:
+        names = _CLAIMS.get(fact.kind)
+        if names is None:
+            continue
+        body = fact.body()
+        claim = (fact.kind, *(str(body[name]) for name in names))
+        first = owners.setdefault(claim, fact)
+        if first is not fact:
+            name = "/".join(claim[1:])
+            raise RefusedError(
+                f"{name} was made twice ({fact.kind}): by writer {first.writer} (fact {first.seq}, {first.at}) and by "
+                f"writer {fact.writer} (fact {fact.seq}, {fact.at}). Nothing was imported.",
+                mend="Two clones worked at the same time. Keep one clone's facts and repeat the other's experiments "
+                "after importing them.",
+                code="id_clash",
+            )

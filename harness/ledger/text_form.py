@@ -1,0 +1,167 @@
+"""The text form: `<folder>/<writer>.jsonl`, each line exactly one fact's bytes, in the order of the chain."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from harness.errors import LedgerDamagedError
+from harness.files import atomic_write, set_aside
+from harness.ledger.chain import StoredFact, link_problem, unseal
+from harness.ledger.replay import stored
+from harness.ledger.schema import facts
+
+_WRITER = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}\Z")
+_SUFFIX = ".jsonl"
+_TAIL = 1 << 16
+
+
+def is_writer_name(name: str) -> bool:
+    """Writers name files: 1 to 64 of letters, digits, '.', '_' and '-', not beginning with a dot."""
+    return bool(_WRITER.match(name))
+
+
+def text_files(folder: Path) -> list[Path]:
+    """The files of the text form, by name. Raises LedgerDamagedError for a name that is no writer's."""
+    paths = sorted(folder.glob(f"*{_SUFFIX}")) if folder.is_dir() else []
+    for path in paths:
+        if not is_writer_name(path.name.removesuffix(_SUFFIX)):
+            raise LedgerDamagedError(f"{path} is not named after a writer.", mend="Move it out of that folder.")
+    return paths
+
+
+def text_path(folder: Path, writer: str) -> Path:
+    return folder / f"{writer}{_SUFFIX}"
+
+
+def writers(connection: sa.Connection) -> list[str]:
+    """All writers with facts, by name; a step a writer through the index, however many facts there are."""
+    found: list[str] = []
+    query = sa.select(sa.func.min(facts.c.writer))
+    name = connection.execute(query).scalar()
+    while name is not None:
+        found.append(name)
+        name = connection.execute(query.where(facts.c.writer > name)).scalar()
+    return found
+
+
+def fact_at(connection: sa.Connection, writer: str, seq: int) -> StoredFact | None:
+    query = sa.select(facts).where(facts.c.writer == writer, facts.c.seq == seq)
+    row = connection.execute(query).mappings().first()
+    return stored(row) if row is not None else None
+
+
+def write_text(connection: sa.Connection, folder: Path, writer: str) -> Path | None:
+    """Bring one writer's file up to date by appending; the path when it changed.
+
+    A file that does not continue is set aside and written anew; one that is ahead of the ledger (facts that came
+    with `git pull` and are not imported yet) is left alone.
+    """
+    path = text_path(folder, writer)
+    last, end = _last_line(path)
+    known = 0
+    if last is not None:
+        try:
+            told = unseal(last, f"the last line of {path}")
+        except LedgerDamagedError:
+            told = None
+        here = fact_at(connection, writer, told.seq) if told is not None else None
+        if told is not None and told.writer == writer and here is None and told.seq > 1:
+            return None
+        if told is None or here is None or here.data != last:
+            set_aside(path, "differs")
+        else:
+            known = told.seq
+    query = sa.select(facts.c.data).where(facts.c.writer == writer, facts.c.seq > known).order_by(facts.c.seq)
+    data = b"".join(bytes(line) + b"\n" for line in connection.execute(query).scalars())
+    if known == 0:
+        atomic_write(path, data, durable=False)
+    elif data:
+        _append(path, end, data)
+    return path if data else None
+
+
+def text_problems(connection: sa.Connection, folder: Path) -> Iterator[tuple[str, StoredFact | None, str]]:
+    """(file and line, the ledger's fact or None, what is wrong) for each line that is not the ledger's."""
+    for path in text_files(folder):
+        writer = path.name.removesuffix(_SUFFIX)
+        query = sa.select(facts).where(facts.c.writer == writer).order_by(facts.c.seq)
+        own = (stored(row) for row in connection.execute(query).mappings())
+        before: StoredFact | None = None
+        for number, line, torn in _lines(path):
+            where, fact = f"{path}:{number}", next(own, None)
+            if fact is not None and (line == fact.data or (torn and fact.data.startswith(line))):
+                before = fact
+            elif fact is not None:
+                yield where, fact, "differs from the ledger"
+                before = fact
+            else:
+                try:
+                    before, what = (told := unseal(line, where)), link_problem(told, before)
+                except LedgerDamagedError:
+                    if not torn:
+                        yield where, None, "is not a fact"
+                    break
+                if what is not None or told.writer != writer:
+                    yield where, told, f"does not continue the chain: {what or 'it is of another writer'}"
+                    break
+
+
+def read_text(path: Path) -> list[StoredFact]:
+    """All facts of one file, each checked against the one before. Raises LedgerDamagedError naming line and fact."""
+    writer = path.name.removesuffix(_SUFFIX)
+    found: list[StoredFact] = []
+    for number, line, torn in _lines(path):
+        where = f"{path}:{number} (fact {number} of writer {writer})"
+        fact = unseal(line, where)
+        what = link_problem(fact, found[-1] if found else None)
+        if fact.writer != writer:
+            what = f"it is of writer {fact.writer}"
+        if torn:
+            what = "the line is cut: it has no end"
+        if what is not None:
+            raise LedgerDamagedError(
+                f"{where}, {fact.kind}, is damaged: {what}.",
+                mend="Restore the file from git, or export it again from the ledger that it came from.",
+            )
+        fact.fact()
+        found.append(fact)
+    return found
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
+    """(number from 1, bytes without the line end, whether the line end is missing)."""
+    with path.open("rb") as stream:
+        for number, line in enumerate(stream, 1):
+            yield number, line.removesuffix(b"\n"), not line.endswith(b"\n")
+
+
+def _last_line(path: Path) -> tuple[bytes | None, int]:
+    """The last line that has an end, and the offset behind it; (None, 0) when there is none."""
+    try:
+        with path.open("rb") as stream:
+            size = stream.seek(0, os.SEEK_END)
+            span = _TAIL
+            while True:
+                start = max(0, size - span)
+                stream.seek(start)
+                block = stream.read(size - start)
+                end = block.rfind(b"\n")
+                begin = block.rfind(b"\n", 0, max(end, 0))
+                if end >= 0 and (begin >= 0 or start == 0):
+                    return block[begin + 1 : end], start + end + 1
+                if start == 0:
+                    return None, 0
+                span *= 4
+    except FileNotFoundError:
+        return None, 0
+
+
+def _append(path: Path, end: int, data: bytes) -> None:
+    """Write `data` at the offset `end`, over a torn last line."""
+    with path.open("r+b") as stream:
+        stream.truncate(end)
+        stream.seek(end)
+        stream.write(data)

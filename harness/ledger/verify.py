@@ -1,0 +1,126 @@
+"""Is every fact as it was written? Reads only, and says which fact is not."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from harness.clock import SystemClock
+from harness.errors import LedgerDamagedError, LedgerError
+from harness.ledger.anchors import anchored_writers, read_anchor
+from harness.ledger.chain import StoredFact, link_problem
+from harness.ledger.creation import open_database, require_never_made
+from harness.ledger.migrations import MIGRATIONS
+from harness.ledger.replay import facts_in_order, replay
+from harness.ledger.schema import facts
+from harness.ledger.state import read_state
+from harness.ledger.text_form import text_problems
+
+_SHOWN = 20
+
+
+class Problem(NamedTuple):
+    """`seq` 0 and an empty writer: it is about the file or about a table, not about one fact."""
+
+    writer: str
+    seq: int
+    kind: str
+    message: str
+
+
+def verify(path: Path, anchors: Path, facts_dir: Path | None = None) -> list[Problem]:
+    """Everything that is not as it was written; [] when all is well.
+
+    Checks the database's own structure, every hash and link, each column that repeats a part of a fact, the
+    anchors (a cut tail), the state tables against a replay, and the text form in `facts_dir`, whose missing tail
+    is only stale. Raises LedgerError when there is no ledger, or it is busy or of another version.
+    """
+    try:
+        if not path.exists():
+            require_never_made(path, anchors)
+        database = open_database(path, clock=SystemClock(), read_only=True, busy_seconds=30.0, migrations=MIGRATIONS)
+        try:
+            with database.read() as connection:
+                return list(_problems(connection, anchors, facts_dir))
+        finally:
+            database.close()
+    except LedgerDamagedError as error:
+        return [Problem("", 0, "database", error.message)]
+
+
+def _problems(connection: sa.Connection, anchors: Path, facts_dir: Path | None) -> Iterator[Problem]:
+    lines = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
+    yield from (Problem("", 0, "database", f"SQLite's integrity check says: {line}") for line in lines if line != "ok")
+    broken = list(_chain_problems(connection))
+    yield from broken
+    yield from _anchor_problems(connection, anchors)
+    if not broken:
+        yield from _state_problems(connection)
+    if facts_dir is not None:
+        for where, fact, what in text_problems(connection, facts_dir):
+            name = f"fact {fact.seq} of writer {fact.writer} ({fact.kind})" if fact else "a line"
+            writer, seq, kind = (fact.writer, fact.seq, fact.kind) if fact else ("", 0, "text form")
+            yield Problem(writer, seq, kind, f"{where}: {name} {what}.")
+
+
+def _chain_problems(connection: sa.Connection) -> Iterator[Problem]:
+    before: StoredFact | None = None
+    query = sa.select(facts).order_by(facts.c.writer, facts.c.seq)
+    for row in connection.execute(query).mappings():
+        data = row["data"].encode() if isinstance(row["data"], str) else bytes(row["data"] or b"")
+        fact = StoredFact(**{**row, "data": data})
+        if type(fact.seq) is not int:
+            yield Problem(str(fact.writer), 0, str(fact.kind), f"A fact of writer {fact.writer} has seq {fact.seq!r}.")
+            continue
+        if before is not None and before.writer != fact.writer:
+            before = None
+        what = link_problem(fact, before)
+        if what is not None and before is not None:
+            # A changed hash column is one fact's fault: its successor links to what the bytes give.
+            honest = replace(before, hash=hashlib.sha256(before.data).hexdigest())
+            what = link_problem(fact, honest) and what
+        if what is not None:
+            name = f"Fact {fact.seq} of writer {fact.writer} ({fact.kind})"
+            yield Problem(fact.writer, fact.seq, fact.kind, f"{name} is not as it was written: {what}.")
+        before = fact
+
+
+def _anchor_problems(connection: sa.Connection, anchors: Path) -> Iterator[Problem]:
+    for writer in anchored_writers(anchors):
+        try:
+            anchor = read_anchor(anchors, writer)
+        except LedgerError as error:
+            yield Problem(writer, 0, "anchor", error.message)
+            continue
+        if anchor is None:
+            continue
+        of_writer = sa.select(facts.c.seq, facts.c.hash).where(facts.c.writer == writer)
+        found = connection.execute(of_writer.where(facts.c.seq == anchor.seq)).first()
+        last = connection.execute(of_writer.order_by(facts.c.seq.desc()).limit(1)).first()
+        if found is None:
+            end = f"ends at fact {last.seq}" if last else "holds none of its facts"
+            text = f"The tail of writer {writer} was cut: the anchor names fact {anchor.seq}, the ledger {end}."
+            yield Problem(writer, (last.seq if last else 0) + 1, "cut", text)
+        elif found.hash != anchor.hash:
+            text = f"Fact {anchor.seq} of writer {writer} is not the one that the anchor names: the chain was replaced."
+            yield Problem(writer, anchor.seq, "anchor", text)
+
+
+def _state_problems(connection: sa.Connection) -> Iterator[Problem]:
+    try:
+        expected = replay(facts_in_order(connection)).tables
+    except LedgerDamagedError as error:
+        yield Problem("", 0, "replay", error.message)
+        return
+    for table, rows in read_state(connection).items():
+        keys = sorted({*rows, *expected[table]}, key=str)
+        wrong = [key for key in keys if rows.get(key) != expected[table].get(key)]
+        for key in wrong[:_SHOWN]:
+            name = "/".join(str(part) for part in key)
+            text = f"{name} in the table {table} is not what the facts add up to: run `harness ledger rebuild`."
+            yield Problem("", 0, table, text)
+        if len(wrong) > _SHOWN:
+            yield Problem("", 0, table, f"... and {len(wrong) - _SHOWN} more rows of {table}.")
