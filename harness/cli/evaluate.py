@@ -6,8 +6,7 @@ from pathlib import Path
 import click
 
 from harness.audit.evaluate import evaluate_experiment
-from harness.cage.select import choose
-from harness.cli.output import cage_option, emit, environment, json_option, project_option
+from harness.cli.output import cage_option, emit, environment, json_option, project_option, sandbox_for
 from harness.domain.statuses import Split
 from harness.project.context import open_project
 from harness.projections.refresh import refresh
@@ -28,7 +27,7 @@ def command(experiment: str, split: str, cage: str, project: Path, as_json: bool
     """
     with open_project(project, environment()) as opened:
         chosen = Split(split.replace("-", "_"))
-        evaluations = evaluate_experiment(opened, experiment, chosen, choose(cage, environment()))
+        evaluations = evaluate_experiment(opened, experiment, chosen, sandbox_for(cage))
         refresh(opened.ledger, opened.layout)
         row = experiment_row(opened, opened.ledger.experiment(experiment))
     results = [

@@ -32,6 +32,24 @@ COMMANDS: dict[str, str] = {
 }
 
 
+# Shown by `harness --help`, which would otherwise import every verb for its first line.
+SUMMARIES: dict[str, str] = {
+    "init": "Make a folder a project.",
+    "demo": "Run the main job offline: three experiments, one kept.",
+    "run": "Run agents by the approved plan.",
+    "continue": "Go on where the loop was cut.",
+    "status": "Show where the project is.",
+    "plan": "Check or approve a plan.",
+    "experiment": "Open, list, show and compare experiments.",
+    "train": "Train an experiment, supervised.",
+    "evaluate": "Recompute an experiment's score.",
+    "gate": "Ask a gate, or answer it as a person.",
+    "decisions": "List who decided what, and why.",
+    "ledger": "Verify, rebuild, export or import the facts.",
+    "render": "Write what is derived from the contract.",
+}
+
+
 class LazyGroup(click.Group):
     def list_commands(self, _context: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -43,6 +61,10 @@ class LazyGroup(click.Group):
         module, _, attribute = target.partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
+
+    def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, SUMMARIES[name]) for name in COMMANDS])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -8,6 +8,9 @@ from typing import Any, NoReturn
 
 import click
 
+from harness.cage.select import choose
+from harness.domain.sandbox import Sandbox
+from harness.domain.statuses import CageKind
 from harness.files import pretty_json
 
 
@@ -31,6 +34,11 @@ def cage_option(function: Callable[..., Any]) -> Callable[..., Any]:
         default="auto",
         help="The isolation around agents' code; auto takes the strongest that works here.",
     )(function)
+
+
+def sandbox_for(cage: str, *, required: bool = False) -> Sandbox:
+    """The cage that `--cage` asks for. Raises CageError when it does not work here or `required` forbids it."""
+    return choose(None if cage == "auto" else CageKind(cage), required=required)
 
 
 def environment() -> Mapping[str, str]:

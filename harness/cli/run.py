@@ -5,8 +5,7 @@ from pathlib import Path
 
 import click
 
-from harness.cage.select import choose
-from harness.cli.output import cage_option, emit, environment, json_option, project_option
+from harness.cli.output import cage_option, emit, environment, json_option, project_option, sandbox_for
 from harness.cli.progress import print_event
 from harness.domain.facts import LoopEnded
 from harness.driver.doors import open_door
@@ -55,7 +54,7 @@ def _loop(
     with open_project(project, environment()) as opened:
         approved = require_approved(opened, plan)
         door = open_door(opened, approved, environment(), scenario=scenario, record=record)
-        sandbox = choose(cage, environment(), required=approved.content.get("sandbox") == "required")
+        sandbox = sandbox_for(cage, required=approved.content.get("sandbox") == "required")
         ended: LoopEnded = run_loop(opened, door, sandbox, on_progress=print_event)
     document = {"plan": ended.plan, "reason": ended.reason, "detail": ended.detail}
     emit(document, as_json=as_json, text=lambda: f"stopped: {ended.reason}. {ended.detail}")

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from harness.cage.select import strongest
-from harness.cli.output import emit, environment, json_option, project_option
+from harness.cli.output import emit, environment, json_option, project_option, sandbox_for
 from harness.project.context import open_project
 from harness.views.snapshot import snapshot
 from harness.views.tables import experiments_table
@@ -19,7 +18,7 @@ from harness.views.tables import experiments_table
 def command(project: Path, as_json: bool) -> None:
     """Show the plan, the cage, what runs now and the newest experiments."""
     with open_project(project, environment(), read_only=True) as opened:
-        picture = snapshot(opened, cage=strongest())
+        picture = snapshot(opened, cage=sandbox_for("auto").kind)
     emit(picture, as_json=as_json, text=lambda: _text(picture))
 
 

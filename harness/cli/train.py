@@ -5,8 +5,7 @@ from pathlib import Path
 
 import click
 
-from harness.cage.select import choose
-from harness.cli.output import cage_option, emit, environment, json_option, project_option
+from harness.cli.output import cage_option, emit, environment, json_option, project_option, sandbox_for
 from harness.cli.progress import print_event
 from harness.domain.findings import as_text
 from harness.project.context import open_project
@@ -40,7 +39,7 @@ def command(
             opened,
             experiment,
             list(training_command) or None,
-            sandbox=choose(cage, environment()),
+            sandbox=sandbox_for(cage),
             seeds=list(seeds) or None,
             session=session,
             on_event=(lambda event: None) if as_json else print_event,
