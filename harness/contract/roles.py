@@ -64,7 +64,7 @@ class Role:
 
 OFF_LIMITS_FOR_ALL: tuple[str, ...] = (
     "The state directory outside the project: ledger, vault, held-out rows. You can neither read nor write it.",
-    "`.claude/`, `.harness/` but for your own artifacts of the open experiment, and `plan.md`, its scorer and its data.",
+    "`.claude/`, `.harness/` but for your own artifacts of the open experiment; `plan.md`, its scorer and data.",
     "The human's verbs: approving plans and gates, overriding, promoting, importing into the ledger.",
     "Claims as evidence. A number counts when the harness recomputed it from a checkpoint; say what you saw, not more.",
 )
@@ -93,7 +93,9 @@ ROLES: tuple[Role, ...] = (
         tools=("Bash", "Read", "Edit", "Write"),
         mcp_tools=(),
         writes_code=True,
-        off_limits=("Data of an approved plan: a changed split needs a new version of the plan, approved by a person.",),
+        off_limits=(
+            "Data of an approved plan: a changed split needs a new version of the plan, approved by a person.",
+        ),
         consumes=("plan", "checklist"),
         checklist=(
             "Row counts, label balance, duplicates between splits and missing values are reported from the data.",

@@ -1,0 +1,309 @@
+"""What a shell command line may do: the rules of one path and of one program, over all that it would run."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any
+
+from .git import tree_change
+from .judge import Denial, Judge
+from .paths import inside
+from .shell import read_script
+from .tokens import Command
+from .training import Entry, harness_verb, human_verb
+from .verbs import Effects, effects
+from .words import Argument, arguments, assigned, expand, table
+from .wrappers import INPUT_NAMES, unwrap
+
+DEEPEST = 8
+_WRITES = re.compile(
+    r"open\s*\([^)]*,\s*(?:mode\s*=\s*)?[\"'][rbt]*[wax+]|write|unlink|remove|rename|replace|rmtree|shutil|system|subprocess|popen"
+    r"|chmod|chown|truncate|symlink|link|touch|mkdir|rmdir|save|dump|to_csv|to_json|exec|eval|__import__|>",
+    re.IGNORECASE,
+)
+_INTERNALS = re.compile(r"(?:from|import)\s+harness(?!\.run_logger)\b|\bharness\.(?!run_logger)[a-z_]+\b")
+
+
+class BashRules:
+    """One command line, judged. `denials` holds what forbids it, `unsure` why more may be touched than was read."""
+
+    def __init__(self, snapshot: dict[str, Any], judge: Judge, cwd: str) -> None:
+        self.snapshot = snapshot
+        self.judge = judge
+        self.entry = Entry(snapshot)
+        self.cwds: tuple[str, ...] = (cwd,)
+        self.environment: dict[str, list[str]] = {
+            "PWD": [cwd],
+            "OLDPWD": [cwd],
+            "HOME": [os.path.expanduser("~")],
+            "CLAUDE_PROJECT_DIR": [snapshot["root"]],
+            "HARNESS_PROJECT": [snapshot["root"]],
+        }
+        self.denials: list[Denial] = []
+        self.unsure: list[str] = []
+        self.paths: list[str] = []
+        self.fed = False
+
+    def run(self, text: str, depth: int = 0) -> None:
+        """Judge `text`, and then what could not be read of it by what it spells out."""
+        self.script(text, depth)
+        if self.unsure and not self.denials:
+            self.spelled(text)
+
+    def script(self, text: str, depth: int) -> None:
+        if depth > DEEPEST:
+            self.unsure.append("it is nested too deeply")
+            return
+        script = read_script(text)
+        if script.problem:
+            self.unsure.append(script.problem)
+        for command in script.commands:
+            assigned(command, self.environment)
+        for name, words in script.loops:
+            values = arguments(words, self.environment)
+            if name and all(value.known for value in values):
+                self.environment[name] = self.environment.get(name, []) + [value.text for value in values]
+        for command in script.commands:
+            self.command(command, depth)
+
+    def spelled(self, text: str) -> None:
+        """A command that cannot be read to its end is denied when it names something protected, or stands in it."""
+        named = self.judge.names(text)
+        if named is None and any(self.judge.write(".", cwd) for cwd in self.cwds):
+            named = next(self.judge.shown(cwd) for cwd in self.cwds if self.judge.write(".", cwd))
+        if named is not None:
+            self.deny(
+                "unreadable_command",
+                f"The command cannot be read to its end ({self.unsure[0]}), and it names {named}, which is protected.",
+                "Split it into plain commands with literal paths, or read the file with the Read tool.",
+                named,
+            )
+
+    def deny(self, rule: str, reason: str, mend: str, path: str = "") -> None:
+        self.denials.append(Denial(rule, reason, mend, path))
+
+    def command(self, command: Command, depth: int) -> None:
+        words = assigned(command, self.environment)
+        for redirection in command.redirections:
+            for target in expand(redirection.target, self.environment):
+                if redirection.operator in (">&", "<&") and re.fullmatch(r"\d*-?", target.text):
+                    continue
+                if redirection.operator in ("<", "<&"):
+                    self.read(target)
+                    self.fed = self.fed or self.entry.is_script(target.text, self.cwds)
+                else:
+                    self.change(target)
+        self.words(arguments(words, self.environment), command.inputs, depth)
+
+    def words(self, given: list[Argument], inputs: tuple[str, ...], depth: int) -> None:
+        """One program with its arguments, wrappers still in front."""
+        found = unwrap(given)
+        for folder in found.folders:
+            self.enter(folder)
+        for item in found.files:
+            self.change(item)
+        for script in found.scripts:
+            self.unsure += [] if script.known else ["a wrapper runs text that is not known here"]
+            self.script(script.text, depth + 1)
+        if not found.arguments:
+            return
+        head, rest = found.arguments[0], found.arguments[1:]
+        if not head.known or head.pattern:
+            self.unsure.append(f"the program {head.text} is not known here")
+            self.unknown(rest)
+            return
+        self.program(head.text, rest, inputs, depth, named_by_input=any(name in INPUT_NAMES for name in found.wrappers))
+
+    def program(
+        self, program: str, rest: list[Argument], inputs: tuple[str, ...], depth: int, *, named_by_input: bool
+    ) -> None:
+        base = os.path.basename(program)
+        if self.harness(program, rest):
+            return
+        if self.entry.started_by(program, rest, self.cwds, self.fed and not inputs):
+            self.training([program, *[argument.text for argument in rest]])
+            return
+        if base in ("cd", "pushd", "chdir"):
+            for folder in [item for item in rest if not item.text.startswith("-")][:1] or [Argument("~")]:
+                self.enter(folder)
+        if base == "git":
+            self.git(rest)
+            self.unsure += ["git takes names from its input"] if named_by_input else []
+            return
+        known = effects(base, rest, inputs)
+        if known is None:
+            self.unknown(rest)
+            if named_by_input:
+                self.unsure.append("a program takes names from its input")
+            return
+        if named_by_input and (known.changes or known.trees or known.code or known.given or base in _TAKES_NAMES):
+            self.unsure.append(f"{base} takes names from its input")
+        self.apply(known, depth)
+
+    def apply(self, known: Effects, depth: int) -> None:
+        for argument in known.changes:
+            self.change(argument)
+        for argument in known.trees:
+            self.change(argument, below=True)
+        self.unknown(known.given)
+        self.unsure += [known.unsure] if known.unsure else []
+        for argument in known.reads:
+            self.read(argument)
+            self.fed = self.fed or self.entry.is_script(argument.text, self.cwds)
+        for code in known.code:
+            self.code(code)
+        for script in known.scripts:
+            self.script(script, depth + 1)
+        for program in known.programs:
+            self.words(program, (), depth + 1)
+
+    def harness(self, program: str, rest: list[Argument]) -> bool:
+        """Whether it is the harness's own command; its verbs are judged here."""
+        words = harness_verb(program, rest, self.snapshot["harness"])
+        if words is None:
+            return False
+        verb = human_verb(words, self.snapshot["human_verbs"])
+        if verb:
+            self.deny(
+                "human_verb",
+                f"`harness {verb}` is a person's verb: no agent approves, overrides or rewrites what is recorded.",
+                "Say in your answer what a person should decide, and why.",
+            )
+        elif words[:2] == ["experiment", "new"] and self.snapshot["open_experiment"]:
+            self.denials.append(experiment_open(self.snapshot))
+        return True
+
+    def training(self, words: list[str]) -> None:
+        current = self.snapshot["open_experiment"]
+        experiment = current["id"] if current else "EXP"
+        by_hand = f"`harness train {experiment} -- {' '.join(words)}`"
+        driver = self.snapshot["mode"] == "driver"
+        self.deny(
+            "training_outside_harness",
+            f"`{' '.join(words)}` starts training outside the harness: no run is registered, so no gate can pass it.",
+            f"Call the tool start_run instead (by hand: {by_hand})." if driver else f"Use {by_hand}.",
+        )
+
+    def git(self, rest: list[Argument]) -> None:
+        before = self.cwds
+        change = tree_change(rest, self.cwds)
+        for folder in change.folders:
+            self.enter(folder)
+        for path in change.paths:
+            self.change(path, below=True)
+        if change.whole and not self.denials and self.judge.tree_is_ours(self.cwds):
+            self.deny(
+                "git_over_protected",
+                f"{change.whole}, and protected files are among them.",
+                "Name the files after `--`, e.g. `git checkout -- train.py`; take other changes with Edit.",
+            )
+        self.cwds = before
+
+    def enter(self, folder: Argument) -> None:
+        """A change of directory adds a place where the commands may run: branches are not followed."""
+        if folder.text == "-":
+            return
+        if not folder.known or folder.pattern:
+            self.unsure.append("it changes to a directory that is not known here")
+            return
+        added = [os.path.normpath(os.path.join(cwd, os.path.expanduser(folder.text))) for cwd in self.cwds]
+        self.cwds = tuple(dict.fromkeys([*self.cwds, *added]))[:16]
+        self.environment["PWD"] = list(self.cwds)
+        for place in added:
+            denial = self.judge.read(place, place)
+            if denial:
+                self.denials.append(denial)
+
+    def change(self, argument: Argument, *, below: bool = False) -> None:
+        if not argument.known:
+            self.unsure.append(f"{argument.text} is not known here")
+            return
+        for cwd in self.cwds:
+            if argument.pattern:
+                denial = self.judge.write_pattern(argument.text, cwd, below=below)
+            else:
+                denial = self.judge.write(argument.text, cwd, below=below)
+            if denial:
+                self.denials.append(denial)
+                return
+        self.paths.append(argument.text)
+
+    def read(self, argument: Argument) -> None:
+        for cwd in self.cwds:
+            denial = self.judge.read(argument.text, cwd)
+            if denial:
+                self.denials.append(denial)
+                return
+        self.paths.append(argument.text)
+
+    def unknown(self, rest: list[Argument]) -> None:
+        """A program of which nothing is known: it may change what it is given, so control files are not given to it."""
+        experiments = self.judge.absolute(self.snapshot["experiments"])
+        for argument in rest:
+            text = argument.text
+            for piece in {
+                text,
+                text.partition("=")[2] or text,
+                text[2:] if text.startswith("-") and text[2:] else text,
+            }:
+                for cwd in self.cwds:
+                    denial = self.judge.read(piece, cwd) or self.judge.write(piece, cwd)
+                    reading = denial and (denial.rule == "frozen_by_plan" or inside(denial.path, experiments))
+                    if denial and denial.rule != "read_only_role" and not reading:
+                        self.denials.append(denial)
+                        return
+
+    def code(self, code: str) -> None:
+        """Program text: running the entry, the harness's internals, or naming what is protected."""
+        if self.entry.in_code(code):
+            self.training(["<program text>"])
+            return
+        if _INTERNALS.search(code):
+            self.deny(
+                "harness_internals",
+                "The program text uses the harness's own modules; only harness.run_logger is for agents.",
+                "Use the harness's tools, or its command.",
+            )
+            return
+        experiments = self.snapshot["experiments"]
+        named = self.judge.names(code.replace(experiments, "")) or (experiments if experiments in code else None)
+        where = next((cwd for cwd in self.cwds if self.judge.write(".", cwd)), None)
+        writes = bool(_WRITES.search(code))
+        if named is not None and (named != experiments or writes):
+            self.deny(
+                "code_names_protected",
+                f"The program text names {named}, which is protected, and what it does with it cannot be told.",
+                "Read it with the Read tool or `cat`; write your own files with Write or Edit.",
+                named,
+            )
+        elif where is not None and writes:
+            self.deny(
+                "code_names_protected",
+                f"The program text may write, and it would run in {self.judge.shown(where)}, which is protected.",
+                "Run it from the project's root and write elsewhere.",
+                where,
+            )
+        else:
+            self.paths += [named] if named else []
+
+
+_TAKES_NAMES = table("rm rmdir unlink shred mv ln touch chmod chown truncate tee cp install rsync sed perl dd git")
+
+
+def experiment_open(snapshot: dict[str, Any]) -> Denial:
+    """Why no further experiment may be opened now, with the next command."""
+    current = snapshot["open_experiment"]
+    experiment, gate = current["id"], snapshot["open_gate"]
+    if gate:
+        return Denial(
+            "gate_open",
+            f"{experiment}'s {gate} gate awaits a decision; another experiment is opened after it.",
+            f"See `harness gate check {experiment}`; a person or the loop decides it.",
+        )
+    return Denial(
+        "experiment_open",
+        f"{experiment} is {current['status']} and not decided; there is one open experiment at a time.",
+        f"Go on with {experiment}: start_run trains it (by hand: `harness train {experiment} -- CMD`), "
+        f"then `harness gate check {experiment}`.",
+    )

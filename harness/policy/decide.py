@@ -1,0 +1,181 @@
+"""One tool call, one answer: allow, deny, or no opinion; with the rule, the reason and the next step.
+
+`decide` is pure but for looking at the file system where a path leads. It never raises for any payload: what it cannot
+judge it denies, and says how to mend it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .bash import BashRules, experiment_open
+from .judge import Denial, Judge
+from .paths import places
+from .snapshot import MEND, problem
+
+ALLOW, DENY = "allow", "deny"
+_WRITERS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
+_READERS = {"Read": "file_path", "Glob": "path", "Grep": "path", "LS": "path"}
+_OPTIONAL = frozenset({"Glob", "Grep"})
+_LONGEST_PATH = 4096
+
+
+def decide(call: Any, snapshot: Any) -> dict[str, Any]:
+    """The permission for `call` under `snapshot` (form: policy.snapshot).
+
+    `call` is the payload of a PreToolUse hook: tool_name, tool_input, cwd, and perhaps agent_type; other keys are
+    ignored. Returns permission ("allow", "deny" or None for no opinion), rule, reason, mend and paths.
+
+    A call whose agent_type names no role of the snapshot is judged as the snapshot's `role`, and where that is null as
+    the role "main": any tool, the model-builder's files.
+    """
+    unusable = problem(snapshot)
+    if unusable:
+        return answer(DENY, unusable[0], unusable[1], MEND)
+    if not isinstance(call, dict) or not isinstance(call.get("tool_name"), str) or not call["tool_name"]:
+        return answer(
+            DENY, "payload_unreadable", "The tool call has no tool name; it cannot be judged.", "Repeat the call."
+        )
+    role = role_of(call, snapshot)
+    if role not in snapshot["roles"]:
+        reason = f"The policy snapshot has no role {role}; a call of an unknown role is denied by default."
+        return answer(DENY, "role_unknown", reason, MEND)
+    tool, given = call["tool_name"], call.get("tool_input")
+    tools = snapshot["roles"][role].get("tools")
+    if tools is not None and tool not in tools:
+        reason = f"The role {role} does not have the tool {tool}; a tool that is not listed is denied by default."
+        return answer(DENY, "tool_not_offered", reason, f"Use one of: {', '.join(tools)}.")
+    if not isinstance(given, dict):
+        reason = f"tool_input of {tool} is {type(given).__name__}; expected an object, so the call cannot be judged."
+        return answer(DENY, "payload_unreadable", reason, "Repeat the call with its arguments.")
+    try:
+        return _Call(snapshot, role, tool, given, call.get("cwd"), tools is not None).decide()
+    except (ValueError, RecursionError, OSError) as error:
+        reason = f"{tool} names a path that no file has ({type(error).__name__}: {error})."
+        return answer(DENY, "path_unreadable", reason, "Give a plain path inside the project.")
+
+
+def role_of(call: dict[str, Any], snapshot: dict[str, Any]) -> str:
+    """Whose call it is: the payload's agent_type where it is a known role, else the snapshot's, else "main"."""
+    named = call.get("agent_type")
+    if isinstance(named, str):
+        short = named.rsplit(":", 1)[-1]  # a plugin's agents are called plugin:name
+        if short in snapshot["roles"]:
+            return short
+    return snapshot["role"] or "main"
+
+
+def answer(
+    permission: str | None, rule: str, reason: str, mend: str = "", paths: list[str] | None = None
+) -> dict[str, Any]:
+    return {"permission": permission, "rule": rule, "reason": reason, "mend": mend, "paths": paths or []}
+
+
+class _Call:
+    def __init__(
+        self, snapshot: dict[str, Any], role: str, tool: str, given: dict[str, Any], cwd: Any, listed: bool
+    ) -> None:
+        self.snapshot = snapshot
+        self.judge = Judge(snapshot, role)
+        self.tool = tool
+        self.given = given
+        self.cwd = cwd
+        self.listed = listed
+
+    def decide(self) -> dict[str, Any]:
+        if self.tool in _WRITERS:
+            return self.file(_WRITERS[self.tool], writes=True)
+        if self.tool in _READERS:
+            return self.file(_READERS[self.tool], writes=False)
+        if self.tool == "Bash":
+            return self.bash()
+        if self.tool.startswith("mcp__"):
+            return self.mcp()
+        if self.listed:
+            return answer(ALLOW, "tool_offered", f"{self.tool} is a tool of the role {self.judge.role}.")
+        return answer(None, "no_rule", f"No rule is about {self.tool}.")
+
+    def file(self, key: str, *, writes: bool) -> dict[str, Any]:
+        path = self.given.get(key)
+        if path is None and self.tool in _OPTIONAL:
+            path = "."
+        if not isinstance(path, str) or not path:
+            reason = f"{key} of {self.tool} is {path!r:.80}; expected a path as text, so the call cannot be judged."
+            return answer(DENY, "payload_unreadable", reason, f"Give {key} as text.")
+        cwd = self.folder(path)
+        if cwd is None:
+            return self.nowhere(path)
+        denial = self.judge.write(path, cwd) if writes else self.judge.read(path, cwd)
+        paths = [self.judge.shown(places(path, cwd)[-1])]
+        if denial:
+            return self.denied(denial, paths)
+        if self.judge.outside(path, cwd):
+            return answer(None, "outside_project", f"{path} is outside the project; no rule is about it.", paths=paths)
+        return answer(ALLOW, "ordinary_file", f"{paths[0]} may be {'changed' if writes else 'read'}.", paths=paths)
+
+    def folder(self, path: str) -> str | None:
+        """The directory that `path` is relative to; None when it is needed and the payload has none."""
+        if isinstance(self.cwd, str) and self.cwd.startswith("/"):
+            return self.cwd
+        return self.snapshot["root"] if path.startswith(("/", "~")) else None
+
+    def nowhere(self, path: str) -> dict[str, Any]:
+        reason = f"The call has no working directory, so nobody can tell where {path:.200} is."
+        return answer(DENY, "payload_unreadable", reason, "Give an absolute path.")
+
+    def denied(self, denial: Denial, paths: list[str]) -> dict[str, Any]:
+        return answer(DENY, denial.rule, denial.reason, denial.mend, paths)
+
+    def bash(self) -> dict[str, Any]:
+        command = self.given.get("command")
+        if not isinstance(command, str):
+            reason = f"command of Bash is {type(command).__name__}; expected text, so the call cannot be judged."
+            return answer(DENY, "payload_unreadable", reason, "Give the command as text.")
+        cwd = self.folder(".")
+        if cwd is None:
+            return self.nowhere("the command")
+        rules = BashRules(self.snapshot, self.judge, cwd)
+        rules.run(command)
+        if rules.denials:
+            return self.denied(
+                rules.denials[0], [self.judge.shown(denial.path) for denial in rules.denials if denial.path]
+            )
+        if rules.unsure:
+            reason = f"The command was not read to its end ({rules.unsure[0]}); it names nothing protected."
+            return answer(None, "not_all_read", reason, paths=rules.paths)
+        return answer(
+            ALLOW, "ordinary_command", "It touches nothing protected as far as its text says.", paths=rules.paths
+        )
+
+    def mcp(self) -> dict[str, Any]:
+        if self.tool.startswith("mcp__harness__"):
+            return self.harness_tool()
+        cwd = self.folder(".") or self.snapshot["root"]
+        for text in _texts(self.given):
+            if len(text) > _LONGEST_PATH or "\n" in text or not text:
+                continue
+            denial = self.judge.write(text, cwd)
+            if denial and denial.rule != "read_only_role":
+                return self.denied(denial, [self.judge.shown(denial.path)])
+        return answer(None, "no_rule", f"{self.tool} names nothing protected; no rule is about it.")
+
+    def harness_tool(self) -> dict[str, Any]:
+        """The harness's own tools check their arguments themselves; here only the order of steps is held."""
+        current = self.snapshot["open_experiment"]
+        if self.tool == "mcp__harness__open_experiment" and current:
+            again = current["status"] == "open" and self.given.get("hypothesis") == current["hypothesis"]
+            if not again:  # asking again for the same one, e.g. after a cut session, gets the same answer
+                return self.denied(experiment_open(self.snapshot), [])
+        if self.listed:
+            return answer(ALLOW, "tool_offered", f"{self.tool} is a tool of the role {self.judge.role}.")
+        return answer(None, "no_rule", f"No rule is about {self.tool}.")
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        return [text for item in value.values() for text in _texts(item)]
+    if isinstance(value, list):
+        return [text for item in value for text in _texts(item)]
+    return []

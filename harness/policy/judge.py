@@ -1,0 +1,189 @@
+"""What the snapshot says about one path: may it be read, may it be changed, by whom, and what to do instead."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, NamedTuple
+
+from .paths import fold, inside, matches, may_meet, places, same_file
+
+
+class Denial(NamedTuple):
+    rule: str
+    reason: str
+    mend: str
+    path: str = ""
+
+
+class Judge:
+    """Rules about paths, for one role of one snapshot. `role` is None when the snapshot knows no such role."""
+
+    def __init__(self, snapshot: dict[str, Any], role: str) -> None:
+        self.snapshot = snapshot
+        self.role = role
+        rights = snapshot["roles"].get(role) or {"writes": [], "code": False}
+        self.writes: list[str] = rights["writes"]
+        self.code: bool = rights["code"]
+        self.root: str = snapshot["root"]
+        self.state: str = snapshot["state"]
+        self.protected = [self.absolute(path) for path in snapshot["protected"]]
+        self.frozen = [self.absolute(path) for path in snapshot["frozen"]]
+        self.hidden = [self.absolute(path) for path in snapshot["hidden"]]
+        self.own = [self.absolute(path) for path in self.writes]
+        self.dotted = [path for path in snapshot["protected"] if path.startswith(".") and "/" not in path]
+
+    def absolute(self, relative: str) -> str:
+        return os.path.normpath(os.path.join(self.root, relative))
+
+    def shown(self, path: str) -> str:
+        """Relative to the project where it is inside, for messages."""
+        if path != self.root and path.startswith(self.root + "/"):
+            return path[len(self.root) + 1 :]
+        return path
+
+    def read(self, path: str, cwd: str) -> Denial | None:
+        """None when `path` may be read as far as this policy knows."""
+        for place in places(path, cwd):
+            denial = self._secret(place, below=False)
+            if denial:
+                return denial
+        return None
+
+    def write(self, path: str, cwd: str, *, below: bool = False) -> Denial | None:
+        """None when `path` may be changed as far as this policy knows; with `below`, all that lies below it too."""
+        for place in places(path, cwd):
+            denial = self._secret(place, below=False) or self._control(place, below=below)
+            denial = denial or self._secret(place, below=below)
+            if denial:
+                return denial
+        return self._hard_link(places(path, cwd)[-1])
+
+    def write_pattern(self, pattern: str, cwd: str, *, below: bool = False) -> Denial | None:
+        """Like `write` for a path with wildcards; what it may name counts as named."""
+        written = os.path.join(cwd, os.path.expanduser(pattern))
+        literal = written[: re.search(r"[*?\[]|\Z", written).start()].rpartition("/")[0] or "/"  # type: ignore[union-attr]
+        for whole in (written, os.path.realpath(literal) + "/" + written[len(literal) :].lstrip("/")):
+            for known in [self.state, *self.hidden, *self.protected, *self.frozen]:
+                if may_meet(whole, known, below=below):
+                    return self._secret(known, below=False) or self._denied(known)
+        return self._dotted(written)
+
+    def tree_is_ours(self, cwds: tuple[str, ...]) -> bool:
+        """Whether a command that changes a whole working tree from one of `cwds` reaches this project."""
+        real = [os.path.realpath(cwd) for cwd in cwds]
+        return any(inside(cwd, self.root) or inside(self.root, cwd) for cwd in real)
+
+    def outside(self, path: str, cwd: str) -> bool:
+        return not inside(places(path, cwd)[-1], self.root)
+
+    def names(self, text: str) -> str | None:
+        """The first protected thing that `text` spells out, or None; for text that could not be read."""
+        folded = fold(text)
+        for known in [self.state, *self.hidden, *self.protected]:
+            name = self.shown(known)
+            if re.search(rf"(?<![\w-]){re.escape(fold(name))}(?![\w-])", folded):
+                return name
+        return None
+
+    def _secret(self, place: str, *, below: bool) -> Denial | None:
+        if inside(place, self.state) or (below and inside(self.state, place)):
+            return Denial(
+                "state_out_of_reach",
+                f"{place} is in the harness's state directory: agents neither read nor write it.",
+                "Ask the harness instead: `harness status`, `harness experiment list`, or the tool run_status.",
+                place,
+            )
+        for hidden in self.hidden:
+            if inside(place, hidden) or (below and inside(hidden, place)):
+                return Denial(
+                    "held_out_hidden",
+                    f"{self.shown(place)} holds held-out rows, which only the harness reads.",
+                    "Work with the plan's training and validation data.",
+                    place,
+                )
+        return None
+
+    def _control(self, place: str, *, below: bool) -> Denial | None:
+        if any(place == own for own in self.own):
+            return None
+        for known in [*self.protected, *self.frozen]:
+            if inside(place, known) or (below and inside(known, place)):
+                return self._denied(place if inside(place, known) else known)
+        dotted = self._dotted(place)
+        if dotted:
+            return dotted
+        if inside(place, self.root) and not self.code:
+            return Denial(
+                "read_only_role",
+                f"{self.shown(place)} is not written by the role {self.role}.",
+                self._own_files(),
+                place,
+            )
+        return None
+
+    def _dotted(self, place: str) -> Denial | None:
+        """A control folder by its name alone: another worktree's or project's, or one behind a link made just now."""
+        below_root = place[len(self.root) :] if inside(place, self.root) else place
+        for name in fold(below_root).split("/"):
+            if any(name == fold(known) for known in self.dotted):
+                reason = (
+                    f"{self.shown(place)} lies in a folder called {name}, which decides what is enforced or recorded."
+                )
+                return Denial("protected_path", f"{reason} {self.role} may not change it.", self._own_files(), place)
+        return None
+
+    def _denied(self, place: str) -> Denial:
+        relative = self.shown(place)
+        experiments = self.snapshot["experiments"]
+        for artifact in self.snapshot["artifacts"]:
+            if matches(fold(relative), fold(artifact["glob"]), whole=False):
+                return self._artifact(artifact, relative, place)
+        if any(inside(place, known) for known in self.frozen):
+            return Denial(
+                "frozen_by_plan",
+                f"{relative} is frozen by the approved plan: its hash is part of every evaluation.",
+                "Write derived data to another file; a changed split or scorer needs a newly approved plan.",
+                place,
+            )
+        if inside(place, self.absolute(experiments)):
+            reason = f"{relative} is not one of an experiment's artifacts; {experiments} belongs to the harness."
+        else:
+            reason = f"{relative} is protected: it decides what is enforced or recorded."
+        return Denial("protected_path", f"{reason} {self.role} may not change it.", self._own_files(), place)
+
+    def _artifact(self, artifact: dict[str, str], relative: str, place: str) -> Denial:
+        writer = artifact["writer"]
+        if writer != self.role:
+            rule = "protected_path" if writer in ("harness", "human") else "not_your_artifact"
+            who = {"harness": "the harness alone writes it", "human": "a person alone writes it"}.get(writer)
+            reason = f"{relative} is denied to {self.role}: {who or f'it is the artifact of {writer}'}."
+            return Denial(rule, reason, self._own_files(), place)
+        current = self.snapshot["open_experiment"]
+        which = f"the open experiment is {current['id']}" if current else "no experiment is open"
+        mend = (
+            self._own_files()
+            if current
+            else "Open one first with the tool open_experiment or `harness experiment new`."
+        )
+        return Denial("other_experiment", f"{relative} belongs to another experiment; {which}.", mend, place)
+
+    def _own_files(self) -> str:
+        own = ", ".join(self.writes) or "none"
+        ordinary = " and the project's ordinary files" if self.code else ""
+        return f"Your own files now: {own}{ordinary}."
+
+    def _hard_link(self, place: str) -> Denial | None:
+        try:
+            other = same_file(place, [*self.protected, *self.frozen])
+        except OverflowError:
+            return Denial(
+                "hard_link",
+                f"{self.shown(place)} has several names, and too many files are protected to tell whether it is one.",
+                "Copy it to a new file and change the copy.",
+                place,
+            )
+        if other is None:
+            return None
+        reason = f"{self.shown(place)} is another name (hard link) of the protected {self.shown(other)}."
+        return Denial("hard_link", reason, "Write to a file of its own.", place)
