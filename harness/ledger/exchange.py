@@ -3,12 +3,13 @@
 from pathlib import Path
 
 from harness.errors import LedgerDamagedError, RefusedError
+from harness.files import set_aside
 from harness.ledger.anchors import Anchor, write_anchor
 from harness.ledger.chain import StoredFact
 from harness.ledger.ledger import Ledger
 from harness.ledger.replay import facts_in_order, rebuild_state
 from harness.ledger.schema import facts
-from harness.ledger.text_form import fact_at, read_text, text_files, write_text, writers
+from harness.ledger.text_form import DIFFERS, fact_at, read_text, text_files, text_problems, write_text, writers
 
 _CLAIMS = {
     "plan_approved": ("name", "version"),
@@ -20,9 +21,16 @@ _CLAIMS = {
 }
 
 
-def export_facts(ledger: Ledger, folder: Path) -> list[Path]:
-    """Bring the text form in `folder` up to date; the files that changed. Only new facts are written."""
+def export_facts(ledger: Ledger, folder: Path, *, check: bool = False) -> list[Path]:
+    """Bring the text form in `folder` up to date; the files that changed. Only new facts are written.
+
+    With `check` every line is compared, and a file that differs is set aside and written anew.
+    """
     with ledger.connection() as connection:
+        if check:
+            wrong = {path for path, _, fact, what in text_problems(connection, folder) if fact and what == DIFFERS}
+            for path in sorted(wrong):
+                set_aside(path, "differs")
         written = [write_text(connection, folder, writer) for writer in writers(connection)]
     return [path for path in written if path is not None]
 

@@ -37,6 +37,7 @@ from harness.ledger.schema import (
     verdicts,
 )
 from harness.ledger.state import SqlState
+from harness.ledger.text_form import writers
 
 _BEGINNINGS = ("plan_approved", "experiment_opened", "run_registered", "session_started")
 
@@ -128,6 +129,11 @@ class LedgerReads:
         found = self._rows(query.order_by(verdicts.c.number.desc()).limit(1))
         return records.verdict_record(found[0]) if found else None
 
+    def newest_verdict(self) -> RecordedVerdict | None:
+        """The verdict that was recorded last, of whatever experiment."""
+        found = self._rows(sa.select(verdicts).order_by(verdicts.c.number.desc()).limit(1))
+        return records.verdict_record(found[0]) if found else None
+
     def decisions(self, experiment: str | None = None, *, newest: int | None = None) -> list[Decision]:
         query = sa.select(decisions).order_by(decisions.c.number.desc()).limit(newest)
         if experiment is not None:
@@ -187,6 +193,16 @@ class LedgerReads:
     def position(self) -> int:
         """The position of the last fact in this database; 0 when there is none."""
         return int(self._scalar(sa.select(sa.func.max(facts.c.position))) or 0)
+
+    def last_fact(self) -> StoredFact | None:
+        """By the order of all facts, which is the same in every clone."""
+        found = self._rows(sa.select(facts).order_by(*_newest(facts)).limit(1))
+        return StoredFact(**found[0]) if found else None
+
+    def writers(self) -> list[str]:
+        """Whose chains the ledger holds, by name."""
+        with self._database.read() as connection:
+            return writers(connection)
 
     def facts(self, after: int = 0) -> Iterator[StoredFact]:
         """Facts by their position in this database, from the one after `after`."""

@@ -16,6 +16,7 @@ from harness.ledger.schema import facts
 _WRITER = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}\Z")
 _SUFFIX = ".jsonl"
 _TAIL = 1 << 16
+DIFFERS = "differs from the ledger"
 
 
 def is_writer_name(name: str) -> bool:
@@ -83,29 +84,29 @@ def write_text(connection: sa.Connection, folder: Path, writer: str) -> Path | N
     return path if data else None
 
 
-def text_problems(connection: sa.Connection, folder: Path) -> Iterator[tuple[str, StoredFact | None, str]]:
-    """(file and line, the ledger's fact or None, what is wrong) for each line that is not the ledger's."""
+def text_problems(connection: sa.Connection, folder: Path) -> Iterator[tuple[Path, int, StoredFact | None, str]]:
+    """(file, line, the ledger's or the line's fact, what is wrong) for each line that is not the ledger's."""
     for path in text_files(folder):
         writer = path.name.removesuffix(_SUFFIX)
         query = sa.select(facts).where(facts.c.writer == writer).order_by(facts.c.seq)
         own = (stored(row) for row in connection.execute(query).mappings())
         before: StoredFact | None = None
         for number, line, torn in _lines(path):
-            where, fact = f"{path}:{number}", next(own, None)
+            fact = next(own, None)
             if fact is not None and (line == fact.data or (torn and fact.data.startswith(line))):
                 before = fact
             elif fact is not None:
-                yield where, fact, "differs from the ledger"
+                yield path, number, fact, DIFFERS
                 before = fact
             else:
                 try:
-                    before, what = (told := unseal(line, where)), link_problem(told, before)
+                    before, what = (told := unseal(line, path.name)), link_problem(told, before)
                 except LedgerDamagedError:
                     if not torn:
-                        yield where, None, "is not a fact"
+                        yield path, number, None, "is not a fact"
                     break
                 if what is not None or told.writer != writer:
-                    yield where, told, f"does not continue the chain: {what or 'it is of another writer'}"
+                    yield path, number, told, f"does not continue the chain: {what or 'it is of another writer'}"
                     break
 
 

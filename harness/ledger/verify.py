@@ -60,10 +60,10 @@ def _problems(connection: sa.Connection, anchors: Path, facts_dir: Path | None) 
     if not broken:
         yield from _state_problems(connection)
     if facts_dir is not None:
-        for where, fact, what in text_problems(connection, facts_dir):
+        for path, line, fact, what in text_problems(connection, facts_dir):
             name = f"fact {fact.seq} of writer {fact.writer} ({fact.kind})" if fact else "a line"
             writer, seq, kind = (fact.writer, fact.seq, fact.kind) if fact else ("", 0, "text form")
-            yield Problem(writer, seq, kind, f"{where}: {name} {what}.")
+            yield Problem(writer, seq, kind, f"{path}:{line}: {name} {what}.")
 
 
 def _chain_problems(connection: sa.Connection) -> Iterator[Problem]:

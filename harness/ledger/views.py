@@ -87,7 +87,7 @@ class LedgerViews:
             return list(connection.execute(query.order_by(checklist_rows.c.number.desc())).scalars())
 
     def open_checklist_texts(self, last: int, limit: int) -> tuple[list[str], int]:
-        """The kept rows of unfinished experiments up to `last`, newest first, at most `limit`; and the number of all."""
+        """The kept rows of unfinished experiments up to `last`, newest first, at most `limit`; and how many in all."""
         among = sa.and_(experiments.c.status.in_(_OPEN), experiments.c.number <= last)
         query = (
             sa.select(checklist_rows.c.text)

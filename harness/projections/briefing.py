@@ -1,0 +1,93 @@
+"""BRIEFING.md: what the next session has to know, in at most 8,000 characters."""
+
+from typing import Any
+
+from harness.domain.findings import Finding
+from harness.ledger import Ledger
+from harness.projections.overview import Overview, best_line, counts_line, next_step, read_overview
+from harness.projections.scores import metric_of
+from harness.projections.text import BANNER, one_line, page
+
+LIMIT = 8000
+_FINDINGS_LIMIT = 3500
+_DECISIONS = 5
+
+
+def briefing(ledger: Ledger) -> str:
+    overview = read_overview(ledger)
+    text = page(
+        [BANNER],
+        ["# Briefing"],
+        ["## Objective", "", *_objective(overview)],
+        ["## Where we are", "", *_where(ledger, overview)],
+        ["## Next step", "", next_step(overview)],
+        ["## Open experiment", "", *_current(ledger, overview)],
+        ["## Last verdict", "", *_verdict(overview)],
+        ["## Last decisions", "", *_decisions(ledger)],
+    )
+    return text if len(text) <= LIMIT else text[: LIMIT - 2].rstrip() + "…\n"
+
+
+def _objective(overview: Overview) -> list[str]:
+    plan = overview.plan
+    if plan is None:
+        return ["No plan is approved."]
+    oracle: dict[str, Any] = plan.content.get("oracle") or {}
+    tiers = ", ".join(f"{name} {value}" for name, value in (oracle.get("tiers") or {}).items())
+    return [
+        one_line(str(plan.content.get("objective", plan.name)), 800),
+        "",
+        f"- plan: {one_line(plan.name, 80)} version {plan.version}",
+        f"- metric: {metric_of(plan.content)}, {oracle.get('direction', 'direction unknown')}",
+        f"- tiers: {tiers or 'none'}; seeds: {oracle.get('seeds', '?')}",
+    ]
+
+
+def _where(ledger: Ledger, overview: Overview) -> list[str]:
+    lines = [f"- {counts_line(overview)}", f"- best: {best_line(ledger, overview)}"]
+    tampering = ledger.tampering()
+    if tampering:
+        last = tampering[-1]
+        lines.append(
+            f"- tampering was noticed {len(tampering)} times, last: {one_line(f'{last.what}: {last.path}', 300)}"
+        )
+    return lines
+
+
+def _current(ledger: Ledger, overview: Overview) -> list[str]:
+    current = overview.current
+    if current is None:
+        return ["None."]
+    lines = [f"{current.id} is {current.status}: {one_line(current.hypothesis, 400)}"]
+    runs = ledger.runs(current.id)[-8:]
+    lines += [
+        f"- {run.id}: seed {run.seed}, attempt {run.attempt}, {run.status} {one_line(run.reason, 160)}".rstrip()
+        for run in runs
+    ]
+    return lines
+
+
+def _verdict(overview: Overview) -> list[str]:
+    verdict = overview.verdict
+    if verdict is None:
+        return ["None yet."]
+    tier = f", tier {verdict.tier}" if verdict.tier else ""
+    lines = [f"{verdict.verdict} for {verdict.experiment} at the {verdict.gate} gate ({verdict.id}){tier}."]
+    left = _FINDINGS_LIMIT
+    for index, plain in enumerate(verdict.findings):
+        finding = Finding.from_plain(plain)
+        line = f"- [{finding.code}] {one_line(finding.message)} {one_line(finding.mend)}"
+        if len(line) > left:
+            lines.append(f"- ... and {len(verdict.findings) - index} more: `harness gate check {verdict.experiment}`")
+            break
+        lines.append(line)
+        left -= len(line)
+    return lines
+
+
+def _decisions(ledger: Ledger) -> list[str]:
+    lines = [
+        f"- {item.id} {item.kind} {item.experiment or ''} by {one_line(item.by, 40)}: {one_line(item.reason, 240)}"
+        for item in ledger.decisions(newest=_DECISIONS)
+    ]
+    return lines or ["None yet."]

@@ -1,0 +1,120 @@
+"""CHECKLIST.md: one row an experiment; the newest and all unfinished ones first, older ones on pages of 1,000.
+
+Rows leave the first page in batches, so that minting an experiment rewrites one file of bounded size.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from harness.artifacts.locate import Layout
+from harness.domain.ids import experiment_id
+from harness.domain.statuses import ExperimentStatus, Split
+from harness.projections.scores import change, direction_of, metric_of, shown_score
+from harness.projections.text import BANNER, cell, number, page, row, table
+
+COLUMNS = (
+    "experiment",
+    "parent",
+    "status",
+    "hypothesis",
+    "metric",
+    "change against parent",
+    "tier",
+    "verdict",
+    "top shortfall",
+    "evidence level",
+    "next planned",
+)
+NEWEST = 200
+BATCH = 100
+PAGE = 1000
+OPEN_SHOWN = 200
+
+_NEXT = {
+    ExperimentStatus.OPEN: "train it",
+    ExperimentStatus.RUNNING: "wait for its runs, then evaluate",
+    ExperimentStatus.JUDGED: "decide",
+}
+
+
+def boundary(last: int) -> int:
+    """The highest number that is on an older page when `last` is the highest of all; 0 when none is."""
+    return max(0, (last - NEWEST) // BATCH * BATCH)
+
+
+def page_of(experiment_number: int) -> tuple[int, int]:
+    """First and last number of the older page that holds an experiment."""
+    first = (experiment_number - 1) // PAGE * PAGE + 1
+    return first, first + PAGE - 1
+
+
+def checklist_row(experiment: Mapping[str, Any], plan: Mapping[str, Any] | None) -> str:
+    """One row. `experiment`: its columns in the ledger with `summary` and `parent_summary`; `plan`: front matter."""
+    summary, parent = experiment["summary"], experiment["parent_summary"]
+    shown = [score for split in Split if (score := shown_score(summary, split)) is not None]
+    scores = "; ".join(f"{number(score.mean)} ({score.split}, n={score.n_seeds})" for score in shown)
+    verdict = summary["verdict"]
+    return row(
+        (
+            cell(experiment["id"]),
+            cell(experiment["parent"]),
+            cell(experiment["status"]),
+            cell(experiment["hypothesis"]),
+            cell(f"{metric_of(plan)} {scores}" if scores else None),
+            cell(_change(summary, parent, plan)),
+            cell(verdict["tier"] if verdict else None),
+            cell(f"{verdict['verdict']} ({verdict['gate']})" if verdict else None),
+            cell(summary["shortfall"]),
+            cell(shown[-1].evidence if shown else None),
+            cell(_next_planned(experiment["status"], summary)),
+        )
+    )
+
+
+def first_page(newest: list[str], unfinished: list[str], unfinished_total: int, last: int, layout: Layout) -> str:
+    """CHECKLIST.md. `newest`: rows above the boundary; `unfinished`: rows of unfinished experiments below it."""
+    edge = boundary(last)
+    older = [
+        f"- [{experiment_id(first)} to {experiment_id(min(first + PAGE - 1, edge))}]({target.name})"
+        for first in range(1, edge + 1, PAGE)
+        if (target := layout.checklist_page(first, first + PAGE - 1))
+    ]
+    hidden = unfinished_total - len(unfinished)
+    more = [f"{hidden} more unfinished ones: `harness experiment list`, and on their pages below."] if hidden else []
+    return page(
+        [BANNER],
+        ["# Experiments"],
+        table(COLUMNS, newest) if newest else ["None yet."],
+        ["## Older, unfinished"] if unfinished else [],
+        table(COLUMNS, unfinished) if unfinished else [],
+        more,
+        ["## Older", "", *older] if older else [],
+    )
+
+
+def older_page(first: int, rows: list[str], edge: int) -> str:
+    """The page of experiments `first` to `first + 999`, as far as they are below the boundary `edge`."""
+    until = min(first + PAGE - 1, edge)
+    title = f"# Experiments {experiment_id(first)} to {experiment_id(until)}"
+    return page([BANNER], [title], table(COLUMNS, rows))
+
+
+def _change(summary: Mapping[str, Any], parent: Mapping[str, Any] | None, plan: Mapping[str, Any] | None) -> str | None:
+    """Against the parent on validation, where experiments compete; without a scored one, the trivial predictor."""
+    own = shown_score(summary, Split.VALIDATION)
+    if own is None:
+        return None
+    direction = direction_of(plan)
+    before = shown_score(parent, Split.VALIDATION) if parent is not None else None
+    if before is not None:
+        return change(own.mean, before.mean, direction)
+    trivial = summary["baseline"].get(Split.VALIDATION.value)
+    return change(own.mean, trivial, direction, than=" than trivial") if trivial is not None else None
+
+
+def _next_planned(status: str, summary: Mapping[str, Any]) -> str | None:
+    if summary["child"] is not None:
+        return str(summary["child"])
+    if status in _NEXT and not (summary["decision"] and status == ExperimentStatus.OPEN):
+        return _NEXT[ExperimentStatus(status)]
+    return str(summary["decision"]["choice"]) if summary["decision"] else None
