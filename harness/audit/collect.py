@@ -1,0 +1,191 @@
+"""Gathers all that a gate may look at. Nothing is changed and nothing is recorded."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.artifacts.code_snapshot import read_snapshot
+from harness.artifacts.front_matter import read_yaml
+from harness.artifacts.hypothesis import read_hypothesis
+from harness.artifacts.metrics import Metrics, read_rows
+from harness.artifacts.result import Claim, read_result
+from harness.artifacts.text import read_text
+from harness.artifacts.training_status import read_status
+from harness.audit.files import content_hash, read_evidence
+from harness.audit.scores import compared, counted_evaluations, objective_of, plain_score, plan_of
+from harness.contract.artifacts import Scope
+from harness.contract.phases import required
+from harness.domain.facts import TamperingNoticed
+from harness.domain.findings import Finding
+from harness.domain.records import Evaluation, Experiment, RecordedVerdict, Run
+from harness.domain.statuses import GateName, Split
+from harness.evaluation.score import seed_findings, summarise
+from harness.files import canonical_json, sha256_bytes
+from harness.gates.evidence import (
+    CheckpointEvidence,
+    FileEvidence,
+    GateEvidence,
+    RunEvidence,
+    ValidationReference,
+    counted_runs,
+)
+from harness.gates.findings import finding
+from harness.project.context import Project
+from harness.project.frozen import frozen_changes
+
+_PARSERS: dict[str, Any] = {
+    "hypothesis": read_hypothesis,
+    "config": lambda path: read_yaml(read_text(path), where=path.name),
+    "code": read_snapshot,
+    "score": read_text,
+    "result": read_result,
+}
+_VIEWS = frozenset({"score", "evaluation"})
+"""Files that only show what the ledger says: they must be there, but their bytes are no evidence."""
+
+
+def collect(project: Project, experiment: str, gate: GateName) -> GateEvidence:
+    """The evidence for `gate`, with the hashes of all that was read.
+
+    Raises NotFoundError for an unknown experiment and RefusedError when no plan says how to judge it; whatever is
+    wrong with a file is a finding in the evidence.
+    """
+    with project.ledger.snapshot():
+        found = project.ledger.experiment(experiment)
+        approved = plan_of(project, found)
+        runs = [_run(project, run) for run in counted_runs(project.ledger.runs(experiment))]
+        scored = counted_evaluations(project, experiment, approved, Split(gate.value), [item.run for item in runs])
+        files, claims = _files(project, experiment, gate)
+        frozen = tuple(frozen_changes(project))
+        tampering = _tampering(project.ledger.tampering(), experiment)
+        comparison = compared(project, found, approved)
+        reference = _reference(project, found) if gate is GateName.HELD_OUT else None
+    evidence = {
+        "plan": _digest([approved.sha256, approved.version, approved.splits, approved.scorer]),
+        "frozen": _digest([item.plain() for item in (*frozen, *tampering)]),
+        "comparison": _digest(comparison),
+        **_file_hashes(files),
+        **_run_hashes(runs),
+        **{f"{item.run}/evaluation": _digest(_plain(item)) for item in scored},
+    }
+    if reference is not None and reference.verdict is not None:
+        evidence["validation"] = _digest([reference.verdict.id, list(reference.changed)])
+    return GateEvidence(
+        gate=gate,
+        objective=objective_of(approved),
+        plan_version=approved.version,
+        isolation_required=approved.content.get("sandbox") == "required",
+        experiment=found,
+        files=files,
+        claims=claims,
+        runs=tuple(runs),
+        evaluations=tuple(scored),
+        ignored_seeds=tuple(seed_findings(scored)),
+        frozen_changes=frozen,
+        tampering=tampering,
+        score=plain_score(summarise(scored)),
+        comparison=comparison,
+        validation=reference,
+        hashes=evidence,
+    )
+
+
+def changed(project: Project, verdict: RecordedVerdict) -> tuple[str, ...]:
+    """Names of the evidence that is not what the verdict read, sorted; a verdict with any is STALE."""
+    now = collect(project, verdict.experiment, GateName(verdict.gate)).hashes
+    return difference(verdict.evidence, now)
+
+
+def difference(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(sorted(name for name in {*before, *now} if before.get(name) != now.get(name)))
+
+
+def _reference(project: Project, experiment: Experiment) -> ValidationReference:
+    verdict = project.ledger.latest_verdict(experiment.id, GateName.VALIDATION)
+    return ValidationReference(verdict=verdict, changed=() if verdict is None else changed(project, verdict))
+
+
+def _files(project: Project, experiment: str, gate: GateName) -> tuple[tuple[FileEvidence, ...], Mapping[str, Claim]]:
+    files, claims = [], {}
+    for artifact in required(gate):
+        if artifact.scope is not Scope.EXPERIMENT:
+            continue
+        path = project.layout.experiment(experiment, artifact.name)
+        file, parsed = read_evidence(project.layout, artifact.name, path, _PARSERS[artifact.name])
+        files.append(file)
+        if artifact.name == "result" and parsed is not None:
+            claims = parsed.claims
+    return tuple(files), claims
+
+
+def _run(project: Project, run: Run) -> RunEvidence:
+    layout = project.layout
+    metrics, rows = read_evidence(layout, "metrics", layout.run(run.experiment, run.id, "metrics"), read_rows)
+    status, said = read_evidence(layout, "status", layout.run(run.experiment, run.id, "status"), read_status)
+    evaluation, _ = read_evidence(layout, "evaluation", layout.run(run.experiment, run.id, "evaluation"), read_text)
+    recorded = project.ledger.checkpoints(run.experiment, run.id)
+    return RunEvidence(
+        run=run,
+        metrics=metrics,
+        status=status,
+        evaluation=evaluation,
+        **_of_rows(rows),
+        status_run=said.run if said else None,
+        status_state=said.status if said else None,
+        checkpoints=tuple(
+            CheckpointEvidence(checkpoint=item, actual=content_hash(layout, item.path) if item.final else item.id)
+            for item in recorded
+        ),
+    )
+
+
+def _of_rows(metrics: Metrics | None) -> dict[str, Any]:
+    if metrics is None:
+        return {}
+    starts = [row for row in metrics.rows if row.get("event") in ("start", "attempt")]
+    return {
+        "row_runs": frozenset(str(row.get("run", "")) for row in metrics.rows),
+        "row_tokens": frozenset(sha256_bytes(str(row.get("token")).encode()) for row in starts),
+        "epochs": sum(row.get("event") == "epoch" for row in metrics.rows),
+    }
+
+
+def _tampering(facts: Sequence[TamperingNoticed], experiment: str) -> tuple[Finding, ...]:
+    """What was noticed while this experiment was worked on; what the audit finds by itself carries no experiment."""
+    return tuple(
+        finding(
+            "tampering_noticed",
+            f"{fact.what}: {fact.path} had {fact.actual[:12] or 'nothing'}; expected {fact.expected[:12]}.",
+            path=fact.path,
+        )
+        for fact in facts
+        if fact.experiment == experiment
+    )
+
+
+def _file_hashes(files: Sequence[FileEvidence]) -> dict[str, str]:
+    return {item.name: item.sha256 for item in files if item.sha256 is not None and item.name not in _VIEWS}
+
+
+def _run_hashes(runs: Sequence[RunEvidence]) -> dict[str, str]:
+    hashes = {}
+    for item in runs:
+        run, name = item.run, item.run.id
+        hashes[name] = _digest([run.seed, run.status, run.code, run.cage, run.token, run.files, list(run.findings)])
+        for file in (item.metrics, item.status):
+            if file.sha256 is not None:
+                hashes[f"{name}/{file.name}"] = file.sha256
+        if item.final is not None and item.final.actual is not None:
+            hashes[f"{name}/checkpoint"] = item.final.actual
+    return hashes
+
+
+def _plain(evaluation: Evaluation) -> list[Any]:
+    item = evaluation
+    return [
+        item.seed, item.split, item.metric, item.value, item.n, item.checkpoint, item.code, item.inputs,
+        item.labels, item.scorer, item.predictions, item.cage, item.plan_version, list(item.findings),
+    ]  # fmt: skip
+
+
+def _digest(value: Any) -> str:
+    return sha256_bytes(canonical_json(value))

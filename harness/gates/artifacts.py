@@ -1,0 +1,154 @@
+"""Checks of what an experiment and its runs must leave behind."""
+
+from collections.abc import Iterator
+
+from harness.contract.artifacts import BY_NAME
+from harness.domain.findings import Finding
+from harness.domain.statuses import FINAL_RUNS, RunStatus
+from harness.gates.evidence import FileEvidence, GateEvidence, RunEvidence
+from harness.gates.findings import finding
+
+BYPASSED = "run_logger_bypassed"
+OF_A_RUN = ("metrics", "status", "checkpoints", "evaluation")
+
+
+def bypass(evidence: GateEvidence) -> Iterator[Finding]:
+    """A run whose supervisor saw no row of the run logger in time."""
+    for item in evidence.runs:
+        if any(found.get("code") == BYPASSED for found in item.run.findings):
+            yield finding(
+                BYPASSED,
+                f"The run logger was bypassed: {item.name} wrote no row to {item.metrics.path} while it trained, so "
+                "nothing that it printed or saved elsewhere is evidence.",
+                run=item.name,
+            )
+
+
+def files(evidence: GateEvidence) -> Iterator[Finding]:
+    """hypothesis.md, config.yaml, code.json, score.json and result.md: there, regular, not empty, readable."""
+    for item in evidence.files:
+        yield from _file(item)
+
+
+def seeds(evidence: GateEvidence) -> Iterator[Finding]:
+    """Every seed that the plan asks for, and every seed that was started, has a completed run."""
+    wanted, runs = evidence.objective.seeds, [item.run for item in evidence.runs]
+    completed = [run for run in runs if run.status is RunStatus.COMPLETED]
+    if not runs:
+        yield finding(
+            "runs_missing", f"{evidence.experiment.id} has no registered run; the plan asks for {wanted} seeds."
+        )
+        for name in OF_A_RUN:
+            yield _missing(name, f"no run of {evidence.experiment.id} was registered")
+        return
+    for run in runs:
+        if run.status not in FINAL_RUNS:
+            yield finding("run_open", f"{run.experiment}/{run.id} (seed {run.seed}) is {run.status}.")
+    ended = [run for run in runs if run.status in FINAL_RUNS and run.status is not RunStatus.COMPLETED]
+    if ended or len(runs) < wanted:
+        stopped = "".join(f" {run.id} (seed {run.seed}) {run.status}: {run.reason}" for run in ended)
+        yield finding(
+            "seeds_outstanding",
+            f"{len(completed)} of {max(wanted, len(runs))} seeds have a completed run of the newest code.{stopped}",
+            completed=len(completed),
+            wanted=wanted,
+        )
+
+
+def run_files(evidence: GateEvidence) -> Iterator[Finding]:
+    """metrics.jsonl and training_status.json of each run: the run's own, as they were when it ended."""
+    for item in evidence.runs:
+        if item.run.status in FINAL_RUNS:
+            yield from _metrics(item)
+            yield from _status(item)
+
+
+def checkpoints(evidence: GateEvidence) -> Iterator[Finding]:
+    """Each ended run has a final checkpoint whose hash the harness recorded for that very run, and still has it."""
+    for item in evidence.runs:
+        if item.run.status not in FINAL_RUNS:
+            continue
+        final = item.final
+        if final is None:
+            yield finding(
+                "checkpoint_missing", f"{item.name} has no final checkpoint that the harness recorded.", run=item.name
+            )
+        elif final.actual != final.checkpoint.id:
+            now = "is not there" if final.actual is None else f"has the hash {final.actual[:12]}"
+            yield finding(
+                "checkpoint_changed",
+                f"{final.checkpoint.path} of {item.name} {now}; expected {final.checkpoint.id[:12]}.",
+                path=final.checkpoint.path,
+                expected=final.checkpoint.id,
+                actual=final.actual or "",
+            )
+
+
+def _file(item: FileEvidence, run: str | None = None) -> Iterator[Finding]:
+    yield from item.problems
+    if item.sha256 is None and not item.problems:
+        yield _missing(item.name, f"{item.path} is not there", run)
+
+
+def _missing(name: str, why: str, run: str | None = None) -> Finding:
+    artifact = BY_NAME[name]
+    code = "evaluation_missing" if name in _BY_EVALUATE else "artifact_missing"
+    data = {"artifact": name} if run is None else {"artifact": name, "run": run}
+    message = f"{artifact.path} ({artifact.purpose}) is missing: {why}."
+    return finding(code, message, _MENDS.get(name), **data)
+
+
+_BY_EVALUATE = {"evaluation", "score"}
+_MENDS = {
+    "hypothesis": "Open experiments with `harness experiment new`: it writes hypothesis.md.",
+    "config": "Write the configuration that is tried to config.yaml in the experiment's folder.",
+    "result": "Let the oracle record it (`record_result`), claiming only recomputed numbers.",
+    "metrics": "Train through `harness train` and let the run logger write it.",
+    "status": "Train through `harness train` and let the run logger write it.",
+    "checkpoints": "Save into `log.checkpoint_dir` and call `log.checkpoint_saved(path, final=True)`.",
+    "code": "Train through `harness train`: it keeps the code snapshot.",
+    "evaluation": "Train first, then run `harness evaluate EXP`.",
+    "score": "Train first, then run `harness evaluate EXP`.",
+}
+
+
+def _metrics(item: RunEvidence) -> Iterator[Finding]:
+    yield from _file(item.metrics, item.name)
+    if item.metrics.sha256 is None or item.metrics.problems:
+        return
+    if not item.epochs:
+        yield finding("metrics_without_epochs", f"{item.metrics.path} of {item.name} holds no epoch row.")
+    if foreign := sorted(item.row_runs - {item.name}):
+        yield finding(
+            "metrics_of_another_run",
+            f"{item.metrics.path} has rows of {', '.join(repr(name) for name in foreign)}; expected only {item.name}.",
+        )
+    elif item.row_tokens != {item.run.token}:
+        said = "carries another run's token" if item.row_tokens else "has no start row with the run's token"
+        yield finding("metrics_of_another_run", f"{item.metrics.path} {said}; expected the one given to {item.name}.")
+    yield from _changed("metrics_changed", item, item.metrics)
+
+
+def _status(item: RunEvidence) -> Iterator[Finding]:
+    yield from _file(item.status, item.name)
+    if item.status.sha256 is None or item.status.problems:
+        return
+    if item.status_run != item.name:
+        yield finding("status_of_another_run", f"{item.status.path} is of {item.status_run!r}; expected {item.name}.")
+    elif item.run.status is RunStatus.COMPLETED and item.status_state != RunStatus.COMPLETED:
+        yield finding("status_of_another_run", f"{item.status.path} says {item.status_state!r}; expected 'completed'.")
+    yield from _changed("status_changed", item, item.status)
+
+
+def _changed(code: str, item: RunEvidence, file: FileEvidence) -> Iterator[Finding]:
+    """Only what the supervisor hashed when the run ended can be known to have changed."""
+    recorded = item.run.files.get(file.name)
+    if recorded != file.sha256:
+        was = f"it was {recorded[:12]} when {item.name} ended" if recorded else f"{item.name} ended without it"
+        yield finding(
+            code,
+            f"{file.path} is {str(file.sha256)[:12]}; {was}.",
+            path=file.path,
+            expected=recorded or "",
+            actual=file.sha256 or "",
+        )

@@ -1,0 +1,123 @@
+"""Everything that a gate may look at, gathered by `audit.collect`; a gate reads nothing else."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.artifacts.result import Claim
+from harness.domain.findings import Finding
+from harness.domain.records import Checkpoint, Evaluation, Experiment, Objective, RecordedVerdict, Run
+from harness.domain.statuses import GateName, RunStatus, Tier, Verdict
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileEvidence:
+    """One file as it was read, once."""
+
+    name: str
+    """The artifact's name in the contract."""
+    path: str
+    """Relative to the project's root."""
+    sha256: str | None
+    """None when the file is not there or is a link."""
+    problems: tuple[Finding, ...] = ()
+    """Linked, empty, or not in its form; a file that is not there is the gate's own finding."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointEvidence:
+    checkpoint: Checkpoint
+    actual: str | None
+    """Content hash now; None when nothing is there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunEvidence:
+    run: Run
+    metrics: FileEvidence
+    status: FileEvidence
+    evaluation: FileEvidence
+    row_runs: frozenset[str] = frozenset()
+    """The run ids that metrics rows carry, e.g. {"exp-0001/run-01"}; "" for a row without one."""
+    row_tokens: frozenset[str] = frozenset()
+    """SHA-256 of the link tokens in start rows."""
+    epochs: int = 0
+    status_run: str | None = None
+    status_state: str | None = None
+    checkpoints: tuple[CheckpointEvidence, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"{self.run.experiment}/{self.run.id}"
+
+    @property
+    def final(self) -> CheckpointEvidence | None:
+        """The checkpoint that evaluations use: the newest that was saved as final."""
+        finals = [item for item in self.checkpoints if item.checkpoint.final]
+        return finals[-1] if finals else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidationReference:
+    """What the held-out gate rests on."""
+
+    verdict: RecordedVerdict | None
+    changed: tuple[str, ...] = ()
+    """Names of the evidence that is not what the verdict read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateEvidence:
+    gate: GateName
+    objective: Objective
+    plan_version: int
+    isolation_required: bool
+    experiment: Experiment
+    files: tuple[FileEvidence, ...]
+    """The experiment's own files that the contract requires: hypothesis, config, code, score, result."""
+    claims: Mapping[str, Claim]
+    """Metric -> the number that result.md claims for it."""
+    runs: tuple[RunEvidence, ...]
+    """The runs that count: see `counted_runs`."""
+    evaluations: tuple[Evaluation, ...]
+    """Of the gate's split: one a counted run, of its final checkpoint under the plan version in force."""
+    ignored_seeds: tuple[Finding, ...] = ()
+    """Seeds whose evaluations are of one checkpoint."""
+    frozen_changes: tuple[Finding, ...] = ()
+    tampering: tuple[Finding, ...] = ()
+    score: Mapping[str, Any] | None = None
+    """{metric, split, mean, spread, n_seeds, values, interval, evidence}; None without a recomputed value."""
+    comparison: Mapping[str, Any] | None = None
+    """{against, split, difference, floor, better, why}."""
+    validation: ValidationReference | None = None
+    """Only for the held-out gate."""
+    hashes: Mapping[str, str] = field(default_factory=dict)
+    """Name -> hash of everything above; a verdict is stale when one of them changed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateOutcome:
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    score: Mapping[str, Any] | None
+    tier: Tier | None
+    comparison: Mapping[str, Any] | None
+
+
+def counted_runs(runs: Sequence[Run]) -> list[Run]:
+    """One run a seed, in the order in which seeds were first registered: of the newest code snapshot, the newest
+    completed run, else the newest.
+
+    An experiment is one code snapshot, so runs of older code do not count; all seeds of the newest do, however
+    they went: a seed that went badly cannot be left out. `runs` is oldest first.
+    """
+    if not runs:
+        return []
+    chosen: dict[int, Run] = {}
+    for run in runs:
+        if run.code != runs[-1].code:
+            continue
+        before = chosen.get(run.seed)
+        if before is None or run.status is RunStatus.COMPLETED or before.status is not RunStatus.COMPLETED:
+            chosen[run.seed] = run
+    return list(chosen.values())

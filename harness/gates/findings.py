@@ -1,0 +1,207 @@
+"""The closed table of finding codes: what each means, how to mend it, and what it does to a verdict."""
+
+from typing import Any, NamedTuple
+
+from harness.domain.findings import Finding
+from harness.domain.statuses import Verdict
+
+
+class Known(NamedTuple):
+    meaning: str
+    mend: str
+    outcome: Verdict
+    """FAIL: the contract was broken or a check is false. INCONCLUSIVE: the harness could not judge. PASS: a note,
+    it blocks nothing."""
+
+
+FINDINGS: dict[str, Known] = {
+    # how the runs went
+    "run_logger_bypassed": Known(
+        "Training did not report through the run logger.",
+        "Train with `harness.run_logger.RunLogger.from_environment()`: start, epoch, checkpoint_saved, end.",
+        Verdict.FAIL,
+    ),
+    "runs_missing": Known(
+        "No run was registered.",
+        "Train with `harness train EXP -- CMD`; the harness starts one run a seed.",
+        Verdict.INCONCLUSIVE,
+    ),
+    "seeds_outstanding": Known(
+        "Not every seed has a completed run of the newest code.",
+        "Mend what stopped the run (its stderr.log), then train again; completed seeds are not repeated.",
+        Verdict.INCONCLUSIVE,
+    ),
+    "run_open": Known("A run has not ended yet.", "Wait for it to end, then look again.", Verdict.INCONCLUSIVE),
+    "seed_ignored": Known(
+        "Two seeds gave the same weights.",
+        "Let the training code take its seed from the run logger (`log.seed`), for every source of randomness.",
+        Verdict.FAIL,
+    ),
+    # artifacts
+    "artifact_missing": Known("A required file is not there.", "Write it.", Verdict.FAIL),
+    "artifact_empty": Known("A required file holds nothing.", "Write what its form asks for.", Verdict.FAIL),
+    "artifact_linked": Known(
+        "A required file, or a folder above it, is a symbolic link.",
+        "Put a regular file in its place: what a link leads to can change unnoticed.",
+        Verdict.FAIL,
+    ),
+    "artifact_unreadable": Known(
+        "A required file cannot be read in its form.", "Correct the line that is named.", Verdict.FAIL
+    ),
+    "metrics_without_epochs": Known(
+        "metrics.jsonl holds no epoch row.", "Call `log.epoch(epoch, metrics)` once an epoch.", Verdict.FAIL
+    ),
+    "metrics_of_another_run": Known(
+        "metrics.jsonl does not belong to the run.",
+        "Train again: only the run logger writes this file.",
+        Verdict.FAIL,
+    ),
+    "metrics_changed": Known(
+        "metrics.jsonl is not what it was when the run ended.",
+        "Train again: nothing writes this file after the run's end.",
+        Verdict.FAIL,
+    ),
+    "status_of_another_run": Known(
+        "training_status.json does not belong to the run or does not say that it completed.",
+        "End the training code with `log.end()`, then train again.",
+        Verdict.FAIL,
+    ),
+    "status_changed": Known(
+        "training_status.json is not what it was when the run ended.",
+        "Train again: nothing writes this file after the run's end.",
+        Verdict.FAIL,
+    ),
+    "checkpoint_missing": Known(
+        "A run left no final checkpoint that the harness recorded.",
+        "Save into `log.checkpoint_dir` and call `log.checkpoint_saved(path, final=True)` before the end.",
+        Verdict.FAIL,
+    ),
+    "checkpoint_changed": Known(
+        "A checkpoint is not what it was when the harness recorded it.", "Train again.", Verdict.FAIL
+    ),
+    # the score
+    "evaluation_missing": Known(
+        "A seed's checkpoint was not evaluated on this split.", "Run `harness evaluate EXP`.", Verdict.INCONCLUSIVE
+    ),
+    "evaluation_failed": Known(
+        "An evaluation gave no score.", "See its findings in evaluation.json.", Verdict.INCONCLUSIVE
+    ),
+    "isolation_absent": Known(
+        "The plan requires a cage and there was none.",
+        "Install bubblewrap or use a kernel with landlock (`harness doctor`), then train and evaluate again.",
+        Verdict.INCONCLUSIVE,
+    ),
+    "below_tier": Known(
+        "The score does not reach the plan's least tier.",
+        "Try another hypothesis in the next experiment.",
+        Verdict.FAIL,
+    ),
+    "claim_disagrees": Known(
+        "A claim in result.md is not the number that the harness recomputed.",
+        "Claim the recomputed number, or none.",
+        Verdict.FAIL,
+    ),
+    "claim_unsupported": Known(
+        "A claim in result.md has no recomputed evaluation behind it.",
+        "Remove it: only the plan's metric, recomputed, can be claimed.",
+        Verdict.FAIL,
+    ),
+    # what an evaluation found: the experiment's fault
+    "code_unavailable": Known(
+        "The code snapshot of a run cannot be laid out.", "Train again, so that a snapshot is taken.", Verdict.FAIL
+    ),
+    "predict_crashed": Known("The predict command ended with an error.", "Run it by hand and mend it.", Verdict.FAIL),
+    "predict_timed_out": Known("The predict command hit its limit.", "Make it faster.", Verdict.FAIL),
+    "predictions_absent": Known(
+        "The predict command wrote nothing.", "Write to the path in HARNESS_PREDICTIONS.", Verdict.FAIL
+    ),
+    "predictions_empty": Known(
+        "The predictions have no rows.", "Write one row for each row of HARNESS_INPUTS.", Verdict.FAIL
+    ),
+    "predictions_unreadable": Known(
+        "The predictions cannot be read.", "Write UTF-8 csv with a header, or npz.", Verdict.FAIL
+    ),
+    "predictions_too_large": Known(
+        "The predictions are larger than any answer.", "Write `id` and `prediction` only.", Verdict.FAIL
+    ),
+    "predictions_wrong_columns": Known(
+        "The predictions have other columns.", "Write the columns that are named.", Verdict.FAIL
+    ),
+    "predictions_wrong_type": Known(
+        "Predictions are not of the metric's form.", "Write the form that is named.", Verdict.FAIL
+    ),
+    "predictions_missing": Known(
+        "Rows have no prediction.", "Write one row for each row of HARNESS_INPUTS.", Verdict.FAIL
+    ),
+    "predictions_duplicate": Known(
+        "Rows have several predictions.", "Write one row for each row of HARNESS_INPUTS.", Verdict.FAIL
+    ),
+    "predictions_extra": Known(
+        "Predictions are of rows nobody asked for.", "Keep the ids of HARNESS_INPUTS.", Verdict.FAIL
+    ),
+    "predictions_non_finite": Known(
+        "Predictions are NaN or infinite.", "Find where they come from in the model.", Verdict.FAIL
+    ),
+    "predictions_unknown_class": Known(
+        "Predictions name a class that no label has.", "Write one of the classes.", Verdict.FAIL
+    ),
+    "predictions_not_probabilities": Known("Probabilities do not sum to 1.", "Write a softmax.", Verdict.FAIL),
+    "predictions_not_reproducible": Known(
+        "The same rows were predicted differently.", "Predict each row by itself, without sampling.", Verdict.FAIL
+    ),
+    "score_not_finite": Known("The score is not finite.", "Look at the size of the predictions.", Verdict.FAIL),
+    # what an evaluation found: not the experiment's fault
+    "scorer_failed": Known(
+        "The scorer failed.", "A person mends it and approves the plan again.", Verdict.INCONCLUSIVE
+    ),
+    "split_unusable": Known("A split cannot be used.", "A person mends the data or the plan.", Verdict.INCONCLUSIVE),
+    # notes of plan check
+    "splits_overlap": Known("Rows are in two splits.", "Remove them from the training rows.", Verdict.PASS),
+    "scorer_imports_missing": Known(
+        "The scorer imports what it will not find.", "Use the standard library.", Verdict.PASS
+    ),
+    "seeds_too_few": Known("Too few seeds to tell experiments apart.", "Set oracle.seeds to 3 or more.", Verdict.PASS),
+    "held_out_not_in_place": Known("The held-out file is not in the project.", "Put it in place.", Verdict.PASS),
+    # what was frozen
+    "plan_changed": Known(
+        "plan.md is not the plan that was approved.",
+        "Restore it, or let a person run `harness plan approve`.",
+        Verdict.FAIL,
+    ),
+    "scorer_changed": Known(
+        "The scorer is not the one that was frozen.",
+        "Restore it, or let a person run `harness plan approve`.",
+        Verdict.FAIL,
+    ),
+    "split_changed": Known(
+        "A data split is not the one that was frozen.",
+        "Restore it, or let a person run `harness plan approve`.",
+        Verdict.FAIL,
+    ),
+    "tampering_noticed": Known(
+        "Something recorded was changed during this experiment.",
+        "Open a new experiment; leave what the harness wrote as it is.",
+        Verdict.FAIL,
+    ),
+    # held-out
+    "validation_not_passed": Known(
+        "There is no PASS on validation.", "Run `harness gate check EXP --gate validation`.", Verdict.FAIL
+    ),
+    "validation_stale": Known(
+        "What the PASS on validation rests on has changed.",
+        "Run `harness gate check EXP --gate validation` again.",
+        Verdict.FAIL,
+    ),
+}
+
+
+def finding(code: str, message: str, mend: str | None = None, **data: Any) -> Finding:
+    """A finding of a code in the table; `mend` is the table's unless a closer one is known. Raises KeyError."""
+    known = FINDINGS[code]
+    return Finding(code, message, known.mend if mend is None else mend, data)
+
+
+def outcome_of(found: Finding) -> Verdict:
+    """What the finding does to a verdict; a code that the table does not know fails: silence never passes."""
+    known = FINDINGS.get(found.code)
+    return Verdict.FAIL if known is None else known.outcome

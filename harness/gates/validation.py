@@ -1,0 +1,56 @@
+"""The validation gate: did the experiment keep its contract, and does its recomputed score reach the plan's tier?"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from harness.domain.findings import Finding
+from harness.domain.statuses import Verdict
+from harness.gates import artifacts, scores
+from harness.gates.evidence import GateEvidence, GateOutcome
+from harness.gates.findings import outcome_of
+
+Check = Callable[[GateEvidence], Iterable[Finding]]
+
+
+def frozen(evidence: GateEvidence) -> Iterator[Finding]:
+    """Plan, scorer and splits are those that were approved, and nothing recorded was touched."""
+    yield from evidence.frozen_changes
+    yield from evidence.tampering
+
+
+def ignored_seeds(evidence: GateEvidence) -> Iterator[Finding]:
+    """No two seeds gave the same weights."""
+    yield from evidence.ignored_seeds
+
+
+CHECKS: tuple[Check, ...] = (
+    artifacts.bypass,
+    frozen,
+    artifacts.seeds,
+    artifacts.files,
+    artifacts.run_files,
+    artifacts.checkpoints,
+    ignored_seeds,
+    scores.evaluations,
+    scores.isolation,
+    scores.claims,
+    scores.tier,
+)
+
+
+def judge(evidence: GateEvidence) -> GateOutcome:
+    """Run every check; the outcome lists all that is missing or failing, in the order of CHECKS."""
+    return conclude(evidence, CHECKS)
+
+
+def conclude(evidence: GateEvidence, checks: Sequence[Check]) -> GateOutcome:
+    """The verdict of `checks`: FAIL before INCONCLUSIVE before PASS."""
+    findings = tuple(found for check in checks for found in check(evidence))
+    outcomes = {outcome_of(found) for found in findings}
+    verdict = next((item for item in (Verdict.FAIL, Verdict.INCONCLUSIVE) if item in outcomes), Verdict.PASS)
+    return GateOutcome(
+        verdict=verdict,
+        findings=findings,
+        score=evidence.score,
+        tier=scores.reached_tier(evidence),
+        comparison=evidence.comparison,
+    )

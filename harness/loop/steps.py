@@ -1,0 +1,147 @@
+"""What the loop can do next: one small record a kind of step.
+
+`key` names a step; a session that is started for it stores the key, so that a session that was cut is known and
+repeated under the same key.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from harness.domain.findings import Finding
+from harness.domain.statuses import DecisionKind, GateName, Split
+
+
+class StopReason(StrEnum):
+    TARGET = "target"
+    BUDGET = "budget"
+    PATIENCE = "patience"
+    FAILURES = "failures"
+    WAITING = "waiting"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Build:
+    """A model-builder session: open experiment number `index` (or go on with `experiment`) and train it."""
+
+    index: int
+    attempt: int
+    parent: str | None
+    """What the experiment is compared with; None is the trivial predictor."""
+    experiment: str | None = None
+    """Set when the experiment is open already."""
+    findings: tuple[Finding, ...] = ()
+    """Of the verdict before; they stand word for word in the session's first message."""
+
+    @property
+    def key(self) -> str:
+        return f"build-{self.index}-{self.attempt}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wait:
+    """A run is going and its supervisor lives: wait for its end."""
+
+    experiment: str
+
+    @property
+    def key(self) -> str:
+        return f"wait-{self.experiment}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recover:
+    """A run is open but nobody watches it: end what is left of it and close it by what happened."""
+
+    experiment: str
+
+    @property
+    def key(self) -> str:
+        return f"recover-{self.experiment}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Train:
+    """The supervisor was lost before every seed was done: launch the outstanding ones again, without a session."""
+
+    experiment: str
+    argv: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        return f"train-{self.experiment}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluate:
+    experiment: str
+    split: Split
+
+    @property
+    def key(self) -> str:
+        return f"evaluate-{self.experiment}-{self.split}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judge:
+    """An oracle session: read the evaluations, write result.md."""
+
+    experiment: str
+    index: int
+    attempt: int
+
+    @property
+    def key(self) -> str:
+        return f"judge-{self.index}-{self.attempt}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    experiment: str
+    gate: GateName
+
+    @property
+    def key(self) -> str:
+        return f"check-{self.experiment}-{self.gate}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decide:
+    """A decision of the harness, with all that the decision log says about it."""
+
+    experiment: str
+    kind: DecisionKind
+    verdict: str | None
+    context: str
+    choice: str
+    alternatives: str
+    reason: str
+    confidence: str
+
+    @property
+    def key(self) -> str:
+        return f"decide-{self.experiment}-{self.kind}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settle:
+    """A decision was recorded but the experiment was not moved before the harness was cut: move it."""
+
+    experiment: str
+    kind: DecisionKind
+
+    @property
+    def key(self) -> str:
+        return f"settle-{self.experiment}-{self.kind}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stop:
+    reason: StopReason
+    detail: str
+
+    @property
+    def key(self) -> str:
+        return f"stop-{self.reason}"
+
+
+Step = Build | Wait | Recover | Train | Evaluate | Judge | Check | Decide | Settle | Stop

@@ -1,0 +1,274 @@
+"""The truth table of the loop."""
+
+from typing import Any
+
+import pytest
+from harness.domain.statuses import DecisionKind, ExperimentStatus, GateName, RunStatus, Split, Tier, Verdict
+from harness.loop.next_step import next_step
+from harness.loop.records import LoopState, Spent
+from harness.loop.steps import Build, Check, Decide, Evaluate, Judge, Recover, Settle, Stop, Train, Wait
+from tests.loop.states import (
+    ALL,
+    BUILT,
+    DONE,
+    LOW,
+    READ,
+    closed,
+    experiment,
+    judged,
+    limits,
+    runs,
+    session,
+    state,
+    verdict,
+)
+
+KEPT, DISCARDED = ExperimentStatus.KEPT, ExperimentStatus.DISCARDED
+COMPLETED, FAILED, LOST, RUNNING = RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.LOST, RunStatus.RUNNING
+FRESH = experiment()
+TRAINED = experiment(status=ExperimentStatus.RUNNING, runs=DONE, awaiting=ALL)
+SCORED = experiment(status=ExperimentStatus.RUNNING, runs=DONE)
+WRITTEN = experiment(status=ExperimentStatus.RUNNING, runs=DONE, result_written=True)
+HALF = runs(COMPLETED, FAILED)
+BYPASSED = runs(RunStatus.KILLED, bypassed=True)
+
+STEPS: dict[str, tuple[LoopState, Any]] = {
+    "nothing yet": (state(), Build(index=1, attempt=1, parent=None)),
+    "opened, the session was cut": (
+        state(FRESH, sessions=(session("build-1-1", None),)),
+        Build(index=1, attempt=1, parent=None, experiment="exp-0001"),
+    ),
+    "the CLI was killed": (
+        state(sessions=(session("build-1-1", "cut"),)),
+        Build(index=1, attempt=1, parent=None),
+    ),
+    "the session finished without opening": (state(sessions=BUILT), Build(index=1, attempt=2, parent=None)),
+    "the session finished without training": (
+        state(FRESH, sessions=BUILT),
+        Build(index=1, attempt=2, parent=None, experiment="exp-0001"),
+    ),
+    "refused is an end too": (
+        state(sessions=(session("build-1-1", "refused"),)),
+        Build(index=1, attempt=2, parent=None),
+    ),
+    "a run is watched": (
+        state(experiment(runs=runs(COMPLETED, RUNNING, supervised=True)), sessions=BUILT),
+        Wait(experiment="exp-0001"),
+    ),
+    "a run nobody watches": (
+        state(experiment(runs=runs(RUNNING)), sessions=BUILT),
+        Recover(experiment="exp-0001"),
+    ),
+    "lost with its supervisor": (
+        state(experiment(runs=runs(COMPLETED, LOST), argv=("python", "train.py"), lost=1), sessions=BUILT),
+        Train(experiment="exp-0001", argv=("python", "train.py")),
+    ),
+    "the supervisor died between two seeds": (
+        state(experiment(runs=runs(COMPLETED), argv=("python", "train.py")), sessions=BUILT),
+        Train(experiment="exp-0001", argv=("python", "train.py")),
+    ),
+    "lost too often": (
+        state(experiment(runs=runs(LOST), argv=("python", "train.py"), lost=3), sessions=BUILT),
+        Judge(experiment="exp-0001", index=1, attempt=1),
+    ),
+    "trained": (state(TRAINED, sessions=BUILT), Evaluate(experiment="exp-0001", split=Split.VALIDATION)),
+    "one seed failed, the other is scored": (
+        state(experiment(runs=HALF, awaiting=frozenset({"run-01"})), sessions=BUILT),
+        Evaluate(experiment="exp-0001", split=Split.VALIDATION),
+    ),
+    "bypassed: nothing to score, the oracle says so": (
+        state(experiment(runs=BYPASSED), sessions=BUILT),
+        Judge(experiment="exp-0001", index=1, attempt=1),
+    ),
+    "scored": (state(SCORED, sessions=BUILT), Judge(experiment="exp-0001", index=1, attempt=1)),
+    "the oracle was cut after writing": (
+        state(WRITTEN, sessions=(*BUILT, session("judge-1-1", None))),
+        Judge(experiment="exp-0001", index=1, attempt=1),
+    ),
+    "the oracle wrote nothing": (state(SCORED, sessions=READ), Judge(experiment="exp-0001", index=1, attempt=2)),
+    "the oracle wrote nothing twice": (
+        state(SCORED, sessions=(*READ, session("judge-1-2"))),
+        Check(experiment="exp-0001", gate=GateName.VALIDATION),
+    ),
+    "result.md is there": (
+        state(WRITTEN, sessions=READ),
+        Check(experiment="exp-0001", gate=GateName.VALIDATION),
+    ),
+    "a verdict that is stale": (
+        state(judged(validation=verdict(current=False)), sessions=READ),
+        Check(experiment="exp-0001", gate=GateName.VALIDATION),
+    ),
+    "cut between verdict and move": (
+        state(judged(), sessions=READ).__class__(
+            limits=limits(),
+            experiments=(experiment(status=ExperimentStatus.RUNNING, runs=DONE, validation=verdict()),),
+            sessions=(*READ, session("judge-1-2")),
+        ),
+        Check(experiment="exp-0001", gate=GateName.VALIDATION),
+    ),
+    "passed on validation": (
+        state(judged(awaiting_held_out=ALL), sessions=READ),
+        Evaluate(experiment="exp-0001", split=Split.HELD_OUT),
+    ),
+    "held-out is scored": (state(judged(), sessions=READ), Check(experiment="exp-0001", gate=GateName.HELD_OUT)),
+    "cut between decision and move": (
+        state(judged(held_out=verdict(), decided=DecisionKind.KEEP), sessions=READ),
+        Settle(experiment="exp-0001", kind=DecisionKind.KEEP),
+    ),
+    "runs failed: built again with the findings": (
+        state(judged(runs=HALF, validation=verdict(Verdict.INCONCLUSIVE)), sessions=READ),
+        Build(index=1, attempt=2, parent=None, experiment="exp-0001", findings=(LOW,)),
+    ),
+    "a person wants another attempt": (
+        state(judged(decided=DecisionKind.ITERATE, validation=verdict(Verdict.FAIL)), sessions=READ),
+        Build(index=1, attempt=2, parent=None, experiment="exp-0001", findings=(LOW,)),
+    ),
+    "the second attempt needs its own oracle session": (
+        state(WRITTEN, sessions=(*READ, session("build-1-2"))),
+        Judge(experiment="exp-0001", index=1, attempt=2),
+    ),
+    "the next experiment gets the findings and the kept parent": (
+        state(
+            closed(1, KEPT, held_out=verdict(tier=Tier.MUST), improved=True),
+            closed(2, DISCARDED, validation=verdict(Verdict.FAIL)),
+            limits=limits(stop_tier=Tier.COULD),
+        ),
+        Build(index=3, attempt=1, parent="exp-0001", findings=(LOW,)),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", STEPS)
+def test_the_step_that_is_due(case: str) -> None:
+    given, expected = STEPS[case]
+    assert next_step(given) == expected
+
+
+DECISIONS: dict[str, tuple[LoopState, DecisionKind]] = {
+    "FAIL": (state(judged(validation=verdict(Verdict.FAIL)), sessions=READ), DecisionKind.DISCARD),
+    "PASS and better": (state(judged(held_out=verdict()), sessions=READ), DecisionKind.KEEP),
+    "PASS, not better": (state(judged(held_out=verdict(better=False)), sessions=READ), DecisionKind.DISCARD),
+    "PASS, too few seeds to say": (state(judged(held_out=verdict(better=None)), sessions=READ), DecisionKind.DISCARD),
+    "FAIL on held-out": (state(judged(held_out=verdict(Verdict.FAIL)), sessions=READ), DecisionKind.DISCARD),
+    "runs failed in three attempts": (
+        state(
+            judged(runs=HALF, validation=verdict(Verdict.INCONCLUSIVE)),
+            sessions=tuple(session(step) for n in (1, 2, 3) for step in (f"build-1-{n}", f"judge-1-{n}")),
+        ),
+        DecisionKind.DISCARD,
+    ),
+    "runs failed and the minutes are used": (
+        state(judged(runs=HALF, validation=verdict(Verdict.INCONCLUSIVE)), sessions=READ, spent=Spent(minutes=41)),
+        DecisionKind.DISCARD,
+    ),
+    "a person approved": (
+        state(
+            judged(held_out=verdict(), decided=DecisionKind.APPROVE),
+            sessions=READ,
+            limits=limits(supervised=True),
+        ),
+        DecisionKind.KEEP,
+    ),
+    "a person overrode": (
+        state(judged(validation=verdict(Verdict.FAIL), decided=DecisionKind.OVERRIDE), sessions=READ),
+        DecisionKind.KEEP,
+    ),
+    "a person rejected": (
+        state(judged(held_out=verdict(), decided=DecisionKind.REJECT), sessions=READ, limits=limits(supervised=True)),
+        DecisionKind.DISCARD,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DECISIONS)
+def test_the_decision_that_is_due(case: str) -> None:
+    given, kind = DECISIONS[case]
+    step = next_step(given)
+    assert isinstance(step, Decide)
+    assert (step.experiment, step.kind, step.verdict) == ("exp-0001", kind, "v-000001")
+    assert all((step.context, step.choice, step.alternatives, step.reason, step.confidence))
+
+
+STOPS: dict[str, tuple[LoopState, str]] = {
+    "target": (state(closed(1, KEPT, held_out=verdict())), "target"),
+    "kept, but below the target": (
+        state(closed(1, KEPT, held_out=verdict()), limits=limits(stop_tier=Tier.SHOULD, experiments=1)),
+        "budget",
+    ),
+    "all experiments used": (state(closed(1, DISCARDED), limits=limits(experiments=1)), "budget"),
+    "all minutes used": (state(spent=Spent(minutes=40.0)), "budget"),
+    "all dollars used": (state(spent=Spent(usd=2.0), limits=limits(usd=2.0)), "budget"),
+    "dollars used before the oracle": (
+        state(SCORED, sessions=BUILT, spent=Spent(usd=2.0), limits=limits(usd=2.0)),
+        "budget",
+    ),
+    "no look left": (state(judged(awaiting_held_out=ALL), sessions=READ, spent=Spent(looks_left=0)), "budget"),
+    "patience": (state(*[closed(n, DISCARDED) for n in (1, 2, 3)]), "patience"),
+    "three sessions that open nothing": (
+        state(sessions=tuple(session(f"build-1-{n}") for n in (1, 2, 3))),
+        "failures",
+    ),
+    "three sessions that train nothing": (
+        state(FRESH, sessions=tuple(session(f"build-1-{n}", "failed") for n in (1, 2, 3))),
+        "failures",
+    ),
+    "cut again and again": (state(sessions=tuple(session("build-1-1", "cut") for _ in range(6))), "failures"),
+    "the harness cannot score": (
+        state(judged(validation=verdict(Verdict.INCONCLUSIVE)), sessions=READ),
+        "failures",
+    ),
+    "the harness cannot score held-out": (
+        state(judged(held_out=verdict(Verdict.INCONCLUSIVE)), sessions=READ),
+        "failures",
+    ),
+    "steps that change nothing": (state(unchanged=3), "failures"),
+    "evidence that never stands still": (
+        state(judged(validation=verdict(current=False, recorded=20)), sessions=READ),
+        "failures",
+    ),
+    "a person is asked": (
+        state(judged(held_out=verdict()), sessions=READ, limits=limits(supervised=True)),
+        "waiting",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", STOPS)
+def test_the_reason_to_stop(case: str) -> None:
+    given, reason = STOPS[case]
+    step = next_step(given)
+    assert isinstance(step, Stop)
+    assert step.reason == reason
+    assert step.detail
+
+
+def test_a_driver_that_was_killed_is_never_held_against_the_work() -> None:
+    killed = tuple(session("build-1-1", None) for _ in range(50))
+    assert next_step(state(sessions=killed)) == Build(index=1, attempt=1, parent=None)
+
+
+def test_a_person_who_continues_after_failures_gives_a_new_chance() -> None:
+    before = tuple(session(f"build-1-{n}", counted=False) for n in (1, 2, 3))
+    assert next_step(state(sessions=before)) == Build(index=1, attempt=4, parent=None)
+
+
+def test_findings_reach_the_next_builder_word_for_word() -> None:
+    step = next_step(state(closed(1, DISCARDED, validation=verdict(Verdict.FAIL)), sessions=READ))
+    assert isinstance(step, Build)
+    assert step.findings == (LOW,)
+
+
+def test_keys_of_steps_differ_by_experiment_attempt_and_kind() -> None:
+    steps = [given for given, _ in STEPS.values()]
+    keys = {next_step(given).key for given in steps}
+    assert {"build-1-1", "build-1-2", "judge-1-1", "evaluate-exp-0001-held_out", "check-exp-0001-validation"} <= keys
+
+
+def test_w6_a_higher_tier_counts_for_a_lower_target() -> None:
+    """There the stretch tier ranked lowest: a run that reached `should` went on for ever under the target `must`."""
+    assert next_step(state(closed(1, KEPT, held_out=verdict(tier=Tier.COULD)))).key == "stop-target"
+
+
+def test_w6_fifty_failures_stop() -> None:
+    failed = [closed(n, DISCARDED, validation=verdict(Verdict.FAIL)) for n in range(1, 51)]
+    assert next_step(state(*failed, limits=limits(experiments=500))).key == "stop-patience"

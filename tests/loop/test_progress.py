@@ -1,0 +1,57 @@
+"""Improvement is judged by the noise floor and the plan's direction."""
+
+from harness.domain.records import Objective
+from harness.domain.statuses import Direction, Tier, Verdict
+from harness.loop.progress import Scored, improvements
+
+
+def objective(direction: Direction) -> Objective:
+    return Objective(metric="m", direction=direction, tiers={Tier.MUST: 0.5}, seeds=3, queries=20)
+
+
+UP, DOWN = objective(Direction.MAXIMIZE), objective(Direction.MINIMIZE)
+
+
+def scored(*values: float, verdict: Verdict = Verdict.PASS, baseline: float | None = 0.1) -> Scored:
+    return Scored(verdict=verdict, values=values, baseline=baseline)
+
+
+def test_the_first_is_measured_against_the_trivial_predictor() -> None:
+    assert improvements([scored(0.90, 0.91, 0.92)], UP) == [True]
+    assert improvements([scored(0.10, 0.11, 0.09)], UP) == [False]
+
+
+def test_a_gain_within_the_noise_is_none() -> None:
+    assert improvements([scored(0.90, 0.92, 0.91), scored(0.92, 0.91, 0.93)], UP) == [True, False]
+
+
+def test_w6_a_large_relative_gain_of_a_small_error_is_an_improvement() -> None:
+    """There RMSE .020 -> .012, 40% better, was a plateau: the threshold was absolute and knew no direction."""
+    series = [scored(0.0200, 0.0201, 0.0199, baseline=0.5), scored(0.0120, 0.0121, 0.0119)]
+    assert improvements(series, DOWN) == [True, True]
+
+
+def test_w6_getting_worse_by_a_lot_is_no_improvement() -> None:
+    """There -0.1 a run for ever went on, because only the size of the change counted."""
+    falling = [scored(value, value + 0.001, value - 0.001) for value in (0.9, 0.8, 0.7, 0.6)]
+    assert improvements(falling, UP) == [True, False, False, False]
+
+
+def test_w6_noise_in_large_numbers_is_no_improvement() -> None:
+    """There perplexity 120 -> 119.7 counted as progress."""
+    series = [scored(119.0, 120.0, 121.0, baseline=900.0), scored(118.6, 119.7, 120.8)]
+    assert improvements(series, DOWN) == [True, False]
+
+
+def test_what_did_not_pass_is_no_improvement_and_never_the_best() -> None:
+    better = scored(0.99, 0.991, 0.992, verdict=Verdict.FAIL)
+    assert improvements([better, scored(0.90, 0.901, 0.902)], UP) == [False, True]
+
+
+def test_the_best_is_kept_through_worse_ones() -> None:
+    series = [scored(0.9, 0.901, 0.902), scored(0.5, 0.501, 0.502), scored(0.8, 0.801, 0.802)]
+    assert improvements(series, UP) == [True, False, False]
+
+
+def test_too_few_seeds_never_count() -> None:
+    assert improvements([scored(0.9, 0.91), scored()], UP) == [False, False]
