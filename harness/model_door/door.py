@@ -1,0 +1,187 @@
+"""The one loopback Messages endpoint of a driver's sessions. What answers behind it is an Answerer."""
+
+import json
+import socket
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from harness.errors import DoorError
+from harness.model_door.wire import RecordedRequest, error_body, pairs, read_request
+
+START_S = 20.0
+STOP_S = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """An answer on its way: a whole body, or chunks as they come."""
+
+    body: bytes | AsyncIterator[bytes]
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class Refusal(DoorError):
+    """This request is not answered, with a status that the CLI does not retry; later ones may be."""
+
+    code = "request_refused"
+
+
+class Answerer(Protocol):
+    async def answer(self, request: RecordedRequest, raw: bytes) -> Reply:
+        """Answer one request. Raises Refusal for this one; any other DoorError ends the door for good."""
+        ...
+
+    async def count_tokens(self, request: RecordedRequest, raw: bytes) -> Reply: ...
+
+    async def close(self) -> None:
+        """Called once, in the door's event loop, when it stops."""
+        ...
+
+
+class Door:
+    """Serves one Answerer on 127.0.0.1 from a thread of its own, many sessions at once.
+
+    `requests` holds every request for a message, in order of arrival. `failure` is the reason why the door ended
+    for good: from then on every request is refused with it (400). `refused` is the newest refusal of one request (403).
+    """
+
+    def __init__(self, answerer: Answerer) -> None:
+        self.answerer = answerer
+        self.requests: list[RecordedRequest] = []
+        self.failure: str | None = None
+        self.refused: str | None = None
+        self._socket: socket.socket | None = None
+        self._server: uvicorn.Server | None = None
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> "Door":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def port(self) -> int:
+        if self._socket is None:
+            raise DoorError("The model door is closed.", mend="Call start() first.")
+        return int(self._socket.getsockname()[1])
+
+    @property
+    def url(self) -> str:
+        """What the CLI gets as ANTHROPIC_BASE_URL."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> str:
+        """Open the door on a free port; returns its URL once it answers. Raises DoorError when it does not."""
+        if self._thread is not None:
+            return self.url
+        self._socket = socket.create_server(("127.0.0.1", 0), backlog=128)
+        config = uvicorn.Config(
+            self._application(), log_config=None, access_log=False, server_header=False, timeout_graceful_shutdown=2
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, args=([self._socket],), name="model-door", daemon=True)
+        self._thread.start()
+        waiting = threading.Event()
+        for _ in range(int(START_S / 0.01)):
+            if self._server.started:
+                return self.url
+            if not self._thread.is_alive():
+                break
+            waiting.wait(0.01)
+        self.stop()
+        raise DoorError("The model door did not start.", mend="Try again; another process may hold the machine.")
+
+    def stop(self) -> None:
+        """Close the door; streams that are still open are cut after two seconds. Closing twice is nothing."""
+        server, thread = self._server, self._thread
+        self._server = self._thread = None
+        if server is not None and thread is not None:
+            server.should_exit = True
+            thread.join(STOP_S)
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def _application(self) -> Starlette:
+        @asynccontextmanager
+        async def lifespan(_: Starlette) -> AsyncIterator[None]:
+            yield
+            await self.answerer.close()
+
+        return Starlette(
+            routes=[
+                Route("/v1/messages", self._messages, methods=["POST"]),
+                Route("/v1/messages/count_tokens", self._count_tokens, methods=["POST"]),
+            ],
+            exception_handlers={Exception: self._broken, 404: _not_found, 405: _not_found},
+            lifespan=lifespan,
+        )
+
+    async def _messages(self, http: Request) -> Response:
+        request, raw = await _read(http)
+        if request is None:
+            return _error(400, "invalid_request_error", "The body is not a JSON object.")
+        self.requests.append(request)
+        if self.failure is not None:
+            return self._ended()
+        try:
+            return _response(await self.answerer.answer(request, raw))
+        except Refusal as refusal:
+            self.refused = str(refusal)
+            return _error(403, "permission_error", str(refusal))
+        except DoorError as error:
+            return self._ended(str(error))
+
+    async def _count_tokens(self, http: Request) -> Response:
+        request, raw = await _read(http)
+        if request is None:
+            return _error(400, "invalid_request_error", "The body is not a JSON object.")
+        try:
+            return _response(await self.answerer.count_tokens(request, raw))
+        except DoorError as error:
+            return _error(403, "permission_error", str(error))
+
+    async def _broken(self, _: Request, error: Exception) -> Response:
+        return self._ended(f"The model door broke: {type(error).__name__}: {error}.")
+
+    def _ended(self, reason: str | None = None) -> Response:
+        if self.failure is None:
+            self.failure = reason
+        return _error(400, "invalid_request_error", f"The model door has ended: {self.failure}")
+
+
+async def _read(http: Request) -> tuple[RecordedRequest | None, bytes]:
+    raw = await http.body()
+    try:
+        body: Any = json.loads(raw)
+    except ValueError:
+        body = None
+    headers = pairs(http.headers.raw)
+    return (read_request(headers, body, len(raw)) if isinstance(body, dict) else None), raw
+
+
+async def _not_found(http: Request, _: Exception) -> Response:
+    return _error(404, "not_found_error", f"The model door has no {http.method} {http.url.path}.")
+
+
+def _error(status: int, kind: str, message: str) -> Response:
+    return JSONResponse(error_body(kind, message), status_code=status)
+
+
+def _response(reply: Reply) -> Response:
+    headers = {"content-type": "application/json", **reply.headers}
+    if isinstance(reply.body, bytes):
+        return Response(reply.body, status_code=reply.status, headers=headers)
+    return StreamingResponse(reply.body, status_code=reply.status, headers=headers)
