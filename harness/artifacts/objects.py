@@ -69,6 +69,17 @@ def copy_verified(stream: BinaryIO, folder: Path, name: str | None, *, suffix: s
     return found
 
 
+def copy_file(source: Path, folder: Path, sha256: str, *, suffix: str = "") -> Path:
+    """`source` as `folder/<sha256><suffix>`; one that is there is checked instead. Raises ObjectDamagedError."""
+    target = folder / f"{sha256}{suffix}"
+    if target.is_file():
+        check_object(target, sha256)
+    else:
+        with open_regular(source) as stream:
+            copy_verified(stream, folder, sha256, suffix=suffix)
+    return target
+
+
 def load_object(objects: Path, name: str) -> bytes:
     """The blob called `name`. Raises ObjectDamagedError when it is missing or not what its name says."""
     path = objects / name

@@ -3,10 +3,11 @@
 `Plan` is the whole schema (version 1); `read_plan` reports every problem of a file at once.
 """
 
+import math
 import re
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -26,7 +27,13 @@ BUILT_IN_SCORERS: dict[str, Direction] = {
 }
 """Name -> the direction in which this metric gets better; a plan that says the other one contradicts itself."""
 
-_RANGES: dict[str, tuple[float, float]] = {"accuracy": (0, 1), "macro_f1": (0, 1)}
+_RANGES: dict[str, tuple[float, float]] = {
+    "accuracy": (0, 1),
+    "macro_f1": (0, 1),
+    "mse": (0, math.inf),
+    "mae": (0, math.inf),
+    "log_loss": (0, math.inf),
+}
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}\Z")
 _TABLES = (".npz", ".csv", ".jsonl")
 
@@ -67,6 +74,9 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+PartT = TypeVar("PartT", bound=_Part)
 
 
 class HeldOut(_Part):
@@ -185,25 +195,42 @@ def parse_plan(text: str, *, where: str) -> Plan:
     except UsageError as error:
         raise PlanError(error.message, mend=error.mend) from error
     problems = placeholders(front)
+    told = {problem.path for problem in problems}
+    problems += [problem for problem in _contradictions(front) if problem.path not in told]
     try:
         plan = Plan.model_validate(front.data)
     except ValidationError as error:
         found = from_pydantic(error, front, Plan)
-        told = {problem.path for problem in problems}
         raise as_error(front, problems + [problem for problem in found if problem.path not in told]) from error
-    problems += _contradictions(plan, front)
     if problems:
         raise as_error(front, problems)
     return plan
 
 
-def _contradictions(plan: Plan, front: FrontMatter) -> list[Problem]:
-    """What each field alone cannot show."""
-    return [*_scorer_problems(plan, front), *_tier_problems(plan, front), *_budget_problems(plan, front)]
+def _contradictions(front: FrontMatter) -> list[Problem]:
+    """What no field shows alone, for all parts of the plan that are valid in themselves."""
+    oracle, data, budget = _part(front, "oracle", Oracle), _part(front, "data", Data), _part(front, "budget", Budget)
+    problems = []
+    if oracle is not None:
+        problems += _scorer_problems(oracle, front)
+        problems += _tier_problems(oracle, _part(front, "loop", Loop) or Loop(), front)
+    if data is not None:
+        problems += _data_problems(data, front)
+    if budget is not None and budget.total_minutes < budget.run_minutes:
+        expected = f"at least run_minutes ({budget.run_minutes:g})"
+        problems.append(Problem.about(front, ("budget", "total_minutes"), expected))
+    return problems
 
 
-def _scorer_problems(plan: Plan, front: FrontMatter) -> list[Problem]:
-    oracle, path = plan.oracle, ("oracle", "scorer")
+def _part(front: FrontMatter, key: str, model: type[PartT]) -> PartT | None:
+    try:
+        return model.model_validate(front.data.get(key))
+    except ValidationError:
+        return None  # its own problems are told by the whole plan's validation
+
+
+def _scorer_problems(oracle: Oracle, front: FrontMatter) -> list[Problem]:
+    path = ("oracle", "scorer")
     natural = BUILT_IN_SCORERS.get(oracle.scorer)
     if natural is None:
         try:
@@ -223,44 +250,40 @@ def _scorer_problems(plan: Plan, front: FrontMatter) -> list[Problem]:
     return problems
 
 
-def _tier_problems(plan: Plan, front: FrontMatter) -> list[Problem]:
-    oracle, problems = plan.oracle, []
+def _tier_problems(oracle: Oracle, loop: Loop, front: FrontMatter) -> list[Problem]:
+    problems = []
     tiers = list(oracle.tiers.given().items())
-    objective = plan.objective()
+    sign = 1 if oracle.direction is Direction.MAXIMIZE else -1
     for (lower, low), (higher, high) in pairwise(tiers):
-        if objective.gain(high, low) <= 0:
-            side = "more" if oracle.direction is Direction.MAXIMIZE else "less"
-            expected = f"{side} than {lower} ({low:g}): {oracle.metric} is to {oracle.direction}"
+        if sign * (high - low) <= 0:
+            expected = f"{'more' if sign > 0 else 'less'} than {lower} ({low:g}): direction is {oracle.direction}"
             problems.append(Problem.about(front, ("oracle", "tiers", higher.value), expected))
-    least, most = _RANGES.get(oracle.scorer, (None, None))
+    least, most = _RANGES.get(oracle.scorer, (-math.inf, math.inf))
     for tier, value in tiers:
-        if least is not None and most is not None and not least <= value <= most:
+        if not least <= value <= most:
             expected = f"{least:g} to {most:g}, the range of {oracle.scorer}"
             problems.append(Problem.about(front, ("oracle", "tiers", tier.value), expected))
-    if plan.loop.stop_tier not in oracle.tiers.given():
+    if loop.stop_tier not in oracle.tiers.given():
         expected = f"a tier that oracle.tiers sets: {', '.join(tier for tier, _ in tiers)}"
         problems.append(Problem.about(front, ("loop", "stop_tier"), expected))
     return problems
 
 
-def _budget_problems(plan: Plan, front: FrontMatter) -> list[Problem]:
-    problems = []
-    if plan.budget.total_minutes < plan.budget.run_minutes:
-        expected = f"at least run_minutes ({plan.budget.run_minutes:g})"
-        problems.append(Problem.about(front, ("budget", "total_minutes"), expected))
-    data, held_out = plan.data, plan.data.held_out
-    tables = {"train": data.train, "validation": data.validation}
-    problems += [
+def _data_problems(data: Data, front: FrontMatter) -> list[Problem]:
+    held_out = data.held_out
+    problems = [
         Problem.about(
             front, ("data", "held_out", "path"), f"another file than {split}: {held_out.path} is {split} data"
         )
-        for split, path in tables.items()
+        for split, path in {"train": data.train, "validation": data.validation}.items()
         if path == held_out.path
     ]
     if data.validation == data.train:
         problems.append(Problem.about(front, ("data", "validation"), "another file than train, or no such key"))
     if held_out.label in held_out.inputs:
-        problems.append(
-            Problem.about(front, ("data", "held_out", "inputs"), f"columns without the label {held_out.label}")
-        )
+        expected = f"columns without the label {held_out.label}"
+        problems.append(Problem.about(front, ("data", "held_out", "inputs"), expected))
+    if len({*held_out.inputs, held_out.label, held_out.id}) < len(held_out.inputs) + 2 and not problems:
+        expected = "columns that are neither named twice nor the id"
+        problems.append(Problem.about(front, ("data", "held_out", "inputs"), expected))
     return problems

@@ -24,10 +24,10 @@ class Result:
 
 
 def render_result(
-    *, experiment: str, claims: Mapping[str, str | float], summary: str, shortfalls: Sequence[str] = ()
+    *, experiment: str, claims: Mapping[str, str | float], summary: str, shortfalls: Sequence[str] = (), by: str
 ) -> str:
     """The text of result.md. Raises UsageError for a claim that is no finite plain number."""
-    lines = ["---", f"experiment: {experiment}"]
+    lines = ["---", f"experiment: {experiment}", f"by: {quote(by)}"]
     texts = {
         name: claim_from(name, value if isinstance(value, str) else repr(value), where="result").text
         for name, value in claims.items()

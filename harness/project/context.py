@@ -1,0 +1,70 @@
+"""One opened project: its settings, paths, ledger and clock, handed to everything that acts on it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from harness.artifacts.locate import Layout
+from harness.artifacts.plan import plan_from
+from harness.clock import Clock, SystemClock
+from harness.domain.records import ApprovedPlan, Objective
+from harness.errors import RefusedError
+from harness.ledger.ledger import Ledger
+from harness.settings import Settings, load_settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Project:
+    """A context manager; leaving it closes the ledger."""
+
+    settings: Settings
+    layout: Layout
+    ledger: Ledger
+    clock: Clock
+
+    def plan(self) -> ApprovedPlan:
+        """The plan that was approved last. Raises RefusedError when there is none."""
+        approved = self.ledger.plan()
+        if approved is None:
+            raise RefusedError(
+                "No plan is approved in this project.",
+                mend="A person approves one with `harness plan approve plan.md`.",
+                code="no_plan",
+            )
+        return approved
+
+    def objective(self) -> Objective:
+        """What the approved plan judges scores by. Raises RefusedError as `plan`."""
+        return plan_from(self.plan().content).objective()
+
+    def close(self) -> None:
+        self.ledger.close()
+
+    def __enter__(self) -> "Project":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open_project(
+    start: Path, environment: Mapping[str, str], *, clock: Clock | None = None, read_only: bool = False
+) -> Project:
+    """The project that contains `start`. Raises NotFoundError, ConfigError or a LedgerError.
+
+    With `read_only` nothing is created and no lock is taken.
+    """
+    settings = load_settings(start, environment)
+    layout = Layout(settings)
+    used = clock or SystemClock()
+    ledger = Ledger.open(layout.ledger_db, anchors=layout.anchors, clock=used, read_only=read_only)
+    return Project(settings=settings, layout=layout, ledger=ledger, clock=used)
+
+
+def open_layout(start: Path, environment: Mapping[str, str]) -> Layout:
+    """The paths of the project that contains `start`, without opening its ledger: `ledger verify` must also work on
+    one that cannot be opened. Raises NotFoundError or ConfigError."""
+    return Layout(load_settings(start, environment))

@@ -1,0 +1,248 @@
+"""The verbs that move an experiment: open it, record what the oracle says, decide."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from harness.artifacts.hypothesis import render_hypothesis
+from harness.artifacts.result import render_result
+from harness.contract.artifacts import ARTIFACTS, HARNESS, HUMAN
+from harness.domain.facts import ExperimentMoved
+from harness.domain.records import Decision, Experiment
+from harness.domain.statuses import (
+    CLOSED_EXPERIMENTS,
+    DecisionKind,
+    ExperimentStatus,
+    Verdict,
+    require_experiment_transition,
+)
+from harness.errors import NotFoundError, RefusedError, UsageError
+from harness.files import atomic_write
+from harness.project.context import Project
+
+AGENTS = frozenset(artifact.writer for artifact in ARTIFACTS) - {HARNESS, HUMAN}
+PERSONS = frozenset(
+    {DecisionKind.APPROVE, DecisionKind.REJECT, DecisionKind.OVERRIDE, DecisionKind.PROMOTE, DecisionKind.ROLLBACK}
+)
+"""What only a person decides."""
+MOVES = {
+    DecisionKind.KEEP: ExperimentStatus.KEPT,
+    DecisionKind.DISCARD: ExperimentStatus.DISCARDED,
+    DecisionKind.CANCEL: ExperimentStatus.DISCARDED,
+    DecisionKind.ROLLBACK: ExperimentStatus.DISCARDED,
+    DecisionKind.ITERATE: ExperimentStatus.OPEN,
+}
+"""The status that a decision gives its experiment; the other kinds leave it."""
+CONFIDENCE = ("high", "medium", "low")
+_LONGEST = 500
+
+
+def open_experiment(
+    project: Project, *, hypothesis: str, rationale: str, parent: str | None, by: str, session: str | None = None
+) -> Experiment:
+    """Open the next experiment: its folder is made exclusively and holds hypothesis.md.
+
+    The same hypothesis and parent again, while that experiment is open and has no run, is that experiment: a session
+    that was cut may simply ask again. Raises RefusedError (experiment_undecided, budget_spent, no_plan),
+    NotFoundError for an unknown parent, UsageError for a hypothesis that is empty, too long or a placeholder.
+    """
+    line = _one_line(hypothesis)
+    approved = project.plan()
+    if parent is not None:
+        project.ledger.experiment(parent)
+    repeated = _same_again(project, line, parent)
+    if repeated is None:
+        limit = int(approved.content["budget"]["experiments"])
+
+        def reserve(identifier: str) -> bool:
+            _require_room(project, approved.name, limit)  # inside the transaction: nobody opens one meanwhile
+            return _make_folder(project.layout.experiment(identifier))
+
+        repeated = project.ledger.open_experiment(
+            hypothesis=line, parent=parent, by=by, session=session, reserve=reserve
+        )
+    path = project.layout.experiment(repeated.id, "hypothesis")
+    if not path.exists():
+        text = render_hypothesis(experiment=repeated.id, parent=parent, hypothesis=line, rationale=rationale)
+        atomic_write(path, text)
+    return repeated
+
+
+def record_result(
+    project: Project,
+    experiment: str,
+    *,
+    claims: Mapping[str, str | float],
+    summary: str,
+    shortfalls: Sequence[str],
+    by: str,
+) -> Path:
+    """Write result.md; until the experiment is decided it may be written again.
+
+    Raises NotFoundError, RefusedError for a decided experiment, UsageError for a claim that is no plain number.
+    """
+    found = project.ledger.experiment(experiment)
+    if found.status in CLOSED_EXPERIMENTS:
+        raise RefusedError(
+            f"{experiment} is {found.status}: its result stands.",
+            mend="Open a new experiment to go on.",
+            code="experiment_closed",
+        )
+    text = render_result(experiment=experiment, claims=claims, summary=summary, shortfalls=shortfalls, by=by)
+    path = project.layout.experiment(experiment, "result")
+    atomic_write(path, text)
+    return path
+
+
+def decide(
+    project: Project,
+    *,
+    kind: DecisionKind | str,
+    experiment: str | None,
+    by: str,
+    context: str,
+    choice: str,
+    alternatives: str,
+    reason: str,
+    confidence: str,
+    verdict: str | None = None,
+    supersedes: str | None = None,
+) -> Decision:
+    """Record a decision and give the experiment the status that follows from it.
+
+    Killed in between, the same call again finishes it without a second decision. Raises RefusedError when an agent
+    takes a person's decision, or for a KEEP that rests neither on a PASS nor on an OVERRIDE; TransitionError when the
+    status forbids the move; NotFoundError for an unknown experiment or verdict; UsageError for another confidence.
+    Nothing is recorded then.
+    """
+    what = DecisionKind(kind)
+    _require_allowed(project, what, experiment, by, confidence, verdict)
+    after = _next_status(project, what, experiment)
+    earlier = _unfinished(project, what, experiment, by, verdict, reason) if after else None
+    decision = earlier or project.ledger.record_decision(
+        kind=what.value,
+        experiment=experiment,
+        by=by,
+        context=context,
+        choice=choice,
+        alternatives=alternatives,
+        reason=reason,
+        confidence=confidence,
+        verdict=verdict,
+        supersedes=supersedes,
+    )
+    if experiment is not None and after is not None:
+        project.ledger.move_experiment(experiment, after, _why(decision))
+    return decision
+
+
+def _next_status(project: Project, kind: DecisionKind, experiment: str | None) -> ExperimentStatus | None:
+    """The status that the decision moves the experiment to; None when it has it, or the kind moves nothing."""
+    after = MOVES.get(kind)
+    if experiment is None or after is None:
+        return None
+    before = project.ledger.experiment(experiment).status
+    if before is after:
+        return None
+    require_experiment_transition(experiment, before, after)
+    return after
+
+
+def _one_line(hypothesis: str) -> str:
+    line = " ".join(hypothesis.split())
+    if not line or len(line) > _LONGEST or line.upper().startswith(("TODO", "TBD")):
+        shown = line if len(line) <= 40 else line[:37] + "..."
+        raise UsageError(
+            f"The hypothesis is {shown!r} ({len(line)} characters); expected 1 to {_LONGEST} that say what is tried.",
+            mend="Say in one line what is changed and what it should do; details belong in the rationale.",
+        )
+    return line
+
+
+def _same_again(project: Project, line: str, parent: str | None) -> Experiment | None:
+    for experiment in project.ledger.experiments(statuses=[ExperimentStatus.OPEN]):
+        if (experiment.hypothesis, experiment.parent) == (line, parent) and not project.ledger.runs(experiment.id):
+            project.layout.experiment(experiment.id).mkdir(parents=True, exist_ok=True)
+            return experiment
+    return None
+
+
+def _require_room(project: Project, plan: str, limit: int) -> None:
+    undecided = [status for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS]
+    if waiting := project.ledger.experiments(newest=1, statuses=undecided):
+        raise RefusedError(
+            f"{waiting[0].id} is {waiting[0].status} and not decided yet; one experiment at a time is worked on.",
+            mend=f"Go on with {waiting[0].id} (`harness train`, `evaluate`, `gate check`), or cancel it.",
+            code="experiment_undecided",
+        )
+    opened = sum(1 for experiment in project.ledger.experiments() if experiment.plan == plan)
+    if opened >= limit:
+        raise RefusedError(
+            f"The plan {plan} allows {limit} experiments and {opened} were opened.",
+            mend="A person may approve the plan with a larger budget.experiments.",
+            code="budget_spent",
+        )
+
+
+def _make_folder(folder: Path) -> bool:
+    """Make `folder`, exclusively: False when somebody else made it, or an earlier ledger did."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        return False
+    return True
+
+
+def _require_allowed(
+    project: Project, kind: DecisionKind, experiment: str | None, by: str, confidence: str, verdict: str | None
+) -> None:
+    if confidence not in CONFIDENCE:
+        raise UsageError(
+            f"The confidence is {confidence!r}; expected {', '.join(CONFIDENCE)}.", mend="Use one of them."
+        )
+    if kind in PERSONS and by in AGENTS:
+        raise RefusedError(
+            f"{by} cannot decide {kind}: that is a person's.",
+            mend="Ask the person to run `harness gate`.",
+            code="human_verb",
+        )
+    if experiment is None:
+        if kind in MOVES:
+            raise UsageError(f"{kind} needs the experiment that it is about.", mend="Pass its id.")
+        return
+    verdicts = {item.id: item for item in project.ledger.verdicts(experiment)}
+    if verdict is not None and verdict not in verdicts:
+        raise NotFoundError(
+            f"{experiment} has no verdict {verdict!r}.", mend=f"`harness experiment show {experiment}` lists them."
+        )
+    if kind is not DecisionKind.KEEP:
+        return
+    passed = verdict is not None and verdicts[verdict].verdict is Verdict.PASS
+    overridden = any(item.kind is DecisionKind.OVERRIDE for item in project.ledger.decisions(experiment))
+    if not passed and not overridden:
+        raise RefusedError(
+            f"{experiment} cannot be kept: the decision rests on no PASS.",
+            mend=f"Run `harness gate check {experiment}`; a person may override it.",
+            code="keep_without_pass",
+        )
+
+
+def _unfinished(
+    project: Project, kind: DecisionKind, experiment: str | None, by: str, verdict: str | None, reason: str
+) -> Decision | None:
+    """The experiment's newest decision, when it is this one and its move did not happen."""
+    decisions = project.ledger.decisions(experiment)
+    if not decisions:
+        return None
+    last = decisions[-1]
+    same = (last.kind, last.by, last.verdict, last.reason) == (kind, by, verdict, reason)
+    return last if same and not _moved_by(project, experiment, last) else None
+
+
+def _moved_by(project: Project, experiment: str | None, decision: Decision) -> bool:
+    moves = (fact.body() for fact in project.ledger.facts() if fact.kind == ExperimentMoved.KIND)
+    return any(body["experiment"] == experiment and body["why"] == _why(decision) for body in moves)
+
+
+def _why(decision: Decision) -> str:
+    return f"{decision.id}: {decision.kind}"

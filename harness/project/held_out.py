@@ -1,0 +1,125 @@
+"""Held-out data leaves the project at approval and lies in the vault from then on.
+
+The move is copy, sync, verify, note, unlink; the approval is recorded after it. Killed anywhere in between, the next
+approval goes on: either the file is still in the project, or the note says which file in the vault it is.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import orjson
+
+from harness.artifacts.git import in_repository, tracks
+from harness.artifacts.hashes import hash_file
+from harness.artifacts.objects import check_object, copy_file
+from harness.clock import Clock, iso
+from harness.errors import HarnessError, PlanError, RefusedError
+from harness.files import atomic_write, canonical_json, sync_directory
+
+
+@dataclass(frozen=True)
+class InVault:
+    path: Path
+    sha256: str
+
+
+def require_movable(root: Path, relative: str) -> None:
+    """Raises RefusedError when the file at `relative` could be read by an agent after it was moved: git knows it, a
+    copy with the same bytes is in the project, or it is a link."""
+    path = root / relative
+    if path.is_symlink() or path.parent.resolve() != root / PurePosixPath(relative).parent:
+        raise RefusedError(
+            f"The held-out file {relative} is reached through a link: moving it would leave the original behind.",
+            mend="Put the file itself there.",
+            code="held_out_is_link",
+        )
+    where = tracks(root, path) if in_repository(root) else None
+    if where is not None:
+        raise RefusedError(
+            f"The held-out file {relative} is known to git: {_GIT[where]}.", mend=_MEND, code="held_out_tracked"
+        )
+    copies = equal_copies(root, path)
+    if copies:
+        raise RefusedError(
+            f"Files with the same bytes as the held-out file {relative} are in the project: {', '.join(copies)}.",
+            mend="Remove them, then approve the plan again.",
+            code="held_out_copied",
+        )
+
+
+_GIT = {
+    "index": "it is tracked",
+    "history": "it was committed once, so every clone can read it",
+    "objects": "its bytes are in the repository's objects, so `git cat-file` can read them",
+}
+_MEND = (
+    "Held-out rows must not be readable by agents: make a fresh held-out file that git never saw, or take this one out "
+    "of the history (git filter-repo, then git gc --prune=now)."
+)
+
+
+def equal_copies(root: Path, path: Path) -> list[str]:
+    """Other files below `root` with the same bytes, ignored ones and links' targets included."""
+    size, found, expected = path.stat().st_size, [], None
+    for candidate in _files(root):
+        try:
+            if candidate == path or candidate.stat().st_size != size:
+                continue
+            expected = expected or hash_file(path)
+            if hash_file(candidate) == expected:
+                found.append(candidate.relative_to(root).as_posix())
+        except (OSError, HarnessError):
+            continue  # a dangling link or a file that nobody can read is no readable copy
+    return found
+
+
+def move_to_vault(root: Path, relative: str, vault: Path, clock: Clock) -> InVault:
+    """Copy, sync, verify, note, unlink. The file must be there and `require_movable`."""
+    source = root / relative
+    sha256 = hash_file(source)
+    vault.mkdir(parents=True, exist_ok=True, mode=0o700)
+    target = copy_file(source, vault, sha256, suffix=source.suffix)
+    check_object(target, sha256)
+    note = {"path": relative, "sha256": sha256, "file": target.name, "at": iso(clock.now())}
+    atomic_write(vault / f"{sha256}.json", canonical_json(note))
+    source.unlink()
+    sync_directory(source.parent)
+    return InVault(target, sha256)
+
+
+def find_in_vault(relative: str, vault: Path, *, approved: list[str]) -> InVault:
+    """The vault's file that came from `relative`.
+
+    One that no approval names yet (the approval was cut after the move) goes before the newest of the hashes in
+    `approved`, oldest first. Raises PlanError when there is none, ObjectDamagedError when it is not what it was.
+    """
+    notes = [note for note in _notes(vault) if note["path"] == relative]
+    pending = sorted((note for note in notes if note["sha256"] not in approved), key=lambda note: note["at"])
+    known = [note for sha256 in approved for note in notes if note["sha256"] == sha256]
+    if not pending and not known:
+        raise PlanError(
+            f"The held-out file {relative} does not exist, and the vault holds none that came from there.",
+            mend="Put the file in place, or correct data.held_out.path.",
+        )
+    note = (pending or known)[-1]
+    path = vault / note["file"]
+    check_object(path, note["sha256"])
+    return InVault(path, note["sha256"])
+
+
+def _notes(vault: Path) -> Iterator[dict[str, str]]:
+    for path in sorted(vault.glob("*.json")) if vault.is_dir() else []:
+        try:
+            note = orjson.loads(path.read_bytes())
+        except orjson.JSONDecodeError:
+            continue  # written atomically by us: a damaged note is another disk's fault, and the file is found by hash
+        if isinstance(note, dict) and {"path", "sha256", "file", "at"} <= set(note):
+            yield note
+
+
+def _files(root: Path) -> Iterator[Path]:
+    for folder, _, names in os.walk(root):
+        for name in names:
+            yield Path(folder) / name
