@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.evaluation import problems
 from harness.evaluation.problems import Unscorable
@@ -25,8 +26,8 @@ NAME = "predictions.csv"
 _NAMES = (NAME, f"{NAME}.npz")
 _MOST_COLUMNS = 10_000
 _KINDS = "biufUS"
-_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, struct.error, OSError)
-"""What zipfile raises for archives that are cut, encrypted, of an unknown kind or wrong."""
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, struct.error, OSError)
+"""What zipfile raises for archives that are cut, encrypted (RuntimeError), of an unknown kind or wrong."""
 
 RawColumns = dict[str, list[Any]]
 
@@ -66,10 +67,11 @@ def _read_bytes(folder: Path, limit: int) -> bytes:
         raise Unscorable(problems.unreadable(f"it is a link or cannot be opened ({error.strerror})")) from error
     finally:
         os.close(directory)
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+        os.close(descriptor)
+        raise Unscorable(problems.unreadable("it is not a regular file with one name"))
     with os.fdopen(descriptor, "rb") as stream:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
-            raise Unscorable(problems.unreadable("it is not a regular file with one name"))
         if status.st_size > limit:
             raise Unscorable(problems.too_large(status.st_size, limit))
         return stream.read(limit)
@@ -164,13 +166,17 @@ def _array(name: str, content: bytes, most: int) -> list[Any]:
         raise Unscorable(problems.unreadable(f"array {which} has not the size that its header says"))
     if dtype.itemsize == 0:
         return [""] * shape[0]
-    values = np.frombuffer(content, dtype=dtype, offset=start)
+    if dtype.kind == "U" and not _is_unicode(np.frombuffer(content, dtype=f"{dtype.byteorder}u4", offset=start)):
+        raise Unscorable(problems.unreadable(f"array {which} holds text that is not Unicode"))
+    values = np.frombuffer(content, dtype=dtype, offset=start).tolist()
     if dtype.kind == "S":
-        return [value.decode("utf-8", errors="replace") for value in values.tolist()]
-    try:
-        return list(values.tolist())
-    except ValueError as error:  # code points that are none
-        raise Unscorable(problems.unreadable(f"array {which} holds text that is not Unicode")) from error
+        return [value.decode("utf-8", errors="replace") for value in values]
+    return list(values)
+
+
+def _is_unicode(points: NDArray[np.uint32]) -> bool:
+    """No code point beyond the last, and no surrogate, which could not be written as UTF-8 later."""
+    return not bool(np.any((points > 0x10FFFF) | ((points >= 0xD800) & (points <= 0xDFFF))))
 
 
 def _array_header(which: str, content: bytes) -> tuple[np.dtype[Any], tuple[int, ...], int]:

@@ -39,7 +39,7 @@ def about_rows(code: str, what: str, rows: Sequence[object], total: int, mend: s
     """`what` is wrong with `rows` out of `total`."""
     message = f"{len(rows)} of {total} predictions {what}: {examples(rows)}."
     return Finding(
-        code, message, mend, {"count": len(rows), "total": total, "examples": [str(r) for r in rows[:SHOWN]]}
+        code, message, mend, {"count": len(rows), "total": total, "examples": [quoted(row) for row in rows[:SHOWN]]}
     )
 
 

@@ -1,0 +1,66 @@
+import os
+
+import pytest
+
+from harness.artifacts.hashes import hash_path
+from harness.evaluation.checkpoint import copy_checkpoint, require_unchanged
+from harness.evaluation.problems import Unscorable
+
+
+@pytest.fixture
+def place(tmp_path):
+    for name in ("project", "vault", "copies"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "vault" / "labels.csv").write_text("id,y\n")
+    return tmp_path
+
+
+def refused(place, source, expected):
+    with pytest.raises(Unscorable) as caught:
+        copy_checkpoint(source, place / "copies", root=place / "project", expected=expected)
+    return caught.value.finding.code
+
+
+def test_a_file_is_copied_under_its_hash_read_only(place):
+    source = place / "project" / "model.pt"
+    source.write_bytes(b"weights")
+    copy = copy_checkpoint(source, place / "copies", root=place / "project", expected=hash_path(source))
+    assert copy.name == f"{hash_path(source)}.pt"
+    assert copy.read_bytes() == b"weights"
+    assert copy.stat().st_mode & 0o222 == 0
+
+
+def test_links_to_the_vault_are_not_followed_even_with_the_right_hash(place):
+    labels = place / "vault" / "labels.csv"
+    expected = hash_path(labels)
+    link = place / "project" / "model.pt"
+    link.symlink_to(labels)
+    assert refused(place, link, expected) == "checkpoint_missing"
+    (place / "project" / "runs").symlink_to(place / "vault")
+    assert refused(place, place / "project" / "runs" / "labels.csv", expected) == "checkpoint_missing"
+    folder = place / "project" / "folder"
+    folder.mkdir()
+    (folder / "w.bin").symlink_to(labels)
+    assert refused(place, folder, hash_path(folder)) == "checkpoint_missing"
+
+
+def test_a_pipe_is_refused_and_not_waited_for(place):
+    folder = place / "project" / "folder"
+    folder.mkdir()
+    os.mkfifo(folder / "w.bin")
+    assert refused(place, folder, "0" * 64) == "checkpoint_missing"
+
+
+def test_changes_before_and_after_are_named(place):
+    source = place / "project" / "model.pt"
+    source.write_bytes(b"weights")
+    expected = hash_path(source)
+    copy = copy_checkpoint(source, place / "copies", root=place / "project", expected=expected)
+    require_unchanged(copy, expected)
+    copy.chmod(0o644)
+    copy.write_bytes(b"better")
+    with pytest.raises(Unscorable, match="changed by the predict command"):
+        require_unchanged(copy, expected)
+    source.write_bytes(b"swapped")
+    (place / "copies" / copy.name).unlink()
+    assert refused(place, source, expected) == "checkpoint_changed"

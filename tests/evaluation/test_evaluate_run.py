@@ -1,0 +1,181 @@
+"""evaluate_run with honest predict programs, in every cage that works here."""
+
+import json
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from harness.artifacts.code_snapshot import take_snapshot
+from harness.artifacts.hashes import hash_path
+from harness.clock import ManualClock
+from harness.domain.statuses import CageKind
+from harness.evaluation.evaluate import evaluate_run
+from harness.evaluation.scoring import FrozenScorer
+
+from .workplace import HONEST, PREDICT, N, codes
+
+
+def test_honest_predict_gets_its_accuracy_and_the_trivial_baseline(workplace, uncaged):
+    outcome = workplace.evaluate(HONEST, uncaged)
+    assert outcome.findings == ()
+    assert outcome.value == pytest.approx(0.9)
+    assert outcome.baseline == pytest.approx(0.5, abs=0.11)  # class a, the commoner in training
+    assert outcome.n == N
+    assert outcome.interval[0] < 0.9 < outcome.interval[1]
+    assert outcome.cage is CageKind.NONE
+
+
+def test_the_outcome_names_everything_by_hash(workplace, uncaged):
+    request = workplace.request()
+    first = workplace.evaluate(HONEST, uncaged)
+    again = workplace.evaluate(HONEST, uncaged, shuffle_seed=1)
+    assert first.checkpoint == request.checkpoint_hash
+    assert first.code == request.snapshot.hash
+    hashes = [first.inputs, first.labels, first.scorer, first.predictions]
+    assert all(len(value) == 64 for value in hashes)
+    assert hashes == [again.inputs, again.labels, again.scorer, again.predictions]  # whatever the shuffle
+    assert (first.value, first.interval) == (again.value, again.interval)
+
+
+def test_works_in_a_cage(workplace, caged):
+    outcome = workplace.evaluate(HONEST, caged)
+    assert outcome.findings == ()
+    assert outcome.value == pytest.approx(0.9)
+    assert outcome.cage is caged.kind
+
+
+def test_predict_sees_inputs_checkpoint_and_code_and_nothing_else_of_ours(workplace, uncaged):
+    target = workplace.state / "seen.json"
+    program = PREDICT + (
+        "import json, pathlib\n"
+        "seen = {'header': list(rows[0]), 'environment': sorted(os.environ), 'files': sorted(os.listdir('.')),\n"
+        "        'checkpoint': pathlib.Path(os.environ['HARNESS_CHECKPOINT']).read_text(),\n"
+        "        'name': pathlib.Path(os.environ['HARNESS_CHECKPOINT']).name, 'ids': [row['id'] for row in rows],\n"
+        "        'x': [float(row['x']) for row in rows], 'data': os.listdir('data') if os.path.isdir('data') else []}\n"
+        f"open({str(target)!r}, 'w').write(json.dumps(seen))\n"
+    )
+    workplace.evaluate(program, uncaged)
+    seen = json.loads(target.read_text())
+    assert seen["header"] == ["id", "x"]
+    assert "SECRET_TOKEN" not in seen["environment"]
+    assert seen["checkpoint"] == "weights"
+    assert seen["name"] == f"{hash_path(workplace.checkpoint)}.txt"
+    assert "predict.py" in seen["files"]
+    assert seen["data"] == []
+    source = [(-1.0 if i % 2 else 1.0) * (i + 1) for i in range(N)]
+    assert sorted(seen["x"]) == sorted(source)
+    assert seen["x"] != source
+    assert len(set(seen["ids"])) == N
+    assert not any("row" in identifier for identifier in seen["ids"])
+
+
+def test_data_files_in_the_snapshot_are_left_out_of_the_code(workplace, uncaged):
+    workplace.request()
+    snapshot = take_snapshot(workplace.project, workplace.objects)
+    assert "data/train.csv" in snapshot.files
+    program = PREDICT + "open('data/train.csv')\n"
+    (workplace.project / "predict.py").write_text(program)
+    snapshot = take_snapshot(workplace.project, workplace.objects)
+    outcome = workplace.evaluate(program, uncaged, snapshot=snapshot, data_files=("data/train.csv",))
+    assert codes(outcome) == ["predict_crashed"]
+    assert "FileNotFoundError" in outcome.findings[0].message
+
+
+def test_leaves_nothing_in_the_work_folder(workplace, uncaged):
+    workplace.evaluate(HONEST, uncaged)
+    workplace.evaluate("1/0", uncaged)
+    assert list((workplace.state / "work").iterdir()) == []
+
+
+def test_npz_in_npz_out_with_probabilities(workplace, uncaged):
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=(30, 4)).astype(np.float32)
+    y = (x[:, 0] > 0).astype(np.int64)
+    table = workplace.table(workplace.vault / "held_out.npz", x=x, y=y)
+    train = workplace.table(workplace.project / "data" / "train.npz", x=x[:4], y=np.array([0, 1, 1, 1]))
+    program = (
+        "import os, numpy as np\n"
+        "given = np.load(os.environ['HARNESS_INPUTS'], allow_pickle=False)\n"
+        "assert sorted(given.files) == ['id', 'x'] and given['x'].dtype == np.float32\n"
+        "p = np.where(given['x'][:, 0] > 0, 0.8, 0.2)\n"
+        "np.savez(os.environ['HARNESS_PREDICTIONS'], id=given['id'], p_0=1 - p, p_1=p)\n"
+    )
+    scorer = FrozenScorer(name="log_loss")
+    outcome = workplace.evaluate(program, uncaged, table=table, train=train, scorer=scorer, metric="log_loss")
+    assert outcome.findings == ()
+    assert outcome.value == pytest.approx(-np.log(0.8))
+    ones = y.mean()
+    assert outcome.baseline == pytest.approx(-(ones * np.log(0.75) + (1 - ones) * np.log(0.25)))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+@pytest.mark.parametrize("metric", ["mse", "mae"])
+def test_regression(workplace, uncaged, suffix, metric):
+    x = np.arange(12) / 4
+    table = workplace.table(workplace.vault / f"held_out{suffix}", x=x, y=2 * x)
+    train = workplace.table(workplace.project / "data" / f"train{suffix}", x=x[:3], y=np.array([0.0, 1.0, 5.0]))
+    program = (
+        "import csv, json, os\n"
+        "text = open(os.environ['HARNESS_INPUTS']).read()\n"
+        "form = os.environ['HARNESS_INPUTS'].rpartition('.')[2]\n"
+        "rows = [json.loads(line) for line in text.splitlines()] if form == 'jsonl' "
+        "else list(csv.DictReader(text.splitlines()))\n"
+        "with open(os.environ['HARNESS_PREDICTIONS'], 'w') as stream:\n"
+        "    csv.writer(stream).writerow(('id', 'prediction'))\n"
+        "    csv.writer(stream).writerows((row['id'], 2 * float(row['x']) + 0.5) for row in rows)\n"
+    )
+    scorer = FrozenScorer(name=metric)
+    outcome = workplace.evaluate(program, uncaged, table=table, train=train, scorer=scorer, metric=metric)
+    assert outcome.findings == ()
+    assert outcome.value == pytest.approx(0.25 if metric == "mse" else 0.5)
+    constant = 2.0 if metric == "mse" else 1.0  # mean and median of 0, 1, 5
+    errors = 2 * x - constant
+    assert outcome.baseline == pytest.approx(np.mean(errors**2) if metric == "mse" else np.mean(np.abs(errors)))
+
+
+def test_macro_f1_has_an_interval(workplace, uncaged):
+    outcome = workplace.evaluate(HONEST, uncaged, scorer=FrozenScorer(name="macro_f1"), metric="macro_f1")
+    assert outcome.findings == ()
+    assert outcome.interval[0] < outcome.value < outcome.interval[1]
+
+
+def test_a_checkpoint_folder_is_handed_out_as_a_folder(workplace, uncaged):
+    folder = workplace.checkpoint.parent / "epoch-3"
+    (folder / "shards").mkdir(parents=True)
+    (folder / "shards" / "0.bin").write_bytes(b"abc")
+    check = "assert open(os.path.join(os.environ['HARNESS_CHECKPOINT'], 'shards', '0.bin')).read() == 'abc'\n"
+    outcome = workplace.evaluate(
+        PREDICT + check + HONEST, uncaged, checkpoint=folder, checkpoint_hash=hash_path(folder)
+    )
+    assert outcome.value == pytest.approx(0.9)
+
+
+def test_a_changed_split_training_file_or_checkpoint_is_named_and_not_scored(workplace, uncaged):
+    request = workplace.request()
+    for change, code in (
+        ({"table": replace(request.table, sha256="0" * 64)}, "split_changed"),
+        ({"train": replace(request.train, sha256="0" * 64)}, "split_changed"),
+        ({"checkpoint_hash": "0" * 64}, "checkpoint_changed"),
+        ({"checkpoint": workplace.checkpoint.parent / "absent.pt"}, "checkpoint_missing"),
+        ({"label": "z"}, "split_unusable"),
+        ({"inputs": ("x", "y")}, "split_unusable"),
+        ({"scorer": FrozenScorer(name="bleu")}, "scorer_failed"),
+    ):
+        outcome = workplace.evaluate(HONEST, uncaged, **change)
+        assert codes(outcome) == [code], change
+        assert outcome.value is None
+
+
+def test_a_lost_code_object_is_a_finding(workplace, uncaged):
+    request = workplace.request()
+    (workplace.objects / request.snapshot.files["predict.py"]).unlink()
+    assert codes(evaluate_run(request, uncaged, ManualClock())) == ["code_unavailable"]
+
+
+def test_a_command_that_is_not_python_runs_as_it_is(workplace, uncaged):
+    outcome = workplace.evaluate(HONEST, uncaged, predict=(sys.executable, "-I", "predict.py"))
+    assert outcome.value == pytest.approx(0.9)
+    outcome = workplace.evaluate(HONEST, uncaged, predict=("no-such-program",))
+    assert codes(outcome) == ["predict_crashed"]

@@ -1,0 +1,79 @@
+import math
+from statistics import stdev
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.domain.records import Objective
+from harness.domain.statuses import Direction, Tier
+from harness.evaluation.noise_floor import compare, compare_to_baseline, noise_floor
+
+
+def objective(direction=Direction.MAXIMIZE):
+    return Objective(metric="m", direction=direction, tiers={Tier.MUST: 0.5}, seeds=3, queries=1)
+
+
+def test_the_floor_is_the_formula_of_the_design():
+    a, b = [0.90, 0.92, 0.94], [0.80, 0.85, 0.87]
+    pooled = math.sqrt((stdev(a) ** 2 + stdev(b) ** 2) / 2)
+    assert noise_floor(a, b) == pytest.approx(2.7764451 * pooled * math.sqrt(2 / 3))  # t(0.975, 4) from a table
+
+
+def test_unequal_numbers_of_seeds():
+    a, b = [1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 1.5, 2.0]
+    pooled = math.sqrt((4 * stdev(a) ** 2 + 2 * stdev(b) ** 2) / 6)
+    assert noise_floor(a, b) == pytest.approx(2.4469119 * pooled * math.sqrt(1 / 5 + 1 / 3))  # t(0.975, 6)
+
+
+@pytest.mark.parametrize(
+    ("candidate", "reference", "direction", "better"),
+    [
+        ([0.93, 0.94, 0.95], [0.68, 0.69, 0.70], Direction.MAXIMIZE, True),
+        ([0.93, 0.94, 0.95], [0.68, 0.69, 0.70], Direction.MINIMIZE, False),
+        ([0.68, 0.69, 0.70], [0.93, 0.94, 0.95], Direction.MAXIMIZE, False),
+        ([0.68, 0.69, 0.70], [0.93, 0.94, 0.95], Direction.MINIMIZE, True),
+        ([0.69, 0.70, 0.74], [0.68, 0.69, 0.70], Direction.MAXIMIZE, False),
+        ([0.9, 0.9, 0.9], [0.8, 0.8, 0.8], Direction.MAXIMIZE, True),  # no spread: any difference counts
+        ([0.8, 0.8, 0.8], [0.8, 0.8, 0.8], Direction.MAXIMIZE, False),
+        ([0.1 + 0.2] * 3, [0.3] * 3, Direction.MAXIMIZE, False),  # 4e-17 is the arithmetic's
+        ([0.9, 0.9], [0.1, 0.1, 0.1], Direction.MAXIMIZE, None),
+        ([0.9, 0.9, 0.9], [0.1], Direction.MAXIMIZE, None),
+    ],
+)
+def test_better_needs_a_difference_beyond_the_floor_in_the_plans_direction(candidate, reference, direction, better):
+    comparison = compare(candidate, reference, objective(direction))
+    assert comparison.better is better
+    assert comparison.difference == pytest.approx(sum(candidate) / len(candidate) - sum(reference) / len(reference))
+    assert (comparison.floor is None) == (better is None)
+
+
+def test_why_says_worse_within_or_too_few():
+    assert "worse by more" in compare([0.1, 0.1, 0.1], [0.9, 0.9, 0.9], objective()).why
+    assert "within the noise" in compare([0.1, 0.9, 0.5], [0.2, 0.8, 0.5], objective()).why
+    assert "2 against 3 seeds" in compare([1.0, 2.0], [1.0, 2.0, 3.0], objective()).why
+
+
+def test_without_a_parent_the_trivial_score_is_compared_by_the_candidates_own_spread():
+    values = [0.68, 0.70, 0.72]
+    comparison = compare_to_baseline(values, 0.11, objective())
+    assert comparison.floor == pytest.approx(4.3026527 * 0.02 * math.sqrt(1 / 3))  # t(0.975, 2)
+    assert comparison.better is True
+    assert compare_to_baseline(values, 0.69, objective()).better is False
+    assert compare_to_baseline(values[:2], 0.11, objective()).better is None
+    assert compare_to_baseline([0.5] * 3, 0.5, objective()).better is False
+
+
+@pytest.mark.parametrize("values", [[], [float("nan"), 1.0, 1.0], [math.inf] * 3])
+def test_scores_that_are_none_are_refused(values):
+    with pytest.raises(ValueError, match="finite"):
+        compare(values, [1.0, 1.0, 1.0], objective())
+
+
+scores = st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=6)
+
+
+@given(scores, scores)
+def test_never_better_both_ways_and_the_floor_is_symmetric(a, b):
+    assert not (compare(a, b, objective()).better and compare(b, a, objective()).better)
+    assert noise_floor(a, b) == pytest.approx(noise_floor(b, a))

@@ -1,0 +1,82 @@
+from dataclasses import replace
+
+import pytest
+
+from harness.domain.records import Evaluation
+from harness.domain.statuses import Evidence, Split
+from harness.evaluation.score import seed_findings, summarise
+from harness.files import canonical_json
+
+
+def evaluation(seed, value, **changes):
+    base = Evaluation(
+        experiment="exp-0001",
+        run=f"run-{seed:02d}",
+        seed=seed,
+        split=Split.VALIDATION,
+        metric="accuracy",
+        value=value,
+        n=100,
+        interval=(value - 0.02, value + 0.04) if value is not None else None,
+        checkpoint=f"{seed:064d}",
+        code="c",
+        inputs="i",
+        labels="l",
+        scorer="s",
+        predictions="p",
+        query=1,
+        cage="bwrap",
+        plan_version=1,
+        baseline=0.1,
+        findings=(),
+        at="2026-01-01T00:00:00.000Z",
+    )
+    return replace(base, **changes)
+
+
+def test_mean_spread_and_interval_over_seeds():
+    score = summarise([evaluation(3, 0.94), evaluation(1, 0.90), evaluation(2, 0.92)])
+    assert score.mean == pytest.approx(0.92)
+    assert score.spread == pytest.approx(0.02)
+    assert score.values == (0.90, 0.92, 0.94)
+    assert score.n_seeds == 3
+    assert score.interval == pytest.approx((0.90, 0.96))
+    assert score.baseline == 0.1
+    assert score.evidence is Evidence.RECOMPUTED
+    assert canonical_json(score.plain())
+
+
+def test_one_seed_has_no_spread_and_none_no_score():
+    assert summarise([evaluation(1, 0.9)]).spread is None
+    assert summarise([evaluation(1, None)]) is None
+    assert summarise([]) is None
+
+
+def test_the_last_evaluation_of_a_seed_counts():
+    assert summarise([evaluation(1, 0.2), evaluation(1, 0.9)]).values == (0.9,)
+    assert summarise([evaluation(1, 0.2), evaluation(1, None)]) is None
+
+
+def test_one_cage_of_none_taints_the_score():
+    score = summarise([evaluation(1, 0.9), evaluation(2, 0.9, cage="none")])
+    assert score.evidence is Evidence.RECOMPUTED_NOT_ISOLATED
+
+
+def test_an_interval_that_one_seed_lacks_is_not_made_up():
+    assert summarise([evaluation(1, 0.9), evaluation(2, 0.9, interval=None)]).interval is None
+
+
+@pytest.mark.parametrize(
+    "change", [{"split": Split.HELD_OUT}, {"metric": "mae"}, {"plan_version": 2}, {"experiment": "exp-0002"}]
+)
+def test_what_cannot_be_averaged_is_refused(change):
+    with pytest.raises(ValueError, match="one experiment, split, metric and plan version"):
+        summarise([evaluation(1, 0.9), evaluation(2, 0.9, **change)])
+
+
+def test_two_seeds_with_one_checkpoint_are_noticed_but_two_looks_at_one_seed_are_not():
+    same = evaluation(1, 0.9).checkpoint
+    assert seed_findings([evaluation(1, 0.9), evaluation(2, 0.9), evaluation(1, 0.9, split=Split.HELD_OUT)]) == []
+    (finding,) = seed_findings([evaluation(1, 0.9), evaluation(7, 0.9, checkpoint=same), evaluation(3, 0.8)])
+    assert finding.code == "seed_ignored"
+    assert "Seeds 1, 7" in finding.message
