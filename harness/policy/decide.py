@@ -163,8 +163,9 @@ class _Call:
         """The harness's own tools check their arguments themselves; here only the order of steps is held."""
         current = self.snapshot["open_experiment"]
         if self.tool == "mcp__harness__open_experiment" and current:
-            again = current["status"] == "open" and self.given.get("hypothesis") == current["hypothesis"]
-            if not again:  # asking again for the same one, e.g. after a cut session, gets the same answer
+            hypothesis = self.given.get("hypothesis")
+            again = isinstance(hypothesis, str) and " ".join(hypothesis.split()) == current["hypothesis"]
+            if not again:  # asking again for the same one, e.g. after a cut session, is left to the tool
                 return self.denied(experiment_open(self.snapshot), [])
         if self.listed:
             return answer(ALLOW, "tool_offered", f"{self.tool} is a tool of the role {self.judge.role}.")

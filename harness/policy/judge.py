@@ -87,7 +87,8 @@ class Judge:
         return None
 
     def _secret(self, place: str, *, below: bool) -> Denial | None:
-        if inside(place, self.state) or (below and inside(self.state, place)):
+        scratch = any(matches(place, glob, whole=False) for glob in self.snapshot["scratch"])
+        if (inside(place, self.state) and not scratch) or (below and inside(self.state, place)):
             return Denial(
                 "state_out_of_reach",
                 f"{place} is in the harness's state directory: agents neither read nor write it.",

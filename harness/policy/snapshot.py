@@ -7,6 +7,7 @@ unless they are said to be absolute.
     schema            int         SCHEMA
     root              str         the project's root, absolute, links resolved
     state             str         the state directory (ledger, vault, anchors), absolute
+    scratch           [str]       absolute globs below `state` that the rule leaves out: sessions' own folders
     mode              str         "driver" (a session of the loop) or "interactive"
     role              str | null  whose calls these are when the payload's agent_type names no role below
     roles             {name: {
@@ -36,6 +37,7 @@ MEND = "A person runs `harness render` in the project, which writes the snapshot
 _TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("root", (str,)),
     ("state", (str,)),
+    ("scratch", (list,)),
     ("mode", (str,)),
     ("role", (str, type(None))),
     ("roles", (dict,)),
@@ -50,7 +52,7 @@ _TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("open_experiment", (dict, type(None))),
     ("open_gate", (str, type(None))),
 )
-_TEXTS = ("protected", "frozen", "hidden", "entry", "harness")
+_TEXTS = ("scratch", "protected", "frozen", "hidden", "entry", "harness")
 
 
 def problem(snapshot: Any) -> tuple[str, str] | None:

@@ -1,0 +1,105 @@
+"""The policy snapshot of a project (form: policy.snapshot): contract, approved plan and open experiment."""
+
+import shlex
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from harness.contract.artifacts import ARTIFACTS, EXPERIMENTS, PROTECTED, Scope
+from harness.contract.roles import HUMAN_VERBS, ROLE_BY_NAME, ROLES, Role, project_path
+from harness.domain.records import ApprovedPlan, Experiment
+from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus
+from harness.files import atomic_write, pretty_json
+from harness.policy.snapshot import SCHEMA
+from harness.project.context import Project
+from harness.settings import CONFIG
+
+COMMAND = "harness"
+MAIN = "main"
+"""The main session of an interactive use, which has no role: any tool, the files of the role below."""
+_MAIN_ROLE = "model-builder"
+
+
+def policy_snapshot(project: Project, role: str | None = None) -> dict[str, Any]:
+    """What the policy may know now. `role`: whose session it is, in the driver; None is interactive use."""
+    approved = project.ledger.plan()
+    current = _open_experiment(project)
+    return {
+        "schema": SCHEMA,
+        "root": str(project.layout.root),
+        "state": str(project.layout.state),
+        "scratch": [str(project.layout.sessions / "*" / "in")],
+        "mode": "interactive" if role is None else "driver",
+        "role": role,
+        "roles": _roles(current),
+        "experiments": EXPERIMENTS,
+        "artifacts": [
+            {"name": artifact.name, "glob": project_path(artifact, experiment="*", run="*"), "writer": artifact.writer}
+            for artifact in ARTIFACTS
+        ],
+        "protected": _protected(project, approved),
+        "frozen": _frozen(approved),
+        "hidden": [] if approved is None else [approved.content["data"]["held_out"]["path"]],
+        "entry": [] if approved is None else shlex.split(approved.content["training"]["entry"]),
+        "harness": [COMMAND],
+        "human_verbs": [list(verb) for verb in HUMAN_VERBS],
+        "open_experiment": _described(project, current),
+        "open_gate": _open_gate(project, current),
+    }
+
+
+def write_policy_snapshot(project: Project) -> Path:
+    """Replace `.harness/policy.json` in one step when it is not as it should be; returns its path."""
+    path = project.layout.project("policy")
+    text = pretty_json(policy_snapshot(project))
+    if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
+        atomic_write(path, text)
+    return path
+
+
+def _roles(current: Experiment | None) -> dict[str, dict[str, Any]]:
+    rights = {role.name: _rights(role, current) for role in ROLES}
+    rights[MAIN] = {**_rights(ROLE_BY_NAME[_MAIN_ROLE], current), "tools": None}
+    return rights
+
+
+def _rights(role: Role, current: Experiment | None) -> dict[str, Any]:
+    own = [artifact for artifact in role.owns if artifact.scope is Scope.EXPERIMENT and current is not None]
+    writes = [project_path(artifact, experiment=current.id) for artifact in own] if current else []
+    return {"tools": list(role.allowed_tools), "writes": writes, "code": role.writes_code}
+
+
+def _protected(project: Project, approved: ApprovedPlan | None) -> list[str]:
+    """The harness's own folder, every artifact of the project that is no role's, settings, hooks, the plan."""
+    paths = [str(PurePosixPath(CONFIG).parent)]
+    paths += [artifact.path for artifact in ARTIFACTS if artifact.scope is Scope.PROJECT]
+    paths += [project.layout.relative(project.layout.project("memory")), *PROTECTED]
+    paths += [] if approved is None else [approved.path]
+    return list(dict.fromkeys(paths))
+
+
+def _frozen(approved: ApprovedPlan | None) -> list[str]:
+    if approved is None:
+        return []
+    data = [split["path"] for split in approved.splits.values() if "path" in split]
+    return list(dict.fromkeys([approved.content["data"]["train"], *data, *approved.scorer["files"]]))
+
+
+def _open_experiment(project: Project) -> Experiment | None:
+    """The newest that is not decided; there is one at most."""
+    undecided = [status for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS]
+    found = project.ledger.experiments(newest=1, statuses=undecided)
+    return found[-1] if found else None
+
+
+def _described(project: Project, current: Experiment | None) -> dict[str, Any] | None:
+    if current is None:
+        return None
+    runs = len(project.ledger.runs(current.id))
+    return {"id": current.id, "hypothesis": current.hypothesis, "status": current.status.value, "runs": runs}
+
+
+def _open_gate(project: Project, current: Experiment | None) -> str | None:
+    if current is None or current.status is not ExperimentStatus.JUDGED:
+        return None
+    verdict = project.ledger.latest_verdict(current.id)
+    return None if verdict is None else verdict.gate
