@@ -20,7 +20,7 @@ class Claim:
 def claim_from(name: str, text: str, *, where: str) -> Claim:
     """Raises UsageError naming the claim for anything but a finite plain number, e.g. `93%`."""
     stripped = text.strip()
-    if len(stripped) > 60 or not _NUMBER.match(stripped):
+    if len(stripped) > 60 or not _NUMBER.match(stripped) or not math.isfinite(float(stripped)):
         shown = stripped if len(stripped) <= 40 else stripped[:37] + "..."
         raise UsageError(
             f"{where}: claims.{name} is {shown!r}; expected a plain number such as 0.94.",

@@ -93,8 +93,9 @@ def _translate(item: Any, front: FrontMatter, model: type[BaseModel]) -> Problem
         step = f"Add `{path[-1]}:` to {within}."
         return Problem(line=line, path=path, found="nothing", expected="a value: this key is required", next_step=step)
     if kind in ("literal_error", "enum"):
-        expected = "one of " + context["expected"].replace("'", "").replace(" or ", ", ")
-        return Problem.about(front, path, expected, known=re.split(r", ", expected.removeprefix("one of ")))
+        known = context["expected"].replace("'", "").replace(" or ", ", ").split(", ")
+        expected = known[0] if len(known) == 1 else f"one of {', '.join(known)}"
+        return Problem.about(front, path, expected, known=known)
     if kind == "value_error":
         expected = str(context["error"])
     elif kind in ("greater_than", "greater_than_equal"):

@@ -26,6 +26,22 @@ FORMATS = (".npz", ".csv", ".jsonl")
 MAX_BYTES = 8 << 30
 """Of an unpacked table; a small archive may unpack to more than the machine has."""
 
+_KINDS = "biufSU"
+_NPZ_ERRORS = (  # what zipfile and numpy's header parser raise for bytes that somebody made to be wrong
+    zipfile.BadZipFile,
+    zlib.error,
+    ValueError,
+    EOFError,
+    KeyError,
+    OSError,
+    NotImplementedError,
+    OverflowError,
+    MemoryError,
+    RecursionError,
+    SyntaxError,
+    TypeError,
+    RuntimeError,
+)
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})\Z")
 _REAL = re.compile(r"[-+]?(?:nan|inf(?:inity)?|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?)\Z", re.IGNORECASE)
 
@@ -97,11 +113,15 @@ def _read_npz(path: Path, stream: Any, max_bytes: int) -> dict[str, Column]:
                 raise _error(path, f"unpacks to {unpacked:,} bytes; at most {max_bytes:,} are read")
         stream.seek(0)
         with np.load(stream, allow_pickle=False) as loaded:
-            return {name: loaded[name] for name in loaded.files}
-    except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError, OSError, NotImplementedError) as error:
+            columns = {name: loaded[name] for name in loaded.files}
+    except _NPZ_ERRORS as error:
         if "pickle" in str(error) or "Object arrays" in str(error):
             raise _error(path, "holds Python objects, which are never unpickled; expected plain arrays") from error
         raise _error(path, f"is not an npz file: {error}") from error
+    for name, column in columns.items():
+        if not isinstance(column, np.ndarray) or column.dtype.kind not in _KINDS:
+            raise _error(path, f"holds {name!r}, which is no array of numbers or text")
+    return columns
 
 
 def _read_csv(path: Path, stream: Any, max_bytes: int) -> dict[str, Column]:

@@ -1,0 +1,111 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.artifacts.claims import agrees, claim_from
+from harness.artifacts.result import parse_result, read_result, render_result
+from harness.errors import NotFoundError, UsageError
+
+CASE_50 = Path(__file__).parents[3] / "shared/cases/inputs/50/result_claim_only.md"
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "expected"),
+    [
+        ("0.94", 0.9449, True),
+        ("0.94", 0.9351, True),
+        ("0.94", 0.9461, False),
+        ("0.940", 0.9406, False),
+        ("0.940", 0.9404, True),
+        ("0.9", 0.9449, True),
+        ("94e-2", 0.944, True),
+        ("1", 0.6, True),
+        ("-0.5", -0.54, True),
+        ("0.94", 0.945, True),
+        ("0.94", float("nan"), False),
+        ("0.94", float("inf"), False),
+    ],
+)
+def test_a_claim_agrees_within_half_a_unit_of_its_last_digit(text: str, value: float, expected: bool) -> None:
+    assert agrees(claim_from("accuracy", text, where="result.md:2"), value) is expected
+
+
+@given(st.floats(-1e6, 1e6), st.integers(0, 6))
+def test_a_rounded_value_always_agrees(value: float, digits: int) -> None:
+    assert agrees(claim_from("m", f"{value:.{digits}f}", where="r"), value)
+
+
+def test_claims_keep_how_they_were_written() -> None:
+    result = parse_result(
+        "---\nclaims: {accuracy: 0.90, mse: 1e-3}\nshortfalls: [class 3 is weak]\n---\nText\n", where="r"
+    )
+    assert [(claim.value, claim.text) for claim in result.claims.values()] == [(0.9, "0.90"), (0.001, "1e-3")]
+    assert result.shortfalls == ["class 3 is weak"]
+    assert result.body == "Text\n"
+
+
+@pytest.mark.parametrize("text", ["\n\n---\nclaims: {accuracy: 0.9}\n---\nText", "---\nclaims: {accuracy: 0.9}\n---"])
+def test_blank_first_lines_and_no_last_newline_are_fine(text: str) -> None:
+    """The reference rejects both."""
+    assert parse_result(text, where="r").claims["accuracy"].value == 0.9
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("93%", "'93%'"),
+        ("about 0.9", "'about 0.9'"),
+        (".nan", "'.nan'"),
+        (".inf", "'.inf'"),
+        ("", "''"),
+        ("true", "'true'"),
+        ("[0.9]", "''"),
+        ("1e9999", "'1e9999'"),
+        ("1e999", "'1e999'"),
+    ],
+)
+def test_a_claim_that_is_no_plain_number_is_named_with_its_line(value: str, shown: str) -> None:
+    """The reference crashes on `93%`."""
+    with pytest.raises(UsageError) as error:
+        parse_result(f"---\nclaims:\n  accuracy: {value}\n---\n", where="result.md")
+    assert error.value.message.startswith(f"result.md:3: claims.accuracy is {shown}; expected a plain number")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "# Result\n\nval_bpb improved to 0.95 (-5%).\n",
+        "---\nexperiment: exp-0001\n---\n",
+        "---\nclaims: 0.9\n---\n",
+    ],
+)
+def test_prose_is_no_result(text: str) -> None:
+    with pytest.raises(UsageError) as error:
+        parse_result(text, where="result.md")
+    assert error.value.code == "result_unreadable"
+    assert "result.md:" in error.value.message
+
+
+@pytest.mark.skipif(not CASE_50.is_file(), reason="the reported input is not here")
+def test_case_50_yields_no_claim() -> None:
+    with pytest.raises(UsageError, match=r"result_claim_only\.md:1: found '# Result'"):
+        read_result(CASE_50)
+
+
+def test_no_file_is_not_found(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError):
+        read_result(tmp_path / "result.md")
+
+
+@given(
+    st.dictionaries(st.text(min_size=1, max_size=8), st.floats(allow_nan=False, allow_infinity=False), max_size=3),
+    st.lists(st.text(max_size=20)),
+)
+def test_what_is_rendered_is_read(claims: dict[str, float], shortfalls: list[str]) -> None:
+    text = render_result(experiment="exp-0001", claims=claims, summary="---\nx", shortfalls=shortfalls, by="oracle")
+    result = parse_result(text.encode("utf-8", "replace").decode(), where="r")
+    assert [claim.value for claim in result.claims.values()] == list(claims.values())
+    assert len(result.shortfalls) == sum(1 for item in shortfalls if item.strip())
