@@ -114,6 +114,9 @@ def evaluate_run(request: EvaluationRequest, sandbox: Sandbox, clock: Clock) -> 
         result = _evaluate(request, sandbox, rows)
     except Unscorable as error:
         result = _Result(scored=None, interval=None, predictions=None, findings=(error.finding,))
+    findings = result.findings
+    if request.split is Split.HELD_OUT:
+        findings = tuple(problems.withheld(finding) for finding in findings)
     return EvaluationOutcome(
         metric=request.metric,
         value=result.scored.value if result.scored else None,
@@ -127,7 +130,7 @@ def evaluate_run(request: EvaluationRequest, sandbox: Sandbox, clock: Clock) -> 
         predictions=result.predictions,
         cage=sandbox.kind,
         baseline=result.scored.baseline if result.scored else None,
-        findings=result.findings,
+        findings=findings,
         at=at,
         seconds=clock.monotonic() - begun,
     )

@@ -7,6 +7,7 @@ import time
 import psutil
 import pytest
 
+from harness.domain.statuses import Split
 from harness.evaluation.predict import Limits
 
 from .workplace import HONEST, PREDICT, N, codes
@@ -81,6 +82,25 @@ def test_counts_and_examples_name_rows_as_the_source_does(workplace, uncaged):
     finding = workplace.evaluate(PREDICT + body, uncaged).findings[0]
     assert finding.message == "1 of 40 predictions are missing, rows: 'row-7'."
     assert finding.data["count"] == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "sys.exit('LEAK ' + rows[0]['x'])",
+        "write([(row['id'], 'LEAK' + row['x']) for row in rows])",
+        "write([('LEAK' + row['x'], 'a') for row in rows])",
+        "write([], ['LEAK' + row['x'] for row in rows])",
+        "write([(row['id'], 'a') for row in rows if float(row['x']) > 9])",
+    ],
+)
+def test_on_held_out_a_finding_carries_nothing_that_predict_chose(workplace, uncaged, body):
+    outcome = workplace.evaluate(f"{PREDICT}{body}\n", uncaged, split=Split.HELD_OUT)
+    assert outcome.findings
+    for finding in outcome.findings:
+        assert "Details are withheld" in finding.message
+        assert "LEAK" not in str(finding.plain())
+        assert "row-" not in str(finding.plain())
 
 
 def test_a_crash_shows_the_end_of_stderr(workplace, uncaged):

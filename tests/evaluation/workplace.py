@@ -63,7 +63,7 @@ class Workplace:
         request = EvaluationRequest(
             experiment="exp-0001",
             run="run-01",
-            split=Split.HELD_OUT,
+            split=Split.VALIDATION,
             table=self.held_out,
             train=self.train,
             inputs=("x",),
