@@ -81,7 +81,7 @@ class _Collected:
         self.unreadable: list[str] = []
 
     def add(self, name: str) -> None:
-        path = self._root / name
+        path = self._root / on_disk(name)
         try:
             mode = os.lstat(path).st_mode
         except OSError:
@@ -170,6 +170,11 @@ def materialise(snapshot: Snapshot, objects: Path, target: Path) -> list[str]:
     return left_out
 
 
+def on_disk(name: str) -> str:
+    """A manifest's name in the form that this process's file system calls take, whatever the locale."""
+    return os.fsdecode(name.encode("utf-8"))
+
+
 def _candidates(root: Path) -> Iterator[bytes]:
     """Names relative to `root` in sorted order, as the file system gives them."""
     if not in_repository(root):
@@ -203,7 +208,7 @@ def _safe(target: Path, name: str) -> Path:
     parts = PurePosixPath(name)
     if parts.is_absolute() or ".." in parts.parts or not parts.parts:
         raise UsageError(f"The snapshot holds the path {name!r}, which leaves its folder.", mend="Train again.")
-    return target / parts
+    return target / on_disk(name)
 
 
 def _from_manifest(name: str, content: dict[str, Any]) -> Snapshot:

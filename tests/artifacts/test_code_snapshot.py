@@ -1,5 +1,6 @@
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -207,3 +208,21 @@ def test_a_repository_that_git_does_not_accept_is_an_error(root: Path, objects: 
         take_snapshot(root, objects)
     with pytest.raises(GitFailedError):
         in_repository(root / "lib")
+
+
+def test_names_do_not_depend_on_the_locale(root: Path, objects: Path, tmp_path: Path) -> None:
+    expected = take_snapshot(root, objects)
+    program = (
+        "import sys; from pathlib import Path; from harness.artifacts.code_snapshot import *\n"
+        "root, objects, target = map(Path, sys.argv[1:])\n"
+        "snapshot = take_snapshot(root, objects); materialise(snapshot, objects, target); print(snapshot.hash)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, root, objects, tmp_path / "fresh"],
+        env={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PATH": os.environ["PATH"]},
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        check=False,
+    )
+    assert done.stdout.decode().strip() == expected.hash, done.stderr.decode()
+    assert (tmp_path / "fresh/lib/é\nnet.py").read_text() == "x = 1\n"
