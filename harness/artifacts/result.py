@@ -26,10 +26,15 @@ class Result:
 def render_result(
     *, experiment: str, claims: Mapping[str, str | float], summary: str, shortfalls: Sequence[str] = (), by: str
 ) -> str:
-    """The text of result.md. Raises UsageError for a claim that is no finite plain number."""
+    """The text of result.md. Raises UsageError for claims that are no mapping from metric to finite plain number, and
+    for shortfalls that are no list of texts."""
+    if not isinstance(claims, Mapping):
+        raise UsageError(f"claims is {claims!r:.60}; expected a mapping such as {{accuracy: 0.94}}.", mend=_MEND)
+    if isinstance(shortfalls, str) or not all(isinstance(item, str) for item in shortfalls):
+        raise UsageError(f"shortfalls is {shortfalls!r:.60}; expected a list of sentences.", mend="Pass a list.")
     lines = ["---", f"experiment: {experiment}", f"by: {quote(by)}"]
     texts = {
-        name: claim_from(name, value if isinstance(value, str) else repr(value), where="result").text
+        name: claim_from(name, value if isinstance(value, str) else repr(value), where="result.md").text
         for name, value in claims.items()
     }
     lines.append("claims: {}" if not texts else "claims:")

@@ -6,7 +6,7 @@ from pathlib import Path
 from harness.artifacts.hypothesis import render_hypothesis
 from harness.artifacts.result import render_result
 from harness.contract.artifacts import ARTIFACTS, HARNESS, HUMAN
-from harness.domain.facts import ExperimentMoved
+from harness.domain.facts import DecisionRecorded, ExperimentMoved
 from harness.domain.records import Decision, Experiment
 from harness.domain.statuses import (
     CLOSED_EXPERIMENTS,
@@ -46,6 +46,7 @@ def open_experiment(
     NotFoundError for an unknown parent, UsageError for a hypothesis that is empty, too long or a placeholder.
     """
     line = _one_line(hypothesis)
+    _require_text("rationale", rationale)
     approved = project.plan()
     if parent is not None:
         project.ledger.experiment(parent)
@@ -87,6 +88,7 @@ def record_result(
             mend="Open a new experiment to go on.",
             code="experiment_closed",
         )
+    _require_text("summary", summary)
     text = render_result(experiment=experiment, claims=claims, summary=summary, shortfalls=shortfalls, by=by)
     path = project.layout.experiment(experiment, "result")
     atomic_write(path, text)
@@ -131,7 +133,7 @@ def decide(
         supersedes=supersedes,
     )
     if experiment is not None and after is not None:
-        project.ledger.move_experiment(experiment, after, _why(decision))
+        project.ledger.move_experiment(experiment, after, f"{decision.id}: {decision.kind}")
     return decision
 
 
@@ -147,7 +149,14 @@ def _next_status(project: Project, kind: DecisionKind, experiment: str | None) -
     return after
 
 
+def _require_text(name: str, value: object) -> None:
+    """Arguments of agents' tools come as any JSON."""
+    if not isinstance(value, str):
+        raise UsageError(f"{name} is {value!r:.60}; expected text.", mend=f"Pass {name} as one string.")
+
+
 def _one_line(hypothesis: str) -> str:
+    _require_text("hypothesis", hypothesis)
     line = " ".join(hypothesis.split())
     if not line or len(line) > _LONGEST or line.upper().startswith(("TODO", "TBD")):
         shown = line if len(line) <= 40 else line[:37] + "..."
@@ -240,9 +249,11 @@ def _unfinished(
 
 
 def _moved_by(project: Project, experiment: str | None, decision: Decision) -> bool:
-    moves = (fact.body() for fact in project.ledger.facts() if fact.kind == ExperimentMoved.KIND)
-    return any(body["experiment"] == experiment and body["why"] == _why(decision) for body in moves)
-
-
-def _why(decision: Decision) -> str:
-    return f"{decision.id}: {decision.kind}"
+    """Whether the experiment moved after the decision was recorded."""
+    decided = False
+    for fact in project.ledger.facts():
+        if fact.kind == DecisionRecorded.KIND:
+            decided = decided or fact.body()["decision"] == decision.id
+        elif decided and fact.kind == ExperimentMoved.KIND and fact.body()["experiment"] == experiment:
+            return True
+    return False

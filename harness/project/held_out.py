@@ -13,7 +13,7 @@ import orjson
 
 from harness.artifacts.git import in_repository, tracks
 from harness.artifacts.hashes import hash_file
-from harness.artifacts.objects import check_object, copy_file
+from harness.artifacts.objects import ObjectDamagedError, check_object, copy_file
 from harness.clock import Clock, iso
 from harness.errors import HarnessError, PlanError, RefusedError
 from harness.files import atomic_write, canonical_json, sync_directory
@@ -95,10 +95,16 @@ def find_in_vault(relative: str, vault: Path, *, approved: list[str]) -> InVault
     One that no approval names yet (the approval was cut after the move) goes before the newest of the hashes in
     `approved`, oldest first. Raises PlanError when there is none, ObjectDamagedError when it is not what it was.
     """
-    notes = [note for note in _notes(vault) if note["path"] == relative]
+    readable, damaged_notes = _notes(vault)
+    notes = [note for note in readable if note["path"] == relative]
     pending = sorted((note for note in notes if note["sha256"] not in approved), key=lambda note: note["at"])
     known = [note for sha256 in approved for note in notes if note["sha256"] == sha256]
     if not pending and not known:
+        if damaged_notes:
+            raise ObjectDamagedError(
+                f"The vault cannot say which file came from {relative}: {', '.join(map(str, damaged_notes))} is damaged.",
+                mend="Restore the state directory from a backup, or put the held-out file in place again.",
+            )
         raise PlanError(
             f"The held-out file {relative} does not exist, and the vault holds none that came from there.",
             mend="Put the file in place, or correct data.held_out.path.",
@@ -109,14 +115,19 @@ def find_in_vault(relative: str, vault: Path, *, approved: list[str]) -> InVault
     return InVault(path, note["sha256"])
 
 
-def _notes(vault: Path) -> Iterator[dict[str, str]]:
+def _notes(vault: Path) -> tuple[list[dict[str, str]], list[Path]]:
+    """The notes that can be read, and the paths of those that cannot: one bad note does not hide the good ones."""
+    notes, bad = [], []
     for path in sorted(vault.glob("*.json")) if vault.is_dir() else []:
         try:
             note = orjson.loads(path.read_bytes())
         except orjson.JSONDecodeError:
-            continue  # written atomically by us: a damaged note is another disk's fault, and the file is found by hash
+            note = None
         if isinstance(note, dict) and {"path", "sha256", "file", "at"} <= set(note):
-            yield note
+            notes.append(note)
+        else:
+            bad.append(path)
+    return notes, bad
 
 
 def _files(root: Path) -> Iterator[Path]:

@@ -265,3 +265,26 @@ def test_ids_that_are_none_are_refused(project: Project) -> None:
     for name in ("exp-1", "../x", "exp-0001/..", ""):
         with pytest.raises(HarnessError):
             record_result(project, name, claims={}, summary="", shortfalls=[], by="oracle")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"claims": "0.9"},
+        {"claims": [0.9]},
+        {"claims": {"accuracy": True}},
+        {"shortfalls": "weak"},
+        {"shortfalls": [1]},
+        {"summary": None},
+    ],
+)
+def test_arguments_of_another_type_are_told_not_crashed_on(project: Project, changes: dict[str, object]) -> None:
+    opened(project)
+    fields: dict[str, object] = {"claims": {}, "summary": "", "shortfalls": [], "by": "oracle", **changes}
+    with pytest.raises(UsageError, match=r"expected a (mapping|plain number|list)|expected text"):
+        record_result(project, "exp-0001", **fields)  # type: ignore[arg-type]
+
+
+def test_a_hypothesis_that_is_no_text_is_refused(project: Project) -> None:
+    with pytest.raises(UsageError, match="hypothesis is 7; expected text"):
+        open_experiment(project, hypothesis=7, rationale="", parent=None, by="x")  # type: ignore[arg-type]

@@ -208,6 +208,20 @@ def test_a_damaged_vault_is_an_error_not_a_plan(project: Project, root: Path) ->
     assert error.value.code == "object_damaged"
 
 
+def test_a_damaged_note_hides_no_good_one_and_is_named_when_it_matters(project: Project, root: Path) -> None:
+    first = approve_plan(project, root / "plan.md", by="ada")
+    (project.layout.held_out / "0.json").write_text("")
+    (root / "plan.md").write_text(PLAN + "\n")
+    assert approve_plan(project, root / "plan.md", by="ada").splits == first.splits
+    note = project.layout.held_out / f"{first.splits['held_out']['sha256']}.json"
+    note.write_text('{"path": ')
+    (root / "plan.md").write_text(PLAN + "\n\n")
+    with pytest.raises(HarnessError, match=rf"{note.name} is damaged") as error:
+        approve_plan(project, root / "plan.md", by="ada")
+    assert error.value.code == "object_damaged"
+    assert note.read_text() == '{"path": '
+
+
 def test_every_change_of_what_is_frozen_is_named(project: Project, root: Path) -> None:
     with_scorer(root)
     approved = approve_plan(project, root / "plan.md", by="ada")
