@@ -7,7 +7,7 @@ from pathlib import Path
 
 import sqlalchemy.exc
 
-from harness.errors import LedgerBusyError, LedgerDamagedError, LedgerError, LedgerReadOnlyError
+from harness.errors import LedgerBusyError, LedgerDamagedError, LedgerError, LedgerReadOnlyError, UsageError
 
 _BUSY = {"SQLITE_BUSY", "SQLITE_LOCKED"}
 _DAMAGED = {"SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT", "SQLITE_MISMATCH"}
@@ -78,6 +78,8 @@ def translated(path: Path) -> Iterator[None]:
         yield
     except (sqlalchemy.exc.SQLAlchemyError, sqlite3.Error) as error:
         raise translate(error, path) from error
+    except OverflowError as error:
+        raise UsageError(f"A number is too large for {path}: {error}.", mend="Use at most 64 bits.") from error
     except PermissionError as error:
         raise LedgerReadOnlyError(
             f"{error.filename or path} cannot be written: {error.strerror}.",

@@ -25,12 +25,15 @@ from harness.ledger.writes import LedgerWrites
 class Ledger(LedgerReads, LedgerViews, LedgerWrites):
     """One project's ledger. Use `Ledger.open`, as a context manager or with `close`."""
 
-    def __init__(self, database: Database, *, anchors: Path, clock: Clock, writer: str) -> None:
+    def __init__(
+        self, database: Database, *, anchors: Path, clock: Clock, writer: str, restoring: bool = False
+    ) -> None:
         self._database = database
         self._active = threading.local()
         self.anchors = anchors
         self._clock = clock
         self.writer = writer
+        self._restoring = restoring
 
     @classmethod
     def open(
@@ -52,7 +55,7 @@ class Ledger(LedgerReads, LedgerViews, LedgerWrites):
             writer: whose chain new facts extend; by default the one that the file was made with.
             busy_seconds: how long to wait for another process's transaction before LedgerBusyError.
             restore: open a ledger that was cut, or make a new one though anchors of a lost one exist. Only for
-                `import_facts`, which brings the lost facts back.
+                `import_facts`, which brings the lost facts back; nothing can be appended before they are.
 
         Raises LedgerError (ledger_missing when it is only to be read, ledger_too_new, ledger_too_old),
         LedgerDamagedError, LedgerReadOnlyError or LedgerBusyError. A file that cannot be read is left as it is.
@@ -74,7 +77,7 @@ class Ledger(LedgerReads, LedgerViews, LedgerWrites):
         except BaseException:
             database.close()
             raise
-        return cls(database, anchors=anchors, clock=clock, writer=writer or str(own))
+        return cls(database, anchors=anchors, clock=clock, writer=writer or str(own), restoring=restore)
 
     @property
     def path(self) -> Path:

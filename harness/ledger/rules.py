@@ -23,14 +23,10 @@ from harness.errors import NotFoundError, RefusedError, UsageError
 from harness.ledger.state import Row, State
 
 Body = dict[str, Any]
-_LARGEST = 2**63 - 1  # of a column
 
 
 def require_allowed(state: State, kind: str, body: Body) -> None:
     """Raises TransitionError, NotFoundError, RefusedError or UsageError when the fact may not follow the state."""
-    for name, value in body.items():
-        if isinstance(value, int) and abs(value) > _LARGEST:
-            raise UsageError(f"{kind}: {name} is {value}; expected at most 64 bits.", mend="Use a smaller number.")
     rule = _RULES.get(kind)
     if rule is not None:
         rule(state, body)

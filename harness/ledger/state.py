@@ -1,6 +1,5 @@
 """Where a fact's effect goes: the state tables of the database, or the same tables in memory for a replay."""
 
-import copy
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
@@ -18,7 +17,7 @@ _COLUMNS = {table.name: tuple(column.name for column in table.columns) for table
 
 class State(Protocol):
     def get(self, table: str, *key: Any) -> Row | None:
-        """A copy of the row with this primary key, or None."""
+        """A copy of the row with this primary key, or None. Values inside it must not be changed in place."""
         ...
 
     def insert(self, table: str, row: Mapping[str, Any]) -> None:
@@ -54,7 +53,7 @@ class MemoryState:
 
     def get(self, table: str, *key: Any) -> Row | None:
         row = self.tables[table].get(key)
-        return copy.deepcopy(row) if row is not None else None
+        return dict(row) if row is not None else None
 
     def insert(self, table: str, row: Mapping[str, Any]) -> None:
         whole = _complete(table, row)

@@ -26,6 +26,7 @@ from harness.errors import LedgerDamagedError, LedgerError, RefusedError
 from harness.ledger.anchors import Anchor, write_anchor
 from harness.ledger.apply import apply
 from harness.ledger.chain import FIRST_PREV, StoredFact, seal
+from harness.ledger.creation import require_anchored
 from harness.ledger.database import Database
 from harness.ledger.records import decision_record, experiment_record, run_record, verdict_record
 from harness.ledger.rules import find_experiment, require_allowed
@@ -97,6 +98,7 @@ class LedgerWrites:
     _database: Database
     _clock: Clock
     _active: threading.local
+    _restoring: bool
     anchors: Path
     writer: str
 
@@ -108,6 +110,8 @@ class LedgerWrites:
             yield active
             return
         with self._database.write() as connection:
+            if self._restoring:
+                require_anchored(connection, self.anchors, self._database.path)
             writer = Writer(connection, writer=self.writer, clock=self._clock)
             self._active.writer = writer
             try:

@@ -45,7 +45,7 @@ def metric_of(plan: Mapping[str, Any] | None) -> str:
 
 
 def change(value: float, reference: float, direction: Direction | None, *, than: str = "") -> str:
-    """The signed difference to `reference`, and whether that is better in the plan's direction; `than` follows that word."""
+    """The signed difference to `reference`, and whether that is better in the plan's direction (`than` what)."""
     difference = value - reference
     if difference == 0:
         return f"0 (equal{than})"

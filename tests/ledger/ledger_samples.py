@@ -1,0 +1,179 @@
+"""Facts for tests: one experiment's life, and a ledger in a folder of its own."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from harness.clock import Clock, ManualClock
+from harness.domain.facts import (
+    CheckpointRecorded,
+    EvaluationRecorded,
+    LoopEnded,
+    PlanApproved,
+    RunEnded,
+    RunStarted,
+    SessionEnded,
+    SessionStarted,
+    TamperingNoticed,
+)
+from harness.domain.statuses import ExperimentStatus, Split
+from harness.ledger import Ledger
+
+IDENTITY = {"pid": 1, "boot": "b", "started": 1.5}
+
+
+class TickingClock(ManualClock):
+    """Each look at the time is one second later, so that times in tests differ and are the same in every run."""
+
+    def now(self) -> datetime:
+        self.sleep(1.0)
+        return super().now()
+
+
+def late_clock(hours: int) -> TickingClock:
+    return TickingClock(datetime(2026, 1, 1, hours, tzinfo=UTC))
+
+
+def open_ledger(folder: Path, *, clock: Clock | None = None, **options: Any) -> Ledger:
+    """The ledger `folder/ledger.db` with anchors beside it; the writer is "alice" unless told."""
+    options.setdefault("writer", "alice")
+    return Ledger.open(folder / "ledger.db", anchors=folder / "anchors", clock=clock or TickingClock(), **options)
+
+
+def plan(version: int = 1, *, name: str = "digits", direction: str = "maximize") -> PlanApproved:
+    content = {
+        "name": name,
+        "objective": "Tell digits apart",
+        "oracle": {
+            "metric": "accuracy",
+            "direction": direction,
+            "tiers": {"must": 0.9},
+            "seeds": 1,
+            "queries": 2,
+        },
+    }
+    return PlanApproved(
+        name=name,
+        version=version,
+        path="plan.md",
+        sha256="ab" * 32,
+        content=content,
+        splits={},
+        scorer={"name": "accuracy"},
+        by="human",
+    )
+
+
+def register(ledger: Ledger, experiment: str, seed: int = 7) -> str:
+    return ledger.register_run(
+        experiment=experiment,
+        seed=seed,
+        argv=["python", "train.py"],
+        code="c" * 64,
+        data={"train": "d" * 64},
+        environment={"python": "3.11"},
+        cage="bwrap",
+        token="e" * 64,
+    ).id
+
+
+def started(experiment: str, run: str) -> RunStarted:
+    return RunStarted(experiment=experiment, run=run, supervisor=dict(IDENTITY), pid=2, boot="b", started=2.5)
+
+
+def ended(experiment: str, run: str, status: str = "completed", **fields: Any) -> RunEnded:
+    values: dict[str, Any] = {"exit_code": 0, "reason": "it ended", "seconds": 3.0, "rows": 5, **fields}
+    return RunEnded(experiment=experiment, run=run, status=status, **values)
+
+
+def evaluated(experiment: str, run: str, value: float | None, **fields: Any) -> EvaluationRecorded:
+    values: dict[str, Any] = {
+        "seed": 7,
+        "split": "validation",
+        "metric": "accuracy",
+        "n": 100,
+        "interval": [0.1, 0.9],
+        "checkpoint": "f" * 64,
+        "code": "c" * 64,
+        "inputs": "1" * 64,
+        "labels": "2" * 64,
+        "scorer": "3" * 64,
+        "predictions": "4" * 64,
+        "query": 1,
+        "cage": "bwrap",
+        "plan_version": 1,
+        "baseline": 0.1,
+        **fields,
+    }
+    return EvaluationRecorded(experiment=experiment, run=run, value=value, **values)
+
+
+def judged(ledger: Ledger, experiment: str, mean: float | None, verdict: str = "FAIL", **fields: Any) -> str:
+    score = None
+    if mean is not None:
+        score = {"metric": "accuracy", "split": "validation", "mean": mean, "n_seeds": 1, "evidence": "recomputed"}
+    values: dict[str, Any] = {
+        "gate": "validation",
+        "findings": [],
+        "evidence": {"metrics": "5" * 64},
+        "score": score,
+        "tier": None,
+        "comparison": None,
+        **fields,
+    }
+    return ledger.record_verdict(experiment=experiment, verdict=verdict, **values).id
+
+
+def decided(ledger: Ledger, experiment: str | None, kind: str = "DISCARD", **fields: Any) -> str:
+    values: dict[str, Any] = {
+        "by": "loop",
+        "context": "after the verdict",
+        "choice": "drop it",
+        "alternatives": "keep it",
+        "reason": "below must",
+        "confidence": "high",
+        "verdict": None,
+        **fields,
+    }
+    return ledger.record_decision(kind=kind, experiment=experiment, **values).id
+
+
+def life(ledger: Ledger, mean: float = 0.5, *, parent: str | None = None, keep: bool = False) -> str:
+    """One experiment from its opening to its decision, with every kind of fact but plans; its id."""
+    session = f"s{ledger.position():06d}"
+    ledger.append(
+        SessionStarted(
+            session=session, role="model-builder", experiment=None, step="build", cage="bwrap", driver=dict(IDENTITY)
+        )
+    )
+    identifier = ledger.open_experiment(hypothesis="wider is better", parent=parent, by="model-builder").id
+    run = register(ledger, identifier)
+    ledger.append(started(identifier, run))
+    ledger.append(
+        CheckpointRecorded(
+            experiment=identifier, run=run, checkpoint="f" * 64, path="c.pt", bytes=9, epoch=None, final=True
+        )
+    )
+    ledger.append(ended(identifier, run))
+    ledger.query_held_out(identifier, Split.VALIDATION, 0)
+    ledger.append(evaluated(identifier, run, mean))
+    finding = {"code": "below_must", "message": f"accuracy {mean} is below 0.9.", "mend": "Try another.", "data": {}}
+    verdict = judged(ledger, identifier, mean, "PASS" if keep else "FAIL", findings=[] if keep else [finding])
+    ledger.move_experiment(identifier, ExperimentStatus.JUDGED, "judged")
+    decided(ledger, identifier, "KEEP" if keep else "DISCARD", verdict=verdict)
+    after = ExperimentStatus.KEPT if keep else ExperimentStatus.DISCARDED
+    ledger.move_experiment(identifier, after, "decided")
+    ledger.append(SessionEnded(session=session, outcome="finished", detail="", turns=3, cost_usd=None))
+    return identifier
+
+
+def full_ledger(folder: Path, lives: int = 3, **options: Any) -> Ledger:
+    """A plan, some experiments, an end of the loop and a noticed tampering."""
+    ledger = open_ledger(folder, **options)
+    ledger.append(plan())
+    parent = None
+    for index in range(lives):
+        parent = life(ledger, 0.5 + index / 10, parent=parent, keep=index == lives - 1)
+    ledger.append(TamperingNoticed(what="scorer_changed", path="score.py", expected="1", actual="2"))
+    ledger.append(LoopEnded(plan="digits", reason="target", detail="must was reached"))
+    return ledger

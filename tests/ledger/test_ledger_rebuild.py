@@ -1,0 +1,62 @@
+"""The state tables are what the facts add up to: replayed they come out equal."""
+
+import pytest
+import sqlalchemy as sa
+from ledger_samples import ended, evaluated, full_ledger, register, started
+
+from harness.domain.facts import KINDS
+from harness.errors import LedgerDamagedError
+from harness.ledger.apply import _HANDLERS
+from harness.ledger.replay import facts_in_order, replay
+from harness.ledger.schema import STATE, experiments, facts, projections
+from harness.ledger.state import read_state
+
+
+def state_of(ledger):
+    with ledger.connection() as connection:
+        return read_state(connection)
+
+
+def test_every_kind_of_fact_has_a_handler():
+    assert set(_HANDLERS) == set(KINDS)
+
+
+def test_replay_in_memory_equals_the_live_tables(tmp_path):
+    with full_ledger(tmp_path) as ledger:
+        register(ledger, ledger.open_experiment(hypothesis="h", parent=None, by="me").id)
+        with ledger.connection() as connection:
+            assert {fact.kind for fact in facts_in_order(connection)} == set(KINDS)
+            replayed = replay(facts_in_order(connection)).tables
+        live = state_of(ledger)
+        assert set(live) == {table.name for table in STATE}
+        assert all(live.values())
+        assert replayed == live
+
+
+def test_rebuild_restores_changed_rows(tmp_path):
+    with full_ledger(tmp_path) as ledger:
+        name = ledger.open_experiment(hypothesis="h", parent="exp-0001", by="me").id
+        run = register(ledger, name)
+        ledger.append(started(name, run))
+        ledger.append(ended(name, run, "failed", seconds=float("inf")))
+        ledger.append(evaluated(name, run, float("nan"), baseline=float("nan")))
+        before = state_of(ledger)
+        with ledger.exclusive() as connection:
+            connection.execute(experiments.update().values(status="kept", hypothesis="forged"))
+            connection.execute(STATE[2].delete())
+        assert state_of(ledger) != before
+        ledger.rebuild()
+        assert state_of(ledger) == before
+        assert ledger.stale_projections() == {"checklist", "decision_log", "state", "briefing", "facts"}
+        with ledger.connection() as connection:
+            assert connection.execute(sa.select(sa.func.count()).select_from(projections)).scalar() == 5
+
+
+def test_rebuild_of_facts_that_do_not_fit_changes_nothing(tmp_path):
+    with full_ledger(tmp_path) as ledger:
+        before = state_of(ledger)
+        with ledger.exclusive() as connection:
+            connection.execute(facts.delete().where(facts.c.kind == "experiment_opened"))
+        with pytest.raises(LedgerDamagedError, match="no earlier fact"):
+            ledger.rebuild()
+        assert state_of(ledger) == before

@@ -1,0 +1,6 @@
+"""The facts that the ledger's own tests use."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "ledger"))
