@@ -55,12 +55,14 @@ def open_project(
 ) -> Project:
     """The project that contains `start`. Raises NotFoundError, ConfigError or a LedgerError.
 
-    With `read_only` nothing is created and no lock is taken.
+    With `read_only` no lock is taken and nothing is created, but for the ledger of a project that has none yet.
     """
     settings = load_settings(start, environment)
     layout = Layout(settings)
     used = clock or SystemClock()
-    ledger = Ledger.open(layout.ledger_db, anchors=layout.anchors, clock=used, read_only=read_only)
+    ledger = Ledger.open(
+        layout.ledger_db, anchors=layout.anchors, clock=used, read_only=read_only and layout.ledger_db.exists()
+    )
     return Project(settings=settings, layout=layout, ledger=ledger, clock=used)
 
 

@@ -101,8 +101,9 @@ def find_in_vault(relative: str, vault: Path, *, approved: list[str]) -> InVault
     known = [note for sha256 in approved for note in notes if note["sha256"] == sha256]
     if not pending and not known:
         if damaged_notes:
+            told = ", ".join(str(path) for path in damaged_notes)
             raise ObjectDamagedError(
-                f"The vault cannot say which file came from {relative}: {', '.join(map(str, damaged_notes))} is damaged.",
+                f"Nobody can say which file of the vault came from {relative}, damaged: {told}.",
                 mend="Restore the state directory from a backup, or put the held-out file in place again.",
             )
         raise PlanError(

@@ -1,0 +1,152 @@
+"""The schema of plan.md, version 1. A key enters it when something reads it."""
+
+import re
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from harness.domain.records import Objective
+from harness.domain.statuses import Direction, Tier
+
+BUILT_IN_SCORERS: dict[str, Direction] = {
+    "accuracy": Direction.MAXIMIZE,
+    "macro_f1": Direction.MAXIMIZE,
+    "mse": Direction.MINIMIZE,
+    "mae": Direction.MINIMIZE,
+    "log_loss": Direction.MINIMIZE,
+}
+"""Name -> the direction in which this metric gets better; a plan that says the other one contradicts itself."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}\Z")
+_TABLES = (".npz", ".csv", ".jsonl")
+
+
+def _text(value: str) -> str:
+    if not value.strip():
+        raise ValueError("text that is not empty")
+    return value.strip()
+
+
+def _name(value: str) -> str:
+    if not _NAME.match(value):
+        raise ValueError("1 to 63 of a-z, 0-9, '.', '_', '-', starting with a letter or digit")
+    return value
+
+
+def inside_project(value: str) -> str:
+    path = PurePosixPath(_text(value))
+    if path.is_absolute() or ".." in path.parts or "\\" in value or path.parts[:1] in ((".harness",), (".git",)):
+        raise ValueError("a path inside the project, relative to its root and outside .harness and .git")
+    return path.as_posix()
+
+
+def _table(value: str) -> str:
+    path = inside_project(value)
+    if PurePosixPath(path).suffix not in _TABLES:
+        raise ValueError(f"a table: one of {', '.join(_TABLES)}")
+    return path
+
+
+Text = Annotated[str, AfterValidator(_text)]
+Name = Annotated[str, AfterValidator(_name)]
+TablePath = Annotated[str, AfterValidator(_table)]
+Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class HeldOut(Part):
+    path: TablePath
+    inputs: Annotated[tuple[Text, ...], Field(min_length=1, strict=False)]
+    label: Text
+    id: Text
+
+
+class Data(Part):
+    train: TablePath
+    validation: TablePath | None = None
+    held_out: HeldOut
+
+
+class Tiers(Part):
+    must: Finite
+    should: Finite | None = None
+    could: Finite | None = None
+
+    def given(self) -> dict[Tier, float]:
+        return {tier: value for tier in Tier if (value := getattr(self, tier.value)) is not None}
+
+
+class Oracle(Part):
+    metric: Name
+    direction: Annotated[Direction, Field(strict=False)]
+    scorer: Text
+    predict: Text
+    tiers: Tiers
+    seeds: Count
+    queries: Count
+
+
+class Training(Part):
+    entry: Text
+    checkpoint_every: Count = 10
+
+
+class Budget(Part):
+    experiments: Count
+    run_minutes: Positive
+    total_minutes: Positive
+    usd: Positive | None = None
+
+
+class Loop(Part):
+    stop_tier: Annotated[Tier, Field(strict=False)] = Tier.MUST
+    patience: Count = 3
+
+
+class Gates(Part):
+    mode: Literal["supervised", "auto", "full-auto"] = "auto"
+
+
+class Agents(Part):
+    profile: Literal["default"] = "default"
+
+
+class Plan(Part):
+    schema_version: Annotated[Literal[1], Field(alias="schema")]
+    name: Name
+    workflow: Literal["classical-ml", "deep-learning", "post-training", "research"]
+    objective_text: Annotated[Text, Field(alias="objective")]
+    data: Data
+    oracle: Oracle
+    training: Training
+    budget: Budget
+    loop: Loop = Loop()
+    gates: Gates = Gates()
+    agents: Agents = Agents()
+    sandbox: Literal["required", "preferred"] = "preferred"
+
+    def objective(self) -> Objective:
+        """What scores are judged by."""
+        oracle = self.oracle
+        return Objective(
+            metric=oracle.metric,
+            direction=oracle.direction,
+            tiers=oracle.tiers.given(),
+            seeds=oracle.seeds,
+            queries=oracle.queries,
+        )
+
+    def plain(self) -> dict[str, Any]:
+        """The front matter as plain JSON values with all defaults filled in; the inverse of `plan_from`."""
+        return self.model_dump(mode="json", by_alias=True)
+
+    @property
+    def scorer_script(self) -> str | None:
+        """The scorer's path relative to the project, or None for a built-in one."""
+        return None if self.oracle.scorer in BUILT_IN_SCORERS else self.oracle.scorer
