@@ -80,6 +80,8 @@ def approve_plan(project: Project, path: Path, *, by: str) -> ApprovedPlan:
     if not by.strip():
         raise RefusedError("An approval needs the name of the person who gives it.", mend="Pass it as `by`.")
     root, layout = project.layout.root, project.layout
+    with project.ledger.transaction():
+        pass  # a ledger that cannot be written says so before anything is moved
     draft = _read(root, path)
     plan, columns = draft.plan, draft.plan.data.held_out
     in_place = (root / columns.path).exists() or (root / columns.path).is_symlink()
