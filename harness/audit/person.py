@@ -1,5 +1,6 @@
 """What a person decides about an experiment; agents have no way here."""
 
+from harness.audit.check import standing
 from harness.domain.records import Decision
 from harness.domain.statuses import DecisionKind, Verdict
 from harness.errors import RefusedError
@@ -10,13 +11,15 @@ from harness.project.experiments import decide
 def approve(project: Project, experiment: str, *, by: str, reason: str, override: bool = False) -> list[Decision]:
     """APPROVE and KEEP on a verdict PASS; with `override` OVERRIDE and KEEP whatever the verdict.
 
-    Raises RefusedError when the latest verdict is not PASS and `override` is off, NotFoundError for an unknown id.
+    Raises RefusedError when the latest verdict is not PASS, or is stale, and `override` is off, NotFoundError for an
+    unknown id.
     """
     found = project.ledger.experiment(experiment)
     verdicts = project.ledger.verdicts(found.id)
     latest = verdicts[-1] if verdicts else None
-    if not override and (latest is None or latest.verdict is not Verdict.PASS):
-        said = f"its latest verdict is {latest.verdict}" if latest else "it has no verdict yet"
+    stands = None if latest is None or override else standing(project, latest)
+    if not override and stands is not Verdict.PASS:
+        said = "it has no verdict yet" if stands is None else f"its latest verdict is {stands}"
         raise RefusedError(
             f"{found.id} cannot be approved: {said}; expected PASS.",
             mend=f"Run `harness gate check {found.id}`; to keep it all the same, add --override.",

@@ -7,7 +7,7 @@ from harness.loop.records import SessionState
 
 FAILED_IN_A_ROW = 3
 """Sessions that ended without doing their work, before the loop stops."""
-CUT_IN_A_ROW = 6
+CUT_IN_A_ROW = 10
 """Cut sessions before the loop stops. More than the above: a kill says nothing about the work."""
 
 _CUT = "cut"

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+
 from harness.domain.statuses import DecisionKind, ExperimentStatus, GateName, RunStatus, Split, Tier, Verdict
 from harness.loop.next_step import next_step
 from harness.loop.records import LoopState, Spent
@@ -212,7 +213,7 @@ STOPS: dict[str, tuple[LoopState, str]] = {
         state(FRESH, sessions=tuple(session(f"build-1-{n}", "failed") for n in (1, 2, 3))),
         "failures",
     ),
-    "cut again and again": (state(sessions=tuple(session("build-1-1", "cut") for _ in range(6))), "failures"),
+    "cut again and again": (state(sessions=tuple(session("build-1-1", "cut") for _ in range(10))), "failures"),
     "the harness cannot score": (
         state(judged(validation=verdict(Verdict.INCONCLUSIVE)), sessions=READ),
         "failures",

@@ -1,0 +1,416 @@
+"""Evidence is gathered from a real project, scored by the real protocol, judged, and recorded once."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.audit import evaluate as evaluating
+from harness.audit.check import check_gate, due_gate, standing
+from harness.audit.collect import changed, collect
+from harness.audit.evaluate import awaiting, evaluate_experiment
+from harness.cage.none import NoCage
+from harness.domain.records import RecordedVerdict
+from harness.domain.sandbox import Sandbox
+from harness.domain.statuses import DecisionKind, ExperimentStatus, GateName, RunStatus, Split, Tier, Verdict
+from harness.errors import NotFoundError, RefusedError
+from harness.project.experiments import decide
+from harness.project.plans import approve_plan
+from tests.audit.world import GOOD, PLAN, POOR, InProcess, World, train_past_the_logger
+
+VALIDATION, HELD_OUT = GateName.VALIDATION, GateName.HELD_OUT
+BYPASS = [{"code": "run_logger_bypassed", "message": "no row in 60 s", "mend": "use it", "data": {}}]
+
+
+def evaluate(
+    world: World, experiment: str, split: Split = Split.VALIDATION, sandbox: Sandbox | None = None
+) -> list[float | None]:
+    sandbox = sandbox or InProcess()
+    found = evaluate_experiment(world.project, experiment, split, sandbox, environment={}, shuffle_seed=7)
+    return [item.value for item in found]
+
+
+def passed(world: World, cuts: tuple[float, ...] = GOOD, parent: str | None = None, name: str = "A cut at 0") -> str:
+    """An experiment with a PASS on validation."""
+    experiment = world.open(name, parent).id
+    world.train(experiment, cuts)
+    evaluate(world, experiment)
+    world.result(experiment)
+    assert check_gate(world.project, experiment, VALIDATION).verdict is Verdict.PASS
+    return experiment
+
+
+def codes(verdict: RecordedVerdict) -> set[str]:
+    return {found["code"] for found in verdict.findings}
+
+
+def keep(world: World, experiment: str) -> None:
+    newest = world.project.ledger.verdicts(experiment)[-1]
+    decide(
+        world.project, kind=DecisionKind.KEEP, experiment=experiment, by="harness", context="c", choice="c",
+        alternatives="a", reason="r", confidence="high", verdict=newest.id,
+    )  # fmt: skip
+
+
+def test_from_training_to_a_pass_on_held_out(world: World) -> None:
+    experiment = passed(world)
+    verdict = world.project.ledger.verdicts(experiment)[-1]
+    assert verdict.tier is Tier.SHOULD
+    assert verdict.score is not None
+    assert verdict.score["n_seeds"] == 3
+    assert verdict.score["evidence"] == "recomputed, not isolated"
+    assert verdict.comparison is not None
+    assert verdict.comparison["against"] == "trivial predictor"
+    assert verdict.comparison["better"] is True
+    assert world.project.ledger.experiment(experiment).status is ExperimentStatus.JUDGED
+    evaluate(world, experiment, Split.HELD_OUT)
+    held_out = check_gate(world.project, experiment)
+    assert (held_out.gate, held_out.verdict, held_out.tier) == ("held_out", Verdict.PASS, Tier.SHOULD)
+    written = json.loads(world.run_path(experiment, "evaluation").read_text())
+    assert set(written) == {"validation", "held_out"}
+    assert written["held_out"]["query"] == 1
+    score = json.loads(world.path(experiment, "score").read_text())
+    assert score["validation"]["mean"] == verdict.score["mean"]
+
+
+def test_looking_again_records_nothing_and_says_the_same(world: World) -> None:
+    experiment = passed(world)
+    first = check_gate(world.project, experiment)
+    facts = world.project.ledger.counts()
+    files = {path: path.read_bytes() for path in sorted(world.root.rglob("*")) if path.is_file()}
+    for _ in range(3):
+        assert check_gate(world.project, experiment) == first
+    assert world.project.ledger.counts() == facts
+    assert {path: path.read_bytes() for path in sorted(world.root.rglob("*")) if path.is_file()} == files
+
+
+def test_w2_asking_twice_does_not_help_a_run_without_metrics(world: World) -> None:
+    """There the first call said no but marked the run complete, so that the second let it through."""
+    experiment = world.open().id
+    world.train(experiment)
+    evaluate(world, experiment)
+    world.result(experiment)
+    world.run_path(experiment, "metrics").unlink()
+    first, second = (check_gate(world.project, experiment, VALIDATION) for _ in range(2))
+    assert first == second
+    assert first.verdict is Verdict.FAIL
+    assert "metrics.jsonl" in first.findings[0]["message"]
+
+
+def test_w2_touched_files_and_a_written_result_do_not_pass(world: World) -> None:
+    experiment = world.open().id
+    world.path(experiment, "config").write_text("")
+    run = world.project.layout.run(experiment, "run-01")
+    run.mkdir(parents=True)
+    for name in ("metrics", "status"):
+        world.run_path(experiment, name).touch()
+    world.path(experiment, "result").write_text("---\nclaims: {anything: -999}\ntier: must_pass\n---\n")
+    verdict = check_gate(world.project, experiment, VALIDATION)
+    assert verdict.verdict is Verdict.FAIL
+    assert {"artifact_empty", "runs_missing", "claim_unsupported", "evaluation_missing"} <= codes(verdict)
+    assert verdict.tier is None
+
+
+def test_w2_the_change_against_the_parent_is_computed_not_read(world: World) -> None:
+    """There a forged delta in the agent's result stood in the record."""
+    parent = passed(world)
+    evaluate(world, parent, Split.HELD_OUT)
+    check_gate(world.project, parent)
+    keep(world, parent)
+    child = world.open("A cut far off", parent).id
+    world.train(child, (0.2, 0.21, 0.22))
+    evaluate(world, child)
+    world.path(child, "result").write_text("---\nclaims: {}\ndelta_vs_parent: 0.5\n---\n")
+    comparison = check_gate(world.project, child, VALIDATION).comparison
+    assert comparison is not None
+    assert comparison["against"] == parent
+    assert comparison["difference"] < 0
+    assert comparison["better"] is False
+
+
+def test_w7_a_result_with_blank_lines_or_without_a_final_newline_is_read(world: World) -> None:
+    experiment = passed(world)
+    world.path(experiment, "result").write_text("\n\n---\nclaims: {accuracy: 0.98}\n---\nGood.")
+    assert "artifact_unreadable" not in codes(check_gate(world.project, experiment, VALIDATION))
+
+
+def test_w7_a_percent_sign_is_a_finding_not_a_crash(world: World) -> None:
+    experiment = passed(world)
+    world.path(experiment, "result").write_text("---\nclaims: {accuracy: 93%}\n---\n")
+    verdict = check_gate(world.project, experiment, VALIDATION)
+    assert codes(verdict) == {"artifact_unreadable"}
+    assert "93%" in verdict.findings[0]["message"]
+
+
+def test_a_bypassed_run_logger_is_said_in_those_words(world: World) -> None:
+    experiment = world.open().id
+    world.train(experiment, (0.0,), statuses=[RunStatus.KILLED], log=train_past_the_logger, findings=BYPASS)
+    world.result(experiment, accuracy=0.999)
+    assert evaluate(world, experiment) == []
+    verdict = check_gate(world.project, experiment)
+    assert verdict.verdict is Verdict.FAIL
+    assert verdict.findings[0]["message"].startswith("The run logger was bypassed")
+    assert {"claim_unsupported", "artifact_missing", "seeds_outstanding", "checkpoint_missing"} <= codes(verdict)
+
+
+def test_a_poor_score_fails_with_the_number(world: World) -> None:
+    experiment = world.open().id
+    world.train(experiment, POOR)
+    values = evaluate(world, experiment)
+    world.result(experiment)
+    verdict = check_gate(world.project, experiment)
+    assert codes(verdict) == {"below_tier"}
+    mean = sum(value for value in values if value is not None) / 3
+    assert f"{mean:.6g}" in verdict.findings[0]["message"]
+
+
+def test_failed_seeds_are_inconclusive_and_what_was_done_is_kept(world: World) -> None:
+    experiment = world.open().id
+    world.train(experiment, statuses=[RunStatus.COMPLETED, RunStatus.COMPLETED, RunStatus.FAILED])
+    assert len(evaluate(world, experiment)) == 2
+    world.result(experiment)
+    verdict = check_gate(world.project, experiment)
+    assert "seeds_outstanding" in codes(verdict)
+    assert verdict.score is not None
+    assert verdict.tier is None
+
+
+def test_equal_weights_of_two_seeds_fail(world: World) -> None:
+    def ignoring(log: Any, folder: Path, cut: float) -> None:
+        with log:
+            log.start()
+            log.epoch(0, {"loss": 1.0})
+            path = log.checkpoint_dir / "last.json"
+            path.write_text(json.dumps({"cut": 0.0}))
+            log.checkpoint_saved(path, final=True)
+
+    experiment = world.open().id
+    world.train(experiment, log=ignoring)
+    evaluate(world, experiment)
+    world.result(experiment)
+    assert codes(check_gate(world.project, experiment)) == {"seed_ignored"}
+
+
+@pytest.mark.parametrize("name", ["metrics", "status"])
+def test_a_file_edited_after_the_run_is_named_and_noted_once(world: World, name: str) -> None:
+    experiment = passed(world)
+    path = world.run_path(experiment, name)
+    path.write_bytes(path.read_bytes().replace(b"1.0", b"0.1") + b"\n")
+    for _ in range(2):
+        assert codes(check_gate(world.project, experiment, VALIDATION)) == {f"{name}_changed"}
+    noted = world.project.ledger.tampering()
+    assert [fact.what for fact in noted] == [f"{name}_changed"]
+    assert noted[0].path.endswith(path.name)
+
+
+def test_rows_copied_from_another_run_are_not_evidence(world: World) -> None:
+    experiment = world.open().id
+    world.train(experiment)
+    shutil.copy(world.run_path(experiment, "metrics", "run-02"), world.run_path(experiment, "metrics", "run-01"))
+    assert "metrics_of_another_run" in codes(check_gate(world.project, experiment))
+
+
+def test_a_linked_artifact_is_refused_and_never_written_through(world: World, tmp_path: Path) -> None:
+    experiment = passed(world)
+    elsewhere = tmp_path / "elsewhere"
+    shutil.move(world.project.layout.run(experiment, "run-01"), elsewhere)
+    os.symlink(elsewhere, world.project.layout.run(experiment, "run-01"))
+    verdict = check_gate(world.project, experiment, VALIDATION)
+    assert verdict.verdict is Verdict.FAIL
+    assert "artifact_linked" in codes(verdict)
+    (elsewhere / "evaluation.json").unlink()
+    evaluate(world, experiment)
+    assert not (elsewhere / "evaluation.json").exists()
+    assert awaiting(world.project, experiment, Split.VALIDATION) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"---\nclaims: [1\n---\n", b"no front matter"])
+def test_an_unreadable_result_is_a_finding(world: World, content: bytes) -> None:
+    experiment = passed(world)
+    world.path(experiment, "result").write_bytes(content)
+    verdict = check_gate(world.project, experiment, VALIDATION)
+    assert verdict.verdict is Verdict.FAIL
+    assert codes(verdict) <= {"artifact_unreadable", "artifact_empty"}
+
+
+def test_a_pipe_in_the_place_of_a_file_does_not_hang(world: World) -> None:
+    experiment = passed(world)
+    world.run_path(experiment, "metrics").unlink()
+    os.mkfifo(world.run_path(experiment, "metrics"))
+    assert "artifact_unreadable" in codes(check_gate(world.project, experiment, VALIDATION))
+
+
+STALE = {
+    "result": lambda w, e: w.result(e, accuracy=0.98),
+    "config": lambda w, e: w.path(e, "config").write_text("cut: 0.5\n"),
+    "hypothesis": lambda w, e: w.path(e, "hypothesis").unlink(),
+    "run-02/status": lambda w, e: w.run_path(e, "status", "run-02").write_text("{}"),
+    "run-01/checkpoint": lambda w, e: (w.run_path(e, "checkpoints") / "last.json").write_text("{}"),
+    "frozen": lambda w, e: (w.root / "plan.md").write_text(PLAN + "\nMore.\n"),
+}
+
+
+@pytest.mark.parametrize("name", STALE)
+def test_a_verdict_is_stale_when_what_it_read_has_changed(world: World, name: str) -> None:
+    experiment = passed(world)
+    verdict = check_gate(world.project, experiment, VALIDATION)
+    assert standing(world.project, verdict) is Verdict.PASS
+    STALE[name](world, experiment)
+    assert standing(world.project, verdict) is Verdict.STALE
+    assert changed(world.project, verdict) == (name,)
+    assert check_gate(world.project, experiment, VALIDATION).id != verdict.id
+
+
+def test_held_out_does_not_rest_on_a_stale_pass(world: World) -> None:
+    experiment = passed(world)
+    evaluate(world, experiment, Split.HELD_OUT)
+    world.path(experiment, "config").write_text("cut: 0.5\n")
+    verdict = check_gate(world.project, experiment, HELD_OUT)
+    assert verdict.verdict is Verdict.FAIL
+    assert codes(verdict) == {"validation_stale"}
+    check_gate(world.project, experiment, VALIDATION)
+    assert check_gate(world.project, experiment, HELD_OUT).verdict is Verdict.PASS
+
+
+def test_the_plan_changed_is_named_and_a_new_version_asks_for_new_evaluations(world: World) -> None:
+    experiment = passed(world)
+    (world.root / "plan.md").write_text(PLAN.replace("0.80", "0.70"))
+    assert codes(check_gate(world.project, experiment, VALIDATION)) == {"plan_changed"}
+    approve_plan(world.project, world.root / "plan.md", by="a person")
+    assert codes(check_gate(world.project, experiment, VALIDATION)) == {"evaluation_missing"}
+    assert len(awaiting(world.project, experiment, Split.VALIDATION)) == 3
+    evaluate(world, experiment)
+    assert check_gate(world.project, experiment, VALIDATION).verdict is Verdict.PASS
+
+
+def test_required_isolation_that_was_absent_is_inconclusive(tmp_path: Path) -> None:
+    world = World.make(tmp_path, PLAN.replace("schema: 1", "schema: 1\nsandbox: required"))
+    experiment = world.open().id
+    world.train(experiment)
+    evaluate(world, experiment)
+    world.result(experiment)
+    verdict = check_gate(world.project, experiment)
+    assert (verdict.verdict, codes(verdict)) == (Verdict.INCONCLUSIVE, {"isolation_absent"})
+
+
+def test_what_has_a_value_is_not_evaluated_again(world: World) -> None:
+    experiment = passed(world)
+    before = world.project.ledger.evaluations(experiment)
+    evaluate(world, experiment)
+    assert world.project.ledger.evaluations(experiment) == before
+
+
+def test_each_look_at_held_out_is_counted_before_it_is_taken(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment = passed(world)
+
+    def crash(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(evaluating, "evaluate_run", crash)
+        with pytest.raises(KeyboardInterrupt):
+            evaluate(world, experiment, Split.HELD_OUT)
+    assert world.project.ledger.queries("signs", Split.HELD_OUT) == 1
+    evaluate(world, experiment, Split.HELD_OUT)
+    evaluate(world, experiment, Split.HELD_OUT)  # nothing is due: no look
+    assert world.project.ledger.queries("signs", Split.HELD_OUT) == 2
+
+
+def test_a_spent_query_budget_refuses_the_look(world: World) -> None:
+    experiment = passed(world)
+    for _ in range(3):
+        world.project.ledger.query_held_out(experiment, Split.HELD_OUT, 3)
+    with pytest.raises(RefusedError, match="looks at held-out"):
+        evaluate(world, experiment, Split.HELD_OUT)
+    assert world.project.ledger.evaluations(experiment, Split.HELD_OUT) == []
+
+
+def test_an_evaluation_cut_between_seeds_goes_on_where_it_stopped(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment = world.open().id
+    world.train(experiment)
+    real, done = evaluating.evaluate_run, []
+
+    def second_is_cut(request: Any, *rest: Any) -> Any:
+        if len(done) == 1:
+            raise KeyboardInterrupt
+        done.append(request.run)
+        return real(request, *rest)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(evaluating, "evaluate_run", second_is_cut)
+        with pytest.raises(KeyboardInterrupt):
+            evaluate(world, experiment)
+    assert sorted(awaiting(world.project, experiment, Split.VALIDATION)) == ["run-01", "run-02", "run-03"]
+    assert None not in evaluate(world, experiment)
+    assert [item.run for item in world.project.ledger.evaluations(experiment)] == ["run-01", "run-02", "run-03"]
+    assert awaiting(world.project, experiment, Split.VALIDATION) == []
+
+
+def test_a_cut_before_the_files_were_written_is_healed(world: World) -> None:
+    experiment = world.open().id
+    world.train(experiment)
+    evaluate(world, experiment)
+    world.path(experiment, "score").unlink()
+    assert awaiting(world.project, experiment, Split.VALIDATION)
+    evaluate(world, experiment)
+    assert world.path(experiment, "score").exists()
+    assert len(world.project.ledger.evaluations(experiment)) == 3
+
+
+def test_predict_that_crashes_is_the_experiments_fault(world: World) -> None:
+    (world.root / "predict.py").write_text("raise SystemExit(3)\n")
+    experiment = world.open().id
+    world.train(experiment)
+    assert evaluate(world, experiment, sandbox=NoCage()) == [None, None, None]
+    world.result(experiment)
+    verdict = check_gate(world.project, experiment)
+    assert verdict.verdict is Verdict.FAIL
+    assert codes(verdict) == {"predict_crashed"}
+    assert awaiting(world.project, experiment, Split.VALIDATION) == []
+
+
+def test_the_real_predict_command_scores_like_the_one_in_process(world: World) -> None:
+    experiment = world.open().id
+    world.train(experiment)
+    real = evaluate(world, experiment, sandbox=NoCage())
+    other = world.open_another(experiment)
+    world.train(other)
+    assert evaluate(world, other) == real
+
+
+def test_a_verdict_cut_before_the_move_is_healed_without_a_second_record(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    experiment = world.open().id
+    world.train(experiment)
+
+    def cut(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(world.project.ledger), "move_experiment", cut)
+        with pytest.raises(KeyboardInterrupt):
+            check_gate(world.project, experiment)
+    assert world.project.ledger.experiment(experiment).status is ExperimentStatus.RUNNING
+    check_gate(world.project, experiment)
+    assert world.project.ledger.experiment(experiment).status is ExperimentStatus.JUDGED
+    assert len(world.project.ledger.verdicts(experiment)) == 1
+
+
+def test_the_gate_that_is_due_is_held_out_once_it_was_looked_at(world: World) -> None:
+    experiment = passed(world)
+    assert due_gate(world.project, experiment) is VALIDATION
+    evaluate(world, experiment, Split.HELD_OUT)
+    assert due_gate(world.project, experiment) is HELD_OUT
+
+
+def test_errors_say_which(world: World) -> None:
+    with pytest.raises(NotFoundError):
+        check_gate(world.project, "exp-0404")
+    with pytest.raises(NotFoundError):
+        collect(world.project, "exp-0404", VALIDATION)

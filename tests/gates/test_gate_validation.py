@@ -1,0 +1,312 @@
+"""The validation gate: every missing or failing item, all in one outcome."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from harness.artifacts.claims import Claim
+from harness.domain.findings import Finding, as_text
+from harness.domain.statuses import RunStatus, Tier, Verdict
+from harness.gates.evidence import GateEvidence, counted_runs
+from harness.gates.findings import FINDINGS, finding
+from harness.gates.validation import judge
+from tests.gates.evidence import (
+    MINIMIZE,
+    checkpoint,
+    evaluation,
+    evidence,
+    file,
+    run,
+    run_evidence,
+    scored,
+    with_run,
+    without_file,
+)
+
+BYPASS = ({"code": "run_logger_bypassed", "message": "no row", "mend": "", "data": {}},)
+Change = Callable[[GateEvidence], GateEvidence]
+
+
+def codes(given: GateEvidence) -> list[str]:
+    return [found.code for found in judge(given).findings]
+
+
+def test_complete_evidence_passes_with_tier_and_score() -> None:
+    outcome = judge(evidence())
+    assert outcome.verdict is Verdict.PASS
+    assert outcome.findings == ()
+    assert outcome.tier is Tier.SHOULD
+    assert outcome.score is not None
+    assert outcome.score["mean"] == pytest.approx(0.94)
+
+
+CHANGES: dict[str, tuple[Change, str, Verdict]] = {
+    "a run whose logger was bypassed": (
+        lambda e: with_run(e, 1, run=run(1, findings=BYPASS)),
+        "run_logger_bypassed",
+        Verdict.FAIL,
+    ),
+    "no runs": (
+        lambda e: scored(
+            replace(e, runs=()),
+        ),
+        "runs_missing",
+        Verdict.FAIL,
+    ),
+    "a seed not started": (lambda e: replace(e, runs=e.runs[:2]), "seeds_outstanding", Verdict.INCONCLUSIVE),
+    "a run still going": (
+        lambda e: with_run(e, 2, run=run(2, status=RunStatus.RUNNING, ended_at=None)),
+        "run_open",
+        Verdict.INCONCLUSIVE,
+    ),
+    "metrics without epochs": (lambda e: with_run(e, 1, epochs=0), "metrics_without_epochs", Verdict.FAIL),
+    "rows of another run": (
+        lambda e: with_run(e, 1, row_runs=frozenset({"exp-0001/run-01", "exp-0007/run-01"})),
+        "metrics_of_another_run",
+        Verdict.FAIL,
+    ),
+    "rows without a run": (
+        lambda e: with_run(e, 1, row_runs=frozenset({""})),
+        "metrics_of_another_run",
+        Verdict.FAIL,
+    ),
+    "another token": (
+        lambda e: with_run(e, 1, row_tokens=frozenset({"token-2"})),
+        "metrics_of_another_run",
+        Verdict.FAIL,
+    ),
+    "no start row": (lambda e: with_run(e, 1, row_tokens=frozenset()), "metrics_of_another_run", Verdict.FAIL),
+    "metrics edited after the run": (
+        lambda e: with_run(e, 1, metrics=file("metrics", "metrics.jsonl", "e" * 64)),
+        "metrics_changed",
+        Verdict.FAIL,
+    ),
+    "status edited after the run": (
+        lambda e: with_run(e, 1, status=file("status", "training_status.json", "e" * 64)),
+        "status_changed",
+        Verdict.FAIL,
+    ),
+    "status of another run": (
+        lambda e: with_run(e, 1, status_run="exp-0002/run-01"),
+        "status_of_another_run",
+        Verdict.FAIL,
+    ),
+    "status says failed": (lambda e: with_run(e, 1, status_state="failed"), "status_of_another_run", Verdict.FAIL),
+    "no final checkpoint": (lambda e: with_run(e, 1, checkpoints=()), "checkpoint_missing", Verdict.FAIL),
+    "checkpoint gone": (
+        lambda e: with_run(e, 1, checkpoints=(replace(e.runs[0].checkpoints[0], actual=None),)),
+        "checkpoint_changed",
+        Verdict.FAIL,
+    ),
+    "checkpoint replaced": (
+        lambda e: with_run(e, 1, checkpoints=(replace(e.runs[0].checkpoints[0], actual="0" * 64),)),
+        "checkpoint_changed",
+        Verdict.FAIL,
+    ),
+    "a seed without evaluation": (
+        lambda e: scored(e, 0.93, 0.94),
+        "evaluation_missing",
+        Verdict.INCONCLUSIVE,
+    ),
+    "an evaluation of other weights": (
+        lambda e: scored(e, 0.93, 0.94, 0.95, checkpoint="9" * 64),
+        "evaluation_missing",
+        Verdict.INCONCLUSIVE,
+    ),
+    "the scorer failed": (
+        lambda e: scored(e, None, None, None, findings=(Finding("scorer_failed", "It raised.", "Mend it.").plain(),)),
+        "scorer_failed",
+        Verdict.FAIL,  # the claim has nothing behind it
+    ),
+    "predict crashed": (
+        lambda e: scored(e, None, 0.94, 0.94, findings=(Finding("predict_crashed", "Exit 1.", "Mend it.").plain(),)),
+        "predict_crashed",
+        Verdict.FAIL,
+    ),
+    "no value and no reason": (lambda e: scored(e, None, 0.94, 0.94), "evaluation_failed", Verdict.INCONCLUSIVE),
+    "not isolated though required": (
+        lambda e: scored(replace(e, isolation_required=True), 0.93, 0.94, 0.95, cage="none"),
+        "isolation_absent",
+        Verdict.INCONCLUSIVE,
+    ),
+    "trained uncaged though required": (
+        lambda e: with_run(replace(e, isolation_required=True), 1, run=run(1, cage="none")),
+        "isolation_absent",
+        Verdict.INCONCLUSIVE,
+    ),
+    "a claim that is too good": (
+        lambda e: replace(e, claims={"accuracy": Claim(0.97, "0.97")}),
+        "claim_disagrees",
+        Verdict.FAIL,
+    ),
+    "a claim of another metric": (
+        lambda e: replace(e, claims={"f1": Claim(0.9, "0.9")}),
+        "claim_unsupported",
+        Verdict.FAIL,
+    ),
+    "below the least tier": (
+        lambda e: scored(replace(e, claims={}), 0.67, 0.68, 0.69),
+        "below_tier",
+        Verdict.FAIL,
+    ),
+    "seeds that were ignored": (
+        lambda e: replace(e, ignored_seeds=(finding("seed_ignored", "Seeds 101, 102 gave one checkpoint."),)),
+        "seed_ignored",
+        Verdict.FAIL,
+    ),
+    "the plan changed": (
+        lambda e: replace(e, frozen_changes=(finding("plan_changed", "plan.md has another hash."),)),
+        "plan_changed",
+        Verdict.FAIL,
+    ),
+    "something recorded was touched": (
+        lambda e: replace(e, tampering=(finding("tampering_noticed", "a receipt was cut."),)),
+        "tampering_noticed",
+        Verdict.FAIL,
+    ),
+    "a linked result": (
+        lambda e: replace(
+            e, files=(*e.files[:-1], file("result", "result.md", None, finding("artifact_linked", "a link.")))
+        ),
+        "artifact_linked",
+        Verdict.FAIL,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_each_fault_is_found_with_its_mend(case: str) -> None:
+    change, code, kind = CHANGES[case]
+    outcome = judge(change(evidence()))
+    found = [item for item in outcome.findings if item.code == code]
+    assert found, outcome.findings
+    assert outcome.verdict is kind
+    assert all(item.message and item.mend for item in outcome.findings)
+
+
+def test_the_table_of_faults_covers_every_code_that_a_gate_raises_itself() -> None:
+    own = {
+        code for code in FINDINGS if not code.startswith(("predict", "split", "scor", "seeds_too", "held_out", "val"))
+    }
+    raised = {code for _, code, _ in CHANGES.values()} | {"artifact_missing", "artifact_empty", "artifact_unreadable"}
+    assert own - raised == {"code_unavailable"}
+
+
+def test_all_faults_stand_in_one_outcome() -> None:
+    broken = without_file(without_file(evidence(claims={"f1": Claim(0.9, "0.9")}), "hypothesis"), "config")
+    broken = with_run(broken, 1, epochs=0, checkpoints=())
+    text = as_text(judge(broken).findings)
+    for word in ("hypothesis.md", "config.yaml", "no epoch row", "no final checkpoint", "claims f1"):
+        assert word in text
+
+
+def test_a_bypassed_logger_is_said_in_those_words_and_first() -> None:
+    bypassed = run_evidence(
+        1,
+        run=run(1, status=RunStatus.KILLED, findings=BYPASS, files={}),
+        metrics=file("metrics", "runs/run-01/metrics.jsonl", None),
+        status=file("status", "runs/run-01/training_status.json", None),
+        row_runs=frozenset(),
+        row_tokens=frozenset(),
+        epochs=0,
+        checkpoints=(),
+    )
+    outcome = judge(scored(evidence(runs=(bypassed,))))
+    assert outcome.verdict is Verdict.FAIL
+    assert outcome.findings[0].message.startswith("The run logger was bypassed: exp-0001/run-01")
+    assert {"artifact_missing", "checkpoint_missing", "evaluation_missing", "seeds_outstanding"} <= {
+        found.code for found in outcome.findings
+    }
+    assert "claim_unsupported" in {found.code for found in outcome.findings}
+
+
+def test_fail_goes_before_inconclusive_and_inconclusive_before_pass() -> None:
+    outstanding = replace(scored(evidence(claims={}), 0.93, 0.94), runs=evidence().runs[:2])
+    assert judge(outstanding).verdict is Verdict.INCONCLUSIVE
+    assert judge(without_file(outstanding, "hypothesis")).verdict is Verdict.FAIL
+    assert judge(evidence()).verdict is Verdict.PASS
+
+
+def test_a_part_of_the_seeds_reaches_no_tier_and_fails_none() -> None:
+    outcome = judge(scored(evidence(claims={}), 0.1, 0.1))
+    assert outcome.tier is None
+    assert "below_tier" not in codes(scored(evidence(claims={}), 0.1, 0.1))
+    assert outcome.score is not None  # shown, not judged
+
+
+def test_a_seed_that_was_started_cannot_be_left_out() -> None:
+    """Four seeds were run, three went well: three are asked for, but the fourth counts too."""
+    fourth = run_evidence(4, run=run(4, status=RunStatus.FAILED, reason="out of memory"), checkpoints=())
+    given = evidence(runs=(*evidence().runs, fourth))
+    assert "seeds_outstanding" in codes(given)
+    assert judge(given).tier is None
+
+
+def test_tiers_follow_the_direction_of_the_plan() -> None:
+    low = scored(evidence(objective=MINIMIZE, claims={}), 0.05, 0.06, 0.07, metric="mse")
+    high = scored(evidence(objective=MINIMIZE, claims={}), 0.7, 0.8, 0.9, metric="mse")
+    assert judge(low).tier is Tier.COULD
+    assert codes(high) == ["below_tier"]
+    assert "needs <= 0.5" in judge(high).findings[0].message
+
+
+@pytest.mark.parametrize(("text", "agrees"), [("0.94", True), ("0.9", True), ("0.945", False), ("0.9400", True)])
+def test_a_claim_agrees_within_half_a_unit_of_its_last_digit(text: str, agrees: bool) -> None:
+    assert (codes(evidence(claims={"accuracy": Claim(float(text), text)})) == []) is agrees
+
+
+def test_looking_twice_gives_the_same_outcome_and_changes_nothing() -> None:
+    given = without_file(evidence(), "result")
+    before = repr(given)
+    assert judge(given) == judge(given)
+    assert repr(given) == before
+
+
+def test_an_unknown_code_from_below_never_passes() -> None:
+    strange = Finding("never_heard_of", "Something new.", "Look.").plain()
+    given = scored(evidence(), 0.93, 0.94, 0.95, findings=(strange,))
+    assert judge(given).verdict is Verdict.FAIL
+
+
+def test_w2_empty_files_and_a_forged_result_do_not_pass() -> None:
+    """There two touched files and a result.md with the metric "anything" at -999 went through."""
+    empty = [
+        file(name, path, "e" * 64, finding("artifact_empty", f"{path} is empty."))
+        for name, path in (("metrics", "metrics.jsonl"), ("status", "training_status.json"))
+    ]
+    touched = run_evidence(1, metrics=empty[0], status=empty[1], checkpoints=(), epochs=0)
+    outcome = judge(scored(evidence(runs=(touched,), claims={"anything": Claim(-999.0, "-999")})))
+    assert outcome.verdict is Verdict.FAIL
+    assert {"artifact_empty", "checkpoint_missing", "claim_unsupported"} <= {found.code for found in outcome.findings}
+
+
+def test_w2_hypothesis_and_config_are_required() -> None:
+    for name in ("hypothesis", "config"):
+        assert judge(without_file(evidence(), name)).verdict is Verdict.FAIL
+
+
+def test_w2_the_tier_is_computed_from_the_plan_whatever_the_result_says() -> None:
+    low = scored(evidence(claims={"accuracy": Claim(0.99, "0.99")}), 0.3, 0.3, 0.31)
+    outcome = judge(low)
+    assert outcome.tier is None
+    assert {found.code for found in outcome.findings} == {"claim_disagrees", "below_tier"}
+
+
+def test_counted_runs_are_of_the_newest_code_one_a_seed() -> None:
+    old = [run(1, code="old"), run(2, code="old")]
+    new = [
+        run(3, seed=101, code="new", status=RunStatus.FAILED),
+        run(4, seed=102, code="new"),
+        run(5, seed=101, code="new"),
+        run(6, seed=102, code="new", status=RunStatus.FAILED),
+    ]
+    assert [item.id for item in counted_runs([*old, *new])] == ["run-05", "run-04"]
+    assert counted_runs([]) == []
+
+
+def test_the_newest_final_checkpoint_is_the_one_that_counts() -> None:
+    item = run_evidence(1)
+    older = replace(item.checkpoints[0], checkpoint=checkpoint(7))
+    assert replace(item, checkpoints=(older, *item.checkpoints)).final == item.checkpoints[0]
+    assert evaluation(1, 0.9).checkpoint == item.checkpoints[0].checkpoint.id
