@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from harness.cli.output import emit, environment, json_option, project_option
-from harness.evaluation.comparison import compare
+from harness.evaluation.noise_floor import compare
 from harness.project.context import open_project
 from harness.project.experiments import open_experiment
 from harness.projections.refresh import refresh

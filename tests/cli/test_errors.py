@@ -1,0 +1,89 @@
+"""Wrong input gets a sentence, a mend, the right exit code and, with --json, one object."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.cli.main import COMMANDS, SUMMARIES
+from tests.cli.journey import Journey, make_project
+
+
+@pytest.fixture
+def journey(tmp_path: Path) -> Journey:
+    return make_project(tmp_path / "project", tmp_path / "home")
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("status",), "no_project"),
+        (("frobnicate",), "usage"),
+        (("gate", "check"), "usage"),
+        (("status", "--cage", "x"), "usage"),
+    ],
+)
+def test_errors_are_documents(journey: Journey, words: tuple[str, ...], code: str) -> None:
+    answer = journey.harness(*words, "--json")
+    assert answer.exit_code == 2
+    assert answer.document["error"]["code"] == code
+    assert answer.document["error"]["message"]
+    assert answer.document["error"]["mend"]
+    assert "Traceback" not in answer.stderr
+
+
+def test_errors_for_people_are_on_stderr(journey: Journey) -> None:
+    answer = journey.harness("status")
+    assert answer.exit_code == 2
+    assert answer.stdout == ""
+    assert "harness init" in answer.stderr
+
+
+def test_the_form_of_a_plan_is_not_a_plan(journey: Journey) -> None:
+    (journey.root / "plan.md").unlink()
+    assert journey.harness("init").exit_code == 0
+    answer = journey.harness("plan", "approve", "--json")
+    assert (answer.exit_code, answer.document["error"]["code"]) == (2, "plan_invalid")
+    assert (journey.root / "data" / "held_out.npz").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("plan", "approve"),
+        ("gate", "approve", "exp-0001", "--reason", "x"),
+        ("gate", "reject", "exp-0001", "--reason", "x"),
+        ("ledger", "import"),
+    ],
+)
+def test_human_verbs_refuse_below_an_agent(journey: Journey, words: tuple[str, ...]) -> None:
+    journey.harness("init")
+    answer = journey.harness(*words, "--json", CLAUDECODE="1")
+    assert (answer.exit_code, answer.document["error"]["code"]) == (2, "human_verb")
+
+
+def test_an_unfinished_experiment_cannot_be_approved(journey: Journey) -> None:
+    journey.harness("init")
+    assert journey.harness("plan", "approve").exit_code == 0
+    assert journey.harness("experiment", "new", "--hypothesis", "nothing").exit_code == 0
+    refused = journey.harness("gate", "approve", "exp-0001", "--reason", "trust me", "--json")
+    assert (refused.exit_code, refused.document["error"]["code"]) == (2, "refused")
+    second = journey.harness("experiment", "new", "--hypothesis", "another", "--json")
+    assert second.exit_code == 2
+    checked = journey.harness("gate", "check", "exp-0001", "--json")
+    assert checked.exit_code == 1
+    missing = {finding["data"].get("artifact") for finding in checked.document["findings"]}
+    assert {"config", "result"} <= missing
+
+
+def test_a_failing_command_is_exit_one(journey: Journey) -> None:
+    journey.harness("init")
+    journey.harness("plan", "approve")
+    journey.harness("experiment", "new", "--hypothesis", "crash")
+    answer = journey.harness("train", "exp-0001", "--json", "--", "python", "-c", "raise MemoryError")
+    assert answer.exit_code == 1
+    assert answer.document["ok"] is False
+    assert "MemoryError" in str(answer.document)
+
+
+def test_every_verb_has_a_summary() -> None:
+    assert set(SUMMARIES) == set(COMMANDS)
