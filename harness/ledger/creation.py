@@ -20,6 +20,7 @@ from harness.ledger.migrations import Migration, migrate, require_known, schema_
 from harness.ledger.schema import facts, meta
 
 _MAGIC = b"SQLite format 3\0"
+_HEADER = 100
 
 
 class LedgerWarning(UserWarning):
@@ -77,7 +78,8 @@ def create_database(path: Path, *, writer: str, clock: Clock, migrations: Mappin
             with contextlib.suppress(FileExistsError):
                 os.link(temporary, path)
         finally:
-            temporary.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                temporary.unlink()
     sync_directory(path.parent)
 
 
@@ -110,7 +112,8 @@ def require_never_made(path: Path, anchors: Path) -> None:
 def _require_header(path: Path) -> None:
     try:
         with path.open("rb") as stream:
-            head = stream.read(len(_MAGIC))
+            head = stream.read(_HEADER)
+            size = stream.seek(0, os.SEEK_END)
     except FileNotFoundError as error:
         raise LedgerError(
             f"There is no ledger at {path} yet.",
@@ -121,8 +124,11 @@ def _require_header(path: Path) -> None:
         raise damaged(path, "it is a folder") from error
     if not head:
         raise damaged(path, "it is empty (0 bytes)")
-    if head != _MAGIC:
+    if not head.startswith(_MAGIC) or len(head) < _HEADER:
         raise damaged(path, "it does not begin like a SQLite database")
+    page = int.from_bytes(head[16:18], "big")  # 1 stands for 65,536
+    if size % (page if page > 1 else 65536):
+        raise damaged(path, f"its size, {size} bytes, is not a whole number of pages: it was cut")
 
 
 def _require_current(database: Database, migrations: Mapping[int, Migration]) -> None:

@@ -118,9 +118,11 @@ class Database:
     def set_journal(self) -> None:
         """WAL on local disks; the classic journal on network file systems, where WAL's shared memory cannot work."""
         mode = "DELETE" if self._network else "WAL"
+        self._engine.dispose()  # the switch needs the file alone; while another process has it open, it has to wait
         with translated(self.path), contextlib.closing(self._connect()) as connection:
             if connection.execute("PRAGMA journal_mode").fetchone()[0].upper() != mode:
-                connection.execute(f"PRAGMA journal_mode={mode}")
+                with contextlib.suppress(sqlite3.OperationalError):
+                    connection.execute(f"PRAGMA journal_mode={mode}")
 
     def _probe_once(self) -> None:
         with self._engine.connect() as connection:

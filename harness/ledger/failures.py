@@ -1,6 +1,7 @@
 """SQLite's errors, translated once: every one becomes a LedgerError that names the file and the next step."""
 
 import contextlib
+import errno
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -73,15 +74,23 @@ def damaged(path: Path, detail: str) -> LedgerDamagedError:
 
 @contextlib.contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Inside, SQLAlchemy's and sqlite3's errors leave as LedgerErrors about `path`."""
+    """Inside, SQLAlchemy's and sqlite3's errors leave as LedgerErrors about `path`, and so do a disk's refusals."""
     try:
         yield
     except (sqlalchemy.exc.SQLAlchemyError, sqlite3.Error) as error:
         raise translate(error, path) from error
     except OverflowError as error:
         raise UsageError(f"A number is too large for {path}: {error}.", mend="Use at most 64 bits.") from error
-    except PermissionError as error:
-        raise LedgerReadOnlyError(
-            f"{error.filename or path} cannot be written: {error.strerror}.",
-            mend="Make the state directory writable for you, or set XDG_STATE_HOME.",
-        ) from error
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise LedgerReadOnlyError(
+                f"{error.filename or path} cannot be written: {error.strerror}.",
+                mend="Make it writable for you; the state directory can be moved by XDG_STATE_HOME.",
+            ) from error
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise LedgerError(
+                f"{error.filename or path} cannot grow: {error.strerror}.",
+                mend="Free some space and try again.",
+                code="ledger_disk_full",
+            ) from error
+        raise

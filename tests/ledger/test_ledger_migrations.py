@@ -1,0 +1,111 @@
+"""Migrations: one transaction each with its row, a copy before, from a blank file and from the first schema."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from ledger_samples import full_ledger, open_ledger
+
+from harness.clock import ManualClock
+from harness.errors import LedgerDamagedError, LedgerError
+from harness.ledger.database import memory_engine
+from harness.ledger.migrations import MIGRATIONS
+from harness.ledger.replay import recreate_state
+from harness.ledger.schema import metadata
+from harness.ledger.state import read_state
+
+FIRST = Path(__file__).with_name("ledger_v1.sql")
+
+
+def schema_of(path):
+    with sqlite3.connect(path) as connection:
+        rows = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name").fetchall()
+    connection.close()
+    return [" ".join(row[0].split()) for row in rows]
+
+
+def columns(inspector, table):
+    return [(item["name"], str(item["type"]), item["nullable"]) for item in inspector.get_columns(table)]
+
+
+def m002_note(connection):
+    connection.exec_driver_sql("ALTER TABLE facts ADD COLUMN note TEXT")
+    recreate_state(connection)
+
+
+def m002_fails(connection):
+    connection.exec_driver_sql("ALTER TABLE facts ADD COLUMN note TEXT")
+    raise LedgerDamagedError("half-way", mend="")
+
+
+def test_a_new_file_has_exactly_the_schema_that_the_code_uses(tmp_path):
+    open_ledger(tmp_path).close()
+    engine = memory_engine()
+    metadata.create_all(engine)
+    made, used = sa.inspect(sa.create_engine(f"sqlite:///{tmp_path}/ledger.db")), sa.inspect(engine)
+    assert set(made.get_table_names()) == set(used.get_table_names())
+    for table in used.get_table_names():
+        assert columns(made, table) == columns(used, table), table
+        assert sorted(item["name"] for item in made.get_indexes(table)) == sorted(
+            item["name"] for item in used.get_indexes(table)
+        )
+        assert (
+            made.get_pk_constraint(table)["constrained_columns"] == used.get_pk_constraint(table)["constrained_columns"]
+        )
+
+
+def test_the_first_schemas_file_opens_with_all_its_facts(tmp_path):
+    with sqlite3.connect(tmp_path / "ledger.db") as connection:
+        connection.executescript(FIRST.read_text("utf-8"))
+    connection.close()
+    with open_ledger(tmp_path, writer=None) as ledger:
+        assert ledger.writer == "alice"
+        assert [item.id for item in ledger.experiments()] == ["exp-0001"]
+        with ledger.connection() as connection:
+            before = read_state(connection)
+        ledger.rebuild()
+        with ledger.connection() as connection:
+            assert read_state(connection) == before
+
+
+def test_a_migration_copies_the_file_first_and_records_itself(tmp_path):
+    full_ledger(tmp_path).close()
+    before = (tmp_path / "ledger.db").read_bytes()
+    table = {**MIGRATIONS, 2: m002_note}
+    with pytest.raises(LedgerError, match="schema version 1; this harness reads version 2") as old:
+        open_ledger(tmp_path, read_only=True, migrations=table)
+    assert old.value.code == "ledger_too_old"
+    with open_ledger(tmp_path, migrations=table, clock=ManualClock()) as ledger, ledger.connection() as connection:
+        rows = connection.exec_driver_sql("SELECT version, name, at FROM migrations ORDER BY version").all()
+        assert [row[:2] for row in rows] == [(1, "m001_first_schema"), (2, "m002_note")]
+        assert rows[1][2] == "2026-01-01T00:00:00.000Z"
+        assert len(ledger.experiments()) == 3
+    (copy,) = tmp_path.glob("*.backup.db")
+    assert copy.name.startswith("ledger.v1-")
+    assert schema_of(copy) != schema_of(tmp_path / "ledger.db")
+    copy.replace(tmp_path / "ledger.db")
+    with open_ledger(tmp_path) as ledger:
+        assert len(ledger.experiments()) == 3
+    assert len(before) == (tmp_path / "ledger.db").stat().st_size
+    with open_ledger(tmp_path, migrations=table):
+        pass
+    assert len(list(tmp_path.glob("*.backup.db"))) == 1  # one a migration, not one an opening
+
+
+def test_a_migration_that_fails_leaves_nothing_behind(tmp_path):
+    full_ledger(tmp_path).close()
+    before = schema_of(tmp_path / "ledger.db")
+    with pytest.raises(LedgerDamagedError, match="half-way"):
+        open_ledger(tmp_path, migrations={**MIGRATIONS, 2: m002_fails})
+    assert schema_of(tmp_path / "ledger.db") == before
+    with open_ledger(tmp_path) as ledger:
+        assert len(ledger.experiments()) == 3
+
+
+def test_a_newer_file_is_refused_and_left_alone(tmp_path):
+    open_ledger(tmp_path, migrations={**MIGRATIONS, 2: m002_note}).close()
+    for read_only in (False, True):
+        with pytest.raises(LedgerError, match="knows versions up to 1") as error:
+            open_ledger(tmp_path, read_only=read_only)
+        assert error.value.code == "ledger_too_new"

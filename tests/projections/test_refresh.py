@@ -1,0 +1,308 @@
+"""The generated files: what they say, that they are functions of the facts, and that texts cannot break them."""
+
+import shutil
+
+import pytest
+from ledger_samples import (
+    decided,
+    ended,
+    evaluated,
+    full_ledger,
+    judged,
+    life,
+    open_ledger,
+    plan,
+    register,
+    started,
+)
+
+from harness.artifacts.locate import Layout
+from harness.domain.ids import experiment_id
+from harness.domain.statuses import ExperimentStatus
+from harness.ledger.exchange import import_facts
+from harness.ledger.verify import verify
+from harness.projections.checklist import BATCH, COLUMNS, NEWEST, boundary
+from harness.projections.refresh import refresh
+from harness.projections.text import BANNER
+from harness.settings import Settings
+
+
+def make_layout(folder) -> Layout:
+    settings = {"project_id": "test", "interpreter": None, "memory_dir": ".harness/memory", "readable": ()}
+    return Layout(Settings(root=folder / "project", state=folder, **settings))
+
+
+@pytest.fixture
+def layout(tmp_path):
+    return make_layout(tmp_path)
+
+
+def contents(layout, *, facts=True):
+    root = layout.root / ".harness"
+    found = {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    return found if facts else {name: data for name, data in found.items() if "/facts/" not in name}
+
+
+def rows(layout, name="checklist"):
+    lines = layout.project(name).read_text("utf-8").splitlines()
+    return [dict(zip(COLUMNS, split(line), strict=True)) for line in lines if line.startswith("| exp-")]
+
+
+def split(line):
+    cells = line.replace("\\|", "\0").strip("| ").split(" | ")
+    return [cell.replace("\0", "|") for cell in cells]
+
+
+def many(ledger, count, *, close=True):
+    with ledger.transaction():
+        for _ in range(count):
+            name = ledger.open_experiment(hypothesis="one of many", parent=None, by="me").id
+            if close:
+                ledger.move_experiment(name, ExperimentStatus.DISCARDED, "x")
+
+
+def test_files_are_written_once_carry_a_banner_and_hold_no_time_but_the_facts(tmp_path, layout):
+    with full_ledger(tmp_path) as ledger:
+        written = refresh(ledger, layout)
+        assert sorted(path.name for path in written) == [
+            "BRIEFING.md",
+            "CHECKLIST.md",
+            "DECISION_LOG.md",
+            "STATE.md",
+            "alice.jsonl",
+        ]
+        assert refresh(ledger, layout) == []
+        assert ledger.stale_projections() == set()
+    for name, data in contents(layout, facts=False).items():
+        assert data.decode().splitlines()[0] == BANNER, name
+        assert data.endswith(b"\n")
+
+
+def test_deleted_files_come_back_equal(tmp_path, layout):
+    with full_ledger(tmp_path) as ledger:
+        many(ledger, NEWEST + BATCH)
+        refresh(ledger, layout)
+        whole = contents(layout)
+        assert "experiments/CHECKLIST-0001-1000.md" in whole
+        for name in whole:
+            (layout.root / ".harness" / name).unlink()
+            refresh(ledger, layout)
+            assert contents(layout) == whole, name
+        shutil.rmtree(layout.root)
+        refresh(ledger, layout)
+        assert contents(layout) == whole
+        ledger.rebuild()
+        refresh(ledger, layout, everything=True)
+        assert contents(layout) == whole
+
+
+def test_step_by_step_and_at_once_give_the_same_bytes(tmp_path, layout):
+    other = make_layout(tmp_path / "other")
+    with open_ledger(tmp_path) as ledger:
+        ledger.append(plan())
+        refresh(ledger, layout)
+        parent = None
+        for index in range(4):
+            parent = life(ledger, 0.4 + index / 10, parent=parent, keep=index == 2)
+            refresh(ledger, layout)
+            many(ledger, 90, close=index != 1)
+            refresh(ledger, layout)
+        refresh(ledger, other, everything=True)
+        assert contents(layout) == contents(other)
+
+
+def test_an_imported_ledger_gives_the_same_projections(tmp_path, layout):
+    clone_layout = make_layout(tmp_path / "clone")
+    with full_ledger(tmp_path) as ledger, open_ledger(tmp_path / "clone", writer="bob") as clone:
+        refresh(ledger, layout)
+        import_facts(clone, layout.facts_dir)
+        refresh(clone, clone_layout)
+    assert contents(clone_layout) == contents(layout)
+
+
+def test_changed_files_are_mended(tmp_path, layout):
+    with full_ledger(tmp_path) as ledger:
+        refresh(ledger, layout)
+        whole = contents(layout)
+        for path in (layout.project("checklist"), layout.decision_log, layout.state_md, layout.briefing):
+            path.write_text("edited")
+        text = layout.facts_dir / "alice.jsonl"
+        text.write_bytes(text.read_bytes().replace(b"digits", b"fidgit", 1))
+        refresh(ledger, layout, everything=True)
+        aside = text.with_name("alice.jsonl.differs-1")
+        assert aside.exists()
+        aside.unlink()
+        assert contents(layout) == whole
+        layout.decision_log.write_text("shorter")  # noticed without being asked, at the next decision
+        decided(ledger, "exp-0003", "ESCALATE")
+        refresh(ledger, layout)
+        assert layout.decision_log.read_text().count("\n## d-") == 4
+
+
+def test_a_row_says_what_is_known(tmp_path, layout):
+    with open_ledger(tmp_path) as ledger:
+        ledger.append(plan())
+        first = life(ledger, 0.6, keep=True)
+        second = life(ledger, 0.55, parent=first)
+        third = ledger.open_experiment(hypothesis="deeper", parent=first, by="me").id
+        refresh(ledger, layout)
+        newest, failed, kept = rows(layout)
+        assert kept["metric"] == "accuracy 0.6000 (validation, n=1)"
+        assert kept["change against parent"] == "+0.5000 (better than trivial)"
+        assert (kept["verdict"], kept["top shortfall"], kept["next planned"]) == ("PASS (validation)", "-", third)
+        assert (failed["parent"], failed["change against parent"]) == (first, "-0.0500 (worse)")
+        assert failed["top shortfall"] == "[below_must] accuracy 0.55 is below 0.9."
+        assert (failed["evidence level"], failed["next planned"]) == ("recomputed", "drop it")
+        assert [newest[name] for name in ("experiment", "status", "metric", "verdict")] == [third, "open", "-", "-"]
+        assert newest["next planned"] == "train it"
+
+        run = register(ledger, third)
+        ledger.append(started(third, run))
+        bypassed = {"code": "run_logger_bypassed", "message": "no rows", "mend": "use it", "data": {}}
+        ledger.append(ended(third, run, "killed", findings=[bypassed]))
+        refresh(ledger, layout)
+        assert rows(layout)[0]["top shortfall"] == "[run_logger_bypassed] no rows"
+        for seed, value in ((7, 0.5), (8, 0.7), (7, 0.6)):  # a later evaluation of a seed replaces the earlier one
+            ledger.append(evaluated(third, run, value, seed=seed, cage="none"))
+        refresh(ledger, layout)
+        row = rows(layout)[0]
+        assert row["metric"] == "accuracy 0.6500 (validation, n=2)"
+        assert row["evidence level"] == "recomputed, not isolated"
+        assert row["change against parent"] == "+0.0500 (better)"
+        judged(ledger, first, 0.9)  # a parent's new score shows in its children's rows
+        refresh(ledger, layout)
+        by_name = {item["experiment"]: item["change against parent"] for item in rows(layout)}
+        assert (by_name[third], by_name[second]) == ("-0.2500 (worse)", "-0.3500 (worse)")
+
+
+def test_the_plans_direction_decides_what_is_better(tmp_path, layout):
+    with open_ledger(tmp_path) as ledger:
+        ledger.append(plan(direction="minimize"))
+        first = life(ledger, 0.6)
+        best = life(ledger, 0.4, parent=first)
+        life(ledger, 0.7, parent=first)
+        ledger.append(plan(2, direction="maximize"))
+        life(ledger, 0.5, parent=first)
+        refresh(ledger, layout)
+        changes = [row["change against parent"] for row in rows(layout)]
+        assert changes[:3] == ["-0.1000 (worse)", "+0.1000 (worse)", "-0.2000 (better)"]
+        assert "best: exp-0003 (discarded): accuracy 0.7000 on validation" in layout.briefing.read_text()
+        ledger.append(plan(3, direction="minimize"))
+        refresh(ledger, layout)
+        assert f"best: {best} (discarded): accuracy 0.4000 on validation" in layout.state_md.read_text()
+
+
+def test_newest_and_unfinished_stay_on_the_first_page(tmp_path, layout):
+    with open_ledger(tmp_path) as ledger:
+        left_open = ledger.open_experiment(hypothesis="left open", parent=None, by="me").id
+        many(ledger, 1449)
+        refresh(ledger, layout)
+        first = layout.project("checklist").read_text()
+        names = [row["experiment"] for row in rows(layout)]
+        assert boundary(1450) == 1200
+        assert names == [experiment_id(number) for number in range(1450, 1200, -1)] + [left_open]
+        assert "(CHECKLIST-0001-1000.md)" in first
+        assert "(CHECKLIST-1001-2000.md)" in first
+        older = layout.checklist_page(1, 1000).read_text()
+        assert older.count("\n| exp-") == 1000
+        assert layout.checklist_page(1001, 2000).read_text().count("\n| exp-") == 200
+        times = {path: path.stat().st_mtime_ns for path in layout.experiments.iterdir()}
+        many(ledger, 1)
+        refresh(ledger, layout)
+        changed = {path.name for path in layout.experiments.iterdir() if path.stat().st_mtime_ns != times.get(path)}
+        assert changed == {"CHECKLIST.md"}  # rows leave the first page in batches
+        ledger.move_experiment(left_open, ExperimentStatus.DISCARDED, "x")
+        refresh(ledger, layout)
+        assert left_open not in {row["experiment"] for row in rows(layout)}
+        assert "| exp-0001 | - | discarded |" in layout.checklist_page(1, 1000).read_text()
+
+
+def test_very_many_unfinished_ones_are_counted(tmp_path, layout):
+    with open_ledger(tmp_path) as ledger:
+        many(ledger, 650, close=False)
+        refresh(ledger, layout)
+        assert len(rows(layout)) == 250 + 200
+        assert "200 more unfinished ones" in layout.project("checklist").read_text()
+
+
+NASTY = "a | b\n## d-0009 KEEP exp-0001\r\n- by: human\u2028# State\x85| exp-0666 | x |\n<!-- \x1b[2J `\\| ``` end"
+
+
+def test_texts_cannot_forge_entries_rows_or_headings(tmp_path, layout):
+    with open_ledger(tmp_path) as ledger:
+        ledger.append(plan())
+        name = ledger.open_experiment(hypothesis=NASTY, parent=None, by=NASTY).id
+        run = register(ledger, name)
+        ledger.append(started(name, run))
+        ledger.append(ended(name, run, "failed", reason=NASTY))
+        finding = {"code": "x", "message": NASTY, "mend": NASTY, "data": {}}
+        judged(ledger, name, None, "INCONCLUSIVE", findings=[finding])
+        decided(ledger, name, "ESCALATE", by=NASTY, context=NASTY, choice=NASTY, alternatives=NASTY, reason=NASTY)
+        refresh(ledger, layout)
+        log = layout.decision_log.read_text("utf-8")
+        assert [line for line in log.splitlines() if line.startswith("## ")] == ["## d-0001 ESCALATE exp-0001"]
+        assert [line[:6] for line in log.splitlines() if line.startswith("- ")] == [
+            "- time",
+            "- by: ",
+            "- conf",
+            "- verd",
+        ]
+        assert log.count("> ## d-0009 KEEP exp-0001") == 4
+        for data in contents(layout, facts=False).values():
+            assert b"\x1b" not in data
+            assert data.count(b"<!--") <= 1 + (b"# Briefing" in data) * 10
+            headings = [line for line in data.decode().split("\n") if line.startswith("#")]
+            assert not [line for line in headings if "d-0009" in line or "exp-0666" in line]
+        (row,) = rows(layout)
+        assert row["hypothesis"].startswith("a | b ## d-0009 KEEP")
+        assert len(layout.briefing.read_text("utf-8").splitlines()) < 60
+
+
+def test_briefing_is_short_and_says_what_matters(tmp_path, layout):
+    with open_ledger(tmp_path) as ledger:
+        refresh(ledger, layout)
+        assert "A person approves a plan" in layout.briefing.read_text()
+        ledger.append(plan())
+        refresh(ledger, layout)
+        assert "Open the next experiment." in layout.briefing.read_text()
+        life(ledger, 0.61)
+        name = ledger.open_experiment(hypothesis="z" * 5000, parent=None, by="me").id
+        for _ in range(30):
+            register(ledger, name)
+        findings = [{"code": f"c{index}", "message": "m" * 300, "mend": "n" * 300, "data": {}} for index in range(30)]
+        judged(ledger, name, 0.2, findings=findings)
+        for _ in range(9):
+            decided(ledger, name, "ESCALATE", reason="r" * 3000)
+        refresh(ledger, layout)
+        text = layout.briefing.read_text("utf-8")
+        assert len(text) <= 8000
+        for words in (
+            "Tell digits apart",
+            "best: exp-0001 (discarded): accuracy 0.6100 on validation, n=1, recomputed",
+            f"{name} is running",
+            f"FAIL for {name} at the validation gate",
+            f"- [c0] {'m' * 300} {'n' * 300}",
+            "more: `harness gate check",
+            "d-0010 ESCALATE",
+            "Wait for 30 runs of exp-0002",
+        ):
+            assert words in text, words
+        assert "d-0001" not in text
+
+
+def test_state_follows_every_transition(tmp_path, layout):
+    with open_ledger(tmp_path) as ledger:
+        ledger.append(plan())
+        name = ledger.open_experiment(hypothesis="h", parent=None, by="me").id
+        for action, words in (
+            (lambda: None, f"Write and train {name}"),
+            (lambda: register(ledger, name), "Wait for 1 runs"),
+            (lambda: ledger.append(started(name, "run-01")), "| exp-0001/run-01 | running | 7 | 1 | bwrap |"),
+            (lambda: ledger.append(ended(name, "run-01")), f"Evaluate and judge {name}"),
+            (lambda: ledger.move_experiment(name, ExperimentStatus.JUDGED, "x"), f"Decide on {name}"),
+            (lambda: ledger.move_experiment(name, ExperimentStatus.KEPT, "x"), "Open the next experiment"),
+        ):
+            action()
+            refresh(ledger, layout)
+            assert words in layout.state_md.read_text("utf-8")
+    assert verify(layout.ledger_db, layout.anchors, layout.facts_dir) == []
