@@ -69,7 +69,7 @@ class BashRules:
 
     def spelled(self, text: str) -> None:
         """A command that cannot be read to its end is denied when it names something protected, or stands in it."""
-        named = self.judge.names(text)
+        named = self.judge.names(text, frozen=True)
         if named is None and any(self.judge.write(".", cwd) for cwd in self.cwds):
             named = next(self.judge.shown(cwd) for cwd in self.cwds if self.judge.write(".", cwd))
         if named is not None:

@@ -52,12 +52,14 @@ class Judge:
 
     def write(self, path: str, cwd: str, *, below: bool = False) -> Denial | None:
         """None when `path` may be changed as far as this policy knows; with `below`, all that lies below it too."""
-        for place in places(path, cwd):
+        found = places(path, cwd)
+        own = found[-1] in self.own
+        for place in found:
             denial = self._secret(place, below=False) or self._control(place, below=below)
-            denial = denial or self._secret(place, below=below)
+            denial = denial or self._secret(place, below=below) or (None if own else self._dotted(place))
             if denial:
                 return denial
-        return self._hard_link(places(path, cwd)[-1])
+        return self._hard_link(found[-1])
 
     def write_pattern(self, pattern: str, cwd: str, *, below: bool = False) -> Denial | None:
         """Like `write` for a path with wildcards; what it may name counts as named."""
@@ -77,10 +79,10 @@ class Judge:
     def outside(self, path: str, cwd: str) -> bool:
         return not inside(places(path, cwd)[-1], self.root)
 
-    def names(self, text: str) -> str | None:
-        """The first protected thing that `text` spells out, or None; for text that could not be read."""
+    def names(self, text: str, *, frozen: bool = False) -> str | None:
+        """The first protected thing that `text` spells out, or None; with `frozen`, the plan's data and scorer too."""
         folded = fold(text)
-        for known in [self.state, *self.hidden, *self.protected]:
+        for known in [self.state, *self.hidden, *self.protected, *(self.frozen if frozen else [])]:
             name = self.shown(known)
             if re.search(rf"(?<![\w-]){re.escape(fold(name))}(?![\w-])", folded):
                 return name
@@ -111,9 +113,6 @@ class Judge:
         for known in [*self.protected, *self.frozen]:
             if inside(place, known) or (below and inside(known, place)):
                 return self._denied(place if inside(place, known) else known)
-        dotted = self._dotted(place)
-        if dotted:
-            return dotted
         if inside(place, self.root) and not self.code:
             return Denial(
                 "read_only_role",

@@ -30,6 +30,9 @@ _PLAIN = re.compile(r"[^\s\\'\"$`;&|<>(){}#\n]+")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SPECIAL = "?!$#@*-0123456789"
 _REDIRECTION = re.compile(r"(?:\d*|&)(?:>>|>\||>&|<>|<<<|<<-|<<|<&|>|<)")
+_ARITHMETIC = re.compile(r"\(\([\w\s$+\-*%<>=!&|^~?:,]*\)\)")
+"""Only what can be nothing else: no path, no quote, no nested parentheses."""
+_LOOP = re.compile(r"\(\([^;`()]*;[^;`()]*;[^;`()]*\)\)")
 _LEADING = frozenset({"if", "then", "else", "elif", "while", "until", "do", "!", "{", "coproc"})
 _ALONE = frozenset({"fi", "done", "}", "esac"})
 
@@ -132,12 +135,11 @@ class _Reader:
             raise Unreadable("it has a case statement")
 
     def group(self) -> None:
-        if self.peek(2) == "((" and [word.plain for word in self.words] in ([], ["for"]):
+        header = [word.plain for word in self.words] == ["for"]
+        arithmetic = (_LOOP if header else _ARITHMETIC).match(self.text, self.at)
+        if arithmetic and (header or not self.words):  # else `((` is two groups
             self.words.clear()
-            end = self.text.find("))", self.at)
-            if end < 0:
-                raise Unreadable("a )) is missing")
-            self.at = end + 2
+            self.at = arithmetic.end()
             return
         self.at += 1
         if self.words and self.peek() == ")":  # name() { ...; }: the body is read like any other command
@@ -217,7 +219,7 @@ class _Reader:
             if line == here.delimiter:
                 return "\n".join(lines)
             lines.append(line)
-        raise Unreadable(f"the heredoc {here.delimiter} has no end")
+        return "\n".join(lines)  # the end of the text ends it too: bash warns, and runs it
 
     def substitutions(self, body: str) -> None:
         """List the commands that an unquoted heredoc runs while it is read."""
@@ -309,8 +311,10 @@ class _Reader:
         if following == '"':
             self.at += 1
             return self.double()
-        if self.peek(3) == "$((":
-            return [self.arithmetic()]
+        arithmetic = _ARITHMETIC.match(self.text, self.at + 1)
+        if arithmetic:
+            self.at = arithmetic.end()
+            return [Part(DYNAMIC, arithmetic.group())]
         if following == "(":
             self.at += 1
             return [self.substitution()]
@@ -352,15 +356,6 @@ class _Reader:
         self.at = inner.at
         self.take(inner)
         return Part(DYNAMIC, self.text[start : self.at - 1])
-
-    def arithmetic(self) -> Part:
-        end = self.text.find("))", self.at)
-        if end < 0:
-            raise Unreadable("a )) is missing")
-        body, self.at = self.text[self.at : end], end + 2
-        if "`" in body or "$(" in body[2:]:
-            raise Unreadable("arithmetic runs a command")
-        return Part(DYNAMIC, body)
 
     def braces(self) -> Part:
         end = self.text.find("}", self.at)

@@ -67,7 +67,7 @@ class Entry:
         base = os.path.basename(program)
         if self._exactly(program, texts):
             return True
-        if "/" in program and self.is_script(program, cwds):
+        if self.is_script(program, cwds):
             return True
         if PYTHON.match(base):
             return self._python(texts, cwds, fed)

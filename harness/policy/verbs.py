@@ -199,7 +199,9 @@ def _find(arguments: list[Argument], operands: list[Argument], values: list[Argu
             rest = [i for i in range(index + 1, len(texts)) if texts[i] in (";", "+")]
             command = arguments[index + 1 : rest[0] if rest else len(arguments)]
             programs += [[root if item.text == "{}" else item for item in command] for root in roots]
-    return _made(changes=changes, trees=roots if "-delete" in texts else [], reads=roots, programs=programs)
+    runs = {os.path.basename(command[0].text) for command in programs if command}
+    deep = "-delete" in texts or any(name in SHELLS or name in _CODE or PYTHON.match(name) for name in runs)
+    return _made(changes=changes, trees=roots if deep else [], reads=roots, programs=programs)
 
 
 def _downloads(arguments: list[Argument], operands: list[Argument], values: list[Argument]) -> Effects:

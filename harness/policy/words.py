@@ -51,7 +51,7 @@ def expand(word: Word, environment: dict[str, list[str]]) -> list[Argument]:
     alone = len(word.parts) == 1 and word.parts[0].kind == VARIABLE and word.raw.startswith("$")
     found: list[Argument] = []
     for text, known in values:
-        for piece in text.split() if alone and known else _braces(text) if "{" in word.raw else [text]:
+        for piece in _split(text) if alone and known else _braces(text) if "{" in word.raw else [text]:
             pattern = (wild or alone) and bool(_WILD.search(piece))
             found.append(Argument(piece if pattern else _unescaped(piece), known, pattern))
     return found
@@ -86,6 +86,12 @@ def note(word: Word, environment: dict[str, list[str]]) -> None:
         del known[MOST:]
     else:
         environment.pop(name, None)
+
+
+def _split(text: str) -> list[str]:
+    """An unquoted variable's words, and, where blanks stand in it, also the whole: IFS may be set to anything."""
+    words = text.split()
+    return words if len(words) < 2 else [*words, text]
 
 
 def _braces(text: str) -> list[str]:

@@ -1,0 +1,71 @@
+"""The policy is vendored into projects: one folder, standard library only, Python 3.9, no site packages."""
+
+import ast
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+POLICY = Path(__file__).parents[2] / "harness" / "policy"
+MODULES = sorted(POLICY.glob("*.py"))
+PROGRAM = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from rules.decide import decide
+from rules.receipt import append_receipt, receipt
+given = json.load(sys.stdin)
+said = [decide(call, given["snapshot"]) for call in given["calls"]]
+line = receipt(given["calls"][0], said[0], time="t", session="s", role="r", event="PreToolUse")
+append_receipt(sys.argv[2], line)
+foreign = [name for name in sys.modules if name.split(".")[0] in ("harness", "site")]
+print(json.dumps({"said": said, "foreign": foreign}))
+"""
+
+
+def pythons() -> list[str]:
+    """This interpreter, and a 3.9 where one is installed."""
+    found = [sys.executable]
+    older = sorted(Path.home().glob(".pyenv/versions/3.9*/bin/python3.9"))
+    older += [Path(name) for name in [shutil.which("python3.9") or ""] if name and "shims" not in name]
+    return found + [str(path) for path in older[:1]]
+
+
+@pytest.mark.parametrize("python", pythons())
+def test_copied_folder_decides_alone(project, tmp_path, python):
+    shutil.copytree(POLICY, tmp_path / "vendored" / "rules", ignore=shutil.ignore_patterns("__pycache__"))
+    calls = [
+        {"tool_name": "Bash", "tool_input": {"command": command}, "cwd": str(project.root)}
+        for command in ("rm plan.md", "ls", "python train.py", "cat <<EOF | tee .harness/policy.json\nx\nEOF")
+    ]
+    ended = subprocess.run(
+        [python, "-I", "-S", "-c", PROGRAM, str(tmp_path / "vendored"), str(tmp_path / "receipts")],
+        input=json.dumps({"calls": calls, "snapshot": project.snapshot}),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    answer = json.loads(ended.stdout)
+    assert [said["permission"] for said in answer["said"]] == ["deny", "allow", "deny", "deny"]
+    assert answer["foreign"] == []
+    assert json.loads((tmp_path / "receipts" / "s.jsonl").read_text())["rule"] == answer["said"][0]["rule"]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)
+def test_modules_are_python_3_9_and_import_the_standard_library_only(path):
+    tree = ast.parse(path.read_text("utf-8"), feature_version=(3, 9))
+    future = any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body)
+    assert future or not tree.body, "annotations such as `X | None` need `from __future__ import annotations` in 3.9"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            assert all(alias.name.split(".")[0] in sys.stdlib_module_names for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            inside = node.level == 1 and (POLICY / f"{node.module}.py").is_file()
+            assert inside or (node.level == 0 and str(node.module).split(".")[0] in sys.stdlib_module_names)
+        elif isinstance(node, ast.Match):
+            pytest.fail(f"{path.name}:{node.lineno}: match needs Python 3.10")
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "zip":
+            assert not node.keywords, f"{path.name}:{node.lineno}: zip(strict=) needs Python 3.10"
