@@ -1,0 +1,52 @@
+"""The demo's data: MNIST-1D, drawn anew. Needs the `train` extra; only this file knows that."""
+
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.errors import MissingExtraError, RunError
+
+NEEDED = ("torch", "mnist1d")
+TRAIN_SEED, VALIDATION_SEED = 42, 43
+_PASSED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT")
+_SEED_LIMIT = 2**32
+
+
+def require_train_extra() -> None:
+    """Raises MissingExtraError saying how to get what the demo trains with."""
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise MissingExtraError(
+            f"The demo trains real networks and needs {' and '.join(missing)}, which the base install leaves out.",
+            mend="Run `pip install 'experiment-harness[train]'` (in a clone: `make setup`), then `harness demo` again.",
+        )
+
+
+def write_tables(folder: Path, *, held_out_seed: int, environment: Mapping[str, str]) -> None:
+    """Write train.npz (4,000 rows), validation.npz and held_out.npz (1,000 each) into `folder`.
+
+    Training and validation rows are the same in every demo; `held_out_seed` is reduced to 32 bits and kept away from
+    their two seeds. Raises MissingExtraError, or RunError when the generator failed.
+    """
+    require_train_extra()
+    folder.mkdir(parents=True, exist_ok=True)
+    seed = held_out_seed % _SEED_LIMIT
+    if seed in (TRAIN_SEED, VALIDATION_SEED):
+        seed += 2
+    words = [str(folder.resolve()), str(TRAIN_SEED), str(VALIDATION_SEED), str(seed)]
+    done = subprocess.run(
+        [sys.executable, "-m", "harness.demo.generate", *words],
+        env={name: environment[name] for name in _PASSED_ON if name in environment}
+        | {"MPLBACKEND": "Agg", "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        last = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
+        raise RunError(
+            f"Drawing the MNIST-1D tables ended with exit code {done.returncode}: {last[0]}.",
+            mend="Check the disk and the `mnist1d` package, then run the demo again in an empty folder.",
+        )

@@ -1,0 +1,87 @@
+"""The demo's last words: one row an experiment, each number with its evidence level, and what to open next."""
+
+from typing import Any
+
+from harness.artifacts.result import read_result
+from harness.audit.scores import counted_evaluations
+from harness.domain.facts import LoopEnded
+from harness.domain.records import Experiment
+from harness.domain.statuses import Evidence, Split
+from harness.errors import UsageError
+from harness.evaluation.score import summarise
+from harness.project.context import Project
+
+HEADS = ("experiment", "claim", "validation", "held-out", "gate", "decision")
+
+
+def report(project: Project, ended: LoopEnded, *, seconds: float) -> dict[str, Any]:
+    """{project, reason, detail, experiments[], seconds, text}."""
+    experiments = [_row(project, item) for item in project.ledger.experiments()]
+    return {
+        "project": str(project.layout.root),
+        "reason": ended.reason,
+        "detail": ended.detail,
+        "experiments": experiments,
+        "seconds": round(seconds, 1),
+        "text": _text(project, ended, experiments, seconds),
+    }
+
+
+def _row(project: Project, experiment: Experiment) -> dict[str, Any]:
+    verdicts = project.ledger.verdicts(experiment.id)
+    decisions = project.ledger.decisions(experiment.id)
+    return {
+        "id": experiment.id,
+        "hypothesis": experiment.hypothesis,
+        "claims": _claims(project, experiment),
+        "scores": {split.value: _score(project, experiment, split) for split in Split},
+        "verdicts": {item.gate: item.verdict for item in verdicts},
+        "decision": decisions[-1].kind if decisions else None,
+        "findings": list(verdicts[-1].findings) if verdicts else [],
+    }
+
+
+def _claims(project: Project, experiment: Experiment) -> dict[str, str]:
+    path = project.layout.experiment(experiment.id, "result")
+    try:
+        return {name: claim.text for name, claim in read_result(path).claims.items()}
+    except UsageError:
+        return {}
+
+
+def _score(project: Project, experiment: Experiment, split: Split) -> dict[str, Any] | None:
+    score = summarise(counted_evaluations(project, experiment.id, project.plan(), split))
+    return None if score is None else score.plain()
+
+
+def _text(project: Project, ended: LoopEnded, rows: list[dict[str, Any]], seconds: float) -> str:
+    table = [HEADS, *(_cells(row) for row in rows)]
+    widths = [max(len(line[column]) for line in table) for column in range(len(HEADS))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table]
+    for row in rows:
+        lines += ["", f"{row['id']}: {row['hypothesis']}"]
+        lines += [f"  - [{finding['code']}] {finding['message']}" for finding in row["findings"]]
+    root = project.layout.root
+    relative = project.layout.relative
+    lines += [
+        "",
+        f"{ended.reason}: {ended.detail} ({seconds:.0f} s)",
+        "",
+        f"Open next, in {root}:",
+        f"  {relative(project.layout.project('checklist'))}   all experiments, one line each",
+        f"  {relative(project.layout.decision_log)}   what was decided, and why",
+        f"  {relative(project.layout.project('receipts'))}/   every tool call that was allowed or denied",
+        f"  `harness status --project {root}`, then `harness ledger verify --project {root}`",
+    ]
+    return "\n".join(lines)
+
+
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
+    claims = ", ".join(f"{text} {Evidence.CLAIMED}" for text in row["claims"].values())
+    verdicts = ", ".join(f"{gate.replace('_', '-')} {verdict}" for gate, verdict in row["verdicts"].items())
+    validation, held_out = (_number(row["scores"][split.value]) for split in (Split.VALIDATION, Split.HELD_OUT))
+    return row["id"], claims or "none", validation, held_out, verdicts or "not asked", str(row["decision"] or "none")
+
+
+def _number(score: dict[str, Any] | None) -> str:
+    return "-" if score is None else f"{score['mean']:.3f} {score['evidence']}"

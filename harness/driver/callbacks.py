@@ -1,0 +1,103 @@
+"""The rules at work in a session: SDK callbacks around every tool call, with a receipt for each decision.
+
+A call that the policy has no opinion on is allowed. In a cage what it can reach is settled by the cage; without one
+the receipt says `uncaged`, and the evaluation says `not isolated`.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal, cast
+
+from claude_agent_sdk import HookCallback, HookMatcher
+
+from harness.clock import iso
+from harness.domain.statuses import CageKind
+from harness.driver.desk import Desk
+from harness.driver.session import Hooks
+from harness.policy.decide import decide
+from harness.policy.receipt import append_receipt, receipt
+
+HOOK_SECONDS = 60.0
+UNCAGED = "uncaged"
+EVENT = "PreToolUse"
+
+# What a role must have done before it ends its turn: tool -> how it is told.
+DUE = {
+    "start_run": "No run was started. Call start_run, or say in your last message why this experiment cannot run.",
+    "record_result": "The result was not recorded. Call record_result, with no claims when there is no score.",
+}
+MOST_REMINDERS = 1
+"""A turn. A session has one turn, and Claude Code gives up by itself after some."""
+
+OnCall = Callable[[str, dict[str, Any], str, str], None]
+"""tool, input, "allow" or "deny", reason."""
+
+
+class Guard:
+    """The callbacks of one session."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        *,
+        snapshot: Callable[[], dict[str, Any]],
+        on_call: OnCall = lambda _tool, _input, _permission, _reason: None,
+    ) -> None:
+        self._desk, self._snapshot, self._on_call = desk, snapshot, on_call
+        self._reminders = 0
+
+    def hooks(self) -> Hooks:
+        """A guard fails closed; observers and the reminder let go."""
+        return {
+            EVENT: [_matcher(self.before_tool, on_failure="block")],
+            "PostToolUse": [_matcher(self.after_tool)],
+            "PostToolUseFailure": [_matcher(self.after_tool)],
+            "Stop": [_matcher(self.before_stop)],
+        }
+
+    async def before_tool(self, payload: Any, _tool_use_id: str | None, _context: Any) -> dict[str, Any]:
+        """Allow or deny, always said out loud: under `dontAsk` silence would deny without a reason."""
+        call = {**payload, "agent_type": self._desk.role.name}
+        with self._desk.pulse.working():
+            said = decide(call, self._snapshot())
+            if said["permission"] is None:
+                said |= {"permission": "allow"} | ({"rule": UNCAGED} if self._desk.cage is CageKind.NONE else {})
+            self._record(call, said)
+        permission = said["permission"]
+        reason = f"{said['reason']} {said['mend']}".strip() if permission == "deny" else ""
+        self._on_call(payload["tool_name"], payload["tool_input"], permission, reason)
+        output = {"hookEventName": EVENT, "permissionDecision": permission}
+        if reason:
+            output["permissionDecisionReason"] = reason
+        return {"hookSpecificOutput": output}
+
+    def _record(self, call: dict[str, Any], said: dict[str, Any]) -> None:
+        """Raises OSError when the receipt cannot be written: the call is then blocked, it would be unseen."""
+        project = self._desk.project
+        line = receipt(
+            call,
+            said,
+            time=iso(project.clock.now()),
+            session=self._desk.session,
+            role=self._desk.role.name,
+            event=EVENT,
+        )
+        append_receipt(str(project.layout.project("receipts")), line)
+
+    async def after_tool(self, _payload: Any, _tool_use_id: str | None, _context: Any) -> dict[str, Any]:
+        """A sign of life."""
+        self._desk.pulse.beat()
+        return {}
+
+    async def before_stop(self, payload: Any, _tool_use_id: str | None, _context: Any) -> dict[str, Any]:
+        """One reminder of what the role still owes; then it may go: the gate finds what is missing."""
+        owed = [text for tool, text in DUE.items() if tool in self._desk.role.mcp_tools and tool not in self._desk.done]
+        if not owed or payload.get("stop_hook_active") or self._reminders >= MOST_REMINDERS:
+            return {}
+        self._reminders += 1
+        return {"decision": "block", "reason": " ".join(owed)}
+
+
+def _matcher(callback: Callable[..., Any], *, on_failure: Literal["block"] | None = None) -> HookMatcher:
+    """For all tools."""
+    hook = cast(HookCallback, callback)
+    return HookMatcher(hooks=[hook], timeout=HOOK_SECONDS, on_failure=on_failure)

@@ -1,0 +1,201 @@
+"""What the agents' tools do: one session's view of the project.
+
+Calling a tool twice does no harm, because a session that was cut is played again from its start.
+"""
+
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+
+from harness.audit.scores import counted_evaluations
+from harness.contract.roles import Role
+from harness.domain.records import Experiment
+from harness.domain.statuses import CLOSED_EXPERIMENTS, CageKind, Split
+from harness.driver.run_news import RunNews, last_metrics
+from harness.driver.session import Pulse
+from harness.driver.supervisors import Supervisor, is_going
+from harness.errors import NotFoundError, RefusedError, UsageError
+from harness.evaluation.score import summarise
+from harness.project.context import Project
+from harness.project.experiments import open_experiment, record_result
+
+LONGEST_WAIT_S = 600.0
+REGISTER_SECONDS = 60.0
+POLL_SECONDS = 0.1
+CLAIM_DIGITS = 4
+
+
+class Desk:
+    """One session's view of the project, with the calls that the session has made."""
+
+    def __init__(
+        self,
+        project: Project,
+        *,
+        session: str,
+        role: Role,
+        cage: CageKind,
+        experiment: str | None = None,
+        parent: str | None = None,
+        pulse: Pulse | None = None,
+        on_change: Callable[[], None] = lambda: None,
+        tell: Callable[[str], None] = lambda _text: None,
+    ) -> None:
+        self.project, self.session, self.role, self.cage = project, session, role, cage
+        self.current, self._parent = experiment, parent
+        self.pulse, self._on_change, self._tell = pulse or Pulse(), on_change, tell
+        self.supervisor: Supervisor | None = None
+        """Of the runs that this session started, the newest."""
+        self.done: set[str] = set()
+        """Names of the tools that answered without an error."""
+
+    async def open_experiment(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        opened = self._given(arguments["hypothesis"]) or open_experiment(
+            self.project,
+            hypothesis=arguments["hypothesis"],
+            rationale=arguments["rationale"],
+            parent=self._parent,
+            by=self.role.name,
+            session=self.session,
+        )
+        self.current = opened.id
+        self._on_change()
+        layout = self.project.layout
+        return {
+            "experiment_id": opened.id,
+            "status": opened.status,
+            "parent": opened.parent,
+            "project": str(layout.root),
+            "folder": str(layout.experiment(opened.id)),
+            "write": [str(layout.experiment(opened.id, item.name)) for item in self.role.owns],
+        }
+
+    async def start_run(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        experiment = self._experiment(arguments)
+        if experiment.status in CLOSED_EXPERIMENTS:
+            raise RefusedError(
+                f"{experiment.id} is {experiment.status}; expected an open experiment.",
+                mend="Open a new one with open_experiment.",
+                code="experiment_closed",
+            )
+        before = {run.id for run in self.project.ledger.runs(experiment.id)}
+        if not self._going(experiment.id):
+            words = shlex.split(arguments["command"]) if arguments.get("command") else None
+            self.supervisor = Supervisor.start(self.project, experiment.id, words, cage=self.cage, session=self.session)
+            await self._until(lambda: self._registered(experiment.id, before), REGISTER_SECONDS)
+            self._on_change()
+        report = self._report(experiment.id)
+        problem = self.supervisor.problem() if self.supervisor is not None else None
+        if problem is not None and not self._registered_any(experiment.id, before):
+            raise UsageError(problem["message"], mend=problem["mend"], code=problem["code"])
+        return {**report, "next": "Call run_status with wait_seconds until its state is ended."}
+
+    async def run_status(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        experiment = self._experiment(arguments)
+        wait = min(float(arguments.get("wait_seconds", 0)), LONGEST_WAIT_S)
+        news = RunNews(self.project, experiment.id, self._tell)
+
+        def ended() -> bool:
+            news.look()
+            return not self._going(experiment.id)
+
+        await self._until(ended, wait)
+        self._on_change()
+        return self._report(experiment.id)
+
+    async def evaluation_report(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        experiment = self._experiment(arguments)
+        evaluations = counted_evaluations(self.project, experiment.id, self.project.plan(), Split.VALIDATION)
+        score = summarise(evaluations)
+        if score is None:
+            raise NotFoundError(
+                f"{experiment.id} has no recomputed score on validation.",
+                mend="Record the result without claims, and say in the shortfalls why there is no score.",
+                code="no_score",
+            )
+        return {
+            "experiment_id": experiment.id,
+            **score.plain(),
+            "claim": f"{score.mean:.{CLAIM_DIGITS}f}",
+            "tiers": {str(tier): value for tier, value in self.project.objective().tiers.items()},
+            "findings": [finding for item in evaluations for finding in item.findings],
+        }
+
+    async def record_result(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        experiment = self._experiment(arguments)
+        path = record_result(
+            self.project,
+            experiment.id,
+            claims=arguments.get("claims", {}),
+            summary=arguments["summary"],
+            shortfalls=arguments.get("shortfalls", []),
+            by=self.role.name,
+        )
+        return {"experiment_id": experiment.id, "written": str(path)}
+
+    def _experiment(self, arguments: dict[str, Any]) -> Experiment:
+        identifier = arguments.get("experiment_id") or self.current
+        if identifier is None:
+            raise UsageError("No experiment is open.", mend="Call open_experiment first.", code="no_experiment")
+        if self.current is not None and identifier != self.current:
+            raise RefusedError(
+                f"This session works on {self.current}, not on {identifier}.",
+                mend=f"Leave experiment_id out or pass {self.current}.",
+                code="other_experiment",
+            )
+        return self.project.ledger.experiment(identifier)
+
+    def _given(self, hypothesis: str) -> Experiment | None:
+        """The session's own experiment when it has one already; its hypothesis stands."""
+        if self.current is None:
+            return None
+        known = self.project.ledger.experiment(self.current)
+        if " ".join(hypothesis.split()) != known.hypothesis:
+            raise RefusedError(
+                f"{known.id} is this session's experiment; its hypothesis is {known.hypothesis!r}.",
+                mend="Go on with it: call open_experiment with that hypothesis, word for word, or start_run.",
+                code="experiment_undecided",
+            )
+        return known
+
+    async def _until(self, condition: Callable[[], bool], seconds: float) -> None:
+        """Until `condition` or the time has passed; the session's watchdog knows that we are at work."""
+        with self.pulse.working(), anyio.move_on_after(seconds):
+            while not condition():
+                await anyio.sleep(POLL_SECONDS)
+
+    def _registered(self, experiment: str, before: set[str]) -> bool:
+        """A new run is there, or the supervisor has ended without one."""
+        ended = self.supervisor is not None and self.supervisor.ended()
+        return ended or self._registered_any(experiment, before)
+
+    def _registered_any(self, experiment: str, before: set[str]) -> bool:
+        return any(run.id not in before for run in self.project.ledger.runs(experiment))
+
+    def _going(self, experiment: str) -> bool:
+        ours = self.supervisor is not None and not self.supervisor.ended()
+        return ours or is_going(self.project, experiment)
+
+    def _report(self, experiment: str) -> dict[str, Any]:
+        runs = self.project.ledger.runs(experiment)
+        layout = self.project.layout
+        return {
+            "experiment_id": experiment,
+            "state": "running" if self._going(experiment) else "ended" if runs else "not started",
+            "seeds_wanted": self.project.objective().seeds,
+            "runs": [
+                {
+                    "run": run.id,
+                    "seed": run.seed,
+                    "status": run.status,
+                    "reason": run.reason,
+                    "seconds": run.seconds,
+                    "last_row": last_metrics(self.project, run),
+                    "stderr": layout.relative(layout.run(run.experiment, run.id, "stderr")),
+                }
+                for run in runs
+            ],
+            "findings": [finding for run in runs for finding in run.findings],
+        }

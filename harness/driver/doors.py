@@ -1,0 +1,71 @@
+"""Which door a loop gets: a scenario's, or one to the model service that holds the key and the budget."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.domain.records import ApprovedPlan
+from harness.errors import RefusedError, UsageError
+from harness.model_door.door import Door
+from harness.model_door.live import Live
+from harness.model_door.meter import Meter
+from harness.model_door.recording import Recording
+from harness.model_door.scenario import read_scenario
+from harness.model_door.scripted import Scripted
+from harness.project.context import Project
+
+KEY = "ANTHROPIC_API_KEY"
+UPSTREAM = "ANTHROPIC_BASE_URL"
+DEFAULT_UPSTREAM = "https://api.anthropic.com"
+SCRIPTED_RETRIES, LIVE_RETRIES = 1, 10
+
+
+def open_door(
+    project: Project,
+    plan: ApprovedPlan,
+    environment: Mapping[str, str],
+    *,
+    scenario: Path | None = None,
+    record: Path | None = None,
+) -> Door:
+    """A door that is not started yet. With `scenario` neither a key nor a budget is read.
+
+    Raises UsageError when both files are given or the scenario is not valid, RefusedError (key_missing,
+    budget_missing) when a live door lacks its key or the plan's budget.usd.
+    """
+    if scenario is not None and record is not None:
+        raise UsageError(
+            "A scenario is played, not recorded: --scenario and --record exclude each other.", mend="Leave one out."
+        )
+    if scenario is not None:
+        return Door(Scripted(read_scenario(scenario)))
+    budget = plan.content["budget"].get("usd")
+    if budget is None:
+        raise RefusedError(
+            f"The plan {plan.name} has no budget.usd, and a real model endpoint costs money.",
+            mend=f"Add `usd` to the budget in {plan.path} and approve it, or pass `--scenario FILE`.",
+            code="budget_missing",
+        )
+    if not environment.get(KEY):
+        raise RefusedError(
+            f"{KEY} is not set; the model door needs it, and nothing else gets it.",
+            mend=f"Set {KEY} in your terminal, or pass `--scenario FILE`.",
+            code="key_missing",
+        )
+    spent = sum(session.cost_usd or 0.0 for session in project.ledger.sessions())
+    return Door(
+        Live(
+            upstream=environment.get(UPSTREAM) or DEFAULT_UPSTREAM,
+            key=environment[KEY],
+            meter=Meter(budget_usd=float(budget), spent_before_usd=spent),
+            observe=None if record is None else Recording(record),
+        )
+    )
+
+
+def is_scripted(door: Door) -> bool:
+    return isinstance(door.answerer, Scripted)
+
+
+def retries(door: Door) -> int:
+    """How often the CLI asks again after an error: a scenario answers the same every time."""
+    return SCRIPTED_RETRIES if is_scripted(door) else LIVE_RETRIES

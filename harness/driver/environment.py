@@ -1,0 +1,164 @@
+"""What an agent's CLI is given: an environment made from nothing, folders of its own, and a launcher in a cage.
+
+The Agent SDK starts the CLI with our whole environment plus what it is told. The launcher therefore clears the
+environment before anything else runs and sets the allow-listed variables only.
+"""
+
+import os
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import claude_agent_sdk
+
+from harness.artifacts.locate import Layout
+from harness.cage.process import behind_front
+from harness.contract.artifacts import PROTECTED
+from harness.domain.records import ApprovedPlan
+from harness.domain.sandbox import Confinement, Sandbox
+from harness.domain.statuses import CLOSED_EXPERIMENTS, CageKind
+from harness.errors import SessionError
+from harness.files import atomic_write
+from harness.project.context import Project
+
+SESSION = "HARNESS_SESSION"
+"""In the environment of the CLI and of everything that it starts; how what a session left behind is found."""
+DUMMY_KEY = "harness-door-takes-no-key"
+ROLE_HEADER, EXPERIMENT_HEADER, ATTEMPT_HEADER = "x-harness-role", "x-harness-experiment", "x-harness-attempt"
+LONGEST_TOOL_MS = 24 * 3600 * 1000
+FROM_THE_SDK = ("CLAUDE_CODE_ENTRYPOINT", "CLAUDE_AGENT_SDK_VERSION", "CLAUDE_CODE_SDK_READS_SESSION_STATE")
+"""Set by the SDK for its own protocol with the CLI; the only values that pass the launcher from outside."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionFolders:
+    """One session's folder in the state directory. Only `inside` exists in its cage."""
+
+    outside: Path
+
+    @property
+    def inside(self) -> Path:
+        return self.outside / "in"
+
+    @property
+    def home(self) -> Path:
+        return self.inside / "home"
+
+    @property
+    def config(self) -> Path:
+        """Settings and transcripts of the CLI."""
+        return self.inside / "config"
+
+    @property
+    def temporary(self) -> Path:
+        return self.inside / "tmp"
+
+    @property
+    def launcher(self) -> Path:
+        return self.outside / "claude"
+
+    @property
+    def pid(self) -> Path:
+        """Written by the launcher: the process that stands for the whole CLI."""
+        return self.outside / "cli.pid"
+
+    @property
+    def stderr(self) -> Path:
+        return self.outside / "stderr.log"
+
+    def create(self) -> None:
+        for folder in (self.home, self.config, self.temporary):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+def session_folders(layout: Layout, session: str) -> SessionFolders:
+    return SessionFolders(outside=layout.sessions / session)
+
+
+def bundled_cli() -> Path:
+    """The Claude Code CLI that comes with the Agent SDK. Raises SessionError when the package has none."""
+    program = Path(claude_agent_sdk.__file__).resolve().parent / "_bundled" / "claude"
+    if not program.is_file():
+        raise SessionError(
+            f"The Claude Agent SDK has no bundled Claude Code CLI at {program}.",
+            mend="Reinstall claude-agent-sdk from a wheel for this platform.",
+            code="cli_missing",
+        )
+    return program
+
+
+def child_environment(
+    folders: SessionFolders,
+    *,
+    session: str,
+    role: str,
+    ordinal: int,
+    attempt: int,
+    door_url: str,
+    interpreter: str | None,
+    retries: int,
+) -> dict[str, str]:
+    """The whole environment of the CLI. Nothing in it comes from ours: no key, no proxy, no home."""
+    programs = str(Path(interpreter or sys.executable).parent)
+    return {
+        "PATH": os.pathsep.join([programs, "/usr/local/bin", "/usr/bin", "/bin"]),
+        "HOME": str(folders.home),
+        "TMPDIR": str(folders.temporary),
+        "LANG": "C.UTF-8",
+        "SHELL": "/bin/bash",
+        "CLAUDE_CONFIG_DIR": str(folders.config),
+        "CLAUDE_CODE_TMPDIR": str(folders.temporary),
+        "ANTHROPIC_BASE_URL": door_url,
+        "ANTHROPIC_API_KEY": DUMMY_KEY,
+        "ANTHROPIC_CUSTOM_HEADERS": "\n".join(
+            (f"{ROLE_HEADER}: {role}", f"{EXPERIMENT_HEADER}: {ordinal}", f"{ATTEMPT_HEADER}: {attempt}")
+        ),
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
+        "CLAUDE_CODE_MAX_RETRIES": str(retries),
+        "MCP_TIMEOUT": "60000",
+        "MCP_TOOL_TIMEOUT": str(LONGEST_TOOL_MS),
+        SESSION: session,
+    }
+
+
+def confinement(project: Project, plan: ApprovedPlan, folders: SessionFolders, *, door_port: int) -> Confinement:
+    """The project to write, the state directory absent, and what no agent changes read-only below the project."""
+    layout, settings = project.layout, project.settings
+    names = ("plan", "plans", "config_toml", "policy", "receipts", "memory", "priors")
+    kept = [layout.project(name) for name in names]
+    kept += [layout.root / path for path in PROTECTED]
+    kept += [layout.root / split["path"] for split in plan.splits.values() if split.get("path")]
+    kept += [layout.experiment(item.id) for item in project.ledger.experiments() if item.status in CLOSED_EXPERIMENTS]
+    readable = [Path(path) for path in settings.readable]
+    if settings.interpreter and os.path.isabs(settings.interpreter):
+        readable.append(Path(settings.interpreter).parent.parent)
+    return Confinement(
+        writable=(layout.root, folders.inside),
+        read_only=tuple(path for path in (*kept, *readable) if path.exists()),
+        hidden=(layout.state,),
+        door_port=door_port,
+    )
+
+
+def write_launcher(
+    sandbox: Sandbox, confined: Confinement, folders: SessionFolders, environment: dict[str, str], program: Path
+) -> Path:
+    """Write the script that the SDK gets as `cli_path`; it lies outside the cage. Raises CageError.
+
+    It leaves its process id, which stays that of the process in front of the cage, clears the environment and
+    becomes the caged CLI. Without a cage the same front sees to it that nothing outlives the CLI.
+    """
+    command = sandbox.command([str(program)], confined)
+    if sandbox.kind is CageKind.NONE:
+        command = behind_front(command)
+    settings = " ".join(shlex.quote(f"{name}={value}") for name, value in environment.items())
+    passed = " ".join(f'{name}="${name}"' for name in FROM_THE_SDK)
+    script = (
+        "#!/bin/sh\n"
+        f"echo $$ > {shlex.quote(str(folders.pid))}\n"
+        f'exec /usr/bin/env -i {settings} {passed} {shlex.join(command)} "$@"\n'
+    )
+    atomic_write(folders.launcher, script, durable=False, mode=0o700)
+    return folders.launcher

@@ -1,0 +1,77 @@
+"""The loop at work: ask `next_step`, do it, record it, until it says stop."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from harness.domain.facts import LoopEnded
+from harness.domain.records import ApprovedPlan
+from harness.domain.sandbox import Sandbox
+from harness.driver.leftovers import close_cut_sessions
+from harness.driver.steps import StepRunner
+from harness.driver.supervisors import is_supervised
+from harness.loop.next_step import next_step
+from harness.loop.state import load_state
+from harness.loop.steps import Stop
+from harness.model_door.door import Door
+from harness.project.context import Project
+from harness.projections.refresh import refresh
+from harness.rendering.snapshot import write_policy_snapshot
+from harness.runs.recover import recover
+
+OnProgress = Callable[[Mapping[str, Any]], None]
+
+
+def run_loop(
+    project: Project, door: Door, sandbox: Sandbox, on_progress: OnProgress = lambda _event: None
+) -> LoopEnded:
+    """Run experiments under the approved plan until `next_step` stops; returns why, as it was recorded.
+
+    First whatever an earlier loop left is put in order: its sessions are ended and closed as cut, runs without a
+    supervisor are ended and closed by what happened. The door is started here and stopped again.
+    Raises RefusedError when no plan is approved or another loop is at work, DoorError when the door could not answer.
+    """
+    plan = project.plan()
+    _put_in_order(project, on_progress)
+    door.start()
+    try:
+        return _loop(project, plan, StepRunner(project, door, sandbox, on_progress), on_progress)
+    finally:
+        door.stop()
+        refresh(project.ledger, project.layout)
+
+
+def _put_in_order(project: Project, on_progress: OnProgress) -> None:
+    for session in close_cut_sessions(project.ledger, project.layout):
+        on_progress({"event": "session_cut", "text": f"closed session {session.id}, which was cut"})
+    for finding in recover(project):
+        on_progress({"event": "recovered", "text": f"{finding.message} {finding.mend}"})
+    _write_views(project)
+
+
+def _loop(project: Project, plan: ApprovedPlan, runner: StepRunner, on_progress: OnProgress) -> LoopEnded:
+    unchanged, before, steps = 0, None, 0
+    while True:
+        state = load_state(project, supervised=lambda run: is_supervised(project, run))
+        unchanged = unchanged + 1 if state == before else 0
+        before = state
+        step = next_step(replace(state, unchanged=unchanged))
+        if isinstance(step, Stop):
+            return _end(project, plan, step, on_progress, nothing_done=steps == 0)
+        runner.execute(step)
+        steps += 1
+        _write_views(project)
+
+
+def _write_views(project: Project) -> None:
+    refresh(project.ledger, project.layout)
+    write_policy_snapshot(project)
+
+
+def _end(project: Project, plan: ApprovedPlan, step: Stop, on_progress: OnProgress, *, nothing_done: bool) -> LoopEnded:
+    """Record the end, unless the loop had ended for the same reason and nothing was done since."""
+    ended = LoopEnded(plan=plan.name, reason=step.reason.value, detail=step.detail)
+    if not (nothing_done and project.ledger.loop_end() == ended):
+        project.ledger.append(ended)
+    on_progress({"event": "loop_ended", "text": f"loop ended: {ended.reason}. {ended.detail}"})
+    return ended

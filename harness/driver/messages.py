@@ -1,0 +1,75 @@
+"""The first message of each session: what is known, what failed before, what to do now."""
+
+from harness.artifacts.locate import Layout
+from harness.domain.findings import as_text
+from harness.domain.records import ApprovedPlan, Objective
+from harness.domain.statuses import Direction
+from harness.loop.steps import Build, Judge
+
+BRIEFING_CHARACTERS = 8000
+
+
+def build_message(
+    step: Build, plan: ApprovedPlan, objective: Objective, briefing: str, hypothesis: str | None = None
+) -> str:
+    """For a model-builder. The findings of the gate that failed stand in it word for word.
+
+    `hypothesis` is that of the step's experiment, when it is open already.
+    """
+    parts = [_head(f"Experiment {step.index}, attempt {step.attempt}", plan, objective), _briefing(briefing)]
+    if step.findings:
+        parts.append(
+            "## The gate did not pass the last experiment\n\nIts findings, word for word. Mend or answer each.\n\n"
+            + as_text(step.findings)
+        )
+    begin = (
+        f"{step.experiment} is open already: call open_experiment with its hypothesis, which is: {hypothesis}"
+        if step.experiment
+        else "Call open_experiment with one hypothesis."
+    )
+    parts.append(
+        f"## What to do\n\n{begin} Write its code and your files, call start_run, then run_status until it has ended. "
+        f"Training runs through start_run only; its entry is `{plan.content['training']['entry']}`, "
+        f"predictions come from `{plan.content['oracle']['predict']}`. "
+        f"It is compared with {step.parent or 'the trivial predictor'}."
+    )
+    return "\n\n".join(part for part in parts if part)
+
+
+def judge_message(step: Judge, plan: ApprovedPlan, objective: Objective) -> str:
+    """For an oracle."""
+    return "\n\n".join(
+        (
+            _head(f"The result of {step.experiment}", plan, objective),
+            "## What to do\n\nCall evaluation_report, read what you need of the experiment's folder, then call "
+            "record_result once: the recomputed number as the only claim, or none when there is no score, and the "
+            "shortfalls, the most important first.",
+        )
+    )
+
+
+def read_briefing(layout: Layout) -> str:
+    """BRIEFING.md, cut at a line end; empty when there is none yet."""
+    if not layout.briefing.is_file():
+        return ""
+    text = layout.briefing.read_text("utf-8").strip()
+    if len(text) <= BRIEFING_CHARACTERS:
+        return text
+    note = "\n(cut here)"
+    return text[: BRIEFING_CHARACTERS - len(note)].rsplit("\n", 1)[0] + note
+
+
+def _head(title: str, plan: ApprovedPlan, objective: Objective) -> str:
+    better = "higher" if objective.direction is Direction.MAXIMIZE else "lower"
+    tiers = ", ".join(f"{tier} {value:g}" for tier, value in objective.tiers.items())
+    data = ", ".join(f"{name} {split['path']}" for name, split in plan.splits.items() if split.get("path"))
+    return (
+        f"# {title}\n\nObjective: {plan.content['objective']}\n"
+        f"Metric: {objective.metric}, {better} is better; tiers: {tiers}; "
+        f"the mean over {objective.seeds} seeds counts.\n"
+        f"Data: {data}."
+    )
+
+
+def _briefing(text: str) -> str:
+    return f"## Briefing\n\n{text}" if text else ""

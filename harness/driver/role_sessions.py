@@ -1,0 +1,149 @@
+"""The sessions of a loop's steps: prepared, run and closed, with their facts in the ledger whatever happens."""
+
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from harness.contract.roles import ROLE_BY_NAME, Role
+from harness.domain.facts import SessionEnded, SessionStarted
+from harness.domain.sandbox import Sandbox
+from harness.driver.callbacks import Guard
+from harness.driver.desk import Desk
+from harness.driver.doors import is_scripted, retries
+from harness.driver.environment import (
+    SessionFolders,
+    bundled_cli,
+    child_environment,
+    confinement,
+    session_folders,
+    write_launcher,
+)
+from harness.driver.session import Outcome, SessionOutcome, SessionSpec, run_session
+from harness.driver.tools import session_tools
+from harness.errors import DoorError
+from harness.loop.steps import Build, Judge, Step
+from harness.model_door.door import Door
+from harness.project.context import Project
+from harness.rendering.prompts import system_prompt
+from harness.rendering.snapshot import policy_snapshot, write_policy_snapshot
+from harness.runs.processes import identity
+
+TOOL_PREFIX = "mcp__harness__"
+SHOWN_CHARACTERS = 160
+
+
+class Say(Protocol):
+    def __call__(self, step: Step, text: str, **more: Any) -> None: ...
+
+
+class RoleSessions:
+    """Runs sessions in one project, through one door, in one kind of cage."""
+
+    def __init__(self, project: Project, door: Door, sandbox: Sandbox, say: Say) -> None:
+        self._project, self._door, self._sandbox, self._say = project, door, sandbox, say
+
+    def run(self, step: Build | Judge, role_name: str, prompt: str, *, parent: str | None = None) -> Desk:
+        """Run one session for `step` and return what it left on its desk. Raises DoorError when the door has failed."""
+        project, role = self._project, ROLE_BY_NAME[role_name]
+        session = f"{step.key}-{secrets.token_hex(3)}"
+        folders = session_folders(project.layout, session)
+        folders.create()
+        write_policy_snapshot(project)
+        desk = Desk(
+            project,
+            session=session,
+            role=role,
+            cage=self._sandbox.kind,
+            experiment=step.experiment,
+            parent=parent,
+            on_change=lambda: _refresh_snapshot(project),
+            tell=lambda text: self._say(step, f"    {text}"),
+        )
+        spec = SessionSpec(
+            session=session,
+            role=role,
+            system_prompt=system_prompt(role),
+            prompt=prompt,
+            cwd=project.layout.root,
+            folders=folders,
+            launcher=self._launcher(step, role, session, folders),
+            model=None if role.model == "inherit" else role.model,
+        )
+        self._record_start(step, spec)
+        outcome = self._drive(step, spec, desk)
+        if outcome.outcome is not Outcome.FINISHED:
+            self._say(step, f"  session {outcome.outcome}: {outcome.detail}")
+        if self._door.failure is not None:
+            raise DoorError(
+                f"The model door ended in session {session}: {self._door.failure}",
+                mend="Correct the scenario or the endpoint, then run `harness continue`.",
+            )
+        return desk
+
+    def _launcher(self, step: Build | Judge, role: Role, session: str, folders: SessionFolders) -> Path:
+        project = self._project
+        confined = confinement(project, project.plan(), folders, door_port=self._door.port)
+        environment = child_environment(
+            folders,
+            session=session,
+            role=role.name,
+            ordinal=step.index,
+            attempt=step.attempt,
+            door_url=self._door.url,
+            interpreter=project.settings.interpreter,
+            retries=retries(self._door),
+        )
+        return write_launcher(self._sandbox, confined, folders, environment, bundled_cli())
+
+    def _record_start(self, step: Build | Judge, spec: SessionSpec) -> None:
+        self._project.ledger.append(
+            SessionStarted(
+                session=spec.session,
+                role=spec.role.name,
+                experiment=step.experiment,
+                step=step.key,
+                cage=self._sandbox.kind.value,
+                driver=identity(),
+            )
+        )
+
+    def _drive(self, step: Build | Judge, spec: SessionSpec, desk: Desk) -> SessionOutcome:
+        """Run it; its end is recorded also when we are interrupted."""
+        guard = Guard(
+            desk,
+            snapshot=lambda: policy_snapshot(self._project, role=spec.role.name),
+            on_call=lambda tool, call, permission, reason: self._tell_call(step, tool, call, permission, reason),
+        )
+        outcome = SessionOutcome(outcome=Outcome.CUT, detail="the driver was interrupted")
+        try:
+            outcome = run_session(
+                spec,
+                tools=session_tools(desk),
+                hooks=guard.hooks(),
+                pulse=desk.pulse,
+                on_text=lambda text: self._say(step, f"  {spec.role.name}: {text}"),
+            )
+        finally:
+            self._project.ledger.append(
+                SessionEnded(
+                    session=spec.session,
+                    outcome=outcome.outcome.value,
+                    detail=outcome.detail,
+                    turns=outcome.turns,
+                    cost_usd=None if is_scripted(self._door) else outcome.cost_usd,
+                    usage=outcome.usage,
+                )
+            )
+        return outcome
+
+    def _tell_call(self, step: Step, tool: str, call: Mapping[str, Any], permission: str, reason: str) -> None:
+        shown = " ".join(str(call.get("command") or call.get("file_path") or "").split())[:SHOWN_CHARACTERS]
+        text = f"    {tool.removeprefix(TOOL_PREFIX)} {shown}".rstrip()
+        if permission == "deny":
+            text = f"{text}  -> denied: {reason}"
+        self._say(step, text, tool=tool, permission=permission)
+
+
+def _refresh_snapshot(project: Project) -> None:
+    write_policy_snapshot(project)

@@ -1,0 +1,55 @@
+"""What can be told about an experiment's runs while they go: state changes, and now and then the newest epoch."""
+
+from collections.abc import Callable
+from typing import Any
+
+from harness.artifacts.metrics import read_rows
+from harness.artifacts.training_status import read_status
+from harness.domain.records import Run
+from harness.domain.statuses import FINAL_RUNS, Evidence
+from harness.errors import UsageError
+from harness.project.context import Project
+
+EPOCH_SECONDS = 5.0
+MOST_METRICS = 3
+
+
+def last_metrics(project: Project, run: Run) -> dict[str, Any] | None:
+    """The newest epoch row's numbers, as logged; None without one."""
+    path = project.layout.run(run.experiment, run.id, "metrics")
+    if not path.is_file():
+        return None
+    rows = [row for row in read_rows(path).rows if row.get("event") == "epoch"]
+    if not rows:
+        return None
+    return {"epoch": rows[-1].get("epoch"), **rows[-1].get("metrics", {}), "evidence": Evidence.LOGGED.value}
+
+
+class RunNews:
+    """Tells each change of the experiment's runs once, and a line about the one that trains every few seconds."""
+
+    def __init__(self, project: Project, experiment: str, tell: Callable[[str], None]) -> None:
+        self._project, self._experiment, self._tell = project, experiment, tell
+        self._known = {run.id: run.status for run in project.ledger.runs(experiment)}
+        self._due = project.clock.monotonic() + EPOCH_SECONDS
+
+    def look(self) -> None:
+        for run in self._project.ledger.runs(self._experiment):
+            if run.status != self._known.get(run.id):
+                self._known[run.id] = run.status
+                reason = f": {run.reason}" if run.status in FINAL_RUNS else ""
+                self._tell(f"{run.experiment}/{run.id} (seed {run.seed}) {run.status}{reason}")
+            elif run.status not in FINAL_RUNS and self._project.clock.monotonic() >= self._due:
+                self._due = self._project.clock.monotonic() + EPOCH_SECONDS
+                self._tell(self._epoch(run))
+
+    def _epoch(self, run: Run) -> str:
+        name = f"{run.experiment}/{run.id}"
+        try:
+            status = read_status(self._project.layout.run(run.experiment, run.id, "status"))
+        except UsageError as error:
+            return f"{name}: {error.message}"
+        if status is None or status.epoch is None:
+            return f"{name} trains; no epoch is logged yet"
+        numbers = "  ".join(f"{key} {value:.4g}" for key, value in list(status.metrics.items())[:MOST_METRICS])
+        return f"{name} epoch {status.epoch}  {numbers}".rstrip()

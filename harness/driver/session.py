@@ -1,0 +1,209 @@
+"""One session of one role: the Agent SDK driving the caged Claude Code CLI, from first message to outcome."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import anyio
+from claude_agent_sdk import (
+    AssistantMessage,
+    ClaudeAgentOptions,
+    ClaudeSDKError,
+    HookMatcher,
+    ProcessError,
+    ResultMessage,
+    SdkMcpTool,
+    TextBlock,
+    create_sdk_mcp_server,
+    query,
+)
+
+from harness.contract.roles import MCP_SERVER, Role
+from harness.driver.environment import SessionFolders
+from harness.driver.leftovers import end_session_processes
+
+DISALLOWED = ("SendMessage", "ListAgents")
+"""They could reach other sessions of the same machine."""
+STDERR_LINES = 40
+WATCH_SECONDS = 1.0
+TERMINATED = (-9, -15, 137, 143)
+
+Hooks = dict[str, list[HookMatcher]]
+
+
+class Outcome(StrEnum):
+    """How a session ended. All four are ordinary events of a loop."""
+
+    FINISHED = "finished"
+    CUT = "cut"  # ended from outside or silent: repeated under the same step
+    REFUSED = "refused"  # the model declined
+    FAILED = "failed"  # an error of the API or the CLI, or the turn limit
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionSpec:
+    session: str
+    role: Role
+    system_prompt: str
+    prompt: str
+    cwd: Path
+    folders: SessionFolders
+    launcher: Path
+    max_turns: int = 60
+    silence_seconds: float = 900.0
+    """Without a message, and without a tool or hook of ours at work, before the session is cut."""
+    model: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionOutcome:
+    outcome: Outcome
+    detail: str
+    turns: int = 0
+    cost_usd: float | None = None
+    usage: dict[str, int] = field(default_factory=dict)
+
+
+class Pulse:
+    """When the session was last heard of; work of ours in progress counts as a sign of life."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now, self._last, self._busy = now, now(), 0
+
+    def beat(self) -> None:
+        self._last = self._now()
+
+    @contextlib.contextmanager
+    def working(self) -> Iterator[None]:
+        self._busy += 1
+        try:
+            yield
+        finally:
+            self._busy -= 1
+            self.beat()
+
+    def silent_for(self) -> float:
+        return 0.0 if self._busy else self._now() - self._last
+
+
+def run_session(
+    spec: SessionSpec,
+    *,
+    tools: list[SdkMcpTool[Any]],
+    hooks: Hooks,
+    pulse: Pulse | None = None,
+    on_text: Callable[[str], None] = lambda _text: None,
+) -> SessionOutcome:
+    """Run one session to its end. What the CLI or the API does wrong is an outcome, never an exception.
+
+    `on_text` gets what the agent says. When this returns, or raises because it was interrupted, no process of the
+    session is left.
+    """
+    stderr: list[str] = []
+    options = _options(spec, tools, hooks, stderr.append)
+    try:
+        return anyio.run(_drive, spec, options, pulse or Pulse(), stderr, on_text)
+    finally:
+        end_session_processes(spec.folders, spec.session, grace=0.0)
+        if stderr:
+            spec.folders.stderr.write_text("\n".join(stderr) + "\n", "utf-8")
+
+
+def _options(
+    spec: SessionSpec, tools: list[SdkMcpTool[Any]], hooks: Hooks, on_stderr: Callable[[str], None]
+) -> ClaudeAgentOptions:
+    server = create_sdk_mcp_server(MCP_SERVER, tools=tools)
+    return ClaudeAgentOptions(
+        cli_path=spec.launcher,
+        cwd=spec.cwd,
+        system_prompt=spec.system_prompt,
+        tools=list(spec.role.tools),
+        disallowed_tools=list(DISALLOWED),
+        mcp_servers={MCP_SERVER: server},
+        strict_mcp_config=True,
+        permission_mode="dontAsk",
+        setting_sources=[],
+        max_turns=spec.max_turns,
+        hooks=hooks,  # type: ignore[arg-type]  # the SDK spells the event names as literals
+        stderr=on_stderr,
+        model=spec.model,
+    )
+
+
+async def _drive(
+    spec: SessionSpec,
+    options: ClaudeAgentOptions,
+    pulse: Pulse,
+    stderr: list[str],
+    on_text: Callable[[str], None],
+) -> SessionOutcome:
+    results: list[ResultMessage] = []
+    watch = _Watch(spec, pulse)
+    error: ClaudeSDKError | None = None
+    async with anyio.create_task_group() as group:
+        group.start_soon(watch.run)
+        try:
+            async for message in query(prompt=spec.prompt, options=options):
+                pulse.beat()
+                if isinstance(message, ResultMessage):
+                    results.append(message)
+                elif isinstance(message, AssistantMessage):
+                    for block in message.content:
+                        if isinstance(block, TextBlock):
+                            on_text(block.text)
+        except ClaudeSDKError as raised:
+            error = raised
+        group.cancel_scope.cancel()
+    if watch.cut:
+        return _outcome(Outcome.CUT, f"no sign of life for {spec.silence_seconds:g} s", results)
+    return judge(results, error, stderr)
+
+
+class _Watch:
+    """Cuts a session that has gone silent."""
+
+    def __init__(self, spec: SessionSpec, pulse: Pulse) -> None:
+        self._spec, self._pulse, self.cut = spec, pulse, False
+
+    async def run(self) -> None:
+        interval = min(WATCH_SECONDS, self._spec.silence_seconds / 4)
+        while not self.cut:
+            await anyio.sleep(interval)
+            if self._pulse.silent_for() > self._spec.silence_seconds:
+                self.cut = True
+                await anyio.to_thread.run_sync(end_session_processes, self._spec.folders, self._spec.session)
+
+
+def judge(results: list[ResultMessage], error: ClaudeSDKError | None, stderr: list[str]) -> SessionOutcome:
+    """What the results and the error add up to; the last result counts."""
+    last = results[-1] if results else None
+    if last is not None and (last.stop_reason == "refusal" or last.terminal_reason == "refusal"):
+        return _outcome(Outcome.REFUSED, last.result or "the model declined", results)
+    if last is not None and not last.is_error and last.subtype == "success":
+        return _outcome(Outcome.FINISHED, "", results)
+    if last is not None:
+        cut = (last.terminal_reason or "").startswith("aborted")
+        words = "; ".join(last.errors or []) or last.result or ""
+        status = f" (status {last.api_error_status})" if last.api_error_status else ""
+        return _outcome(Outcome.CUT if cut else Outcome.FAILED, f"{last.subtype}{status}: {words}"[:500], results)
+    if isinstance(error, ProcessError) and error.exit_code in TERMINATED:
+        return _outcome(Outcome.CUT, f"the Claude Code CLI was ended from outside ({error.exit_code})", results)
+    said = stderr[-1] if stderr else "nothing on stderr"
+    why = f"{type(error).__name__}: {error}" if error else "the CLI ended without a result"
+    return _outcome(Outcome.FAILED, f"{why}; {said}"[:500], results)
+
+
+def _outcome(outcome: Outcome, detail: str, results: list[ResultMessage]) -> SessionOutcome:
+    last = results[-1] if results else None
+    usage = (last.usage or {}) if last else {}
+    return SessionOutcome(
+        outcome=outcome,
+        detail=detail,
+        turns=sum(result.num_turns for result in results),
+        cost_usd=last.total_cost_usd if last else None,
+        usage={name: value for name, value in usage.items() if isinstance(value, int)},
+    )

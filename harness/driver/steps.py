@@ -1,0 +1,129 @@
+"""How each step of the loop is done: in the harness itself, or by one session of one role."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from harness.audit.check import check_gate
+from harness.audit.evaluate import evaluate_experiment
+from harness.domain.findings import Finding
+from harness.domain.sandbox import Sandbox
+from harness.domain.statuses import Verdict
+from harness.driver.messages import build_message, judge_message, read_briefing
+from harness.driver.role_sessions import RoleSessions
+from harness.driver.run_news import RunNews
+from harness.driver.supervisors import Supervisor, is_going, is_held
+from harness.loop.steps import Build, Check, Decide, Evaluate, Judge, Recover, Settle, Step, Train, Wait
+from harness.model_door.door import Door
+from harness.project.context import Project
+from harness.project.experiments import MOVES, decide
+from harness.runs.recover import recover
+
+BY = "harness"
+POLL_SECONDS = 0.2
+BUILDER, ORACLE = "model-builder", "oracle"
+
+OnProgress = Callable[[Mapping[str, Any]], None]
+
+
+class StepRunner:
+    """Does steps. Each leaves its facts behind before `execute` returns."""
+
+    def __init__(self, project: Project, door: Door, sandbox: Sandbox, on_progress: OnProgress) -> None:
+        self._project, self._sandbox, self._on_progress = project, sandbox, on_progress
+        self._sessions = RoleSessions(project, door, sandbox, self._say)
+        self._table: dict[type, Callable[[Any], None]] = {
+            Build: self._build,
+            Wait: self._wait,
+            Recover: self._recover,
+            Train: self._train,
+            Evaluate: self._evaluate,
+            Judge: self._judge,
+            Check: self._check,
+            Decide: self._decide,
+            Settle: self._settle,
+        }
+
+    def execute(self, step: Step) -> None:
+        """Raises DoorError when the model door could not answer a session; what agents do wrong raises nothing."""
+        self._table[type(step)](step)
+
+    def _build(self, step: Build) -> None:
+        self._say(step, f"experiment {step.index}: model-builder, attempt {step.attempt}")
+        project = self._project
+        known = None if step.experiment is None else project.ledger.experiment(step.experiment).hypothesis
+        prompt = build_message(step, project.plan(), project.objective(), read_briefing(project.layout), known)
+        desk = self._sessions.run(step, BUILDER, prompt, parent=step.parent)
+        if desk.supervisor is not None and desk.current is not None:
+            supervisor = desk.supervisor
+            self._follow(step, desk.current, lambda: not supervisor.ended())
+
+    def _judge(self, step: Judge) -> None:
+        self._say(step, f"{step.experiment}: oracle, attempt {step.attempt}")
+        prompt = judge_message(step, self._project.plan(), self._project.objective())
+        self._sessions.run(step, ORACLE, prompt)
+
+    def _wait(self, step: Wait) -> None:
+        self._say(step, f"{step.experiment}: waiting for its runs")
+        self._follow(step, step.experiment, lambda: is_going(self._project, step.experiment))
+
+    def _recover(self, step: Recover) -> None:
+        self._say(step, f"{step.experiment}: closing runs that nobody watches")
+        for finding in recover(self._project):
+            self._say(step, f"  {finding.message}")
+
+    def _train(self, step: Train) -> None:
+        """Unless a supervisor of an earlier loop is at it still: then its end is awaited, and the state read again."""
+        if is_held(self._project, step.experiment):
+            self._say(step, f"{step.experiment}: waiting for its supervisor")
+            self._follow(step, step.experiment, lambda: is_held(self._project, step.experiment))
+            return
+        self._say(step, f"{step.experiment}: training the outstanding seeds")
+        supervisor = Supervisor.start(
+            self._project, step.experiment, list(step.argv), cage=self._sandbox.kind, session=None
+        )
+        self._follow(step, step.experiment, lambda: not supervisor.ended())
+
+    def _evaluate(self, step: Evaluate) -> None:
+        self._say(step, f"{step.experiment}: predict and score on {step.split}, in the cage {self._sandbox.kind}")
+        for item in evaluate_experiment(self._project, step.experiment, step.split, self._sandbox):
+            value = "no score" if item.value is None else f"{item.metric} {item.value:.4f}"
+            self._say(step, f"  {item.run}: {value}")
+
+    def _check(self, step: Check) -> None:
+        verdict = check_gate(self._project, step.experiment, step.gate)
+        tier = f" (tier {verdict.tier})" if verdict.verdict is Verdict.PASS and verdict.tier else ""
+        self._say(step, f"{step.experiment}: {step.gate} gate says {verdict.verdict}{tier}", verdict=verdict.verdict)
+        for plain in verdict.findings:
+            finding = Finding.from_plain(plain)
+            self._say(step, f"  [{finding.code}] {finding.message}")
+
+    def _decide(self, step: Decide) -> None:
+        decision = decide(
+            self._project,
+            kind=step.kind,
+            experiment=step.experiment,
+            by=BY,
+            context=step.context,
+            choice=step.choice,
+            alternatives=step.alternatives,
+            reason=step.reason,
+            confidence=step.confidence,
+            verdict=step.verdict,
+        )
+        self._say(step, f"{step.experiment}: {decision.kind}. {decision.reason}")
+
+    def _settle(self, step: Settle) -> None:
+        status = MOVES[step.kind]
+        self._project.ledger.move_experiment(step.experiment, status, f"{step.kind} was decided before a cut")
+        self._say(step, f"{step.experiment}: {status}")
+
+    def _follow(self, step: Step, experiment: str, going: Callable[[], bool]) -> None:
+        """Wait while `going`, telling what happens to the experiment's runs."""
+        news = RunNews(self._project, experiment, lambda text: self._say(step, f"    {text}"))
+        while going():
+            news.look()
+            self._project.clock.sleep(POLL_SECONDS)
+        news.look()
+
+    def _say(self, step: Step, text: str, **more: Any) -> None:
+        self._on_progress({"event": type(step).__name__.lower(), "step": step.key, "text": text, **more})

@@ -1,0 +1,84 @@
+"""The in-process tools through which agents act: each answers one JSON object; none of them is a human verb."""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from claude_agent_sdk import SdkMcpTool
+
+from harness.driver.desk import LONGEST_WAIT_S, Desk
+from harness.errors import HarnessError
+from harness.files import strict
+
+_EXPERIMENT_ID = {"type": "string", "description": "Leave it out for the experiment of this session."}
+_SPECS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
+    "open_experiment": (
+        "Open the one experiment of this session: one hypothesis that its result can refute. Answers its id and the "
+        "files that you write for it.",
+        {
+            "hypothesis": {"type": "string", "description": "One line."},
+            "rationale": {"type": "string", "description": "Why it should hold."},
+        },
+        ["hypothesis", "rationale"],
+    ),
+    "start_run": (
+        "Start training under the harness: one run a seed, of the code as it is now. Answers at once; seeds that "
+        "completed with this code are not repeated.",
+        {
+            "experiment_id": _EXPERIMENT_ID,
+            "command": {"type": "string", "description": "Leave it out for the plan's training entry."},
+        },
+        [],
+    ),
+    "run_status": (
+        "How the experiment's runs stand, with findings; waits until they ended or wait_seconds passed.",
+        {
+            "experiment_id": _EXPERIMENT_ID,
+            "wait_seconds": {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT_S},
+        },
+        [],
+    ),
+    "evaluation_report": (
+        "What the harness recomputed on validation: mean, spread, one value a seed, interval, and the number to claim.",
+        {"experiment_id": _EXPERIMENT_ID},
+        [],
+    ),
+    "record_result": (
+        "Write result.md. Claims are the recomputed numbers and no others; the checklist shows the first shortfall.",
+        {
+            "experiment_id": _EXPERIMENT_ID,
+            "claims": {"type": "object", "additionalProperties": {"type": ["number", "string"]}},
+            "summary": {"type": "string"},
+            "shortfalls": {"type": "array", "items": {"type": "string"}},
+        },
+        ["summary"],
+    ),
+}
+TOOLS = tuple(_SPECS)
+
+
+def session_tools(desk: Desk) -> list[SdkMcpTool[Any]]:
+    """The tools of the desk's role, by the contract. Raises KeyError for a tool that is not in the table."""
+    return [_tool(desk, name) for name in desk.role.mcp_tools]
+
+
+def _tool(desk: Desk, name: str) -> SdkMcpTool[Any]:
+    description, properties, required = _SPECS[name]
+    method: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]] = getattr(desk, name)
+
+    async def handle(arguments: dict[str, Any]) -> dict[str, Any]:
+        try:
+            with desk.pulse.working():
+                answer = await method(arguments)
+        except HarnessError as error:
+            said = {"error": {"code": error.code, "message": error.message, "mend": error.mend}}
+            return {"content": [{"type": "text", "text": _text(said)}], "is_error": True}
+        desk.done.add(name)
+        return {"content": [{"type": "text", "text": _text(answer)}]}
+
+    schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    return SdkMcpTool(name=name, description=description, input_schema=schema, handler=handle)
+
+
+def _text(value: dict[str, Any]) -> str:
+    return json.dumps(strict(value), ensure_ascii=False, allow_nan=False)
