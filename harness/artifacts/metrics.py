@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from harness.artifacts.hashes import open_regular
 from harness.artifacts.jsonl import LineFeed, parse_line
 from harness.artifacts.metrics_merge import TEXTS, Row, merge, place, values
+from harness.errors import NotFoundError, UsageError
 
 _NON_FINITE = {sign + word: float(sign + word) for word in ("nan", "inf", "infinity") for sign in ("", "+", "-")}
 
@@ -48,10 +50,13 @@ class Tail:
         """The rows that are new since the last call. With `final` a complete last line counts without its newline."""
         rows: list[Row] = []
         try:
-            with self.path.open("rb") as stream:
+            with open_regular(self.path, follow=False) as stream:
                 rows = self._read(stream)
-        except FileNotFoundError:
+        except NotFoundError:
             pass
+        except UsageError as error:  # a link, a pipe, no permission
+            if error.message not in self.warnings:
+                self.warnings.append(error.message)
         if final and self._feed.rest:
             line = parse_line(self._feed.rest)
             rows += line.rows

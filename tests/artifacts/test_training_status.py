@@ -11,7 +11,7 @@ from harness.errors import UsageError
 from harness.run_logger import RunLogger
 
 
-def test_what_the_logger_writes_is_read(tmp_path: Path) -> None:
+def test_w3_what_is_not_finite_is_written_and_read_again(tmp_path: Path) -> None:
     log = RunLogger(run_dir=tmp_path, experiment="exp-0001", run="run-01", token="t", seed=3, clock=ManualClock())
     log.start(total_epochs=5)
     log.epoch(2, {"loss": math.nan, "up": -math.inf}, learning_rate=math.inf)

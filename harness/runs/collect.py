@@ -1,0 +1,132 @@
+"""What a run left behind: its rows, its checkpoints, the hashes of its files, and how it is closed."""
+
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from harness.artifacts.hashes import hash_path
+from harness.artifacts.locate import Layout
+from harness.artifacts.metrics import Tail
+from harness.domain.facts import CheckpointRecorded, RunEnded
+from harness.domain.findings import Finding
+from harness.domain.records import Run
+from harness.domain.statuses import RunStatus
+from harness.errors import UsageError
+from harness.files import atomic_write, pretty_json, walk_files
+from harness.ledger.ledger import Ledger
+from harness.runs.rows import RunRows
+
+_HASHED = ("run", "metrics", "status", "stdout", "stderr")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """How a run ended, before its files are looked at."""
+
+    status: RunStatus
+    reason: str
+    exit_code: int | None = None
+    seconds: float | None = None
+    findings: list[Finding] = field(default_factory=list)
+
+
+def rows_of(layout: Layout, run: Run) -> RunRows:
+    """An empty reader for the run's rows."""
+    name = f"{run.experiment}/{run.id}"
+    return RunRows(layout.run(run.experiment, run.id, "metrics"), run=name, token_sha256=run.token)
+
+
+def read_all(layout: Layout, run: Run) -> RunRows:
+    """The run's rows as they stand now, with a complete last line that has no newline."""
+    rows = rows_of(layout, run)
+    rows.take(Tail(rows.path).poll(final=True))
+    return rows
+
+
+def close_run(ledger: Ledger, layout: Layout, run: Run, rows: RunRows, ending: Ending) -> Run:
+    """Record the run's checkpoints and its end; write run.json. Returns the run as it is now."""
+    found, problems = _checkpoints(layout, run, rows)
+    recorded = {item.id for item in ledger.checkpoints(run.experiment, run.id)}
+    for checkpoint in found:
+        if checkpoint.checkpoint not in recorded:
+            ledger.append(checkpoint)
+    ended = RunEnded(
+        experiment=run.experiment,
+        run=run.id,
+        status=ending.status.value,
+        exit_code=ending.exit_code,
+        reason=ending.reason,
+        seconds=ending.seconds,
+        rows=rows.count,
+        findings=[finding.plain() for finding in (*ending.findings, *problems)],
+    )
+    write_run_json(layout, run, ended)
+    ledger.append(replace(ended, files=_hashes(layout, run)))
+    return ledger.run(run.experiment, run.id)
+
+
+def write_run_json(layout: Layout, run: Run, ended: RunEnded | None = None) -> None:
+    """run.json: what was registered, where it runs, and how it ended once it has."""
+    kept = ("experiment", "id", "seed", "attempt", "status", "argv", "code", "data", "cage", "session", "environment")
+    times = ("registered_at", "started_at", "pid", "boot", "started")
+    plain = asdict(run)
+    content = {name: plain[name] for name in (*kept, *times)}
+    if ended is not None:
+        told = ended.body()
+        content |= {name: told[name] for name in ("status", "exit_code", "reason", "seconds", "rows", "findings")}
+    atomic_write(layout.run(run.experiment, run.id, "run"), pretty_json(content))
+
+
+def _hashes(layout: Layout, run: Run) -> dict[str, str]:
+    found = {}
+    for name in _HASHED:
+        path = layout.run(run.experiment, run.id, name)
+        if path.is_file() and not path.is_symlink():
+            found[name] = hash_path(path)
+    return found
+
+
+def _checkpoints(layout: Layout, run: Run, rows: RunRows) -> tuple[list[CheckpointRecorded], list[Finding]]:
+    """The checkpoints that the run told of, one a path, the one to score last; and those that cannot be read."""
+    found: list[CheckpointRecorded] = []
+    problems: list[Finding] = []
+    latest: dict[str, dict[str, Any]] = {}
+    for row in rows.checkpoints:
+        name = str(row.get("path"))
+        latest.pop(name, None)
+        latest[name] = row
+    finals = [name for name, row in latest.items() if row.get("final") is True] or list(latest)
+    for name, row in latest.items():
+        try:
+            path = _inside(layout.run(run.experiment, run.id), name)
+            found.append(
+                CheckpointRecorded(
+                    experiment=run.experiment,
+                    run=run.id,
+                    checkpoint=hash_path(path),
+                    path=layout.relative(path),
+                    bytes=_size(path),
+                    epoch=row["epoch"] if isinstance(row.get("epoch"), int) else None,
+                    final=name == finals[-1],
+                )
+            )
+        except UsageError as error:
+            problems.append(
+                Finding(
+                    "checkpoint_unreadable",
+                    f"{run.experiment}/{run.id} told of the checkpoint {name!r}: {error.message}",
+                    "Keep each checkpoint that checkpoint_saved was called for, as files below log.checkpoint_dir.",
+                )
+            )
+    return sorted(found, key=lambda item: item.final), problems
+
+
+def _inside(folder: Path, name: str) -> Path:
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()) or path.is_symlink():
+        raise UsageError(f"{name} lies outside the run's folder.", mend="Save it below log.checkpoint_dir.")
+    return path
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.is_file() else sum(file.lstat().st_size for file in walk_files(path))

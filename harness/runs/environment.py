@@ -1,0 +1,164 @@
+"""What a run is made with: the interpreter, the variables it gets, and a description of the machine."""
+
+import functools
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from harness.domain import variables
+from harness.domain.sandbox import Confinement, Sandbox
+from harness.errors import RunError
+
+THREADS = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
+_ALLOWED = (
+    *THREADS,
+    *("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"),
+    *("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"),
+    *("PYTORCH_CUDA_ALLOC_CONF", "CUBLAS_WORKSPACE_CONFIG"),
+)
+"""What training inherits; everything else, keys above all, stays here."""
+PYTHONS = ("python", "python3")
+_PACKAGE = Path(__file__).resolve().parents[1]
+_ASK = r"""
+import importlib.metadata, importlib.util, json, platform, re, sys
+packages = {}
+for found in importlib.metadata.distributions():
+    head = (found.read_text("METADATA") or found.read_text("PKG-INFO") or "").partition("\n\n")[0]
+    fields = dict(re.findall(r"^(Name|Version): *(.+?)\r?$", head, re.M))
+    if len(fields) == 2:
+        packages[fields["Name"]] = fields["Version"]
+print(json.dumps({"python": platform.python_version(), "implementation": platform.python_implementation(),
+    "packages": dict(sorted(packages.items())), "prefixes": sorted({sys.prefix, sys.base_prefix}),
+    "has_harness": importlib.util.find_spec("harness") is not None}))
+"""
+"""The metadata's head only: parsing all of it, as `found.metadata` does, takes twenty times as long."""
+
+
+def interpreter_of(setting: str | None) -> str:
+    """The Python that runs `python ...` commands: the project's setting, else the one that runs the harness."""
+    return setting or sys.executable
+
+
+def with_interpreter(argv: Sequence[str], interpreter: str) -> list[str]:
+    """`argv` with a first word `python` or `python3` replaced by the interpreter's path."""
+    return [interpreter, *argv[1:]] if argv[0] in PYTHONS else list(argv)
+
+
+def child_environment(inherited: Mapping[str, str], private: Path, given: Mapping[str, str]) -> dict[str, str]:
+    """The whole environment of a training process: what is allowed of `inherited`, `given`, a HOME and a TMPDIR
+    below the folder `private`. Byte code is not written, so that running code does not change the code snapshot."""
+    kept = {name: inherited[name] for name in _ALLOWED if name in inherited}
+    kept.setdefault("PATH", os.defpath)
+    own = {"HOME": str(private / "home"), "TMPDIR": str(private / "tmp"), "PYTHONDONTWRITEBYTECODE": "1"}
+    return {**kept, **own, "PYTHONUNBUFFERED": "1", **given}
+
+
+def prepare_private(private: Path, *, python: Mapping[str, Any]) -> dict[str, str]:
+    """Make the private folder's parts; returns PYTHONPATH for an interpreter that lacks the run logger."""
+    for name in ("home", "tmp"):
+        (private / name).mkdir(parents=True)
+    if python["has_harness"]:
+        return {}
+    library = private / "lib"
+    library.mkdir()
+    (library / _PACKAGE.name).symlink_to(_PACKAGE)  # this one package, not all that is installed beside it
+    return {"PYTHONPATH": str(library)}
+
+
+def ask_python(interpreter: str, sandbox: Sandbox) -> dict[str, Any]:
+    """What the interpreter says of itself: {python, implementation, packages, prefixes, has_harness}.
+
+    It is asked caged: a project's own virtual environment runs code of the project when it starts.
+    Raises RunError when it cannot be asked.
+    """
+    found = shutil.which(interpreter)
+    if found is None:
+        raise RunError(
+            f"The interpreter {interpreter} does not exist.",
+            mend="Set `interpreter` in .harness/config.toml to a Python, or remove it.",
+            code="interpreter_missing",
+        )
+    asked = sandbox.run(
+        [found, "-I", "-c", _ASK],
+        confinement=Confinement(read_only=(_PACKAGE.parent,)),
+        cwd=_PACKAGE.parent,
+        environment={"PATH": os.environ.get("PATH", os.defpath)},
+        timeout_s=60,
+    )
+    try:
+        answer: dict[str, Any] = json.loads(asked.stdout.splitlines()[-1])
+    except (ValueError, IndexError) as error:
+        last = asked.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise RunError(
+            f"The interpreter {interpreter} did not answer: {last[-1] if last else f'exit code {asked.exit_code}'}.",
+            mend="Run it by hand; set `interpreter` in .harness/config.toml to one that works.",
+            code="interpreter_broken",
+        ) from error
+    return answer
+
+
+def describe(python: Mapping[str, Any], inherited: Mapping[str, str]) -> dict[str, Any]:
+    """The environment of a run as plain JSON: Python, packages, OS, CPU, memory, GPU, thread settings."""
+    return {
+        "python": python["python"],
+        "implementation": python["implementation"],
+        "packages": python["packages"],
+        "os": f"{platform.system()} {platform.release()}",
+        "machine": platform.machine(),
+        "cpu": _cpu_model(),
+        "cpus": os.cpu_count(),
+        "memory_bytes": psutil.virtual_memory().total,
+        "gpus": list(_gpus()),
+        "threads": {name: inherited[name] for name in THREADS if name in inherited},
+    }
+
+
+@functools.cache
+def _cpu_model() -> str:
+    listed = Path("/proc/cpuinfo")
+    if listed.exists():
+        for line in listed.read_text("utf-8", errors="replace").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() in ("model name", "Model"):
+                return value.strip()
+    return platform.processor() or platform.machine()
+
+
+@functools.cache
+def _gpus() -> tuple[str, ...]:
+    """Name, memory and driver of each NVIDIA GPU; none where nvidia-smi is absent or does not answer in 10 s."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return ()
+    query = [program, "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
+    try:
+        asked = subprocess.run(query, capture_output=True, text=True, timeout=10, check=False)
+    except (subprocess.TimeoutExpired, OSError):
+        return ()
+    return tuple(line.strip() for line in asked.stdout.splitlines() if line.strip()) if asked.returncode == 0 else ()
+
+
+def run_variables(*, project: Path, experiment: str, run: str, run_dir: Path, token: str, seed: int) -> dict[str, str]:
+    """What the run logger reads. See harness.domain.variables."""
+    return {
+        variables.PROJECT: str(project),
+        variables.EXPERIMENT: experiment,
+        variables.RUN: run,
+        variables.RUN_DIR: str(run_dir),
+        variables.TOKEN: token,
+        variables.SEED: str(seed),
+    }

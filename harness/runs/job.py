@@ -1,0 +1,123 @@
+"""Everything that the runs of one `train` call share, checked before the first is registered."""
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.artifacts.code_snapshot import Snapshot, take_snapshot, write_snapshot
+from harness.artifacts.plan import Plan, plan_from
+from harness.contract.artifacts import ARTIFACTS, HUMAN, PROTECTED, Scope
+from harness.domain.records import ApprovedPlan, Run
+from harness.domain.sandbox import Confinement, Sandbox
+from harness.domain.statuses import CLOSED_EXPERIMENTS, CageKind, RunStatus
+from harness.errors import RefusedError
+from harness.project.context import Project
+from harness.project.plans import data_hashes, data_paths, frozen_changes
+from harness.runs.environment import ask_python, describe, interpreter_of, with_interpreter
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_READ_ONLY = (".harness", ".git", *PROTECTED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    project: Project
+    experiment: str
+    plan: Plan
+    approved: ApprovedPlan
+    argv: list[str]
+    """As it was asked for."""
+    command: list[str]
+    """With the interpreter's path."""
+    snapshot: Snapshot
+    data: dict[str, str]
+    python: dict[str, Any]
+    environment: dict[str, Any]
+    sandbox: Sandbox
+    session: str | None
+    inherited: Mapping[str, str]
+    on_event: Callable[[dict[str, Any]], None]
+
+    def completed(self) -> dict[int, Run]:
+        """Seed -> its newest completed run of this command and this code."""
+        return {
+            run.seed: run
+            for run in self.project.ledger.runs(self.experiment)
+            if run.status is RunStatus.COMPLETED and run.code == self.snapshot.hash and list(run.argv) == self.argv
+        }
+
+    def seconds_left(self) -> float:
+        """What all runs of the plan so far left of its total_minutes."""
+        ledger = self.project.ledger
+        ours = [item.id for item in ledger.experiments() if item.plan == self.approved.name]
+        spent = sum(run.seconds or 0.0 for experiment in ours for run in ledger.runs(experiment))
+        return self.plan.budget.total_minutes * 60 - spent
+
+    def confinement(self, run_dir: Path, private: Path) -> Confinement:
+        """Training writes in the project, but for what decides about it; it has no network and no state directory."""
+        root = self.project.layout.root
+        names = {item.path for item in ARTIFACTS if item.scope is Scope.PROJECT and item.writer == HUMAN}
+        names |= {*_READ_ONLY, self.approved.path, *data_paths(self.approved), *self.approved.scorer["files"]}
+        protected = [root / name for name in sorted(names)]
+        readable = [*protected, *self.project.settings.readable, *self.python["prefixes"], _PACKAGE]
+        return Confinement(
+            writable=(root, run_dir, private),
+            read_only=tuple(path for path in map(Path, readable) if path.exists()),
+            hidden=(self.project.layout.state,),
+        )
+
+
+def prepare(
+    project: Project,
+    experiment: str,
+    argv: Sequence[str] | None,
+    *,
+    sandbox: Sandbox,
+    session: str | None,
+    inherited: Mapping[str, str],
+    on_event: Callable[[dict[str, Any]], None],
+) -> Job:
+    """Raises RefusedError when the plan, its scorer or its data changed, when the experiment is closed, or when the
+    plan requires a cage and there is none; RunError when the interpreter does not work."""
+    approved = project.plan()
+    plan = plan_from(approved.content)
+    record = project.ledger.experiment(experiment)
+    if record.status in CLOSED_EXPERIMENTS:
+        raise RefusedError(
+            f"{experiment} is {record.status}: it gets no further runs.",
+            mend="Open a new experiment with it as the parent.",
+            code="experiment_closed",
+        )
+    if changes := frozen_changes(project):
+        message = " ".join(finding.message for finding in changes)
+        raise RefusedError(message, mend=changes[0].mend, code=changes[0].code)
+    if plan.sandbox == "required" and sandbox.kind is CageKind.NONE:
+        raise RefusedError(
+            "The plan says `sandbox: required`, and there is no cage.",
+            mend="Install bubblewrap or use a kernel with Landlock.",
+            code="isolation_absent",
+        )
+    words = list(argv) if argv else shlex.split(plan.training.entry)
+    interpreter = interpreter_of(project.settings.interpreter)
+    python = ask_python(interpreter, sandbox)
+    layout = project.layout
+    snapshot = take_snapshot(layout.root, layout.objects, exclude=data_paths(approved))
+    write_snapshot(snapshot, layout.experiment(experiment, "code"))
+    return Job(
+        project=project,
+        experiment=experiment,
+        plan=plan,
+        approved=approved,
+        argv=words,
+        command=with_interpreter(words, interpreter),
+        snapshot=snapshot,
+        data=data_hashes(approved),
+        python=python,
+        environment=describe(python, inherited),
+        sandbox=sandbox,
+        session=session,
+        inherited=inherited,
+        on_event=on_event,
+    )

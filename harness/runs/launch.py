@@ -1,0 +1,102 @@
+"""Start one registered run in its cage, and watch it until it ends or hits a limit."""
+
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from harness.artifacts.metrics import Tail
+from harness.artifacts.metrics_merge import place
+from harness.clock import Clock
+from harness.runs.output import Pump
+from harness.runs.rows import RunRows
+
+_POLL_SECONDS = 0.1
+_EVENT_SECONDS = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Seconds."""
+
+    run: float
+    total: float
+    """What is left of the plan's total_minutes."""
+    silent: float = 60.0
+    """How long a run may go on without a row of its own."""
+    grace: float = 10.0
+    """Between TERM and KILL."""
+
+
+class How(StrEnum):
+    EXITED = "exited"
+    RUN_LIMIT = "run_limit"
+    TOTAL_LIMIT = "total_limit"
+    BYPASSED = "bypassed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launched:
+    process: subprocess.Popen[bytes]
+    pumps: tuple[Pump, Pump]
+
+    def finish_output(self, seconds: float = 5.0) -> None:
+        for pump in self.pumps:
+            pump.finish(seconds)
+
+
+def launch(
+    command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], stdout: Path, stderr: Path
+) -> Launched:
+    """Start `command` in a session of its own, its output going to two new files. Raises OSError."""
+    process = subprocess.Popen(
+        command,
+        cwd=cwd,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    pumps = (Pump(process.stdout, stdout), Pump(process.stderr, stderr))
+    return Launched(process=process, pumps=pumps)
+
+
+def watch(
+    launched: Launched, rows: RunRows, limits: Limits, clock: Clock, on_event: Callable[[dict[str, Any]], None]
+) -> tuple[How, float]:
+    """How the watching ended and after how many seconds. The process is not ended here."""
+    tail, begun, told = Tail(rows.path), clock.monotonic(), -_EVENT_SECONDS
+    latest: dict[str, Any] | None = None
+    while True:
+        try:
+            launched.process.wait(timeout=_POLL_SECONDS)
+            return How.EXITED, clock.monotonic() - begun
+        except subprocess.TimeoutExpired:
+            pass
+        epochs = [row for row in rows.take(tail.poll()) if row.get("event") == "epoch"]
+        latest = epochs[-1] if epochs else latest
+        elapsed = clock.monotonic() - begun
+        if latest is not None and elapsed - told >= _EVENT_SECONDS:
+            on_event(_progress(rows.run, latest, rows.total_epochs))
+            latest, told = None, elapsed
+        if elapsed > limits.run or elapsed > limits.total:
+            return How.RUN_LIMIT if limits.run <= limits.total else How.TOTAL_LIMIT, elapsed
+        if not rows.seen and elapsed > limits.silent:
+            return How.BYPASSED, elapsed
+
+
+def _progress(run: str, row: Mapping[str, Any], total: int | None) -> dict[str, Any]:
+    epoch = place(dict(row))
+    metrics = row.get("metrics")
+    shown = metrics if isinstance(metrics, dict) else {}
+    numbers = "  ".join(
+        f"{key} {value:.4g}" for key, value in list(shown.items())[:4] if isinstance(value, float | int)
+    )
+    of = f"/{total - 1}" if total else ""
+    text = f"{run}  epoch {epoch}{of}  {numbers}"
+    return {"kind": "epoch", "run": run, "epoch": epoch, "metrics": shown, "text": text}

@@ -1,0 +1,67 @@
+"""Closes the runs whose supervisor died: first what survived of them is ended, then each is closed by what happened."""
+
+from datetime import UTC, datetime
+
+from harness.clock import parse_iso
+from harness.domain.findings import Finding
+from harness.domain.records import Run
+from harness.domain.statuses import FINAL_RUNS, RunStatus
+from harness.project.context import Project
+from harness.runs.collect import Ending, close_run, read_all
+from harness.runs.lock import try_supervising
+from harness.runs.private import remove_private
+from harness.runs.processes import end_everything
+
+
+def recover(project: Project) -> list[Finding]:
+    """Close every open run that no living supervisor holds; one finding a run, saying what was done."""
+    findings: list[Finding] = []
+    for experiment in sorted({run.experiment for run in project.ledger.open_runs()}):
+        with try_supervising(project.layout, experiment) as held:
+            if held:
+                findings += close_abandoned(project, experiment)
+    return findings
+
+
+def close_abandoned(project: Project, experiment: str) -> list[Finding]:
+    """As `recover`, for one experiment that the caller holds."""
+    open_runs = [run for run in project.ledger.runs(experiment) if run.status not in FINAL_RUNS]
+    return [_close(project, run) for run in open_runs]
+
+
+def _close(project: Project, run: Run) -> Finding:
+    found, left = end_everything(run)
+    layout = project.layout
+    rows = read_all(layout, run)
+    name = f"{run.experiment}/{run.id}"
+    what = f"{found} of its processes were ended" if found else "nothing of it was left running"
+    if left:
+        what += f", but {left} could not be"
+    if run.status is RunStatus.RUNNING and rows.end is not None and rows.end.get("status") == "completed":
+        status, reason = RunStatus.COMPLETED, f"its supervisor died; its end row says completed; {what}"
+    else:
+        status, reason = RunStatus.LOST, f"its supervisor died before the run had ended; {what}"
+    layout.run(run.experiment, run.id).mkdir(parents=True, exist_ok=True)
+    closed = close_run(
+        project.ledger, layout, run, rows, Ending(status=status, reason=reason, seconds=_seconds(project, run))
+    )
+    remove_private(run.token)
+    return Finding(
+        "run_recovered",
+        f"{name} was closed as {closed.status}: {reason}.",
+        "Nothing to do." if status is RunStatus.COMPLETED else "Train again: its seed is outstanding.",
+        {"run": name, "status": closed.status.value, "ended_processes": found},
+    )
+
+
+def _seconds(project: Project, run: Run) -> float | None:
+    """From the start to the last sign of life in the run's files, so that the time budget counts it."""
+    if run.started_at is None:
+        return None
+    begun = parse_iso(run.started_at)
+    last = begun
+    for name in ("metrics", "stdout", "stderr", "status"):
+        path = project.layout.run(run.experiment, run.id, name)
+        if path.exists():
+            last = max(last, datetime.fromtimestamp(path.stat().st_mtime, UTC))
+    return (last - begun).total_seconds()

@@ -1,0 +1,214 @@
+"""`train`: one supervised run a seed, registered before it is launched and closed by what happened."""
+
+import contextlib
+import hashlib
+import os
+import secrets
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+from harness.domain import variables
+from harness.domain.facts import RunStarted
+from harness.domain.findings import Finding
+from harness.domain.records import Run
+from harness.domain.sandbox import Sandbox
+from harness.domain.statuses import RunStatus
+from harness.project.context import Project
+from harness.runs.collect import Ending, close_run, read_all, rows_of, write_run_json
+from harness.runs.endings import findings_of, judge, leftovers
+from harness.runs.environment import child_environment, prepare_private, run_variables
+from harness.runs.job import Job, prepare
+from harness.runs.launch import Launched, Limits, launch, watch
+from harness.runs.lock import supervising
+from harness.runs.private import make_private, remove_private
+from harness.runs.processes import end_process, identity
+from harness.runs.reasons import last_lines
+from harness.runs.recover import close_abandoned
+from harness.runs.rows import RunRows
+from harness.runs.seeds import seeds_for
+
+Event = Callable[[dict[str, Any]], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainReport:
+    experiment: str
+    runs: list[Run]
+    """The run of each seed that was asked for, as far as there is one."""
+    findings: list[Finding]
+    ok: bool
+    """Every seed that was asked for has a completed run of the current code, and no run logger was bypassed."""
+
+
+def train(
+    project: Project,
+    experiment: str,
+    argv: Sequence[str] | None,
+    *,
+    sandbox: Sandbox,
+    seeds: Sequence[int] | None = None,
+    session: str | None = None,
+    on_event: Event = lambda event: None,
+    inherited: Mapping[str, str] | None = None,
+    silent_s: float = 60.0,
+    grace_s: float = 10.0,
+) -> TrainReport:
+    """Run the command, by default the plan's training.entry, once for each seed without a completed run of this code.
+
+    The first run that does not complete ends the call: the next seeds would meet the same code. Runs that a dead
+    supervisor left behind are closed first. SIGTERM is taken like Ctrl-C: what was started is ended, the run is
+    closed as cancelled, KeyboardInterrupt goes on.
+
+    Args:
+        seeds: by default the plan's number of seeds, chosen by the harness.
+        on_event: told of progress; each event has a `kind` and a `text`.
+        inherited: the environment of which the allowed part is passed on, by default this process's.
+        silent_s: seconds that a run may go on without a metrics row of its own.
+        grace_s: seconds between TERM and KILL.
+
+    Raises RefusedError (already_training, experiment_closed, plan_changed, ...), NotFoundError, RunError.
+    """
+    with supervising(project.layout, experiment), _sigterm_interrupts():
+        project.ledger.experiment(experiment)
+        findings = close_abandoned(project, experiment)
+        job = prepare(
+            project,
+            experiment,
+            argv,
+            sandbox=sandbox,
+            session=session,
+            inherited=os.environ if inherited is None else inherited,
+            on_event=on_event,
+        )
+        wanted = list(seeds) if seeds else seeds_for(job.approved.sha256, job.plan.oracle.seeds)
+        done = job.completed()
+        for seed in (seed for seed in wanted if seed not in done):
+            left = job.seconds_left()
+            if left <= 0:
+                findings.append(_budget_spent(job))
+                break
+            limits = Limits(run=job.plan.budget.run_minutes * 60, total=left, silent=silent_s, grace=grace_s)
+            run = _one_run(job, seed, limits)
+            findings += findings_of(run)
+            done[seed] = run
+            if run.status is not RunStatus.COMPLETED:
+                break
+        runs = [done[seed] for seed in wanted if seed in done]
+        good = len(runs) == len(wanted) and all(run.status is RunStatus.COMPLETED for run in runs)
+        return TrainReport(experiment=experiment, runs=runs, findings=findings, ok=good)
+
+
+def _budget_spent(job: Job) -> Finding:
+    return Finding(
+        "budget_spent",
+        f"The plan's total_minutes ({job.plan.budget.total_minutes:g}) are spent: no further run is started.",
+        "A person may raise budget.total_minutes and approve the plan again.",
+    )
+
+
+def _one_run(job: Job, seed: int, limits: Limits) -> Run:
+    """Register, launch, watch, end, close."""
+    project, token = job.project, secrets.token_hex(16)
+    run = project.ledger.register_run(
+        experiment=job.experiment,
+        seed=seed,
+        argv=job.argv,
+        code=job.snapshot.hash,
+        data=job.data,
+        environment=job.environment,
+        cage=job.sandbox.kind.value,
+        token=hashlib.sha256(token.encode()).hexdigest(),
+        session=job.session,
+    )
+    name = f"{run.experiment}/{run.id}"
+    job.on_event({"kind": "run", "run": name, "seed": seed, "text": f"{name}  seed {seed}: started"})
+    try:
+        run, ending, rows = _supervise(job, run, token, limits)
+        run = close_run(project.ledger, project.layout, run, rows, ending)
+    finally:
+        remove_private(run.token)
+    job.on_event(
+        {"kind": "run", "run": name, "status": run.status.value, "text": f"{name}  {run.status}: {run.reason}"}
+    )
+    if run.status is RunStatus.CANCELLED:
+        raise KeyboardInterrupt
+    return run
+
+
+def _supervise(job: Job, run: Run, token: str, limits: Limits) -> tuple[Run, Ending, RunRows]:
+    layout = job.project.layout
+    folder = _fresh_folder(layout.run(run.experiment, run.id))
+    write_run_json(layout, run)
+    rows = rows_of(layout, run)
+    try:
+        launched = _launch(job, run, token, folder)
+    except OSError as error:
+        reason = f"never started: {error.strerror}: {error.filename}"
+        return run, Ending(status=RunStatus.FAILED, reason=reason), rows
+    left = 0
+    try:
+        own = identity(launched.process.pid)
+        job.project.ledger.append(RunStarted(experiment=run.experiment, run=run.id, supervisor=identity(), **own))
+        run = job.project.ledger.run(run.experiment, run.id)
+        write_run_json(layout, run)
+        how, seconds = watch(launched, rows, limits, job.project.clock, job.on_event)
+    except KeyboardInterrupt:
+        how, seconds = None, None
+    finally:
+        left = end_process(launched.process, run.token, grace=limits.grace)
+        launched.finish_output()
+    rows = read_all(layout, run)
+    ending = judge(
+        run, how, launched.process.returncode, rows, limits, last_lines(layout.run(run.experiment, run.id, "stderr"))
+    )
+    return run, replace(ending, seconds=seconds, findings=[*ending.findings, *leftovers(run, left)]), rows
+
+
+def _launch(job: Job, run: Run, token: str, folder: Path) -> Launched:
+    layout, private = job.project.layout, make_private(run.token)
+    given = run_variables(
+        project=layout.root, experiment=run.experiment, run=run.id, run_dir=folder, token=token, seed=run.seed
+    )
+    given[variables.ATTEMPT] = str(run.attempt)
+    given[variables.CHECKPOINT_EVERY] = str(job.plan.training.checkpoint_every)
+    given |= prepare_private(private, python=job.python)
+    return launch(
+        job.sandbox.command(job.command, job.confinement(folder, private)),
+        cwd=layout.root,
+        environment=child_environment(job.inherited, private, given),
+        stdout=layout.run(run.experiment, run.id, "stdout"),
+        stderr=layout.run(run.experiment, run.id, "stderr"),
+    )
+
+
+def _fresh_folder(folder: Path) -> Path:
+    """A new, empty folder for the run; what somebody put there before is moved beside it, never read."""
+    for number in range(1, 10_000):
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            folder.rename(folder.with_name(f"{folder.name}.before-{number}"))
+        else:
+            break
+    return folder
+
+
+@contextlib.contextmanager
+def _sigterm_interrupts() -> Iterator[None]:
+    """In the main thread, SIGTERM raises KeyboardInterrupt instead of ending this process at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

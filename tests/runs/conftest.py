@@ -1,0 +1,58 @@
+"""A small project with an approved plan and one open experiment, and a way to train in it."""
+
+import os
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from runs_support import GOOD, PLAN, Trainer, Unconfined
+
+from harness.artifacts.tables import write_table
+from harness.project.context import Project, open_project
+from harness.project.plans import approve_plan
+from harness.runs.supervisor import TrainReport, train
+from harness.settings import create_config
+
+
+def table(rows: int, seed: int) -> dict[str, np.ndarray]:
+    generator = np.random.default_rng(seed)
+    return {"x": generator.normal(size=(rows, 2)), "y": generator.integers(0, 2, rows), "row": np.arange(rows)}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "my project"
+    create_config(root, name="blobs", token="cafe")
+    for seed, (name, rows) in enumerate([("train", 60), ("validation", 30), ("held_out", 40)]):
+        write_table(root / f"data/{name}.npz", table(rows, seed))
+    (root / "plan.md").write_text(PLAN)
+    (root / "train.py").write_text(GOOD)
+    return root
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {"XDG_STATE_HOME": str(tmp_path / "state"), "HOME": str(tmp_path / "home")}
+
+
+@pytest.fixture
+def project(root: Path, environment: dict[str, str]) -> Iterator[Project]:
+    with open_project(root, environment) as opened:
+        approve_plan(opened, root / "plan.md", by="tester")
+        opened.ledger.open_experiment(hypothesis="blobs differ", parent=None, by="tester")
+        yield opened
+
+
+@pytest.fixture
+def run_training(project: Project, root: Path) -> Trainer:
+    """Train exp-0001 with `code` as train.py; keyword arguments go to `train`."""
+
+    def go(code: str = GOOD, argv: list[str] | None = None, **more: object) -> TrainReport:
+        (root / "train.py").write_text(textwrap.dedent(code))
+        inherited = {"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1", "ANTHROPIC_API_KEY": "not for training"}
+        given = {"sandbox": Unconfined(), "inherited": inherited, "grace_s": 1.0, **more}
+        return train(project, "exp-0001", argv, **given)  # type: ignore[arg-type]
+
+    return go

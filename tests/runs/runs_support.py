@@ -1,0 +1,95 @@
+"""What the tests of harness.runs share."""
+
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import psutil
+
+from harness.domain.sandbox import Completed, Confinement
+from harness.domain.statuses import CageKind
+from harness.runs.supervisor import TrainReport
+
+Trainer = Callable[..., TrainReport]
+
+PLAN = """\
+---
+schema: 1
+name: blobs
+workflow: classical-ml
+objective: Tell two blobs apart
+data:
+  train: data/train.npz
+  validation: data/validation.npz
+  held_out: {path: data/held_out.npz, inputs: [x], label: y, id: row}
+oracle:
+  metric: accuracy
+  direction: maximize
+  scorer: accuracy
+  predict: python predict.py
+  tiers: {must: 0.90, should: 0.92}
+  seeds: 2
+  queries: 20
+training: {entry: python train.py}
+budget: {experiments: 3, run_minutes: 1, total_minutes: 5}
+---
+"""
+
+GOOD = """
+from harness.run_logger import RunLogger
+
+with RunLogger.from_environment() as log:
+    log.start(total_epochs=3)
+    for epoch in range(3):
+        log.epoch(epoch, {"loss": 1 / (epoch + 1)})
+    weights = log.checkpoint_dir / "weights.bin"
+    weights.write_text(str(log.seed))
+    log.checkpoint_saved(weights, epoch=2, final=True)
+    print("trained")
+"""
+
+
+class Unconfined:
+    """A Sandbox that adds nothing at all, not even the guardian of the real ones."""
+
+    kind = CageKind.NONE
+
+    def command(self, argv: Sequence[str], confinement: Confinement) -> list[str]:
+        self.confinement = confinement
+        return list(argv)
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        confinement: Confinement,
+        cwd: Path,
+        environment: Mapping[str, str],
+        timeout_s: float,
+        memory_bytes: int | None = None,
+    ) -> Completed:
+        done = subprocess.run(argv, cwd=cwd, env=dict(environment), capture_output=True, timeout=timeout_s, check=False)
+        return Completed(
+            exit_code=done.returncode, stdout=done.stdout, stderr=done.stderr, timed_out=False, seconds=0.0
+        )
+
+
+def processes_with(text: str) -> list[int]:
+    """Living processes that have `text` in their command line."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if text in " ".join(process.cmdline()) and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process.pid)
+        except psutil.Error:
+            continue
+    return found
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 30.0) -> None:
+    """Fails when `condition` does not come true in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)

@@ -1,0 +1,42 @@
+"""Which interpreter runs a command, what it says of itself, and how it finds the run logger."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from runs_support import Unconfined
+
+from harness.errors import RunError
+from harness.runs.environment import ask_python, child_environment, prepare_private, with_interpreter
+
+
+def test_python_is_the_projects_interpreter() -> None:
+    assert with_interpreter(["python3", "train.py"], "/opt/py") == ["/opt/py", "train.py"]
+    assert with_interpreter(["bash", "train.sh"], "/opt/py") == ["bash", "train.sh"]
+
+
+def test_an_interpreter_tells_its_packages() -> None:
+    python = ask_python(sys.executable, Unconfined())
+    assert python["packages"]["numpy"]
+    assert sys.prefix in python["prefixes"]
+
+
+@pytest.mark.parametrize("interpreter", ["/no/such/python", "false"])
+def test_an_interpreter_that_does_not_work_is_named(interpreter: str) -> None:
+    with pytest.raises(RunError, match=interpreter):
+        ask_python(interpreter, Unconfined())
+
+
+@pytest.mark.parametrize("has_harness", [True, False])
+def test_an_interpreter_without_the_harness_finds_the_run_logger(tmp_path: Path, has_harness: bool) -> None:
+    given = prepare_private(tmp_path, python={"has_harness": has_harness})
+    assert bool(given) is not has_harness
+    if given:
+        environment = child_environment({}, tmp_path, given)
+        words = [sys.executable, "-S", "-c", "import harness.run_logger as it; print(it.__file__)"]
+        done = subprocess.run(
+            words, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
+        )
+        assert done.stdout.startswith(str(tmp_path / "lib"))
+        assert [path.name for path in (tmp_path / "lib").iterdir()] == ["harness"]
