@@ -1,0 +1,169 @@
+"""The policy snapshot of a real project, and what the policy makes of it."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.artifacts.tables import write_table
+from harness.clock import ManualClock
+from harness.contract.roles import ROLES
+from harness.domain.statuses import ExperimentStatus, GateName, Verdict
+from harness.policy.decide import decide
+from harness.policy.snapshot import problem
+from harness.project.context import Project, open_project
+from harness.project.experiments import open_experiment
+from harness.project.plans import approve_plan
+from harness.rendering.snapshot import policy_snapshot, write_policy_snapshot
+from harness.settings import create_config
+
+PLAN = """\
+---
+schema: 1
+name: blobs
+workflow: classical-ml
+objective: Tell two blobs apart
+data:
+  train: data/train.npz
+  validation: data/validation.npz
+  held_out: {path: data/held_out.npz, inputs: [x], label: y, id: row}
+oracle:
+  metric: accuracy
+  direction: maximize
+  scorer: scorer.py
+  predict: python predict.py
+  tiers: {must: 0.90}
+  seeds: 3
+  queries: 20
+training: {entry: python -u train.py --fast}
+budget: {experiments: 3, run_minutes: 1, total_minutes: 5}
+---
+
+# Blobs
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    root = tmp_path / "my project"
+    create_config(root, name="blobs", token="cafe")
+    generator = np.random.default_rng(0)
+    for name, rows in (("train", 60), ("validation", 30), ("held_out", 40)):
+        columns = {"x": generator.normal(size=(rows, 2)), "y": generator.integers(0, 2, rows), "row": np.arange(rows)}
+        write_table(root / f"data/{name}.npz", columns)
+    (root / "plans").mkdir()
+    (root / "plans" / "blobs.md").write_text(PLAN)
+    (root / "scorer.py").write_text("import scoring\n")
+    (root / "scoring.py").write_text("HALF = 0.5\n")
+    (root / "train.py").write_text("print('train')\n")
+    environment = {"XDG_STATE_HOME": str(tmp_path / "state"), "HOME": str(tmp_path / "home")}
+    with open_project(root, environment, clock=ManualClock()) as opened:
+        yield opened
+
+
+def begun(project: Project) -> str:
+    opened = open_experiment(project, hypothesis="wider  is better", rationale="-", parent=None, by="model-builder")
+    return opened.id
+
+
+def ask(project: Project, tool: str, role: str | None = "model-builder", **given: object) -> dict[str, object]:
+    call = {"tool_name": tool, "tool_input": given, "cwd": str(project.layout.root)}
+    return decide(call, policy_snapshot(project, role=role))
+
+
+def test_project_without_a_plan_has_a_whole_snapshot(project):
+    said = policy_snapshot(project)
+    assert problem(said) is None
+    assert (said["entry"], said["frozen"], said["hidden"], said["open_experiment"]) == ([], [], [], None)
+    assert (said["mode"], said["role"], said["roles"]["main"]["tools"]) == ("interactive", None, None)
+    assert set(said["roles"]) == {"main", *(role.name for role in ROLES)}
+
+
+def test_snapshot_is_strict_json(project):
+    assert json.loads(json.dumps(policy_snapshot(project), allow_nan=False)) == policy_snapshot(project)
+
+
+def test_approved_plan_is_protected_frozen_and_hidden(project):
+    approve_plan(project, project.layout.root / "plans/blobs.md", by="ada")
+    said = policy_snapshot(project, role="model-builder")
+    assert said["entry"] == ["python", "-u", "train.py", "--fast"]
+    assert said["hidden"] == ["data/held_out.npz"]
+    assert {"data/train.npz", "data/validation.npz", "scorer.py", "scoring.py"} == set(said["frozen"])
+    for path in (
+        "plans/blobs.md",
+        "plan.md",
+        ".harness/config.toml",
+        ".harness/memory/STATE.md",
+        ".claude/x",
+        "scoring.py",
+    ):
+        assert ask(project, "Write", file_path=path)["permission"] == "deny", path
+    assert ask(project, "Read", file_path="data/held_out.npz")["permission"] == "deny"
+    assert ask(project, "Read", file_path=str(project.layout.ledger_db))["permission"] == "deny"
+    assert ask(project, "Bash", command="python train.py")["rule"] == "training_outside_harness"
+    assert ask(project, "Write", file_path="train.py")["permission"] == "allow"
+
+
+def test_own_artifacts_follow_the_open_experiment(project):
+    approve_plan(project, project.layout.root / "plans/blobs.md", by="ada")
+    hypothesis = ".harness/experiments/exp-0001/hypothesis.md"
+    assert ask(project, "Write", file_path=hypothesis)["permission"] == "deny"
+    experiment = begun(project)
+    assert policy_snapshot(project)["open_experiment"] == {
+        "id": experiment,
+        "hypothesis": "wider is better",
+        "status": "open",
+        "runs": 0,
+    }
+    assert ask(project, "Write", file_path=hypothesis)["permission"] == "allow"
+    assert ask(project, "Write", "oracle", file_path=hypothesis)["permission"] == "deny"
+    assert ask(project, "mcp__harness__open_experiment", hypothesis="deeper")["permission"] == "deny"
+    assert ask(project, "mcp__harness__open_experiment", hypothesis="wider is better")["permission"] == "allow"
+    assert ask(project, "mcp__harness__record_result", "oracle", summary="-")["permission"] == "allow"
+    project.ledger.move_experiment(experiment, ExperimentStatus.DISCARDED, "test")
+    assert policy_snapshot(project)["open_experiment"] is None
+    assert ask(project, "Write", file_path=hypothesis)["permission"] == "deny"
+
+
+def test_gate_is_open_while_its_verdict_awaits_a_decision(project):
+    approve_plan(project, project.layout.root / "plans/blobs.md", by="ada")
+    experiment = begun(project)
+    project.ledger.record_verdict(
+        experiment=experiment,
+        gate=GateName.VALIDATION.value,
+        verdict=Verdict.FAIL.value,
+        findings=(),
+        evidence={},
+        score=None,
+        tier=None,
+        comparison=None,
+    )
+    assert policy_snapshot(project)["open_gate"] is None
+    project.ledger.move_experiment(experiment, ExperimentStatus.JUDGED, "test")
+    assert policy_snapshot(project)["open_gate"] == "validation"
+    assert ask(project, "mcp__harness__open_experiment", hypothesis="deeper")["rule"] == "gate_open"
+
+
+def test_sessions_may_use_their_own_folder_and_no_other_part_of_the_state(project):
+    layout = project.layout
+    note = layout.sessions / "s-1" / "in" / "tmp" / "note.txt"
+    assert ask(project, "Read", file_path=str(note))["permission"] is None
+    for path in (layout.sessions / "s-1" / "cli.pid", layout.vault / "x", layout.anchors / "x"):
+        assert ask(project, "Read", file_path=str(path))["permission"] == "deny"
+
+
+def test_snapshot_is_written_when_it_changed_and_read_back_whole(project):
+    path = write_policy_snapshot(project)
+    assert path == project.layout.root / ".harness" / "policy.json"
+    assert json.loads(path.read_text("utf-8")) == policy_snapshot(project)
+    before = path.stat().st_ino
+    assert write_policy_snapshot(project).stat().st_ino == before, "an unchanged snapshot is not written again"
+    path.write_text("{")
+    write_policy_snapshot(project)
+    assert problem(json.loads(path.read_text("utf-8"))) is None
+    approve_plan(project, project.layout.root / "plans/blobs.md", by="ada")
+    begun(project)
+    write_policy_snapshot(project)
+    assert json.loads(path.read_text("utf-8"))["open_experiment"]["id"] == "exp-0001"
