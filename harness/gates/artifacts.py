@@ -15,13 +15,21 @@ OF_A_RUN = ("metrics", "status", "checkpoints", "evaluation")
 def bypass(evidence: GateEvidence) -> Iterator[Finding]:
     """A run whose supervisor saw no row of the run logger in time."""
     for item in evidence.runs:
-        if any(found.get("code") == BYPASSED for found in item.run.findings):
+        if bypassed(item):
             yield finding(
                 BYPASSED,
                 f"The run logger was bypassed: {item.name} wrote no row to {item.metrics.path} while it trained, so "
                 "nothing that it printed or saved elsewhere is evidence.",
                 run=item.name,
             )
+
+
+def told(evidence: GateEvidence) -> Iterator[Finding]:
+    """What else the supervisor found, in its own words."""
+    for item in _accountable(evidence):
+        for plain in item.run.findings:
+            if plain.get("code") != BYPASSED:
+                yield Finding.from_plain(plain)
 
 
 def files(evidence: GateEvidence) -> Iterator[Finding]:
@@ -57,17 +65,14 @@ def seeds(evidence: GateEvidence) -> Iterator[Finding]:
 
 def run_files(evidence: GateEvidence) -> Iterator[Finding]:
     """metrics.jsonl and training_status.json of each run: the run's own, as they were when it ended."""
-    for item in evidence.runs:
-        if item.run.status in FINAL_RUNS:
-            yield from _metrics(item)
-            yield from _status(item)
+    for item in _accountable(evidence):
+        yield from _metrics(item)
+        yield from _status(item)
 
 
 def checkpoints(evidence: GateEvidence) -> Iterator[Finding]:
-    """Each ended run has a final checkpoint whose hash the harness recorded for that very run, and still has it."""
-    for item in evidence.runs:
-        if item.run.status not in FINAL_RUNS:
-            continue
+    """Each has a final checkpoint whose hash the harness recorded for that very run, and the file still has it."""
+    for item in _accountable(evidence):
         final = item.final
         if final is None:
             yield finding(
@@ -82,6 +87,16 @@ def checkpoints(evidence: GateEvidence) -> Iterator[Finding]:
                 expected=final.checkpoint.id,
                 actual=final.actual or "",
             )
+
+
+def bypassed(item: RunEvidence) -> bool:
+    return any(found.get("code") == BYPASSED for found in item.run.findings)
+
+
+def _accountable(evidence: GateEvidence) -> list[RunEvidence]:
+    """Runs that must have left everything behind. One that failed or was killed cannot: its seed is outstanding, and
+    that is no breach; one that went past the run logger must be told all that is missing."""
+    return [item for item in evidence.runs if item.run.status is RunStatus.COMPLETED or bypassed(item)]
 
 
 def _file(item: FileEvidence, run: str | None = None) -> Iterator[Finding]:

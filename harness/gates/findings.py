@@ -37,6 +37,17 @@ FINDINGS: dict[str, Known] = {
         "Let the training code take its seed from the run logger (`log.seed`), for every source of randomness.",
         Verdict.FAIL,
     ),
+    # what a supervisor found
+    "run_end_missing": Known("A run's rows have no end.", "Call log.end() last, then train again.", Verdict.FAIL),
+    "checkpoint_unreadable": Known(
+        "A checkpoint cannot be read.", "Save regular files, then train again.", Verdict.FAIL
+    ),
+    "run_not_completed": Known(
+        "A run did not complete.", "Mend what stopped it, then train again.", Verdict.INCONCLUSIVE
+    ),
+    "budget_spent": Known("The plan's minutes are used.", "A person may raise the budget.", Verdict.INCONCLUSIVE),
+    "processes_left": Known("Processes of a run could not be ended.", "Look for them with `ps`.", Verdict.PASS),
+    "run_recovered": Known("A run was closed after its supervisor died.", "Nothing to do.", Verdict.PASS),
     # artifacts
     "artifact_missing": Known("A required file is not there.", "Write it.", Verdict.FAIL),
     "artifact_empty": Known("A required file holds nothing.", "Write what its form asks for.", Verdict.FAIL),

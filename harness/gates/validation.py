@@ -26,6 +26,7 @@ CHECKS: tuple[Check, ...] = (
     artifacts.bypass,
     frozen,
     artifacts.seeds,
+    artifacts.told,
     artifacts.files,
     artifacts.run_files,
     artifacts.checkpoints,

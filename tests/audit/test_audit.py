@@ -173,7 +173,8 @@ def test_failed_seeds_are_inconclusive_and_what_was_done_is_kept(world: World) -
     assert len(evaluate(world, experiment)) == 2
     world.result(experiment)
     verdict = check_gate(world.project, experiment)
-    assert "seeds_outstanding" in codes(verdict)
+    assert verdict.verdict is Verdict.INCONCLUSIVE
+    assert codes(verdict) == {"seeds_outstanding", "evaluation_missing"}
     assert verdict.score is not None
     assert verdict.tier is None
 

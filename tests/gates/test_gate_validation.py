@@ -47,6 +47,13 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
         "run_logger_bypassed",
         Verdict.FAIL,
     ),
+    "rows without an end": (
+        lambda e: with_run(
+            e, 1, run=run(1, findings=(Finding("run_end_missing", "No end row.", "Call end.").plain(),))
+        ),
+        "run_end_missing",
+        Verdict.FAIL,
+    ),
     "no runs": (
         lambda e: scored(
             replace(e, runs=()),
@@ -190,7 +197,16 @@ def test_the_table_of_faults_covers_every_code_that_a_gate_raises_itself() -> No
         code for code in FINDINGS if not code.startswith(("predict", "split", "scor", "seeds_too", "held_out", "val"))
     }
     raised = {code for _, code, _ in CHANGES.values()} | {"artifact_missing", "artifact_empty", "artifact_unreadable"}
-    assert own - raised == {"code_unavailable"}
+    notes = {code for code, known in FINDINGS.items() if known.outcome is Verdict.PASS}
+    passed_on = {"code_unavailable", "checkpoint_unreadable", "run_not_completed", "budget_spent"}
+    assert own - raised - notes == passed_on
+
+
+def test_a_note_of_the_supervisor_blocks_nothing() -> None:
+    note = Finding("processes_left", "2 processes could not be ended.", "Look for them.").plain()
+    outcome = judge(with_run(evidence(), 1, run=run(1, findings=(note,))))
+    assert outcome.verdict is Verdict.PASS
+    assert [found.code for found in outcome.findings] == ["processes_left"]
 
 
 def test_all_faults_stand_in_one_outcome() -> None:
@@ -219,6 +235,19 @@ def test_a_bypassed_logger_is_said_in_those_words_and_first() -> None:
         found.code for found in outcome.findings
     }
     assert "claim_unsupported" in {found.code for found in outcome.findings}
+
+
+def test_a_crashed_run_is_outstanding_not_a_breach_for_what_it_could_not_leave_behind() -> None:
+    crashed = run_evidence(
+        3,
+        run=run(3, status=RunStatus.FAILED, reason="crashed: MemoryError", files={}),
+        metrics=file("metrics", "runs/run-03/metrics.jsonl", None),
+        checkpoints=(),
+    )
+    outcome = judge(scored(evidence(runs=(*evidence().runs[:2], crashed), claims={}), 0.93, 0.94))
+    assert outcome.verdict is Verdict.INCONCLUSIVE
+    assert [found.code for found in outcome.findings] == ["seeds_outstanding", "evaluation_missing"]
+    assert "crashed: MemoryError" in outcome.findings[0].message
 
 
 def test_fail_goes_before_inconclusive_and_inconclusive_before_pass() -> None:

@@ -251,3 +251,46 @@ def test_the_state_counts_minutes_looks_and_supervision(world: World) -> None:
     assert state.spent.looks_left == 2
     assert [run.supervised for run in state.experiments[0].runs] == [False, False, False, True]
     assert next_step(state).key == f"wait-{experiment}"
+
+
+class Flaky(Driver):
+    """The third seed crashes in the first attempts."""
+
+    def __init__(self, world: World, failures: int) -> None:
+        super().__init__(world)
+        self.failures = failures
+
+    def build(self, step: Build) -> None:
+        if step.experiment is None:
+            self.world.open(f"Idea {step.index}", step.parent)
+        experiment = step.experiment or f"exp-{step.index:04d}"
+        done = {r.seed for r in self.world.project.ledger.runs(experiment) if r.status is RunStatus.COMPLETED}
+        for seed, cut in enumerate(CUTS[2], start=1):
+            crashed = seed == 3 and step.attempt <= self.failures
+            if seed not in done:
+                self.world.train_one(experiment, seed, cut, RunStatus.FAILED if crashed else RunStatus.COMPLETED)
+
+
+def test_failed_seeds_are_trained_again_in_the_next_attempt(world: World) -> None:
+    driver = Flaky(world, failures=1)
+    driver.run()
+    assert driver.trail[:8] == [
+        "build-1-1",
+        "evaluate-exp-0001-validation",
+        "judge-1-1",
+        "check-exp-0001-validation",
+        "build-1-2",
+        "evaluate-exp-0001-validation",
+        "judge-1-2",
+        "check-exp-0001-validation",
+    ]
+    verdicts = [item.verdict for item in world.project.ledger.verdicts("exp-0001")]
+    assert verdicts[:2] == [Verdict.INCONCLUSIVE, Verdict.FAIL]  # exp-0001 scores 0.6 here, now over all seeds
+
+
+def test_w6_failures_end_the_loop(world: World) -> None:
+    """There failed runs never counted: fifty of them went on."""
+    driver = Flaky(world, failures=99)
+    assert driver.run().reason == "patience"
+    assert [item.status for item in world.project.ledger.experiments()] == ["discarded"] * 3
+    assert [key for key in driver.trail if key.startswith("build-1-")] == ["build-1-1", "build-1-2", "build-1-3"]
