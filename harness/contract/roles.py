@@ -179,11 +179,6 @@ ROLES: tuple[Role, ...] = (
 ROLE_BY_NAME: dict[str, Role] = {role.name: role for role in ROLES}
 
 
-def offered() -> tuple[Role, ...]:
-    """The roles that a step of the loop uses; only these are started or offered for delegation."""
-    return tuple(role for role in ROLES if role.step is not None)
-
-
 def project_path(artifact: Artifact, *, experiment: str = "<experiment>", run: str = "<run>") -> str:
     """The artifact's path relative to the project, with `experiment` and `run` put in where its scope needs them."""
     if artifact.scope is Scope.PROJECT:

@@ -1,0 +1,117 @@
+"""Imports point down only, libraries stay in their rooms, and nothing imports in a circle."""
+
+import subprocess
+import sys
+
+import pytest
+from source_tree import Module, foreign, imports, modules
+
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("__main__",),
+    ("cli",),
+    ("demo",),
+    ("views",),
+    ("driver",),
+    ("loop", "runs", "model_door"),
+    ("audit", "projections", "rendering", "cage"),
+    ("gates", "evaluation"),
+    ("project",),
+    ("ledger", "artifacts", "detectors", "run_logger"),
+    ("settings", "contract"),
+    ("domain",),
+    ("errors", "files", "clock"),
+)
+"""From the top down; a room imports its own modules and those of lower rows."""
+RANK = {room: len(LAYERS) - index for index, row in enumerate(LAYERS) for room in row}
+MAY_USE_POLICY = {"rendering", "driver"}
+ONLY_IN: dict[str, set[str]] = {
+    "sqlalchemy": {"ledger"},
+    "jinja2": {"rendering", "projections"},
+    "claude_agent_sdk": {"driver"},
+    "mcp": {"driver"},
+    "anyio": {"driver"},
+    "starlette": {"model_door", "views"},
+    "uvicorn": {"model_door", "views"},
+    "httpx": {"model_door"},
+    "click": {"cli"},
+    "rich": {"views", "cli"},
+    "scipy": {"evaluation"},
+    "pydantic": {"artifacts", "model_door"},
+    "mnist1d": {"demo"},
+    "torch": set(),
+}
+RUN_LOGGER_MAY_USE = {"harness.files", "harness.errors", "harness.clock", "harness.domain", "harness.domain.variables"}
+NOT_AT_START = ("torch", "claude_agent_sdk", "mcp", "sqlalchemy", "pydantic", "numpy", "scipy", "jinja2", "starlette")
+
+every_module = pytest.mark.parametrize("module", modules(), ids=lambda module: module.name)
+
+
+def test_every_room_has_a_layer():
+    rooms = {module.room for module in modules()} - {"", "policy"}
+    assert rooms - set(RANK) == set()
+
+
+@every_module
+def test_imports_point_down(module: Module):
+    wrong = []
+    for item in imports(module):
+        parts = item.module.split(".")
+        if parts[0] != "harness" or len(parts) < 2 or parts[1] == module.room:
+            continue
+        allowed = module.room in MAY_USE_POLICY if parts[1] == "policy" else module.room != "policy"
+        if not allowed or (parts[1] != "policy" and RANK[parts[1]] >= RANK[module.room]):
+            wrong.append(f"{module.shown}:{item.line} imports {item.module}")
+    assert wrong == []
+
+
+@every_module
+def test_libraries_stay_in_their_rooms(module: Module):
+    wrong = [
+        f"{module.shown}:{line} imports {name}"
+        for name, line in foreign(module).items()
+        if name in ONLY_IN and module.room not in ONLY_IN[name]
+    ]
+    assert wrong == []
+
+
+@every_module
+def test_standard_library_rooms_use_nothing_else(module: Module):
+    if module.room in ("policy", "run_logger", "domain", "contract", "errors", "files", "clock", "settings"):
+        assert foreign(module) == {}
+    if module.room == "run_logger":
+        ours = {item.module for item in imports(module) if item.module.startswith("harness.")}
+        assert {name for name in ours if not name.startswith("harness.run_logger")} <= RUN_LOGGER_MAY_USE
+
+
+def test_no_module_imports_itself_through_others():
+    graph = {
+        module.name: {item.module for item in imports(module) if not item.typing_only} & {m.name for m in modules()}
+        for module in modules()
+    }
+    done: set[str] = set()
+
+    def visit(name: str, trail: tuple[str, ...]) -> None:
+        assert name not in trail, " -> ".join([*trail[trail.index(name) :], name])
+        if name not in done:
+            for other in sorted(graph[name] - {name}):
+                visit(other, (*trail, name))
+            done.add(name)
+
+    for name in graph:
+        visit(name, ())
+
+
+@pytest.mark.parametrize(
+    "name", ["harness.cli.main", "harness.policy.decide", "harness.policy.receipt", "harness.run_logger"]
+)
+def test_start_up_pulls_no_heavy_library(name: str):
+    program = f"import sys, {name}; print([m for m in {NOT_AT_START!r} if m in sys.modules])"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert ended.stdout.strip() == "[]"
+
+
+def test_policy_pulls_nothing_of_ours():
+    program = "import sys, harness.policy.decide, harness.policy.receipt; print(*sorted(sys.modules))"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    ours = {name for name in ended.stdout.split() if name.split(".")[0] == "harness"}
+    assert {name for name in ours if not name.startswith("harness.policy")} == {"harness"}
