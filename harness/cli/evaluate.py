@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -30,7 +31,7 @@ def command(experiment: str, split: str, cage: str, project: Path, as_json: bool
         evaluations = evaluate_experiment(opened, experiment, chosen, sandbox_for(cage))
         refresh(opened.ledger, opened.layout)
         row = experiment_row(opened, opened.ledger.experiment(experiment))
-    results = [
+    results: list[dict[str, Any]] = [
         {"run": item.run, "seed": item.seed, "value": item.value, "n": item.n, "findings": list(item.findings)}
         for item in evaluations
     ]

@@ -24,6 +24,7 @@ from harness.project.experiments import open_experiment, record_result
 LONGEST_WAIT_S = 600.0
 REGISTER_SECONDS = 60.0
 POLL_SECONDS = 0.1
+STARTS = 3
 CLAIM_DIGITS = 4
 
 
@@ -83,8 +84,7 @@ class Desk:
         before = {run.id for run in self.project.ledger.runs(experiment.id)}
         if not self._going(experiment.id):
             words = shlex.split(arguments["command"]) if arguments.get("command") else None
-            self.supervisor = Supervisor.start(self.project, experiment.id, words, cage=self.cage, session=self.session)
-            await self._until(lambda: self._registered(experiment.id, before), REGISTER_SECONDS)
+            await self._start(experiment.id, words, before)
             self._on_change()
         report = self._report(experiment.id)
         problem = self.supervisor.problem() if self.supervisor is not None else None
@@ -159,6 +159,14 @@ class Desk:
                 code="experiment_undecided",
             )
         return known
+
+    async def _start(self, experiment: str, words: list[str] | None, before: set[str]) -> None:
+        """Start a supervisor; one that was killed before it registered a run is started again: nothing was begun."""
+        for _ in range(STARTS):
+            self.supervisor = Supervisor.start(self.project, experiment, words, cage=self.cage, session=self.session)
+            await self._until(lambda: self._registered(experiment, before), REGISTER_SECONDS)
+            if self._registered_any(experiment, before) or not self.supervisor.killed():
+                return
 
     async def _until(self, condition: Callable[[], bool], seconds: float) -> None:
         """Until `condition` or the time has passed; the session's watchdog knows that we are at work."""

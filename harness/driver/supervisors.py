@@ -10,13 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.domain.commands import passed_on
 from harness.domain.records import Run
 from harness.domain.statuses import FINAL_RUNS, CageKind
 from harness.project.context import Project
 from harness.runs.lock import try_supervising
 from harness.runs.processes import is_same_alive
 
+_OURS = ("HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "TMPDIR", "USER", "LOGNAME")
 _PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def _passed_on() -> dict[str, str]:
+    """What a supervisor needs of our environment: where the state is, and facts of the machine; no key."""
+    return passed_on(os.environ) | {name: os.environ[name] for name in _OURS if name in os.environ}
 
 
 def is_supervised(project: Project, run: Run) -> bool:
@@ -67,7 +74,7 @@ class Supervisor:
             process = subprocess.Popen(
                 command,
                 cwd=project.layout.root,
-                env={**os.environ, "PYTHONPATH": str(_PACKAGE.parent), "PYTHONSAFEPATH": "1"},
+                env={**_passed_on(), "PYTHONPATH": str(_PACKAGE.parent), "PYTHONSAFEPATH": "1"},
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
@@ -77,6 +84,11 @@ class Supervisor:
 
     def ended(self) -> bool:
         return self.process.poll() is not None
+
+    def killed(self) -> bool:
+        """Ended by a signal, not by itself."""
+        code = self.process.poll()
+        return code is not None and code < 0
 
     def problem(self) -> dict[str, Any] | None:
         """{code, message, mend} when it ended with an error of its own instead of runs; else None."""

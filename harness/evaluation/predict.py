@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from harness.artifacts.code_snapshot import Snapshot, materialise
 from harness.artifacts.objects import ObjectDamagedError
 from harness.domain import variables
+from harness.domain.commands import passed_on, with_interpreter
 from harness.domain.sandbox import Completed, Confinement, Sandbox
 from harness.errors import UsageError
 from harness.evaluation import problems
@@ -19,19 +20,6 @@ from harness.evaluation.checkpoint import require_unchanged
 from harness.evaluation.predictions_file import NAME, RawColumns, read_predictions
 from harness.evaluation.problems import Unscorable
 from harness.evaluation.rows import SplitRows, fresh_ids, hand_out
-
-PASSED_ON = (
-    "PATH",
-    "TZ",
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "CUDA_VISIBLE_DEVICES",
-    "NVIDIA_VISIBLE_DEVICES",
-    "LD_LIBRARY_PATH",
-)
-"""What predict gets of the harness's own environment: machine facts, no secrets."""
-_INTERPRETERS = frozenset({"python", "python3"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +47,7 @@ class PredictCommand:
     checkpoint_hash: str
     readable: tuple[Path, ...]
     environment: Mapping[str, str]
-    """The harness's own; only PASSED_ON reaches the command."""
+    """The harness's own; only `domain.commands.PASSED_ON` reaches the command."""
     limits: Limits
     work: Path
 
@@ -88,7 +76,7 @@ def predict(
         ids = tuple(fresh_ids(order, seed))
         given = _hand_out(rows, inputs, order, ids)
         completed = sandbox.run(
-            substituted(command.argv, command.interpreter),
+            with_interpreter(command.argv, command.interpreter),
             confinement=Confinement(
                 writable=(output,), read_only=(code, inputs, command.checkpoint.parent, *command.readable)
             ),
@@ -101,11 +89,6 @@ def predict(
         _require_done(completed, command.limits)
         columns = read_predictions(output, rows=len(order), limit=command.limits.predictions_bytes)
     return RawPredictions(ids=ids, columns=columns)
-
-
-def substituted(argv: Sequence[str], interpreter: str) -> list[str]:
-    """`argv` with the project's interpreter in the place of a first word `python` or `python3`."""
-    return [interpreter, *argv[1:]] if argv and argv[0] in _INTERPRETERS else list(argv)
 
 
 def _lay_out_code(command: PredictCommand, target: Path) -> None:
@@ -129,10 +112,9 @@ def _hand_out(rows: SplitRows, target: Path, order: Sequence[int], ids: Sequence
 
 
 def _environment(command: PredictCommand, inputs: Path, output: Path) -> dict[str, str]:
-    passed = {name: command.environment[name] for name in PASSED_ON if name in command.environment}
     return {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
-        **passed,
+        **passed_on(command.environment),
         "LC_ALL": "C.UTF-8",
         "HOME": str(output / "home"),
         "TMPDIR": str(output / "tmp"),

@@ -7,31 +7,17 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import psutil
 
 from harness.domain import variables
+from harness.domain.commands import THREADS, passed_on
 from harness.domain.sandbox import Confinement, Sandbox
 from harness.errors import RunError
 
-THREADS = (
-    "OMP_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-)
-_ALLOWED = (
-    *THREADS,
-    *("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"),
-    *("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"),
-    *("PYTORCH_CUDA_ALLOC_CONF", "CUBLAS_WORKSPACE_CONFIG"),
-)
-"""What training inherits; everything else, keys above all, stays here."""
-PYTHONS = ("python", "python3")
 _PACKAGE = Path(__file__).resolve().parents[1]
 _ASK = r"""
 import importlib.metadata, importlib.util, json, platform, re, sys
@@ -53,15 +39,10 @@ def interpreter_of(setting: str | None) -> str:
     return setting or sys.executable
 
 
-def with_interpreter(argv: Sequence[str], interpreter: str) -> list[str]:
-    """`argv` with a first word `python` or `python3` replaced by the interpreter's path."""
-    return [interpreter, *argv[1:]] if argv[0] in PYTHONS else list(argv)
-
-
 def child_environment(inherited: Mapping[str, str], private: Path, given: Mapping[str, str]) -> dict[str, str]:
     """The whole environment of a training process: what is allowed of `inherited`, `given`, a HOME and a TMPDIR
     below the folder `private`. Byte code is not written, so that running code does not change the code snapshot."""
-    kept = {name: inherited[name] for name in _ALLOWED if name in inherited}
+    kept = passed_on(inherited)
     kept.setdefault("PATH", os.defpath)
     own = {"HOME": str(private / "home"), "TMPDIR": str(private / "tmp"), "PYTHONDONTWRITEBYTECODE": "1"}
     return {**kept, **own, "PYTHONUNBUFFERED": "1", **given}

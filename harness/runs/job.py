@@ -9,13 +9,14 @@ from typing import Any
 from harness.artifacts.code_snapshot import Snapshot, take_snapshot, write_snapshot
 from harness.artifacts.plan import Plan, plan_from
 from harness.contract.artifacts import ARTIFACTS, HUMAN, PROTECTED, Scope
+from harness.domain.commands import with_interpreter
 from harness.domain.records import ApprovedPlan, Run
 from harness.domain.sandbox import Confinement, Sandbox
 from harness.domain.statuses import CLOSED_EXPERIMENTS, CageKind, RunStatus
 from harness.errors import RefusedError
 from harness.project.context import Project
 from harness.project.plans import data_hashes, data_paths, frozen_changes
-from harness.runs.environment import ask_python, describe, interpreter_of, with_interpreter
+from harness.runs.environment import ask_python, describe, interpreter_of
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _READ_ONLY = (".harness", ".git", *PROTECTED)

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from runs_support import Unconfined
 
+from harness.domain.commands import with_interpreter
 from harness.errors import RunError
-from harness.runs.environment import ask_python, child_environment, prepare_private, with_interpreter
+from harness.runs.environment import ask_python, child_environment, prepare_private
 
 
 def test_python_is_the_projects_interpreter() -> None:

@@ -1,0 +1,163 @@
+"""kill -9 of the driver, the supervisor or the CLI at seeded moments, then `continue`: the loop ends as if undisturbed."""
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests.cli.journey import Journey, make_project
+from tests.invariants.scenario import CONSTANT, SCENARIO
+
+MOMENTS = 30
+VICTIMS = ("driver", "supervisor", "cli")
+
+# Training that lasts long enough to be hit.
+SLOW_TRAIN = ("    log.start(total_epochs=1)\n", "    log.start(total_epochs=1)\n    import time; time.sleep(0.7)\n")
+
+
+def make(base: Path) -> tuple[Journey, Path]:
+    journey = make_project(base / "project", base / "home")
+    (journey.root / "constant.py").write_text(CONSTANT, "utf-8")
+    train = journey.root / "train.py"
+    train.write_text(train.read_text("utf-8").replace(*SLOW_TRAIN), "utf-8")
+    scenario = base / "scenario.yaml"
+    scenario.write_text(SCENARIO, "utf-8")
+    assert journey.harness("init").exit_code == 0
+    assert journey.harness("plan", "approve").exit_code == 0
+    return journey, scenario
+
+
+def start(journey: Journey, scenario: Path, verb: str, cage: str) -> "subprocess.Popen[bytes]":
+    with (scenario.parent / "loop.log").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "harness", verb, "--scenario", str(scenario), "--cage", cage],
+            cwd=journey.root,
+            env=journey.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def ours(journey: Journey) -> list[psutil.Process]:
+    """Living processes with this project in their command line or environment."""
+    mark, found = str(journey.root.parent), []
+    for process in psutil.process_iter():
+        try:
+            if process.pid == os.getpid() or process.status() == psutil.STATUS_ZOMBIE:
+                continue
+            words = " ".join(process.cmdline()) + " " + " ".join(process.environ().values())
+        except psutil.Error:
+            continue
+        if mark in words:
+            found.append(process)
+    return found
+
+
+def find(journey: Journey, driver: "subprocess.Popen[bytes]", victim: str) -> int | None:
+    """The pid of the victim, when it lives now."""
+    if victim == "driver":
+        return driver.pid if driver.poll() is None else None
+    for process in ours(journey):
+        try:
+            words = process.cmdline()
+        except psutil.Error:
+            continue
+        named = {
+            "supervisor": "harness" in words and "train" in words and "--project" in words,
+            "cli": bool(words) and Path(words[0]).name == "claude",
+        }
+        if named[victim]:
+            return process.pid
+    return None
+
+
+def facts(journey: Journey) -> dict[tuple[str, int], str]:
+    """(writer, seq) -> hash of every fact in the ledger now."""
+    with sqlite3.connect(f"file:{journey.state / 'ledger.db'}?mode=ro", uri=True, timeout=30) as database:
+        rows = database.execute("SELECT writer, seq, hash FROM facts").fetchall()
+    return {(writer, seq): digest for writer, seq, digest in rows}
+
+
+def outcome(journey: Journey) -> dict[str, Any]:
+    """What must not depend on where a kill fell: no times, no run numbers."""
+    rows = journey.harness("experiment", "list", "--json").document["experiments"]
+    decisions = journey.harness("decisions", "--json").document["decisions"]
+    kept = ("id", "status", "hypothesis", "parent", "score", "n_seeds", "split", "tier", "verdict")
+    return {
+        "experiments": [
+            {name: row[name] for name in kept} | {"codes": sorted({item["code"] for item in row["findings"]})}
+            for row in rows
+        ],
+        "decisions": [(row["kind"], row["experiment"]) for row in decisions],
+    }
+
+
+def finish(journey: Journey, scenario: Path, driver: "subprocess.Popen[bytes]", cage: str) -> None:
+    """Let the loop end; continue it when it was cut."""
+    log = scenario.parent / "loop.log"
+    for _ in range(4):
+        code = driver.wait(timeout=180)
+        if code == 0:
+            return
+        driver = start(journey, scenario, "continue", cage)
+    raise AssertionError(f"the loop did not end:\n{log.read_text('utf-8')[-4000:]}")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], float]:
+    """The outcome, and how long the loop took, with nothing killed."""
+    journey, scenario = make(tmp_path_factory.mktemp("undisturbed"))
+    began = time.monotonic()
+    driver = start(journey, scenario, "run", "auto")
+    assert driver.wait(timeout=180) == 0, (scenario.parent / "loop.log").read_text("utf-8")
+    seconds = time.monotonic() - began
+    ended = outcome(journey)
+    assert [row["verdict"] for row in ended["experiments"]] == ["FAIL", "PASS"]
+    assert ended["experiments"][0]["codes"][-1:] != []
+    assert ended["decisions"] == [("DISCARD", "exp-0001"), ("KEEP", "exp-0002")]
+    return ended, seconds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(MOMENTS))
+def test_killed_anywhere(undisturbed: tuple[dict[str, Any], float], tmp_path: Path, number: int) -> None:
+    expected, seconds = undisturbed
+    chance = random.Random(number)
+    victim, moment = VICTIMS[number % len(VICTIMS)], chance.uniform(0.0, seconds)
+    cage = chance.choice(["bwrap", "landlock"]) if _has_bwrap() else "auto"
+    journey, scenario = make(tmp_path)
+    driver = start(journey, scenario, "run", cage)
+    time.sleep(moment)
+    pid = find(journey, driver, victim)
+    while pid is None and driver.poll() is None:  # the moment fell where there is no such process: the next one
+        time.sleep(0.01)
+        pid = find(journey, driver, victim)
+    before = facts(journey)
+    if pid is not None:
+        os.kill(pid, signal.SIGKILL)
+    finish(journey, scenario, driver, cage)
+    after = facts(journey)
+    assert {key: after.get(key) for key in before} == before, "a fact was lost"
+    assert outcome(journey) == expected
+    assert journey.harness("ledger", "verify").exit_code == 0
+    deadline = time.monotonic() + 5
+    while (left := ours(journey)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not left, [process.cmdline() for process in left]
+
+
+def _has_bwrap() -> bool:
+    from harness.cage.select import available
+    from harness.domain.statuses import CageKind
+
+    return available()[CageKind.BWRAP] is None
