@@ -154,7 +154,8 @@ class Door:
             return _error(403, "permission_error", str(error))
 
     async def _broken(self, _: Request, error: Exception) -> Response:
-        return self._ended(f"The model door broke: {type(error).__name__}: {error}.")
+        known = isinstance(error, DoorError)
+        return self._ended(str(error) if known else f"The model door broke: {type(error).__name__}: {error}.")
 
     def _ended(self, reason: str | None = None) -> Response:
         if self.failure is None:
@@ -169,7 +170,7 @@ async def _read(http: Request) -> tuple[RecordedRequest | None, bytes]:
     except ValueError:
         body = None
     headers = pairs(http.headers.raw)
-    return (read_request(headers, body, len(raw)) if isinstance(body, dict) else None), raw
+    return (read_request(headers, body, len(raw), http.url.query) if isinstance(body, dict) else None), raw
 
 
 async def _not_found(http: Request, _: Exception) -> Response:

@@ -27,6 +27,7 @@ class RecordedRequest:
     headers: dict[str, str]
     """Lower-case names, without keys."""
     subagent: str | None = None
+    query: str = ""
 
     @property
     def where(self) -> str:
@@ -49,7 +50,7 @@ class Message:
     usage: dict[str, int] = field(default_factory=dict)
 
 
-def read_request(headers: dict[str, str], body: dict[str, Any], size: int) -> RecordedRequest:
+def read_request(headers: dict[str, str], body: dict[str, Any], size: int, query: str = "") -> RecordedRequest:
     kept = {name.lower(): value for name, value in headers.items() if name.lower() not in KEYS}
     messages = body.get("messages")
     roles = [item.get("role") for item in messages if isinstance(item, dict)] if isinstance(messages, list) else []
@@ -62,6 +63,7 @@ def read_request(headers: dict[str, str], body: dict[str, Any], size: int) -> Re
         bytes=size,
         headers=kept,
         subagent=kept.get(SUBAGENT),
+        query=query,
     )
 
 
@@ -142,7 +144,7 @@ def _opening(block: Block) -> tuple[Block, Block]:
 
 
 def event(kind: str, **fields: Any) -> bytes:
-    data = json.dumps({"type": kind, **fields}, ensure_ascii=False)
+    data = json.dumps({**fields, "type": kind}, ensure_ascii=False)
     return f"event: {kind}\ndata: {data}\n\n".encode()
 
 
@@ -155,7 +157,6 @@ class EventReader:
         self.blocks: dict[int, Block] = {}
         self.usage: dict[str, Any] = {}
         self.stop_reason: str | None = None
-        self.complete = False
 
     def feed(self, chunk: bytes) -> None:
         *lines, self._rest = (self._rest + chunk).split(b"\n")
@@ -168,26 +169,38 @@ class EventReader:
                 if isinstance(data, dict):
                     self._take(data)
 
-    def message_blocks(self) -> list[Block]:
-        return [self.blocks[index] for index in sorted(self.blocks)]
+    def message(self) -> dict[str, Any] | None:
+        """Content, stop_reason and usage as the JSON form has them; None unless the answer came to its end."""
+        if self.stop_reason is None or not self.usage:
+            return None
+        content = [self.blocks[index] for index in sorted(self.blocks)]
+        return {"content": content, "stop_reason": self.stop_reason, "usage": self.usage}
 
     def _take(self, data: dict[str, Any]) -> None:
         kind, index, delta = data.get("type"), data.get("index", -1), data.get("delta", {})
         if kind == "message_start":
             self.usage |= _usage(data.get("message", {}))
         elif kind == "content_block_start":
-            self.blocks[index] = dict(data["content_block"])
+            self.blocks[index] = dict(data.get("content_block", {}))
         elif kind == "content_block_delta" and delta.get("type") == "text_delta":
-            self.blocks[index]["text"] += delta["text"]
+            block = self.blocks.setdefault(index, {"type": "text", "text": ""})
+            block["text"] = block.get("text", "") + str(delta.get("text", ""))
         elif kind == "content_block_delta" and delta.get("type") == "input_json_delta":
-            self._json[index] = self._json.get(index, "") + delta["partial_json"]
-        elif kind == "content_block_stop" and self._json.get(index):
-            self.blocks[index]["input"] = json.loads(self._json[index])
+            self._json[index] = self._json.get(index, "") + str(delta.get("partial_json", ""))
+        elif kind == "content_block_stop" and self._json.get(index) and index in self.blocks:
+            self.blocks[index]["input"] = _object(self._json[index])
         elif kind == "message_delta":
             self.usage |= _usage(data)
             self.stop_reason = delta.get("stop_reason")
-        elif kind == "message_stop":
-            self.complete = True
+
+
+def _object(text: str) -> dict[str, Any]:
+    """A tool's input; what is not a JSON object is kept as text, as the CLI does."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    return value if isinstance(value, dict) else {"__unparsedToolInput": text}
 
 
 def _usage(holder: dict[str, Any]) -> dict[str, Any]:
