@@ -13,6 +13,8 @@ from harness.cage.wrapper import write_wrapper
 from harness.domain.sandbox import Confinement
 from harness.domain.statuses import CageKind
 from harness.model_door.door import Door
+from harness.model_door.live import Live
+from harness.model_door.meter import Meter
 from harness.model_door.scenario import parse_scenario
 from harness.model_door.scripted import Scripted
 
@@ -105,21 +107,35 @@ def test_a_session_runs_through_the_real_cli(kind, tmp_path):
     assert door.requests[0].role == "model-builder"
 
 
+def run_failing(door: Door, home: Path, **changes: str) -> subprocess.CompletedProcess:
+    variables = {**environment(door, home), **changes}
+    request = {"cli_path": str(CLI), "cwd": str(home), "prompt": "p", "tools": ["Bash"], "environment": variables}
+    return subprocess.run(
+        [sys.executable, str(SESSION)],
+        input=json.dumps(request),
+        capture_output=True,
+        text=True,
+        env=variables,
+        timeout=60,
+        check=False,
+    )
+
+
 def test_an_unforeseen_session_ends_loudly(tmp_path):
     scenario = parse_scenario("sessions: [{role: oracle, turns: [{text: hi}]}]", where="scenario")
     with Door(Scripted(scenario)) as door:
-        request = {"cli_path": str(CLI), "cwd": str(tmp_path), "prompt": "p", "tools": ["Bash"]}
-        variables = environment(door, tmp_path / "home")
-        done = subprocess.run(
-            [sys.executable, str(SESSION)],
-            input=json.dumps({**request, "environment": variables}),
-            capture_output=True,
-            text=True,
-            env=variables,
-            timeout=60,
-            check=False,
-        )
+        done = run_failing(door, tmp_path)
         assert done.returncode != 0
-        assert door.failure is not None
-        assert "no session for role model-builder, experiment 1, attempt 1" in door.failure
+        assert "no session for role model-builder, experiment 1, attempt 1" in str(door.failure)
         assert "no session for role model-builder" in done.stderr
+
+
+def test_a_budget_refusal_is_not_retried_by_the_cli(tmp_path):
+    answerer = Live(upstream="http://127.0.0.1:9", key="k", meter=Meter(budget_usd=0.0001), trust_environment=False)
+    with Door(answerer) as door:
+        done = run_failing(door, tmp_path, CLAUDE_CODE_MAX_RETRIES="10")
+        assert done.returncode != 0
+        assert "The budget would be passed" in done.stderr
+        assert "The budget would be passed" in str(door.refused)
+        assert len(door.requests) == 1
+    assert answerer.meter.spent_usd == 0
