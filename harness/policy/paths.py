@@ -20,6 +20,8 @@ def places(path: str, cwd: str) -> tuple[str, ...]:
         raise ValueError("a path holds a NUL character")
     if path.startswith("file://"):
         path = path[len("file://") :]
+    if path[:2] in ("~+", "~-") and path[2:3] in ("", "/"):  # the shell's words for this and the last directory
+        path = "." + path[2:]
     whole = os.path.join(cwd, os.path.expanduser(path))
     written = os.path.normpath(whole)
     real = os.path.realpath(whole)
