@@ -50,25 +50,19 @@ def collect(project: Project, experiment: str, gate: GateName) -> GateEvidence:
     wrong with a file is a finding in the evidence.
     """
     with project.ledger.snapshot():
-        found = project.ledger.experiment(experiment)
-        approved = plan_of(project, found)
-        runs = [_run(project, run) for run in counted_runs(project.ledger.runs(experiment))]
-        scored = counted_evaluations(project, experiment, approved, Split(gate.value), [item.run for item in runs])
-        files, claims = _files(project, experiment, gate)
-        frozen = tuple(frozen_changes(project))
-        tampering = _tampering(project.ledger.tampering(), experiment)
-        comparison = compared(project, found, approved)
-        reference = _reference(project, found) if gate is GateName.HELD_OUT else None
-    evidence = {
-        "plan": _digest([approved.sha256, approved.version, approved.splits, approved.scorer]),
-        "frozen": _digest([item.plain() for item in (*frozen, *tampering)]),
-        "comparison": _digest(comparison),
-        **_file_hashes(files),
-        **_run_hashes(runs),
-        **{f"{item.run}/evaluation": _digest(_plain(item)) for item in scored},
-    }
-    if reference is not None and reference.verdict is not None:
-        evidence["validation"] = _digest([reference.verdict.id, list(reference.changed)])
+        return _collect(project, experiment, gate)
+
+
+def _collect(project: Project, experiment: str, gate: GateName) -> GateEvidence:
+    found = project.ledger.experiment(experiment)
+    approved = plan_of(project, found)
+    runs = [_run(project, run) for run in counted_runs(project.ledger.runs(experiment))]
+    scored = counted_evaluations(project, experiment, approved, Split(gate.value), [item.run for item in runs])
+    files, claims = _files(project, experiment, gate)
+    frozen = tuple(frozen_changes(project))
+    tampering = _tampering(project.ledger.tampering(), experiment)
+    comparison = compared(project, found, approved)
+    reference = _reference(project, found) if gate is GateName.HELD_OUT else None
     return GateEvidence(
         gate=gate,
         objective=objective_of(approved),
@@ -85,7 +79,15 @@ def collect(project: Project, experiment: str, gate: GateName) -> GateEvidence:
         score=plain_score(summarise(scored)),
         comparison=comparison,
         validation=reference,
-        hashes=evidence,
+        hashes={
+            "plan": _digest([approved.sha256, approved.version, approved.splits, approved.scorer]),
+            "frozen": _digest([item.plain() for item in (*frozen, *tampering)]),
+            "comparison": _digest(comparison),
+            **_file_hashes(files),
+            **_run_hashes(runs),
+            **{f"{item.run}/evaluation": _digest(_plain(item)) for item in scored},
+            **_reference_hash(reference),
+        },
     )
 
 
