@@ -40,6 +40,12 @@ def anchored_writers(folder: Path) -> list[str]:
     return sorted(path.name.removesuffix(".json") for path in folder.glob("*.json") if not path.name.startswith("."))
 
 
+def read_anchors(folder: Path) -> list[Anchor]:
+    """All of them. Read them BEFORE the transaction that they are compared with: another process may append and
+    move its anchor at any time, and an anchor must not be newer than what the transaction sees."""
+    return [found for writer in anchored_writers(folder) if (found := read_anchor(folder, writer)) is not None]
+
+
 def write_anchor(folder: Path, anchor: Anchor) -> None:
     """Move the writer's anchor forward; never back, so that appending to a cut ledger does not hide the cut."""
     before = read_anchor(folder, anchor.writer)

@@ -4,7 +4,7 @@ import contextlib
 import os
 import secrets
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from harness.clock import Clock
 from harness.errors import LedgerDamagedError, LedgerError
 from harness.files import sync_directory
-from harness.ledger.anchors import anchored_writers, read_anchor
+from harness.ledger.anchors import Anchor, anchored_writers
 from harness.ledger.database import Database
 from harness.ledger.failures import damaged, translated
 from harness.ledger.locking import network_type
@@ -83,26 +83,26 @@ def create_database(path: Path, *, writer: str, clock: Clock, migrations: Mappin
     sync_directory(path.parent)
 
 
-def require_anchored(connection: sa.Connection, anchors: Path, path: Path, *, missing_allowed: bool = False) -> None:
+def require_anchored(
+    connection: sa.Connection, anchors: Iterable[Anchor], path: Path, *, missing_allowed: bool = False
+) -> None:
     """Raises LedgerDamagedError when the ledger lacks a fact that an anchor names, or has another in its place."""
-    for writer in anchored_writers(anchors):
-        anchor = read_anchor(anchors, writer)
-        if anchor is None:
-            continue
-        here = sa.and_(facts.c.writer == writer, facts.c.seq == anchor.seq)
+    for anchor in anchors:
+        here = sa.and_(facts.c.writer == anchor.writer, facts.c.seq == anchor.seq)
         found = connection.execute(sa.select(facts.c.hash).where(here)).scalar()
         if found != anchor.hash and not (found is None and missing_allowed):
             what = "is missing" if found is None else "is another one"
             raise LedgerDamagedError(
-                f"{path} was cut or replaced: fact {anchor.seq} of writer {writer}, which the anchor in {anchors} "
-                f"names, {what}.",
+                f"{path} was cut or replaced: fact {anchor.seq} of writer {anchor.writer}, which its anchor names, "
+                f"{what}.",
                 mend="Run `harness ledger verify`, then restore a backup or run `harness ledger import`.",
             )
 
 
 def require_never_made(path: Path, anchors: Path) -> None:
     """Raises LedgerDamagedError when there are anchors of a ledger that is gone."""
-    if writers := anchored_writers(anchors):
+    writers = anchored_writers(anchors)
+    if writers and not path.exists():  # looked at last: another process may just have made both
         raise LedgerDamagedError(
             f"{path} is gone, but {anchors} names facts of writer {', '.join(writers)}.",
             mend="Restore the file from a backup, or run `harness ledger import` to read the text form.",

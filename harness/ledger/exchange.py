@@ -4,7 +4,7 @@ from pathlib import Path
 
 from harness.errors import LedgerDamagedError, RefusedError
 from harness.files import set_aside
-from harness.ledger.anchors import Anchor, write_anchor
+from harness.ledger.anchors import Anchor, read_anchors, write_anchor
 from harness.ledger.chain import StoredFact
 from harness.ledger.creation import require_anchored
 from harness.ledger.ledger import Ledger
@@ -60,7 +60,7 @@ def import_facts(ledger: Ledger, folder: Path) -> int:
             return 0
         columns = ("writer", "seq", "prev", "hash", "kind", "at", "data")
         connection.execute(facts.insert(), [{name: getattr(fact, name) for name in columns} for fact in fresh])
-        require_anchored(connection, ledger.anchors, ledger.path, missing_allowed=True)
+        require_anchored(connection, read_anchors(ledger.anchors), ledger.path, missing_allowed=True)
         _require_no_clash(list(facts_in_order(connection)))
         rebuild_state(connection)
     last = {fact.writer: fact for fact in fresh}

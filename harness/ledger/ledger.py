@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from harness.clock import Clock
 from harness.errors import UsageError
+from harness.ledger.anchors import read_anchors
 from harness.ledger.creation import create_database, open_database, require_anchored, require_never_made
 from harness.ledger.database import Database
 from harness.ledger.migrations import MIGRATIONS, Migration
@@ -50,12 +51,9 @@ class Ledger(LedgerReads, LedgerViews, LedgerWrites):
     ) -> "Ledger":
         """Open the ledger at `path`; for writing it is made when missing, and migrated after a backup.
 
-        Args:
-            anchors: the folder of the chain anchors.
-            writer: whose chain new facts extend; by default the one that the file was made with.
-            busy_seconds: how long to wait for another process's transaction before LedgerBusyError.
-            restore: open a ledger that was cut, or make a new one though anchors of a lost one exist. Only for
-                `import_facts`, which brings the lost facts back; nothing can be appended before they are.
+        `writer` is whose chain new facts extend, by default the one that the file was made with. `restore` opens a
+        ledger that was cut, or makes a new one though anchors of a lost one exist: for `import_facts`, which brings
+        the lost facts back; nothing can be appended before they are.
 
         Raises LedgerError (ledger_missing when it is only to be read, ledger_too_new, ledger_too_old),
         LedgerDamagedError, LedgerReadOnlyError or LedgerBusyError. A file that cannot be read is left as it is.
@@ -70,10 +68,10 @@ class Ledger(LedgerReads, LedgerViews, LedgerWrites):
             path, clock=clock, read_only=read_only, busy_seconds=busy_seconds, migrations=migrations
         )
         try:
+            known = [] if read_only or restore else read_anchors(anchors)
             with database.read() as connection:
                 own = connection.execute(sa.select(meta.c.value).where(meta.c.key == "writer")).scalar_one()
-                if not read_only and not restore:
-                    require_anchored(connection, anchors, path)
+                require_anchored(connection, known, path)
         except BaseException:
             database.close()
             raise

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from harness.clock import SystemClock
-from harness.errors import LedgerDamagedError, LedgerError
-from harness.ledger.anchors import anchored_writers, read_anchor
+from harness.errors import LedgerDamagedError
+from harness.ledger.anchors import Anchor, anchored_writers, read_anchor
 from harness.ledger.chain import StoredFact, link_problem
 from harness.ledger.creation import open_database, require_never_made
 from harness.ledger.migrations import MIGRATIONS
@@ -38,20 +38,35 @@ def verify(path: Path, anchors: Path, facts_dir: Path | None = None) -> list[Pro
     anchors (a cut tail), the state tables against a replay, and the text form in `facts_dir`, whose missing tail
     is only stale. Raises LedgerError when there is no ledger, or it is busy or of another version.
     """
+    found: list[Problem] = []
     try:
         if not path.exists():
             require_never_made(path, anchors)
+        known = _read_anchors(anchors, found)
         database = open_database(path, clock=SystemClock(), read_only=True, busy_seconds=30.0, migrations=MIGRATIONS)
         try:
             with database.read() as connection:
-                return list(_problems(connection, anchors, facts_dir))
+                found.extend(_problems(connection, known, facts_dir))
         finally:
             database.close()
     except LedgerDamagedError as error:
-        return [Problem("", 0, "database", error.message)]
+        found.append(Problem("", 0, "database", error.message))
+    return found
 
 
-def _problems(connection: sa.Connection, anchors: Path, facts_dir: Path | None) -> Iterator[Problem]:
+def _read_anchors(folder: Path, problems: list[Problem]) -> list[Anchor]:
+    known: list[Anchor] = []
+    for writer in anchored_writers(folder):
+        try:
+            anchor = read_anchor(folder, writer)
+        except LedgerDamagedError as error:
+            problems.append(Problem(writer, 0, "anchor", error.message))
+        else:
+            known += [anchor] if anchor is not None else []
+    return known
+
+
+def _problems(connection: sa.Connection, anchors: list[Anchor], facts_dir: Path | None) -> Iterator[Problem]:
     lines = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
     yield from (Problem("", 0, "database", f"SQLite's integrity check says: {line}") for line in lines if line != "ok")
     broken = list(_chain_problems(connection))
@@ -88,15 +103,9 @@ def _chain_problems(connection: sa.Connection) -> Iterator[Problem]:
         before = fact
 
 
-def _anchor_problems(connection: sa.Connection, anchors: Path) -> Iterator[Problem]:
-    for writer in anchored_writers(anchors):
-        try:
-            anchor = read_anchor(anchors, writer)
-        except LedgerError as error:
-            yield Problem(writer, 0, "anchor", error.message)
-            continue
-        if anchor is None:
-            continue
+def _anchor_problems(connection: sa.Connection, anchors: list[Anchor]) -> Iterator[Problem]:
+    for anchor in anchors:
+        writer = anchor.writer
         of_writer = sa.select(facts.c.seq, facts.c.hash).where(facts.c.writer == writer)
         found = connection.execute(of_writer.where(facts.c.seq == anchor.seq)).first()
         last = connection.execute(of_writer.order_by(facts.c.seq.desc()).limit(1)).first()

@@ -23,7 +23,7 @@ from harness.domain.ids import experiment_id, run_id
 from harness.domain.records import Decision, Experiment, RecordedVerdict, Run
 from harness.domain.statuses import ExperimentStatus, Split
 from harness.errors import LedgerDamagedError, LedgerError, RefusedError
-from harness.ledger.anchors import Anchor, write_anchor
+from harness.ledger.anchors import Anchor, read_anchors, write_anchor
 from harness.ledger.apply import apply
 from harness.ledger.chain import FIRST_PREV, StoredFact, seal
 from harness.ledger.creation import require_anchored
@@ -111,7 +111,7 @@ class LedgerWrites:
             return
         with self._database.write() as connection:
             if self._restoring:
-                require_anchored(connection, self.anchors, self._database.path)
+                require_anchored(connection, read_anchors(self.anchors), self._database.path)
             writer = Writer(connection, writer=self.writer, clock=self._clock)
             self._active.writer = writer
             try:

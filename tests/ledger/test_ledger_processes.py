@@ -149,3 +149,17 @@ def test_a_forked_child_uses_connections_of_its_own(tmp_path):
         assert os.waitpid(child, 0)[1] == 0
         assert ledger.open_experiment(hypothesis="parent", parent=None, by="me").id == "exp-0003"
     assert verify(tmp_path / "ledger.db", tmp_path / "anchors") == []
+
+
+def test_verify_and_opening_beside_a_busy_writer_raise_no_false_alarm(tmp_path):
+    full_ledger(tmp_path).close()
+    worker = start(tmp_path, 10_000)
+    try:
+        assert worker.stdout is not None
+        worker.stdout.readline()
+        for _ in range(15):
+            assert verify(tmp_path / "ledger.db", tmp_path / "anchors") == []
+            open_ledger(tmp_path, clock=SystemClock()).close()
+    finally:
+        worker.kill()
+        worker.communicate()
