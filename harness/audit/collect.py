@@ -106,6 +106,12 @@ def _reference(project: Project, experiment: Experiment) -> ValidationReference:
     return ValidationReference(verdict=verdict, changed=() if verdict is None else changed(project, verdict))
 
 
+def _reference_hash(reference: ValidationReference | None) -> dict[str, str]:
+    if reference is None or reference.verdict is None:
+        return {}
+    return {"validation": _digest([reference.verdict.id, list(reference.changed)])}
+
+
 def _files(project: Project, experiment: str, gate: GateName) -> tuple[tuple[FileEvidence, ...], Mapping[str, Claim]]:
     files, claims = [], {}
     for artifact in required(gate):
