@@ -44,7 +44,7 @@ def choose(prefer: CageKind | None, *, required: bool) -> Sandbox:
                 mend="Choose another with `--cage`, or mend what is named.",
                 code="cage_unavailable",
             )
-    reasons = "; ".join(f"{kind.value}: {reason}" for kind in SANDBOXES if (reason := _reason(kind)))
+    reasons = "; ".join(f"{kind.value}: {reason}" for kind, reason in available().items() if reason)
     raise CageError(
         f"Isolation is required, and only the cage none is left ({reasons or 'it was asked for by name'}).",
         mend="Install bubblewrap, use Linux 6.7 or newer, or write `sandbox: preferred` in the plan.",

@@ -17,10 +17,7 @@ _WIRE_ID = re.compile(r"toolu_[A-Za-z0-9_]+")
 
 
 class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
-    """Quotes every string that a reader of YAML 1.1 or 1.2 could take for something else; no aliases."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
+    """Quotes every string that a reader of YAML 1.1 or 1.2 could take for something else."""
 
 
 def _string(dumper: _Dumper, text: str) -> Any:

@@ -10,7 +10,6 @@ import pytest
 
 from harness.cage import select
 from harness.cage.reach import Access, accelerators, grants
-from harness.cage.wrapper import write_wrapper
 from harness.domain.sandbox import Confinement
 from harness.domain.statuses import CageKind
 from harness.errors import CageError
@@ -145,16 +144,13 @@ def test_graphics_processors_are_found_by_their_nodes(tmp_path):
     assert [path.name for path in accelerators(tmp_path)] == ["kfd", "nvidia0", "nvidiactl"]
 
 
-def test_a_wrapper_passes_arguments_on(place, tmp_path):
-    tools = tmp_path / "with space's"
-    tools.mkdir()
-    program = tools / "the program"
+def test_arguments_and_input_reach_the_program_unchanged(place, tmp_path):
+    program = tmp_path / "with space's" / "the program"
+    program.parent.mkdir()
     program.write_text('#!/bin/sh\nfor word in "$@"; do echo "<$word>"; done; cat; exit 6\n')
     program.chmod(0o755)
-    wrapper = write_wrapper(place.sandbox, place.confinement(), program, tools / "wrap it")
-    done = subprocess.run(
-        [wrapper, "one two", "$HOME", "", "--x='y'"], input=b"in", capture_output=True, cwd=place.project, check=False
-    )
+    command = [*place.sandbox.command([str(program)], place.confinement()), "one two", "$HOME", "", "--x='y'"]
+    done = subprocess.run(command, input=b"in", capture_output=True, cwd=place.project, check=False)
     assert (done.returncode, done.stdout) == (6, b"<one two>\n<$HOME>\n<>\n<--x='y'>\nin"), done.stderr
 
 

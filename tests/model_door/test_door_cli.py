@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from harness.cage.select import SANDBOXES, available
-from harness.cage.wrapper import write_wrapper
 from harness.domain.sandbox import Confinement
 from harness.domain.statuses import CageKind
 from harness.model_door.door import Door
@@ -95,7 +95,10 @@ def test_a_session_runs_through_the_real_cli(kind, tmp_path):
     with Door(Scripted(scenario)) as door:
         variables = environment(door, home)
         confinement = Confinement(writable=(project, home), hidden=(state,), door_port=door.port)
-        cli = write_wrapper(SANDBOXES[kind](), confinement, CLI, tmp_path / "claude")
+        cli = tmp_path / "claude"
+        caged = shlex.join(SANDBOXES[kind]().command([str(CLI)], confinement))
+        cli.write_text(f'#!/bin/sh\nexec {caged} "$@"\n')
+        cli.chmod(0o755)
         out = run_session(cli, project, variables)
         assert door.failure is None
         assert [request.turn for request in door.requests] == [0, 1, 2]
