@@ -32,7 +32,10 @@ def main() -> None:
         harness = [sys.executable, "-m", "harness"]
         subprocess.run([*harness, "init", str(project)], check=True, capture_output=True, env=environment)
         subprocess.run(
-            [*harness, "experiment", "list", "--project", str(project)], check=True, capture_output=True, env=environment
+            [*harness, "experiment", "list", "--project", str(project)],
+            check=True,
+            capture_output=True,
+            env=environment,
         )
         bare = median_seconds([sys.executable, "-c", "pass"], environment)
         version = median_seconds([*harness, "--version"], environment)
