@@ -26,11 +26,6 @@ def to_json(value: Any) -> str:
     return canonical_json(value).decode("utf-8")
 
 
-def memory_engine() -> sa.Engine:
-    """An empty database in memory; for comparing schemas."""
-    return sa.create_engine("sqlite://", json_serializer=to_json)
-
-
 class Database:
     """One SQLite file. Safe for threads; after a fork the child opens its own connections.
 

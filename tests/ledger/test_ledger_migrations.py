@@ -9,7 +9,6 @@ from ledger_samples import full_ledger, open_ledger
 
 from harness.clock import ManualClock
 from harness.errors import LedgerDamagedError, LedgerError
-from harness.ledger.database import memory_engine
 from harness.ledger.migrations import MIGRATIONS
 from harness.ledger.replay import recreate_state
 from harness.ledger.schema import metadata
@@ -41,7 +40,7 @@ def m002_fails(connection):
 
 def test_a_new_file_has_exactly_the_schema_that_the_code_uses(tmp_path):
     open_ledger(tmp_path).close()
-    engine = memory_engine()
+    engine = sa.create_engine("sqlite://")
     metadata.create_all(engine)
     made, used = sa.inspect(sa.create_engine(f"sqlite:///{tmp_path}/ledger.db")), sa.inspect(engine)
     assert set(made.get_table_names()) == set(used.get_table_names())
