@@ -1,0 +1,105 @@
+"""The guard around tool calls: said out loud, with a receipt, closed when it cannot decide."""
+
+import json
+from typing import Any
+
+import anyio
+import pytest
+
+from harness.contract.roles import ROLE_BY_NAME
+from harness.domain.statuses import CageKind
+from harness.driver.callbacks import Guard
+from harness.driver.desk import Desk
+from harness.project.context import Project
+from harness.rendering.snapshot import policy_snapshot
+
+
+def guard_of(project: Project, role: str, *, cage: CageKind = CageKind.BWRAP, told: list[Any] | None = None) -> Guard:
+    desk = Desk(project, session="s-1", role=ROLE_BY_NAME[role], cage=cage)
+    on_call = (lambda *call: told.append(call)) if told is not None else (lambda *_call: None)
+    return Guard(desk, snapshot=lambda: policy_snapshot(project, role=role), on_call=on_call)
+
+
+def ask(guard: Guard, project: Project, tool: str, **given: Any) -> dict[str, Any]:
+    payload = {"tool_name": tool, "tool_input": given, "cwd": str(project.layout.root), "tool_use_id": "t-1"}
+    answer: dict[str, Any] = anyio.run(guard.before_tool, payload, "t-1", None)
+    return dict(answer["hookSpecificOutput"])
+
+
+def receipts(project: Project) -> list[dict[str, Any]]:
+    path = project.layout.project("receipts") / "s-1.jsonl"
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def test_an_ordinary_write_is_allowed_out_loud_and_leaves_a_receipt(project: Project) -> None:
+    told: list[Any] = []
+    said = ask(guard_of(project, "model-builder", told=told), project, "Write", file_path="train.py", content="x")
+    assert said["permissionDecision"] == "allow"
+    (line,) = receipts(project)
+    assert (line["tool"], line["permission"], line["role"]) == ("Write", "allow", "model-builder")
+    assert [call[2] for call in told] == ["allow"]
+
+
+@pytest.mark.parametrize(
+    ("role", "tool", "given"),
+    [
+        ("model-builder", "Bash", {"command": "python train.py"}),
+        ("model-builder", "Write", {"file_path": "plan.md", "content": "x"}),
+        ("model-builder", "Write", {"file_path": ".harness/policy.json", "content": "{}"}),
+        ("model-builder", "mcp__harness__record_result", {"summary": "s"}),
+        ("oracle", "Write", {"file_path": "train.py", "content": "x"}),
+        ("oracle", "mcp__harness__start_run", {}),
+    ],
+)
+def test_what_the_policy_forbids_is_denied_with_reason_and_next_step(
+    project: Project, role: str, tool: str, given: dict[str, Any]
+) -> None:
+    said = ask(guard_of(project, role), project, tool, **given)
+    assert said["permissionDecision"] == "deny"
+    assert len(said["permissionDecisionReason"]) > 40
+    assert receipts(project)[0]["permission"] == "deny"
+
+
+def test_the_state_directory_is_denied_also_to_a_read(project: Project) -> None:
+    said = ask(guard_of(project, "oracle"), project, "Read", file_path=str(project.layout.ledger_db))
+    assert said["permissionDecision"] == "deny"
+
+
+@pytest.mark.parametrize(("cage", "rule"), [(CageKind.NONE, "uncaged"), (CageKind.BWRAP, "outside_project")])
+def test_no_opinion_is_allowed_and_the_receipt_says_when_there_was_no_cage(
+    project: Project, cage: CageKind, rule: str
+) -> None:
+    said = ask(guard_of(project, "model-builder", cage=cage), project, "Read", file_path="/etc/hostname")
+    assert said["permissionDecision"] == "allow"
+    assert receipts(project)[0]["rule"] == rule
+
+
+def test_a_call_without_a_receipt_does_not_go_through(project: Project) -> None:
+    project.layout.project("receipts").write_text("in the way", "utf-8")
+    with pytest.raises(OSError, match="receipts"):
+        ask(guard_of(project, "model-builder"), project, "Write", file_path="train.py", content="x")
+
+
+def test_the_guard_blocks_on_its_own_failure_and_observers_do_not(project: Project) -> None:
+    hooks = guard_of(project, "oracle").hooks()
+    assert {event: matchers[0].on_failure for event, matchers in hooks.items()} == {
+        "PreToolUse": "block",
+        "PostToolUse": None,
+        "PostToolUseFailure": None,
+        "Stop": None,
+    }
+
+
+def test_a_role_is_reminded_once_of_what_it_owes(project: Project) -> None:
+    guard = guard_of(project, "model-builder")
+    first = anyio.run(guard.before_stop, {"stop_hook_active": False}, None, None)
+    assert first["decision"] == "block"
+    assert "start_run" in first["reason"]
+    assert anyio.run(guard.before_stop, {"stop_hook_active": False}, None, None) == {}
+
+
+def test_a_role_that_did_its_work_may_stop(project: Project) -> None:
+    desk = Desk(project, session="s-1", role=ROLE_BY_NAME["oracle"], cage=CageKind.BWRAP)
+    desk.done.add("record_result")
+    guard = Guard(desk, snapshot=dict)
+    assert anyio.run(guard.before_stop, {"stop_hook_active": False}, None, None) == {}

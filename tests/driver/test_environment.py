@@ -1,0 +1,84 @@
+"""The environment and the launcher of an agent's CLI: made from nothing, whatever ours holds."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness.cage.none import NoCage
+from harness.domain.sandbox import Confinement
+from harness.driver.environment import (
+    DUMMY_KEY,
+    FROM_THE_SDK,
+    SESSION,
+    SessionFolders,
+    bundled_cli,
+    child_environment,
+    write_launcher,
+)
+
+ENV = Path("/usr/bin/env")
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> SessionFolders:
+    made = SessionFolders(outside=tmp_path / "state" / "s 1")
+    made.create()
+    return made
+
+
+def environment_of(folders: SessionFolders) -> dict[str, str]:
+    return child_environment(
+        folders,
+        session="s 1",
+        role="oracle",
+        ordinal=3,
+        attempt=2,
+        door_url="http://127.0.0.1:9",
+        interpreter=None,
+        retries=1,
+    )
+
+
+def test_it_holds_a_dummy_key_and_folders_of_its_own_only(folders: SessionFolders) -> None:
+    environment = environment_of(folders)
+    assert environment["ANTHROPIC_API_KEY"] == DUMMY_KEY
+    assert environment["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:9"
+    for name in ("HOME", "TMPDIR", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_TMPDIR"):
+        assert Path(environment[name]).is_relative_to(folders.inside)
+    assert environment["ANTHROPIC_CUSTOM_HEADERS"].splitlines() == [
+        "x-harness-role: oracle",
+        "x-harness-experiment: 3",
+        "x-harness-attempt: 2",
+    ]
+
+
+def test_the_launcher_passes_on_nothing_but_what_the_sdk_sets(folders: SessionFolders) -> None:
+    expected = environment_of(folders)
+    launcher = write_launcher(NoCage(), Confinement(), folders, expected, ENV)
+    ours = {
+        **os.environ,
+        "A_SECRET_OF_OURS": "swordfish",
+        "ANTHROPIC_API_KEY": "real",
+        "CLAUDE_CODE_ENTRYPOINT": "sdk-py",
+    }
+    done = subprocess.run([launcher, "-0"], env=ours, capture_output=True, text=True, check=True)
+    seen = dict(item.split("=", 1) for item in done.stdout.split("\0") if item)
+    assert {name: seen[name] for name in expected} == expected
+    assert set(seen) - set(expected) <= {*FROM_THE_SDK, "PWD", "LC_CTYPE"}
+    assert seen["CLAUDE_CODE_ENTRYPOINT"] == "sdk-py"
+    assert seen[SESSION] == "s 1"
+
+
+def test_the_launcher_lies_outside_the_cage_and_leaves_its_process_id(folders: SessionFolders) -> None:
+    launcher = write_launcher(NoCage(), Confinement(), folders, environment_of(folders), Path("/bin/true"))
+    process = subprocess.Popen([launcher])
+    process.wait()
+    assert int(folders.pid.read_text("ascii")) == process.pid
+    for path in (launcher, folders.pid, folders.stderr):
+        assert not path.is_relative_to(folders.inside)
+
+
+def test_the_cli_that_comes_with_the_sdk_is_used() -> None:
+    assert os.access(bundled_cli(), os.X_OK)

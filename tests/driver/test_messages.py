@@ -1,0 +1,76 @@
+"""First messages: findings word for word, a briefing of bounded size, the plan's own words."""
+
+from pathlib import Path
+
+from harness.artifacts.locate import Layout
+from harness.domain.findings import Finding, as_text
+from harness.domain.records import ApprovedPlan, Objective
+from harness.domain.statuses import Direction, Tier
+from harness.driver.messages import BRIEFING_CHARACTERS, build_message, judge_message, read_briefing
+from harness.loop.steps import Build, Judge
+from harness.settings import Settings
+
+PLAN = ApprovedPlan(
+    name="p",
+    version=1,
+    path="plan.md",
+    sha256="0" * 64,
+    content={
+        "objective": "Tell clouds apart",
+        "training": {"entry": "python fit.py"},
+        "oracle": {"predict": "python guess.py"},
+    },
+    splits={"train": {"path": "data/train.npz"}, "held_out": {"vault": "vault/held_out/x.npz"}},
+    scorer={},
+    by="human:test",
+    at="2026-01-01T00:00:00.000Z",
+)
+OBJECTIVE = Objective(metric="mse", direction=Direction.MINIMIZE, tiers={Tier.MUST: 0.5}, seeds=3, queries=5)
+FINDINGS = (
+    Finding("below_tier", "mse is 0.7\n with a second line; the tier must needs <= 0.5.", "Try another."),
+    Finding("seed_ignored", "Seeds 1, 2 gave the same checkpoint.", "Use log.seed."),
+)
+
+
+def test_findings_stand_word_for_word() -> None:
+    step = Build(index=2, attempt=1, parent=None, findings=FINDINGS)
+    assert as_text(FINDINGS) in build_message(step, PLAN, OBJECTIVE, "")
+
+
+def test_a_builder_is_told_objective_commands_and_what_it_is_compared_with() -> None:
+    text = build_message(Build(index=1, attempt=1, parent="exp-0004"), PLAN, OBJECTIVE, "where we are")
+    for words in ("Tell clouds apart", "lower is better", "must 0.5", "python fit.py", "python guess.py", "exp-0004"):
+        assert words in text
+    assert "where we are" in text
+    assert "The gate did not pass" not in text
+
+
+def test_nobody_is_told_where_held_out_rows_are() -> None:
+    judge = Judge(experiment="exp-0001", index=1, attempt=1)
+    for text in (
+        build_message(Build(index=1, attempt=1, parent=None), PLAN, OBJECTIVE, ""),
+        judge_message(judge, PLAN, OBJECTIVE),
+    ):
+        assert "vault" not in text
+        assert "held_out" not in text
+
+
+def test_an_open_experiment_is_named_with_its_hypothesis() -> None:
+    step = Build(index=1, attempt=2, parent=None, experiment="exp-0001")
+    text = build_message(step, PLAN, OBJECTIVE, "", "Wider is better")
+    assert "exp-0001 is open already" in text
+    assert "Wider is better" in text
+
+
+def test_a_long_briefing_is_cut_at_a_line_end(tmp_path: Path) -> None:
+    settings = Settings(
+        root=tmp_path, state=tmp_path, project_id="abc", interpreter=None, memory_dir="memory", readable=()
+    )
+    layout = Layout(settings)
+    assert read_briefing(layout) == ""
+    layout.briefing.parent.mkdir(parents=True)
+    layout.briefing.write_text("".join(f"line {number}\n" for number in range(3000)), "utf-8")
+    text = read_briefing(layout)
+    assert len(text) <= BRIEFING_CHARACTERS
+    assert text.endswith("\n(cut here)")
+    assert text.splitlines()[-2].startswith("line ")

@@ -1,0 +1,93 @@
+"""What the results of a session add up to, and the watchdog that cuts a silent one."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from claude_agent_sdk import CLIConnectionError, ProcessError, ResultMessage
+
+from harness.contract.roles import ROLE_BY_NAME
+from harness.driver.environment import SESSION, SessionFolders
+from harness.driver.leftovers import end_session_processes, session_processes
+from harness.driver.session import Outcome, Pulse, SessionSpec, judge, run_session
+
+
+def result(**changed: Any) -> ResultMessage:
+    fields: dict[str, Any] = {
+        "subtype": "success",
+        "duration_ms": 1,
+        "duration_api_ms": 1,
+        "is_error": False,
+        "num_turns": 2,
+        "session_id": "s",
+        "total_cost_usd": 0.5,
+        "usage": {"input_tokens": 7, "service_tier": "standard"},
+    }
+    return ResultMessage(**{**fields, **changed})
+
+
+@pytest.mark.parametrize(
+    ("results", "error", "expected", "words"),
+    [
+        ([result()], None, Outcome.FINISHED, ""),
+        ([result(), result(num_turns=3)], None, Outcome.FINISHED, ""),
+        ([result(stop_reason="refusal", is_error=True)], None, Outcome.REFUSED, "declined"),
+        ([result(subtype="error_max_turns", is_error=True)], None, Outcome.FAILED, "error_max_turns"),
+        ([result(is_error=True, api_error_status=529, result="Repeated 529")], None, Outcome.FAILED, "status 529"),
+        ([result(is_error=True, terminal_reason="aborted_streaming")], None, Outcome.CUT, "success"),
+        ([], ProcessError("died", exit_code=-9), Outcome.CUT, "outside"),
+        ([], ProcessError("died", exit_code=137), Outcome.CUT, "outside"),
+        ([], ProcessError("bad option", exit_code=1), Outcome.FAILED, "said on stderr"),
+        ([], CLIConnectionError("no answer"), Outcome.FAILED, "no answer"),
+        ([], None, Outcome.FAILED, "without a result"),
+    ],
+)
+def test_results_and_errors_become_one_outcome(
+    results: list[ResultMessage], error: Any, expected: Outcome, words: str
+) -> None:
+    judged = judge(results, error, ["said on stderr"])
+    assert judged.outcome is expected
+    assert words in judged.detail
+    assert judged.turns == sum(item.num_turns for item in results)
+
+
+def test_usage_keeps_whole_numbers_only() -> None:
+    judged = judge([result()], None, [])
+    assert judged.usage == {"input_tokens": 7}
+    assert judged.cost_usd == 0.5
+
+
+def test_work_of_ours_is_a_sign_of_life() -> None:
+    now = [0.0]
+    pulse = Pulse(lambda: now[0])
+    now[0] = 10.0
+    assert pulse.silent_for() == 10.0
+    with pulse.working():
+        now[0] = 100.0
+        assert pulse.silent_for() == 0.0
+    now[0] = 103.0
+    assert pulse.silent_for() == 3.0
+
+
+def test_a_silent_cli_is_cut_and_nothing_of_it_is_left(tmp_path: Path) -> None:
+    folders = SessionFolders(outside=tmp_path / "silent")
+    folders.create()
+    script = f"#!/bin/sh\necho $$ > '{folders.pid}'\nexport {SESSION}=silent-{tmp_path.name}\nexec sleep 600\n"
+    folders.launcher.write_text(script, "ascii")
+    folders.launcher.chmod(0o700)
+    session = f"silent-{tmp_path.name}"
+    spec = SessionSpec(
+        session=session,
+        role=ROLE_BY_NAME["oracle"],
+        system_prompt="",
+        prompt="go",
+        cwd=tmp_path,
+        folders=folders,
+        launcher=folders.launcher,
+        silence_seconds=1.0,
+    )
+    outcome = run_session(spec, tools=[], hooks={})
+    assert outcome.outcome is Outcome.CUT
+    assert "no sign of life" in outcome.detail
+    assert session_processes(session) == []
+    assert end_session_processes(folders, session) == 0

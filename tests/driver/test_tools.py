@@ -1,0 +1,123 @@
+"""The tools of a session: by role, idempotent, errors with their mend, never a human verb."""
+
+import json
+from typing import Any
+
+import anyio
+import pytest
+
+from harness.contract.roles import HUMAN_VERBS, ROLE_BY_NAME, ROLES
+from harness.domain.facts import RunStarted
+from harness.domain.statuses import CageKind, ExperimentStatus
+from harness.driver.desk import Desk
+from harness.driver.tools import TOOLS, session_tools
+from harness.project.context import Project
+from harness.runs.processes import identity
+
+HYPOTHESIS = {"hypothesis": "Nearest centres will do", "rationale": "They are far apart."}
+
+
+def desk_of(project: Project, role: str = "model-builder", **more: Any) -> Desk:
+    return Desk(project, session="s-1", role=ROLE_BY_NAME[role], cage=CageKind.NONE, **more)
+
+
+def call(desk: Desk, name: str, **arguments: Any) -> tuple[dict[str, Any], bool]:
+    """(answer, is_error)"""
+    (tool,) = [item for item in session_tools(desk) if item.name == name]
+    said = anyio.run(tool.handler, arguments)
+    return json.loads(said["content"][0]["text"]), said.get("is_error", False)
+
+
+@pytest.mark.parametrize("role", [role.name for role in ROLES])
+def test_a_role_gets_the_tools_of_its_contract(project: Project, role: str) -> None:
+    assert tuple(tool.name for tool in session_tools(desk_of(project, role))) == ROLE_BY_NAME[role].mcp_tools
+
+
+def test_every_tool_belongs_to_a_role_and_none_is_a_human_verb() -> None:
+    assert set(TOOLS) == {tool for role in ROLES for tool in role.mcp_tools}
+    words = {word for verb in HUMAN_VERBS for word in verb} - {"gate", "plan", "ledger"}
+    assert not [tool for tool in TOOLS if words & set(tool.split("_"))]
+
+
+def test_open_experiment_twice_is_one_experiment(project: Project) -> None:
+    first, _ = call(desk_of(project), "open_experiment", **HYPOTHESIS)
+    again, failed = call(desk_of(project), "open_experiment", **HYPOTHESIS)
+    assert not failed
+    assert first == again
+    assert first["folder"] == str(project.layout.experiment("exp-0001"))
+    assert [item.id for item in project.ledger.experiments()] == ["exp-0001"]
+
+
+def test_a_session_that_goes_on_keeps_the_hypothesis(project: Project) -> None:
+    call(desk_of(project), "open_experiment", **HYPOTHESIS)
+    desk = desk_of(project, experiment="exp-0001")
+    assert call(desk, "open_experiment", **HYPOTHESIS)[0]["experiment_id"] == "exp-0001"
+    said, failed = call(desk, "open_experiment", hypothesis="Something else", rationale="It is better.")
+    assert failed
+    assert said["error"]["code"] == "experiment_undecided"
+
+
+def test_errors_come_back_with_code_message_and_mend(project: Project) -> None:
+    said, failed = call(desk_of(project), "start_run")
+    assert failed
+    assert said["error"]["code"] == "no_experiment"
+    assert said["error"]["mend"] == "Call open_experiment first."
+
+
+def test_a_session_cannot_touch_another_experiment(project: Project) -> None:
+    call(desk_of(project), "open_experiment", **HYPOTHESIS)
+    said, failed = call(desk_of(project, experiment="exp-0001"), "run_status", experiment_id="exp-0002")
+    assert failed
+    assert said["error"]["code"] == "other_experiment"
+
+
+def test_a_closed_experiment_is_not_trained(project: Project) -> None:
+    call(desk_of(project), "open_experiment", **HYPOTHESIS)
+    project.ledger.move_experiment("exp-0001", ExperimentStatus.DISCARDED, "a test")
+    said, failed = call(desk_of(project, experiment="exp-0001"), "start_run")
+    assert failed
+    assert said["error"]["code"] == "experiment_closed"
+
+
+def test_runs_that_are_going_are_reported_not_started_again(project: Project) -> None:
+    call(desk_of(project), "open_experiment", **HYPOTHESIS)
+    run = project.ledger.register_run(
+        experiment="exp-0001",
+        seed=1,
+        argv=["python", "train.py"],
+        code="0" * 64,
+        data={},
+        environment={},
+        cage="none",
+        token="0" * 64,
+    )
+    project.ledger.append(RunStarted(experiment="exp-0001", run=run.id, supervisor=identity(), **identity()))
+    desk = desk_of(project, experiment="exp-0001")
+    said, failed = call(desk, "start_run")
+    assert not failed
+    assert said["state"] == "running"
+    assert desk.supervisor is None
+
+
+def test_a_supervisor_that_refuses_is_an_error_with_its_words(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(project.layout.state.parents[1]))
+    call(desk_of(project), "open_experiment", **HYPOTHESIS)
+    (project.layout.root / "data" / "train.npz").write_bytes(b"changed")
+    said, failed = call(desk_of(project, experiment="exp-0001"), "start_run")
+    assert failed
+    assert said["error"]["code"] == "split_changed"
+    assert "data/train.npz" in said["error"]["message"]
+
+
+def test_no_score_is_said_and_the_result_is_written_without_claims(project: Project) -> None:
+    call(desk_of(project), "open_experiment", **HYPOTHESIS)
+    desk = desk_of(project, "oracle", experiment="exp-0001")
+    said, failed = call(desk, "evaluation_report")
+    assert failed
+    assert said["error"]["code"] == "no_score"
+    written, failed = call(desk, "record_result", summary="Nothing was scored.", shortfalls=["No run completed."])
+    assert not failed
+    assert written["written"] == str(project.layout.experiment("exp-0001", "result"))
+    assert desk.done == {"record_result"}

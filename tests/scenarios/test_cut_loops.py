@@ -1,0 +1,160 @@
+"""Kill -9 of CLI, driver and supervisor: what was cut is repeated, and the loop ends as if undisturbed."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+from toy_project import TRAIN, builder, oracle, play, tool, write_scenario
+
+from harness.domain.facts import SessionStarted
+from harness.domain.statuses import FINAL_RUNS, CageKind, RunStatus
+from harness.driver.doors import open_door
+from harness.driver.environment import session_folders
+from harness.driver.leftovers import close_cut_sessions, session_processes
+from harness.errors import DoorError, RefusedError
+from harness.ledger.verify import verify
+from harness.project.context import Project
+from harness.runs.processes import identity, marked
+
+PACKAGE = Path(__file__).resolve().parents[2]
+PATIENCE_S = 60.0
+SLOW = pytest.mark.slow
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "what was waited for never came"
+        time.sleep(0.02)
+
+
+def kill_front(project: Project) -> None:
+    """Kill -9 what stands for the CLI of the one session that is open."""
+    (path,) = [
+        session_folders(project.layout, item.name).pid
+        for item in project.layout.sessions.iterdir()
+        if session_processes(item.name)
+    ]
+    os.kill(int(path.read_text("ascii")), signal.SIGKILL)
+
+
+def assert_ended_well(project: Project) -> None:
+    assert [item.status for item in project.ledger.experiments()] == ["kept"]
+    assert project.ledger.loop_end() is not None
+    assert project.ledger.open_runs() == []
+    assert project.ledger.sessions(open_only=True) == []
+    assert verify(project.layout.ledger_db, project.layout.anchors) == []
+    runs = project.ledger.runs("exp-0001")
+    assert len({run.seed for run in runs if run.status is RunStatus.COMPLETED}) == 3
+    assert [marked(run.token) for run in runs] == [[]] * len(runs)
+    assert [session_processes(item.id) for item in project.ledger.sessions()] == [[]] * len(project.ledger.sessions())
+
+
+@pytest.mark.parametrize("request_number", [*(pytest.param(number, marks=SLOW) for number in (1, 2, 3, 4, 5, 7)), 6])
+def test_a_killed_cli_is_started_again_under_the_same_step(
+    project: Project, cage: CageKind, tmp_path: Path, request_number: int
+) -> None:
+    scenario = write_scenario(tmp_path / "s.yaml", builder(1), oracle(1))
+    door = open_door(project, project.plan(), {}, scenario=scenario)
+
+    def kill_once() -> None:
+        until(lambda: len(door.requests) >= request_number)
+        kill_front(project)
+
+    killer = threading.Thread(target=kill_once)
+    killer.start()
+    played = play(project, scenario, cage=cage, door=door)
+    killer.join()
+    assert played.ended.reason == "target", played.told
+    assert_ended_well(project)
+    assert [item.outcome for item in project.ledger.sessions()].count("cut") == 1, played.told
+
+
+@pytest.mark.parametrize("moment", [pytest.param("session", marks=SLOW), "run"])
+def test_a_killed_driver_is_continued_by_the_next(
+    project: Project, cage: CageKind, tmp_path: Path, moment: str
+) -> None:
+    slow = TRAIN.replace("SECONDS = 0.0", "SECONDS = 1.0")
+    waiting = (tool("pause", "Bash", command="python -c 'import time; time.sleep(2)'", description="Wait"),)
+    scenario = write_scenario(tmp_path / "s.yaml", builder(1, train=slow, before=waiting), oracle(1))
+    command = [sys.executable, "-m", "harness", "run", "plan.md", "--scenario", str(scenario), "--cage", cage.value]
+    driver = subprocess.Popen(
+        [*command, "--json"],
+        cwd=project.layout.root,
+        env={**os.environ, "PYTHONPATH": str(PACKAGE)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    if moment == "session":
+        until(lambda: any(session_processes(item.id) for item in project.ledger.sessions()))
+    else:
+        until(lambda: any(run.status is RunStatus.RUNNING for run in project.ledger.open_runs()))
+    driver.kill()
+    driver.wait()
+    played = play(project, scenario, cage=cage)
+    assert played.ended.reason == "target", played.told
+    assert_ended_well(project)
+    assert [item.outcome for item in project.ledger.sessions()].count("cut") == 1
+
+
+@pytest.mark.slow
+def test_a_killed_supervisor_costs_one_run_and_its_seed_is_trained_again(
+    project: Project, cage: CageKind, tmp_path: Path
+) -> None:
+    slow = TRAIN.replace("SECONDS = 0.0", "SECONDS = 1.0")
+    scenario = write_scenario(tmp_path / "s.yaml", builder(1, train=slow), oracle(1))
+    door = open_door(project, project.plan(), {}, scenario=scenario)
+
+    def kill_once() -> None:
+        until(lambda: any(run.supervisor for run in project.ledger.open_runs()))
+        (run,) = [run for run in project.ledger.open_runs() if run.supervisor]
+        os.kill(int(run.supervisor["pid"]), signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_once)
+    killer.start()
+    played = play(project, scenario, cage=cage, door=door)
+    killer.join()
+    assert played.ended.reason == "target", played.told
+    assert_ended_well(project)
+    assert [run.status for run in project.ledger.runs("exp-0001")].count(RunStatus.LOST) == 1
+    assert all(run.status in FINAL_RUNS for run in project.ledger.runs("exp-0001"))
+
+
+def test_a_request_that_the_scenario_does_not_foresee_ends_the_loop_loudly(
+    project: Project, cage: CageKind, tmp_path: Path
+) -> None:
+    scenario = write_scenario(tmp_path / "s.yaml", builder(1))
+    with pytest.raises(DoorError, match="role oracle, experiment 1"):
+        play(project, scenario, cage=cage)
+    assert [item.outcome for item in project.ledger.sessions()] == ["finished", "failed"]
+    assert project.ledger.loop_end() is None
+
+
+def test_two_loops_in_one_project_are_refused(project: Project) -> None:
+    other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    try:
+        start = SessionStarted(
+            session="build-1-1-other",
+            role="model-builder",
+            experiment=None,
+            step="build-1-1",
+            cage="none",
+            driver=identity(other.pid),
+        )
+        project.ledger.append(start)
+        with pytest.raises(RefusedError, match="Another loop is at work"):
+            close_cut_sessions(project.ledger, project.layout)
+    finally:
+        other.kill()
+        other.wait()
+    assert not psutil.pid_exists(other.pid)
+    assert [item.id for item in close_cut_sessions(project.ledger, project.layout)] == ["build-1-1-other"]
+    assert project.ledger.session("build-1-1-other").outcome == "cut"

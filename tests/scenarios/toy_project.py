@@ -1,0 +1,180 @@
+"""A project that trains in a moment, and the sessions of agents that work on it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from harness.cage.select import choose
+from harness.domain.facts import LoopEnded
+from harness.domain.statuses import CageKind
+from harness.driver.doors import open_door
+from harness.driver.loop_runner import run_loop
+from harness.model_door.door import Door
+from harness.project.context import Project, open_project
+from harness.project.plans import approve_plan
+from harness.project.scaffold import scaffold
+
+PLAN = """\
+---
+schema: 1
+name: toy
+workflow: classical-ml
+objective: Tell two clouds of points apart
+data:
+  train: data/train.npz
+  validation: data/validation.npz
+  held_out: {path: data/held_out.npz, inputs: [x], label: y, id: id}
+oracle:
+  metric: accuracy
+  direction: maximize
+  scorer: accuracy
+  predict: python predict.py
+  tiers: {must: 0.90, should: 0.95}
+  seeds: 3
+  queries: 5
+training: {entry: python train.py, checkpoint_every: 1}
+budget: {experiments: 3, run_minutes: 1, total_minutes: 5}
+loop: {stop_tier: must, patience: 3}
+gates: {mode: auto}
+agents: {profile: default}
+---
+
+# Two clouds
+"""
+
+BYPASSING = """\
+import json
+
+json.dump({"accuracy": 0.99}, open("results.json", "w"))
+print("SUCCESS: accuracy 0.99")
+"""
+
+TRAIN = """\
+import time
+
+import numpy as np
+
+from harness.run_logger import RunLogger
+
+SECONDS = 0.0
+table = np.load("data/train.npz")
+with RunLogger.from_environment() as log:
+    log.start(total_epochs=2)
+    chosen = np.random.default_rng(log.seed).permutation(len(table["y"]))[:150]
+    x, y = table["x"][chosen], table["y"][chosen]
+    centres = np.stack([x[y == label].mean(0) for label in (0, 1)])
+    for epoch in range(2):
+        time.sleep(SECONDS / 2)
+        log.epoch(epoch, {"spread": float(centres.std())})
+    path = log.checkpoint_dir / "centres.npz"
+    np.savez(path, centres=centres)
+    log.checkpoint_saved(path, epoch=1, final=True)
+"""
+
+PREDICT = """\
+import os
+
+import numpy as np
+
+centres = np.load(os.environ["HARNESS_CHECKPOINT"])["centres"]
+table = np.load(os.environ["HARNESS_INPUTS"])
+distances = ((table["x"][:, None] - centres[None]) ** 2).sum(-1)
+np.savez(os.environ["HARNESS_PREDICTIONS"], id=table["id"], prediction=distances.argmin(1))
+"""
+
+
+@dataclass
+class Played:
+    """What a loop left: its end, its door with all requests, and what it told."""
+
+    ended: LoopEnded
+    door: Door
+    events: list[Mapping[str, Any]] = field(default_factory=list)
+
+    @property
+    def told(self) -> str:
+        return "\n".join(event["text"] for event in self.events)
+
+
+def make_project(root: Path) -> Path:
+    """Data, plan and configuration, not approved yet."""
+    (root / "data").mkdir(parents=True)
+    for seed, (name, rows) in enumerate({"train": 200, "validation": 100, "held_out": 100}.items()):
+        random = np.random.default_rng(seed)
+        y = np.arange(rows) % 2
+        x = (y[:, None] * 4.0 + random.normal(size=(rows, 2))).astype(np.float32)
+        np.savez(root / "data" / f"{name}.npz", x=x, y=y, id=np.arange(rows))
+    (root / "plan.md").write_text(PLAN, "utf-8")
+    scaffold(root)
+    return root
+
+
+def approved(root: Path, environment: Mapping[str, str]) -> Project:
+    project = open_project(root, environment)
+    approve_plan(project, root / "plan.md", by="human:test")
+    return project
+
+
+def play(project: Project, scenario: Path, *, cage: CageKind, door: Door | None = None) -> Played:
+    used = door or open_door(project, project.plan(), {}, scenario=scenario)
+    events: list[Mapping[str, Any]] = []
+    ended = run_loop(project, used, choose(cage, required=False), on_progress=events.append)
+    return Played(ended, used, events)
+
+
+def write_scenario(path: Path, *sessions: dict[str, Any]) -> Path:
+    path.write_text(yaml.safe_dump({"sessions": list(sessions)}, sort_keys=False), "utf-8")
+    return path
+
+
+def tool(identifier: str, name: str, **given: Any) -> dict[str, Any]:
+    return {"id": identifier, "name": name, "input": given}
+
+
+def builder(
+    experiment: int,
+    *,
+    train: str = TRAIN,
+    hypothesis: str = "Nearest centres tell the clouds apart",
+    expect: str | None = None,
+    before: tuple[dict[str, Any], ...] = (),
+) -> dict[str, Any]:
+    """Opens, reads, writes, does `before`, trains and waits."""
+    files = {"train": ("${open.project}/train.py", train), "predict": ("${open.project}/predict.py", PREDICT)}
+    files["config"] = ("${open.folder}/config.yaml", "model: {kind: centres}\n")
+    opening: dict[str, Any] = {
+        "tools": [
+            tool("open", "mcp__harness__open_experiment", hypothesis=hypothesis, rationale="They are far apart."),
+        ]
+    }
+    if expect is not None:
+        opening["expect"] = expect
+    turns = [
+        opening,
+        {"tools": [tool(f"read_{name}", "Read", file_path=path) for name, (path, _) in files.items()]},
+        {
+            "tools": [
+                tool(f"write_{name}", "Write", file_path=path, content=text) for name, (path, text) in files.items()
+            ]
+        },
+        *({"tools": [call]} for call in before),
+        {"tools": [tool("start", "mcp__harness__start_run")]},
+        {"tools": [tool("status", "mcp__harness__run_status", wait_seconds=120)]},
+        {"text": "Trained."},
+    ]
+    return {"role": "model-builder", "experiment": experiment, "attempt": 1, "turns": turns}
+
+
+def oracle(experiment: int, *, claim: str | None = None) -> dict[str, Any]:
+    """Claims the recomputed number, or `claim` without having looked."""
+    turns: list[dict[str, Any]] = []
+    if claim is None:
+        turns.append({"tools": [tool("report", "mcp__harness__evaluation_report")]})
+    claims = {"accuracy": claim if claim is not None else "${report.claim}"}
+    turns.append({"tools": [tool("record", "mcp__harness__record_result", claims=claims, summary="As measured.")]})
+    turns.append({"text": "Recorded."})
+    return {"role": "oracle", "experiment": experiment, "attempt": 1, "turns": turns}
