@@ -64,6 +64,8 @@ def test_reads_give_back_what_was_recorded(tmp_path):
         assert ledger.tampering()[0].what == "scorer_changed"
         assert ledger.loop_end() == LoopEnded(plan="digits", reason="target", detail="must was reached")
         assert ledger.counts()["experiments"] == {"kept": 1, "discarded": 1}
+        assert ledger.counts("digits") == ledger.counts()
+        assert ledger.counts("letters")["experiments"] == {}
         assert (
             ledger.best_experiment("digits", Split.VALIDATION, Direction.MAXIMIZE, ExperimentStatus.KEPT) == second.id
         )
