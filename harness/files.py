@@ -1,7 +1,6 @@
 """The few ways in which the harness writes and hashes files. Standard library only: the run logger uses it too."""
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import math
@@ -86,26 +85,6 @@ def atomic_write(path: Path, data: bytes | str, *, durable: bool = True, mode: i
         raise
     if durable:
         sync_directory(path.parent)
-
-
-def append_line(path: Path, line: bytes) -> None:
-    """Append one record as one O_APPEND write that starts on a fresh line; not synced.
-
-    A torn last line, left by a process that was killed, is closed first, so that the new record is whole.
-    Several processes may append at once: a lock on the file keeps them apart, since the last byte that one sees
-    while another is in mid-write would look torn. The lock is released with the descriptor, also by a kill.
-    """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        size = os.fstat(descriptor).st_size
-        torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-        payload = (b"\n" if torn else b"") + line + b"\n"
-        written = os.write(descriptor, payload)
-        while written < len(payload):  # only a full disk or a signal gets here
-            written += os.write(descriptor, payload[written:])
-    finally:
-        os.close(descriptor)
 
 
 def set_aside(path: Path, reason: str) -> Path:

@@ -104,7 +104,7 @@ def _show_text(row: dict[str, Any], document: dict[str, Any]) -> str:
         f"{row['id']}  {row['status']}  {row['hypothesis']}",
         f"parent   {row['parent'] or '-'}",
         f"score    {score_text(row)}",
-        f"verdict  {row['verdict'] or '-'}" + (f" ({row['gate']} gate)" if row["gate"] else ""),
+        f"verdict  {document['standing'] or '-'}" + (f" ({row['gate']} gate)" if row["gate"] else ""),
         *(f"  - {finding['message']} {finding['mend']}" for finding in row["findings"]),
     ]
     parts = ["\n".join(head) + "\n"]

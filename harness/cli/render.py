@@ -5,8 +5,11 @@ from pathlib import Path
 
 import click
 
-from harness.cli.output import emit, json_option, project_option
+from harness.cli.output import emit, environment, json_option, project_option
+from harness.project.context import open_project
 from harness.rendering.render import render
+from harness.rendering.snapshot import write_policy_snapshot
+from harness.settings import CONFIG
 
 
 @click.command("render")
@@ -14,11 +17,14 @@ from harness.rendering.render import render
 @project_option
 @json_option
 def command(check: bool, project: Path, as_json: bool) -> None:
-    """Render agents/*.md and .claude/agents/*.md from the contract."""
-    differing = render(project, check=check)
+    """Render agents from the contract; in a project also the policy snapshot that hooks read."""
+    differing = [str(path) for path in render(project, check=check)]
+    if not check and (project / CONFIG).exists():
+        with open_project(project, environment()) as opened:
+            differing.append(opened.layout.relative(write_policy_snapshot(opened)))
     verb = "differs from its template" if check else "rendered"
     emit(
-        {"differing" if check else "written": [str(path) for path in differing]},
+        {"differing" if check else "written": differing},
         as_json=as_json,
         text=lambda: "\n".join(f"{path} {verb}" for path in differing) or "all rendered files are fresh",
     )

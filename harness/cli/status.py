@@ -32,6 +32,8 @@ def _text(picture: dict[str, Any]) -> str:
         f"cage     {picture['cage']}",
         f"state    {picture['paths']['state']}",
     ]
+    if picture["active"]:
+        lines.append(f"active   {picture['active']}")
     lines += [
         f"running  {run['experiment']}/{run['run']} seed {run['seed']}" + ("" if run["alive"] else "  (process gone)")
         for run in picture["runs"]

@@ -32,10 +32,6 @@ class RunState:
     def open(self) -> bool:
         return self.status not in FINAL_RUNS
 
-    @property
-    def scorable(self) -> bool:
-        return self.status is RunStatus.COMPLETED and self.final_checkpoint and not self.bypassed
-
 
 @dataclass(frozen=True, kw_only=True)
 class VerdictState:

@@ -2,14 +2,20 @@
 
 from typing import Any
 
+from harness.audit.check import standing
 from harness.domain.records import Experiment
 from harness.project.context import Project
 
 
 def details(project: Project, experiment: Experiment) -> dict[str, Any]:
-    """`folder`, `runs`, `checkpoints`, `evaluations`, `verdicts` and `decisions`, each a list, oldest first."""
+    """`folder`, and as lists, oldest first, `runs`, `checkpoints`, `evaluations`, `verdicts` and `decisions`.
+
+    `standing` is what the newest verdict is worth now: STALE when something that it read changed.
+    """
     ledger = project.ledger
+    verdicts = ledger.verdicts(experiment.id)
     return {
+        "standing": standing(project, verdicts[-1]) if verdicts else None,
         "folder": str(project.layout.experiment(experiment.id)),
         "runs": [
             {
@@ -43,8 +49,7 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
             for item in ledger.evaluations(experiment.id)
         ],
         "verdicts": [
-            {"verdict_id": item.id, "gate": item.gate, "verdict": item.verdict, "at": item.at}
-            for item in ledger.verdicts(experiment.id)
+            {"verdict_id": item.id, "gate": item.gate, "verdict": item.verdict, "at": item.at} for item in verdicts
         ],
         "decisions": [
             {"id": item.id, "kind": item.kind, "by": item.by, "verdict": item.verdict, "reason": item.reason}

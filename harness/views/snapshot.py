@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from harness.artifacts.locate import active_experiment
+from harness.audit.scores import counted_evaluations, plan_of
 from harness.domain.records import Experiment, RecordedVerdict
 from harness.domain.statuses import Split
 from harness.evaluation.score import summarise
@@ -24,6 +26,9 @@ def snapshot(project: Project, *, cage: str, newest: int | None = 20) -> dict[st
             "experiments": str(project.layout.project("checklist").parent),
         },
         "counts": ledger.counts(),
+        "active": active_experiment(
+            [(item, ledger.runs(item.id)) for item in ledger.experiments(newest=newest)], is_alive
+        ),
         "runs": [
             {
                 "experiment": run.experiment,
@@ -60,9 +65,9 @@ def experiment_row(project: Project, experiment: Experiment) -> dict[str, Any]:
 
 
 def _score(project: Project, experiment: Experiment) -> dict[str, Any]:
-    """Held-out when it was looked at, else validation."""
-    for split in (Split.HELD_OUT, Split.VALIDATION):
-        evaluations = project.ledger.evaluations(experiment.id, split)
+    """Of the counted runs: held-out when it was looked at, else validation."""
+    for split in (Split.HELD_OUT, Split.VALIDATION) if experiment.plan else ():
+        evaluations = counted_evaluations(project, experiment.id, plan_of(project, experiment), split)
         score = summarise(evaluations)
         if score is not None:
             return {

@@ -17,7 +17,6 @@ CALLED_BY_OTHERS = {
     "list_commands",  # click
     "get_command",
     "format_commands",
-    "ignore_aliases",  # PyYAML
 }
 """Methods that a library calls by name."""
 

@@ -91,7 +91,7 @@ class World:
     def train(self, experiment: str) -> None:
         statuses = [self.pick(*[RunStatus.COMPLETED] * 4, *RunStatus) for _ in range(self.pick(1, SEEDS, SEEDS, SEEDS))]
         trained = runs(*statuses, bypassed=self.pick(False, False, False, True), supervised=self.pick(True, False))
-        scorable = frozenset(run.id for run in trained if run.scorable)
+        scorable = frozenset(run.id for run in trained if run.status is RunStatus.COMPLETED and not run.bypassed)
         lost = next(item.lost for item in self.state.experiments if item.id == experiment)
         self.spend(minutes=self.state.spent.minutes + self.pick(0.0, 1.0, 9.0))
         self.change(
