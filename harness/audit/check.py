@@ -67,6 +67,7 @@ def _fields(evidence: GateEvidence, outcome: GateOutcome) -> dict[str, Any]:
         "score": None if outcome.score is None else dict(outcome.score),
         "tier": None if outcome.tier is None else outcome.tier.value,
         "comparison": None if outcome.comparison is None else dict(outcome.comparison),
+        "shortfall": evidence.shortfall,
     }
 
 

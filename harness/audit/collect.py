@@ -7,7 +7,7 @@ from harness.artifacts.code_snapshot import read_snapshot
 from harness.artifacts.front_matter import read_yaml
 from harness.artifacts.hypothesis import read_hypothesis
 from harness.artifacts.metrics import Metrics, read_rows
-from harness.artifacts.result import Claim, read_result
+from harness.artifacts.result import Result, read_result
 from harness.artifacts.text import read_text
 from harness.artifacts.training_status import read_status
 from harness.audit.files import content_hash, read_evidence
@@ -58,7 +58,7 @@ def _collect(project: Project, experiment: str, gate: GateName) -> GateEvidence:
     approved = plan_of(project, found)
     runs = [_run(project, run) for run in counted_runs(project.ledger.runs(experiment))]
     scored = counted_evaluations(project, experiment, approved, Split(gate.value), [item.run for item in runs])
-    files, claims = _files(project, experiment, gate)
+    files, result = _files(project, experiment, gate)
     frozen = tuple(frozen_changes(project))
     tampering = _tampering(project.ledger.tampering(), experiment)
     comparison = compared(project, found, approved)
@@ -70,7 +70,8 @@ def _collect(project: Project, experiment: str, gate: GateName) -> GateEvidence:
         isolation_required=approved.content.get("sandbox") == "required",
         experiment=found,
         files=files,
-        claims=claims,
+        claims={} if result is None else result.claims,
+        shortfall=next(iter(result.shortfalls), None) if result is not None else None,
         runs=tuple(runs),
         evaluations=tuple(scored),
         ignored_seeds=tuple(seed_findings(scored)),
@@ -112,8 +113,8 @@ def _reference_hash(reference: ValidationReference | None) -> dict[str, str]:
     return {"validation": _digest([reference.verdict.id, list(reference.changed)])}
 
 
-def _files(project: Project, experiment: str, gate: GateName) -> tuple[tuple[FileEvidence, ...], Mapping[str, Claim]]:
-    files, claims = [], {}
+def _files(project: Project, experiment: str, gate: GateName) -> tuple[tuple[FileEvidence, ...], Result | None]:
+    files, result = [], None
     for artifact in required(gate):
         if artifact.scope is not Scope.EXPERIMENT:
             continue
@@ -121,8 +122,8 @@ def _files(project: Project, experiment: str, gate: GateName) -> tuple[tuple[Fil
         file, parsed = read_evidence(project.layout, artifact.name, path, _PARSERS[artifact.name])
         files.append(file)
         if artifact.name == "result" and parsed is not None:
-            claims = parsed.claims
-    return tuple(files), claims
+            result = parsed
+    return tuple(files), result
 
 
 def _run(project: Project, run: Run) -> RunEvidence:

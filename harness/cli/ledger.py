@@ -66,7 +66,7 @@ def export_command(folder: Path | None, project: Path, as_json: bool) -> None:
 def import_command(folder: Path | None, project: Path, as_json: bool) -> None:
     """Take in facts from FOLDER (default: the project's memory/facts), e.g. after a clone. A person's verb."""
     require_person("ledger import", environment())
-    with open_project(project, environment()) as opened:
+    with open_project(project, environment(), restore=True) as opened:
         imported = import_facts(opened.ledger, folder or opened.layout.facts_dir)
         refresh(opened.ledger, opened.layout, everything=True)
     emit({"imported": imported}, as_json=as_json, text=lambda: f"imported {imported} facts")

@@ -158,6 +158,7 @@ class VerdictRecorded(Fact):
     score: dict[str, Any] | None  # {metric, split, mean, spread, n_seeds, values, interval, evidence}
     tier: str | None  # the highest tier reached
     comparison: dict[str, Any] | None  # {against, difference, floor, better}
+    shortfall: str | None = None  # the first that the oracle named in result.md; never decides anything
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -118,6 +118,7 @@ class RecordedVerdict:
     tier: Tier | None
     comparison: dict[str, Any] | None
     at: str
+    shortfall: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,9 +7,10 @@ from typing import Any
 from harness.domain.facts import LoopEnded
 from harness.domain.records import ApprovedPlan
 from harness.domain.sandbox import Sandbox
+from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus
 from harness.driver.leftovers import close_cut_sessions
 from harness.driver.steps import StepRunner
-from harness.driver.supervisors import is_supervised
+from harness.driver.supervisors import is_held, is_supervised
 from harness.loop.next_step import next_step
 from harness.loop.state import load_state
 from harness.loop.steps import Stop
@@ -18,6 +19,9 @@ from harness.project.context import Project
 from harness.projections.refresh import refresh
 from harness.rendering.snapshot import write_policy_snapshot
 from harness.runs.recover import recover
+
+POLL_SECONDS = 0.2
+UNFINISHED = tuple(status for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS)
 
 OnProgress = Callable[[Mapping[str, Any]], None]
 
@@ -44,6 +48,11 @@ def run_loop(
 def _put_in_order(project: Project, on_progress: OnProgress) -> None:
     for session in close_cut_sessions(project.ledger, project.layout):
         on_progress({"event": "session_cut", "text": f"closed session {session.id}, which was cut"})
+    for experiment in project.ledger.experiments(statuses=UNFINISHED):
+        if is_held(project, experiment.id):
+            on_progress({"event": "waiting", "text": f"{experiment.id}: waiting for the supervisor of an earlier loop"})
+        while is_held(project, experiment.id):  # a supervisor that outlived its driver finishes what it began
+            project.clock.sleep(POLL_SECONDS)
     for finding in recover(project):
         on_progress({"event": "recovered", "text": f"{finding.message} {finding.mend}"})
     _write_views(project)

@@ -7,7 +7,7 @@ from harness.audit.check import check_gate
 from harness.audit.evaluate import evaluate_experiment
 from harness.domain.findings import Finding
 from harness.domain.sandbox import Sandbox
-from harness.domain.statuses import Verdict
+from harness.domain.statuses import DecisionKind, Verdict
 from harness.driver.messages import build_message, judge_message, read_briefing
 from harness.driver.role_sessions import RoleSessions
 from harness.driver.run_news import RunNews
@@ -110,7 +110,8 @@ class StepRunner:
             confidence=step.confidence,
             verdict=step.verdict,
         )
-        self._say(step, f"{step.experiment}: {decision.kind}. {decision.reason}")
+        told = decision.choice if decision.kind is DecisionKind.DISCARD else decision.reason
+        self._say(step, f"{step.experiment}: {decision.kind}. {told}")
 
     def _settle(self, step: Settle) -> None:
         status = MOVES[step.kind]

@@ -77,6 +77,8 @@ class GateEvidence:
     """The experiment's own files that the contract requires: hypothesis, config, code, score, result."""
     claims: Mapping[str, Claim]
     """Metric -> the number that result.md claims for it."""
+    shortfall: str | None = None
+    """The first that result.md names: shown, never judged."""
     runs: tuple[RunEvidence, ...]
     """The runs that count: see `counted_runs`."""
     evaluations: tuple[Evaluation, ...]

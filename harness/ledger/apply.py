@@ -7,7 +7,7 @@ the first time and every replay see the same values. An experiment's `summary` c
     scores    split -> {mean, n_seeds, evidence} of the last verdict on that split with a score
     evaluated split -> seed -> {value, cage} of the last evaluation
     baseline  split -> the trivial predictor's score
-    shortfall first finding of the last verdict, or of the last run while there is no verdict
+    shortfall first finding of the last verdict, else the oracle's first; of the last run while there is no verdict
     decision  {kind, choice} of the last decision;  child: the last experiment that has it as its parent
 """
 
@@ -166,7 +166,7 @@ def _verdict_recorded(state: State, fact: StoredFact, body: Body) -> None:
         state,
         experiment,
         verdict={"id": body["verdict_id"], "gate": body["gate"], "verdict": body["verdict"], "tier": body["tier"]},
-        shortfall=_first_finding(body["findings"]),
+        shortfall=_first_finding(body["findings"]) or body.get("shortfall"),
         scores=scores,
     )
 

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import secrets
+import stat
 import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -19,9 +20,6 @@ from harness.ledger.locking import network_type
 from harness.ledger.migrations import Migration, migrate, require_known, schema_version
 from harness.ledger.schema import facts, meta
 
-_MAGIC = b"SQLite format 3\0"
-_HEADER = 100
-
 
 class LedgerWarning(UserWarning):
     """The ledger works, but not as safely as it could."""
@@ -36,7 +34,7 @@ def open_database(
     migrations: Mapping[int, Migration],
 ) -> Database:
     """An existing file, checked and (unless `read_only`) migrated. Raises the LedgerErrors that its state deserves."""
-    _require_header(path)
+    _require_file(path)
     network = network_type(path.resolve())
     if network is not None:
         message = (
@@ -47,6 +45,7 @@ def open_database(
     database = Database(path, clock=clock, read_only=read_only, busy_seconds=busy_seconds, network=network is not None)
     try:
         database.probe()
+        _require_whole_pages(database)
         if read_only:
             _require_current(database, migrations)
         else:
@@ -109,26 +108,29 @@ def require_never_made(path: Path, anchors: Path) -> None:
         )
 
 
-def _require_header(path: Path) -> None:
+def _require_file(path: Path) -> None:
+    """Only asks for its status: closing a descriptor of our own would drop the locks that SQLite holds on the file
+    for this process (POSIX locks belong to the process; see sqlite.org/howtocorrupt.html, section 2.2)."""
     try:
-        with path.open("rb") as stream:
-            head = stream.read(_HEADER)
-            size = stream.seek(0, os.SEEK_END)
+        status = path.stat()
     except FileNotFoundError as error:
         raise LedgerError(
             f"There is no ledger at {path} yet.",
             mend="Approve a plan first: `harness plan approve`.",
             code="ledger_missing",
         ) from error
-    except IsADirectoryError as error:
-        raise damaged(path, "it is a folder") from error
-    if not head:
+    if stat.S_ISDIR(status.st_mode):
+        raise damaged(path, "it is a folder")
+    if status.st_size == 0:
         raise damaged(path, "it is empty (0 bytes)")
-    if not head.startswith(_MAGIC) or len(head) < _HEADER:
-        raise damaged(path, "it does not begin like a SQLite database")
-    page = int.from_bytes(head[16:18], "big")  # 1 stands for 65,536
-    if size % (page if page > 1 else 65536):
-        raise damaged(path, f"its size, {size} bytes, is not a whole number of pages: it was cut")
+
+
+def _require_whole_pages(database: Database) -> None:
+    with database.read() as connection:
+        page = connection.exec_driver_sql("PRAGMA page_size").scalar_one()
+    size = database.path.stat().st_size
+    if size % page:
+        raise damaged(database.path, f"its size, {size} bytes, is not a whole number of pages: it was cut")
 
 
 def _require_current(database: Database, migrations: Mapping[int, Migration]) -> None:

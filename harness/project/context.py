@@ -51,17 +51,27 @@ class Project:
 
 
 def open_project(
-    start: Path, environment: Mapping[str, str], *, clock: Clock | None = None, read_only: bool = False
+    start: Path,
+    environment: Mapping[str, str],
+    *,
+    clock: Clock | None = None,
+    read_only: bool = False,
+    restore: bool = False,
 ) -> Project:
     """The project that contains `start`. Raises NotFoundError, ConfigError or a LedgerError.
 
+    `restore` opens a lost ledger anew, to import its facts again; until then it takes no other.
     With `read_only` no lock is taken and nothing is created, but for the ledger of a project that has none yet.
     """
     settings = load_settings(start, environment)
     layout = Layout(settings)
     used = clock or SystemClock()
     ledger = Ledger.open(
-        layout.ledger_db, anchors=layout.anchors, clock=used, read_only=read_only and layout.ledger_db.exists()
+        layout.ledger_db,
+        anchors=layout.anchors,
+        clock=used,
+        read_only=read_only and layout.ledger_db.exists(),
+        restore=restore,
     )
     return Project(settings=settings, layout=layout, ledger=ledger, clock=used)
 

@@ -180,10 +180,10 @@ def _require_room(project: Project, plan: str, limit: int) -> None:
     if waiting := project.ledger.experiments(newest=1, statuses=undecided):
         raise RefusedError(
             f"{waiting[0].id} is {waiting[0].status} and not decided yet; one experiment at a time is worked on.",
-            mend=f"Go on with {waiting[0].id} (`harness train`, `evaluate`, `gate check`), or cancel it.",
+            mend=f"Go on with {waiting[0].id}, or discard it: `harness gate reject {waiting[0].id} --reason ...`.",
             code="experiment_undecided",
         )
-    opened = sum(1 for experiment in project.ledger.experiments() if experiment.plan == plan)
+    opened = sum(project.ledger.counts(plan)["experiments"].values())
     if opened >= limit:
         raise RefusedError(
             f"The plan {plan} allows {limit} experiments and {opened} were opened.",

@@ -136,3 +136,28 @@ def test_show_lists_what_was_launched(kept: Journey) -> None:
     assert [run["seed"] for run in document["runs"]] == [item["seed"] for item in document["evaluations"][:3]]
     assert len({item["checkpoint"] for item in document["checkpoints"]}) == 3
     assert json.dumps(document)
+
+
+def test_a_lost_ledger_comes_back_from_the_text_form(kept: Journey, tmp_path: Path) -> None:
+    copy = Journey(tmp_path / "project", tmp_path / "home")
+    shutil.copytree(kept.root, copy.root)
+    shutil.copytree(kept.home, copy.home)
+    for name in ("ledger.db", "ledger.db-wal", "ledger.db-shm"):
+        (copy.state / name).unlink(missing_ok=True)
+    refused = copy.harness("experiment", "list", "--json")
+    assert (refused.exit_code, refused.document["error"]["code"]) == (3, "ledger_damaged")
+    imported = copy.harness("ledger", "import", "--json")
+    assert imported.exit_code == 0, imported.stderr
+    assert copy.projections() == kept.projections()
+    assert copy.harness("ledger", "verify").exit_code == 0
+
+
+def test_the_checklist_shows_the_oracles_first_shortfall(kept: Journey, tmp_path: Path) -> None:
+    copy = Journey(tmp_path / "project", tmp_path / "home")
+    shutil.copytree(kept.root, copy.root)
+    shutil.copytree(kept.home, copy.home)
+    result = copy.root / ".harness/experiments/exp-0001/result.md"
+    shortfalls = "shortfalls:\n  - class 2 is confused with class 0\n---\n# Result"
+    result.write_text(result.read_text("utf-8").replace("---\n# Result", shortfalls), "utf-8")
+    assert copy.harness("gate", "check", "exp-0001", "--gate", "validation").exit_code == 0
+    assert "class 2 is confused" in (copy.root / ".harness/experiments/CHECKLIST.md").read_text("utf-8")
