@@ -1,4 +1,4 @@
-"""kill -9 of the driver, the supervisor or the CLI at seeded moments, then `continue`: the loop ends as if undisturbed."""
+"""kill -9 of driver, supervisor or CLI at seeded moments, then `continue`: the loop ends as if undisturbed."""
 
 import os
 import random
