@@ -1,0 +1,156 @@
+"""In a cage an agent's Bash, its training and its predict reach neither vault nor ledger; without one they do."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.cage.select import available
+from harness.domain.statuses import CageKind
+from tests.cli.journey import PREDICT, TRAIN, Answer, Journey, make_project
+
+# Tries everything in turn, and once more from a child that is left behind. Prints or leaves what it reached.
+PROBE = '''\
+"""What of the state directory this process can reach."""
+
+import os
+import subprocess
+import sys
+import time
+
+STATE = {state!r}
+LEDGER, HELD_OUT = STATE + "/ledger.db", {held_out!r}
+
+
+def reached():
+    found = []
+    for path in (LEDGER, HELD_OUT):
+        try:
+            open(path, "rb").read(1)
+            found.append("open " + path)
+        except OSError:
+            pass
+        if subprocess.run(["cat", path], capture_output=True).returncode == 0:
+            found.append("cat " + path)
+        for process in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                open(f"/proc/{{process}}/root{{path}}", "rb").read(1)
+                found.append(f"/proc/{{process}}/root" + path)
+            except OSError:
+                pass
+    try:
+        os.close(os.open(LEDGER, os.O_WRONLY))
+        found.append("write " + LEDGER)
+    except OSError:
+        pass
+    return found
+
+
+def leave_a_child(report):
+    """A daemon that looks again when its parent is gone."""
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            time.sleep(1.0)
+            for name in reached():
+                with open(report, "a") as stream:
+                    stream.write(name + "\\n")
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    leave_a_child({report!r})
+    found = reached()
+    print("REACHED " + "; ".join(found) if found else "OUT-OF-REACH")
+'''
+GUARD = "import probe\n\nassert not probe.reached(), probe.reached()\nprobe.leave_a_child({report!r})\n"
+SCENARIO = """\
+sessions:
+  - role: model-builder
+    experiment: 1
+    attempt: 1
+    turns:
+      - tools:
+          - id: open
+            name: mcp__harness__open_experiment
+            input: {hypothesis: The nearest centroid separates the blobs, rationale: They are round.}
+      - tools:
+          - {id: probe, name: Bash, input: {command: "python probe.py", description: Look around}}
+      - expect: OUT-OF-REACH
+        tools:
+          - {id: look, name: Read, input: {file_path: "${open.folder}/config.yaml"}}
+      - tools:
+          - {id: config, name: Write, input: {file_path: "${open.folder}/config.yaml", content: "model: centroids\\n"}}
+      - tools:
+          - {id: start, name: mcp__harness__start_run, input: {}}
+      - tools:
+          - {id: status, name: mcp__harness__run_status, input: {wait_seconds: 120}}
+      - text: Trained.
+  - role: oracle
+    experiment: 1
+    attempt: 1
+    turns:
+      - tools:
+          - {id: report, name: mcp__harness__evaluation_report, input: {}}
+      - tools:
+          - id: record
+            name: mcp__harness__record_result
+            input: {claims: {accuracy: "${report.claim}"}, summary: As recomputed., shortfalls: []}
+      - text: Recorded.
+"""
+
+
+def play(base: Path, cage: str) -> tuple[Journey, Answer, Path]:
+    """Approve, plant the probe in the agent's programs, and run the loop; also where left-behind children report."""
+    journey, report = make_project(base / "project", base / "home"), base / "project" / "left.txt"
+    assert journey.harness("init").exit_code == 0
+    assert journey.harness("plan", "approve").exit_code == 0
+    held_out = next((journey.state / "vault" / "held_out").glob("*.npz"))
+    probe = PROBE.format(state=str(journey.state), held_out=str(held_out), report=str(report))
+    (journey.root / "probe.py").write_text(probe, "utf-8")
+    (journey.root / ".gitignore").write_text("data/\nleft.txt\n__pycache__/\n", "utf-8")
+    guard = GUARD.format(report=str(report))
+    (journey.root / "train.py").write_text(guard + TRAIN, "utf-8")
+    (journey.root / "predict.py").write_text(guard + PREDICT, "utf-8")
+    scenario = base / "scenario.yaml"
+    scenario.write_text(SCENARIO, "utf-8")
+    return journey, journey.harness("run", "--scenario", str(scenario), "--cage", cage, "--json"), report
+
+
+@pytest.mark.parametrize("cage", ["bwrap", "landlock"])
+def test_state_is_out_of_reach(cage: str, tmp_path: Path) -> None:
+    reason = available()[CageKind(cage)]
+    if reason is not None:
+        pytest.skip(f"{cage} does not work here: {reason}")
+    journey, answer, report = play(tmp_path, cage)
+    assert answer.exit_code == 0, answer.stderr  # predict and training raise when they reach anything
+    assert answer.document["reason"] == "target"
+    assert not report.exists(), report.read_text("utf-8")
+    (row,) = journey.harness("experiment", "list", "--json").document["experiments"]
+    assert (row["verdict"], row["split"], row["evidence"]) == ("PASS", "held_out", "recomputed")
+
+
+def test_without_a_cage_it_is_in_reach_and_the_score_says_so(tmp_path: Path) -> None:
+    journey, answer, _ = play(tmp_path, "none")
+    assert answer.exit_code == 3  # the scenario ends loudly: what its agent saw is not what it expects
+    assert "REACHED" in answer.stdout + answer.stderr
+    (journey.root / "train.py").write_text(TRAIN, "utf-8")
+    (journey.root / "predict.py").write_text(PREDICT, "utf-8")
+    assert journey.harness("train", "exp-0001", "--cage", "none").exit_code == 0
+    assert journey.harness("evaluate", "exp-0001", "--cage", "none").exit_code == 0
+    (row,) = journey.harness("experiment", "list", "--json").document["experiments"]
+    assert row["evidence"] == "recomputed, not isolated"
+
+
+def test_the_probe_itself_works(tmp_path: Path) -> None:
+    """Outside any cage it finds what is there: a probe that finds nothing anywhere would prove nothing."""
+    import subprocess
+
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "ledger.db").write_bytes(b"x")
+    text = PROBE.format(state=str(tmp_path / "state"), held_out="/nowhere", report=str(tmp_path / "left.txt"))
+    (tmp_path / "probe.py").write_text(text, "utf-8")
+    done = subprocess.run([sys.executable, "probe.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    for way in ("open ", "cat ", "/proc/", "write "):
+        assert way in done.stdout
