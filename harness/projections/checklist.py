@@ -52,7 +52,7 @@ def checklist_row(experiment: Mapping[str, Any], plan: Mapping[str, Any] | None)
     """One row. `experiment`: its columns in the ledger with `summary` and `parent_summary`; `plan`: front matter."""
     summary, parent = experiment["summary"], experiment["parent_summary"]
     shown = [score for split in Split if (score := shown_score(summary, split)) is not None]
-    scores = "; ".join(f"{number(score.mean)} ({score.split}, n={score.n_seeds})" for score in shown)
+    scores = "; ".join(f"{number(score.mean)} ({score.split}, seeds: {score.n_seeds})" for score in shown)
     verdict = summary["verdict"]
     return row(
         (

@@ -83,7 +83,7 @@ def best_line(ledger: Ledger, overview: Overview) -> str:
             beyond = f"; held_out {number(held_out.mean)}, {held_out.evidence}" if held_out else ""
             return (
                 f"{experiment.id} ({experiment.status}): {metric_of(content)} {number(score.mean)} on validation, "
-                f"n={score.n_seeds}, {score.evidence}{beyond} - {one_line(experiment.hypothesis, 200)}"
+                f"seeds: {score.n_seeds}, {score.evidence}{beyond} - {one_line(experiment.hypothesis, 200)}"
             )
     return "none yet"
 

@@ -1,6 +1,6 @@
 """In a cage an agent's Bash, its training and its predict reach neither vault nor ledger; without one they do."""
 
-import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -15,6 +15,7 @@ PROBE = '''\
 """What of the state directory this process can reach."""
 
 import os
+import subprocess
 import subprocess
 import sys
 import time
@@ -145,8 +146,6 @@ def test_without_a_cage_it_is_in_reach_and_the_score_says_so(tmp_path: Path) -> 
 
 def test_the_probe_itself_works(tmp_path: Path) -> None:
     """Outside any cage it finds what is there: a probe that finds nothing anywhere would prove nothing."""
-    import subprocess
-
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "ledger.db").write_bytes(b"x")
     text = PROBE.format(state=str(tmp_path / "state"), held_out="/nowhere", report=str(tmp_path / "left.txt"))

@@ -147,7 +147,7 @@ def test_a_row_says_what_is_known(tmp_path, layout):
         third = ledger.open_experiment(hypothesis="deeper", parent=first, by="me").id
         refresh(ledger, layout)
         newest, failed, kept = rows(layout)
-        assert kept["metric"] == "accuracy 0.6000 (validation, n=1)"
+        assert kept["metric"] == "accuracy 0.6000 (validation, seeds: 1)"
         assert kept["change against parent"] == "+0.5000 (better than trivial)"
         assert (kept["verdict"], kept["top shortfall"], kept["next planned"]) == ("PASS (validation)", "-", third)
         assert (failed["parent"], failed["change against parent"]) == (first, "-0.0500 (worse)")
@@ -166,7 +166,7 @@ def test_a_row_says_what_is_known(tmp_path, layout):
             ledger.append(evaluated(third, run, value, seed=seed, cage="none"))
         refresh(ledger, layout)
         row = rows(layout)[0]
-        assert row["metric"] == "accuracy 0.6500 (validation, n=2)"
+        assert row["metric"] == "accuracy 0.6500 (validation, seeds: 2)"
         assert row["evidence level"] == "recomputed, not isolated"
         assert row["change against parent"] == "+0.0500 (better)"
         judged(ledger, first, 0.9)  # a parent's new score shows in its children's rows
@@ -278,7 +278,7 @@ def test_briefing_is_short_and_says_what_matters(tmp_path, layout):
         assert len(text) <= 8000
         for words in (
             "Tell digits apart",
-            "best: exp-0001 (discarded): accuracy 0.6100 on validation, n=1, recomputed",
+            "best: exp-0001 (discarded): accuracy 0.6100 on validation, seeds: 1, recomputed",
             f"{name} is running",
             f"FAIL for {name} at the validation gate",
             f"- [c0] {'m' * 300} {'n' * 300}",
