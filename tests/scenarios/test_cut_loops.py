@@ -57,7 +57,8 @@ def assert_ended_well(project: Project) -> None:
     assert [session_processes(item.id) for item in project.ledger.sessions()] == [[]] * len(project.ledger.sessions())
 
 
-@pytest.mark.parametrize("request_number", [*(pytest.param(number, marks=SLOW) for number in (1, 2, 3, 4, 5, 7)), 6])
+# Never a session's last request: its CLI may be done before it is killed.
+@pytest.mark.parametrize("request_number", [*(pytest.param(number, marks=SLOW) for number in (1, 2, 3, 4, 7, 8)), 5])
 def test_a_killed_cli_is_started_again_under_the_same_step(
     project: Project, cage: CageKind, tmp_path: Path, request_number: int
 ) -> None:
