@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from harness.cli.output import emit, environment, json_option, project_option
-from harness.evaluation.noise_floor import compare
 from harness.project.context import open_project
 from harness.project.experiments import open_experiment
 from harness.projections.refresh import refresh
+from harness.views.comparison import comparison
 from harness.views.details import details
 from harness.views.snapshot import experiment_row, experiment_rows
 from harness.views.tables import experiments_table, render_table, score_text
@@ -78,25 +78,11 @@ def show(experiment: str, project: Path, as_json: bool) -> None:
 def compare_command(candidate: str, reference: str, project: Path, as_json: bool) -> None:
     """Say whether CANDIDATE is better than REFERENCE beyond the noise floor; exit 1 when it is not."""
     with open_project(project, environment(), read_only=True) as opened:
-        rows = [experiment_row(opened, opened.ledger.experiment(name)) for name in (candidate, reference)]
-        values = [
-            [e.value for e in opened.ledger.evaluations(row["id"], row["split"]) if e.value is not None]
-            if row["split"]
-            else []
-            for row in rows
-        ]
-        comparison = compare(values[0], values[1], opened.objective())
-    document = {
-        "candidate": rows[0],
-        "reference": rows[1],
-        "difference": comparison.difference,
-        "floor": comparison.floor,
-        "better": comparison.better,
-        "why": comparison.why,
-    }
-    text = "\n".join([*(f"{row['id']}  {score_text(row)}" for row in rows), comparison.why])
-    emit(document, as_json=as_json, text=lambda: text)
-    sys.exit(0 if comparison.better else 1)
+        document = comparison(opened, candidate, reference)
+    sides = (document["candidate"], document["reference"])
+    lines = [f"{side['id']}  {side['score']:.4g}  {side['n_seeds']} seeds, {side['evidence']}" for side in sides]
+    emit(document, as_json=as_json, text=lambda: "\n".join([*lines, document["why"]]))
+    sys.exit(0 if document["better"] else 1)
 
 
 def _show_text(row: dict[str, Any], document: dict[str, Any]) -> str:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from harness.cli.output import emit, json_option
+from harness.cli.output import emit, environment, json_option
+from harness.project.context import open_project
 from harness.project.scaffold import scaffold
 
 
@@ -14,6 +15,7 @@ from harness.project.scaffold import scaffold
 def command(directory: Path, as_json: bool) -> None:
     """Write .harness/config.toml and a plan.md to fill in; what exists already is left as it is."""
     written = scaffold(directory)
+    open_project(directory, environment()).close()  # makes the ledger, so that looking works from now on
     document = {"project": str(directory.resolve()), "written": [str(path) for path in written]}
     lines = [f"wrote {path}" for path in written] or ["nothing to do: the project is there already"]
     lines.append("next: fill in plan.md, then `harness plan check plan.md` and `harness plan approve plan.md`")

@@ -11,7 +11,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from harness.clock import Clock
-from harness.errors import LedgerDamagedError, LedgerError
+from harness.errors import LedgerDamagedError, LedgerError, NotFoundError
 from harness.files import sync_directory
 from harness.ledger.anchors import Anchor, anchored_writers
 from harness.ledger.database import Database
@@ -114,9 +114,9 @@ def _require_file(path: Path) -> None:
     try:
         status = path.stat()
     except FileNotFoundError as error:
-        raise LedgerError(
+        raise NotFoundError(
             f"There is no ledger at {path} yet.",
-            mend="Approve a plan first: `harness plan approve`.",
+            mend="Approve a plan first: `harness plan approve`; in a clone `harness ledger import` reads the facts.",
             code="ledger_missing",
         ) from error
     if stat.S_ISDIR(status.st_mode):

@@ -55,7 +55,7 @@ class Ledger(LedgerReads, LedgerViews, LedgerWrites):
         ledger that was cut, or makes a new one though anchors of a lost one exist: for `import_facts`, which brings
         the lost facts back; nothing can be appended before they are.
 
-        Raises LedgerError (ledger_missing when it is only to be read, ledger_too_new, ledger_too_old),
+        Raises NotFoundError (ledger_missing, when it is only to be read), LedgerError (ledger_too_new, ledger_too_old),
         LedgerDamagedError, LedgerReadOnlyError or LedgerBusyError. A file that cannot be read is left as it is.
         """
         if writer is not None and not is_writer_name(writer):

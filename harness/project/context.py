@@ -61,7 +61,7 @@ def open_project(
     """The project that contains `start`. Raises NotFoundError, ConfigError or a LedgerError.
 
     `restore` opens a lost ledger anew, to import its facts again; until then it takes no other.
-    With `read_only` no lock is taken and nothing is created, but for the ledger of a project that has none yet.
+    With `read_only` no lock is taken and nothing is created.
     """
     settings = load_settings(start, environment)
     layout = Layout(settings)
@@ -70,7 +70,7 @@ def open_project(
         layout.ledger_db,
         anchors=layout.anchors,
         clock=used,
-        read_only=read_only and layout.ledger_db.exists(),
+        read_only=read_only,
         restore=restore,
     )
     return Project(settings=settings, layout=layout, ledger=ledger, clock=used)

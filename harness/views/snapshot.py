@@ -3,9 +3,10 @@
 from typing import Any
 
 from harness.artifacts.locate import active_experiment
+from harness.audit.check import standing
 from harness.audit.scores import counted_evaluations, plan_of
 from harness.domain.records import Experiment, RecordedVerdict
-from harness.domain.statuses import Split
+from harness.domain.statuses import CLOSED_EXPERIMENTS, Split, Verdict
 from harness.evaluation.score import summarise
 from harness.project.context import Project
 from harness.runs.processes import is_alive
@@ -58,10 +59,17 @@ def experiment_row(project: Project, experiment: Experiment) -> dict[str, Any]:
         "parent": experiment.parent,
         **_score(project, experiment),
         "tier": verdict.tier if verdict else None,
-        "verdict": verdict.verdict if verdict else None,
+        "verdict": _worth(project, experiment, verdict),
         "gate": verdict.gate if verdict else None,
         "findings": _findings(verdict),
     }
+
+
+def _worth(project: Project, experiment: Experiment, verdict: RecordedVerdict | None) -> Verdict | None:
+    """STALE when what an undecided experiment's verdict read has changed; a decided one's is history."""
+    if verdict is None or experiment.status in CLOSED_EXPERIMENTS:
+        return verdict.verdict if verdict else None
+    return standing(project, verdict)
 
 
 def _score(project: Project, experiment: Experiment) -> dict[str, Any]:

@@ -124,11 +124,17 @@ def test_a_changed_plan_is_noticed_and_may_be_approved_again(kept: Journey, tmp_
     assert (again.exit_code, again.document["version"]) == (0, 2), again.stderr
 
 
-def test_compare_needs_both_scores(kept: Journey) -> None:
-    answer = kept.harness("experiment", "compare", "exp-0001", "exp-0001", "--json")
+def test_compare_is_on_validation_and_needs_both_scores(kept: Journey, tmp_path: Path) -> None:
+    copy = Journey(tmp_path / "project", tmp_path / "home")
+    shutil.copytree(kept.root, copy.root)
+    shutil.copytree(kept.home, copy.home)
+    answer = copy.harness("experiment", "compare", "exp-0001", "exp-0001", "--json")
     assert answer.exit_code == 1
-    assert answer.document["difference"] == 0
+    assert (answer.document["split"], answer.document["difference"]) == ("validation", 0)
     assert answer.document["better"] is False
+    assert copy.harness("experiment", "new", "--hypothesis", "untrained").exit_code == 0
+    missing = copy.harness("experiment", "compare", "exp-0002", "exp-0001", "--json")
+    assert (missing.exit_code, missing.document["error"]["code"]) == (2, "no_score")
 
 
 def test_show_lists_what_was_launched(kept: Journey) -> None:
@@ -145,7 +151,7 @@ def test_a_lost_ledger_comes_back_from_the_text_form(kept: Journey, tmp_path: Pa
     for name in ("ledger.db", "ledger.db-wal", "ledger.db-shm"):
         (copy.state / name).unlink(missing_ok=True)
     refused = copy.harness("experiment", "list", "--json")
-    assert (refused.exit_code, refused.document["error"]["code"]) == (3, "ledger_damaged")
+    assert (refused.exit_code, refused.document["error"]["code"]) == (2, "ledger_missing")
     imported = copy.harness("ledger", "import", "--json")
     assert imported.exit_code == 0, imported.stderr
     assert copy.projections() == kept.projections()

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 from ledger_samples import TickingClock, decided, full_ledger, life, open_ledger
 
-from harness.errors import LedgerDamagedError, LedgerError, LedgerReadOnlyError
+from harness.errors import LedgerDamagedError, LedgerError, LedgerReadOnlyError, NotFoundError
 from harness.ledger.creation import LedgerWarning
 from harness.ledger.failures import translate
 from harness.ledger.verify import verify

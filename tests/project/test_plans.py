@@ -361,8 +361,10 @@ def test_plans_outside_the_project_or_absent_are_refused(project: Project, root:
 
 
 def test_a_read_only_project_can_be_looked_at_but_not_changed(root: Path, environment: dict[str, str]) -> None:
-    with open_project(root, environment, read_only=True) as project:  # a project that has no ledger yet gets one
-        assert project.ledger.plans() == []
+    with pytest.raises(HarnessError) as missing, open_project(root, environment, read_only=True):
+        pass
+    assert missing.value.code == "ledger_missing"
+    open_project(root, environment).close()
     with open_project(root, environment, read_only=True) as project, pytest.raises(HarnessError) as error:
         approve_plan(project, root / "plan.md", by="ada")
     assert error.value.code == "ledger_read_only"
