@@ -4,7 +4,11 @@
 ledger; the ledger must always contain the fact that it names.
 """
 
+import contextlib
+import fcntl
 import json
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,8 +51,24 @@ def read_anchors(folder: Path) -> list[Anchor]:
 
 
 def write_anchor(folder: Path, anchor: Anchor) -> None:
-    """Move the writer's anchor forward; never back, so that appending to a cut ledger does not hide the cut."""
-    before = read_anchor(folder, anchor.writer)
-    if before is None or before.seq < anchor.seq:
-        data = canonical_json({"seq": anchor.seq, "hash": anchor.hash}) + b"\n"
-        atomic_write(folder / f"{anchor.writer}.json", data, durable=before is None)
+    """Move the writer's anchor forward; never back, so that appending to a cut ledger does not hide the cut.
+
+    Processes that committed one after the other may come here in any order: compare and write are one step.
+    """
+    with _alone(folder):
+        before = read_anchor(folder, anchor.writer)
+        if before is None or before.seq < anchor.seq:
+            data = canonical_json({"seq": anchor.seq, "hash": anchor.hash}) + b"\n"
+            atomic_write(folder / f"{anchor.writer}.json", data, durable=before is None)
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """No other process or thread moves an anchor of `folder` meanwhile; the kernel takes a dead holder's lock back."""
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
