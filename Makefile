@@ -9,7 +9,7 @@ help:
 	@echo "make demo    run the main job offline, from set-up to a judged experiment (DIR=folder to choose where)"
 	@echo "make test    set up and run the test suite"
 	@echo "make proofs  the slow proofs: kill -9 at many moments, 16 processes, the whole demo (about half an hour)"
-	@echo "make lint    ruff, mypy, vulture, rendered files"
+	@echo "make lint    ruff, mypy, rendered files"
 	@echo "make bench   ratios to a baseline measured in the same run"
 
 setup: .venv/.installed

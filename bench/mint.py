@@ -4,11 +4,13 @@
 
 Prints each median time and its ratio to the one at the smallest size of the same run. Commits and their syncs
 count. Each size gets a fresh project whose experiments were judged and closed; one line of JSON ends the output.
+Exits with 1 when a ratio is beyond its aim.
 """
 
 import argparse
 import json
 import statistics
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -31,6 +33,8 @@ from harness.projections.refresh import refresh
 from harness.settings import Settings
 
 SIZES = (100, 1000, 10000)
+AIM = 1.5
+"""The largest ratio to the smallest size; beyond it the exit code is 1."""
 
 
 def plan() -> PlanApproved:
@@ -130,7 +134,7 @@ def mint(ledger: Ledger, layout: Layout) -> float:
     return seconds
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--mints", type=int, default=3)
@@ -155,8 +159,10 @@ def main() -> None:
             f"N={size:>6}: {medians[size] * 1000:6.2f} ms a mint ({spread}), {medians[size] / base:.2f} x N={SIZES[0]}"
         )
     ratios = {str(size): round(medians[size] / base, 3) for size in SIZES}
-    print(json.dumps({"bench": "mint", "baseline": f"N={SIZES[0]}", "ratios": ratios}))
+    print(f"aim: at most {AIM:g} x N={SIZES[0]}")
+    print(json.dumps({"bench": "mint", "baseline": f"N={SIZES[0]}", "ratios": ratios, "aim": AIM}))
+    return int(max(ratios.values()) > AIM)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

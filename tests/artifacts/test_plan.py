@@ -47,7 +47,7 @@ def problems(*changes: tuple[str, str]) -> list[str]:
     return [line.strip() for line in error.value.message.splitlines()[1:] if line.strip()]
 
 
-def test_the_design_s_plan_is_read() -> None:
+def test_a_full_plan_is_read() -> None:
     plan = parse_plan(PLAN, where="plan.md")
     objective = plan.objective()
     assert (objective.metric, objective.direction, objective.seeds, objective.queries) == (

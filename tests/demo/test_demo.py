@@ -25,7 +25,7 @@ def tools() -> list[tuple[str, Tool]]:
     return [(s.role, tool) for s in read_scenario(SCENARIO).sessions for turn in s.turns for tool in turn.tools]
 
 
-def test_the_plan_says_what_the_issue_asks() -> None:
+def test_the_plan_has_three_tiers_and_three_seeds() -> None:
     plan = read_plan(CONTENT / "plan.md")
     assert plan.objective().tiers == {Tier.MUST: 0.90, Tier.SHOULD: 0.92, Tier.COULD: 0.95}
     assert plan.oracle.seeds == 3

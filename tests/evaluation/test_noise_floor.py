@@ -14,7 +14,7 @@ def objective(direction=Direction.MAXIMIZE):
     return Objective(metric="m", direction=direction, tiers={Tier.MUST: 0.5}, seeds=3, queries=1)
 
 
-def test_the_floor_is_the_formula_of_the_design():
+def test_the_floor_is_a_t_quantile_of_the_pooled_spread():
     a, b = [0.90, 0.92, 0.94], [0.80, 0.85, 0.87]
     pooled = math.sqrt((stdev(a) ** 2 + stdev(b) ** 2) / 2)
     assert noise_floor(a, b) == pytest.approx(2.7764451 * pooled * math.sqrt(2 / 3))  # t(0.975, 4) from a table

@@ -18,6 +18,9 @@ from tests.invariants.scenario import CONSTANT, SCENARIO
 
 MOMENTS = 30
 VICTIMS = ("driver", "supervisor", "cli")
+LEAST_KILLS = 25
+killed: list[int] = []
+"""The moments that found their victim alive; a moment may fall behind the last process of its kind."""
 
 # Training that lasts long enough to be hit.
 SLOW_TRAIN = ("    log.start(total_epochs=1)\n", "    log.start(total_epochs=1)\n    import time; time.sleep(0.7)\n")
@@ -145,6 +148,7 @@ def test_killed_anywhere(undisturbed: tuple[dict[str, Any], float], tmp_path: Pa
     before = facts(journey)
     if pid is not None:
         os.kill(pid, signal.SIGKILL)
+        killed.append(number)
     finish(journey, scenario, driver, cage)
     after = facts(journey)
     assert {key: after.get(key) for key in before} == before, "a fact was lost"
@@ -154,6 +158,15 @@ def test_killed_anywhere(undisturbed: tuple[dict[str, Any], float], tmp_path: Pa
     while (left := ours(journey)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not left, [process.cmdline() for process in left]
+
+
+@pytest.mark.slow
+def test_nearly_every_moment_killed_something(request: pytest.FixtureRequest) -> None:
+    """Comes last: with nothing killed, the test above would show nothing."""
+    moments = [item for item in request.session.items if item.name.startswith("test_killed_anywhere[")]
+    if len(moments) < MOMENTS:
+        pytest.skip(f"{len(moments)} of the {MOMENTS} moments are run")
+    assert len(killed) >= LEAST_KILLS, f"only the moments {killed} killed something"
 
 
 def _has_bwrap() -> bool:

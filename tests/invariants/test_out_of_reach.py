@@ -16,7 +16,6 @@ PROBE = '''\
 
 import os
 import subprocess
-import subprocess
 import sys
 import time
 
