@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from harness.cli.output import emit, environment, json_option
+from harness.cli.person import require_person
 from harness.project.context import open_project
 from harness.project.scaffold import scaffold
 
@@ -13,7 +14,8 @@ from harness.project.scaffold import scaffold
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path), default=".")
 @json_option
 def command(directory: Path, as_json: bool) -> None:
-    """Write .harness/config.toml and a plan.md to fill in; what exists already is left as it is."""
+    """Write .harness/config.toml and a plan.md to fill in; what exists already is left as it is. A person's verb."""
+    require_person("init", environment())
     written = scaffold(directory)
     open_project(directory, environment()).close()  # makes the ledger, so that looking works from now on
     document = {"project": str(directory.resolve()), "written": [str(path) for path in written]}

@@ -88,7 +88,7 @@ def test_a_ledger_that_is_gone_is_not_made_anew(tmp_path):
 
 
 def test_reading_makes_nothing(tmp_path):
-    with pytest.raises(LedgerError, match="There is no ledger") as error:
+    with pytest.raises(NotFoundError, match="There is no ledger") as error:
         open_ledger(tmp_path, read_only=True)
     assert error.value.code == "ledger_missing"
     assert list(tmp_path.iterdir()) == []
