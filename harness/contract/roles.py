@@ -12,16 +12,14 @@ MCP_SERVER = "harness"
 """Name of the driver's in-process tool server; its tools are called `mcp__harness__<tool>`."""
 
 HUMAN_VERBS: tuple[tuple[str, ...], ...] = (
+    ("init",),
+    ("plan", "approve"),
     ("gate", "approve"),
     ("gate", "reject"),
-    ("gate", "override"),
-    ("gate", "promote"),
-    ("plan", "approve"),
     ("ledger", "import"),
-    ("ledger", "rebuild"),
-    ("init",),
 )
-"""Verbs of the `harness` command that only a person uses; refused to every role, through every tool."""
+"""Verbs of the `harness` command that only a person uses: the command itself refuses them below an agent's process,
+and the policy refuses them to every role, through every tool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +63,7 @@ class Role:
 OFF_LIMITS_FOR_ALL: tuple[str, ...] = (
     "The state directory outside the project: ledger, vault, held-out rows. You can neither read nor write it.",
     "`.claude/`, `.harness/` but for your own artifacts of the open experiment; `plan.md`, its scorer and data.",
-    "The human's verbs: approving plans and gates, overriding, promoting, importing into the ledger.",
+    "The human's verbs: making a project, approving plans, approving, overriding or rejecting at a gate, ledger import.",
     "Claims as evidence. A number counts when the harness recomputed it from a checkpoint; say what you saw, not more.",
 )
 

@@ -18,7 +18,8 @@ FINDINGS: dict[str, Known] = {
     # how the runs went
     "run_logger_bypassed": Known(
         "Training did not report through the run logger.",
-        "Train with `harness.run_logger.RunLogger.from_environment()`: start, epoch, checkpoint_saved, end.",
+        "Train with `harness.run_logger.RunLogger.from_environment()`: start, epoch, checkpoint_saved, end; call start "
+        "first of all.",
         Verdict.FAIL,
     ),
     "runs_missing": Known(
@@ -27,9 +28,14 @@ FINDINGS: dict[str, Known] = {
         Verdict.INCONCLUSIVE,
     ),
     "seeds_outstanding": Known(
-        "Not every seed has a completed run of the newest code.",
+        "Not every seed has a completed run of the newest code and command.",
         "Mend what stopped the run (its stderr.log), then train again; completed seeds are not repeated.",
         Verdict.INCONCLUSIVE,
+    ),
+    "seeds_not_of_the_plan": Known(
+        "A run has a seed that the harness did not choose.",
+        "Open a new experiment and train it with `harness train`: it takes the plan's seeds.",
+        Verdict.FAIL,
     ),
     "run_open": Known("A run has not ended yet.", "Wait for it to end, then look again.", Verdict.INCONCLUSIVE),
     "seed_ignored": Known(
@@ -99,7 +105,7 @@ FINDINGS: dict[str, Known] = {
     ),
     "isolation_absent": Known(
         "The plan requires a cage and there was none.",
-        "Install bubblewrap or use a kernel with landlock (`harness doctor`), then train and evaluate again.",
+        "Install bubblewrap or use Linux 6.7 or newer (Landlock), then train and evaluate again.",
         Verdict.INCONCLUSIVE,
     ),
     "below_tier": Known(

@@ -94,7 +94,7 @@ class Judge:
             return Denial(
                 "state_out_of_reach",
                 f"{place} is in the harness's state directory: agents neither read nor write it.",
-                "Ask the harness instead: `harness status`, `harness experiment list`, or the tool run_status.",
+                "Call the tool run_status, if your role has it, or ask the person who runs the harness.",
                 place,
             )
         for hidden in self.hidden:
