@@ -49,7 +49,14 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
             for item in ledger.evaluations(experiment.id)
         ],
         "verdicts": [
-            {"verdict_id": item.id, "gate": item.gate, "verdict": item.verdict, "at": item.at} for item in verdicts
+            {
+                "verdict_id": item.id,
+                "gate": item.gate,
+                "verdict": item.verdict,
+                "notes": list(item.notes),
+                "at": item.at,
+            }
+            for item in verdicts
         ],
         "decisions": [
             {"id": item.id, "kind": item.kind, "by": item.by, "verdict": item.verdict, "reason": item.reason}

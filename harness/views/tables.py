@@ -48,12 +48,17 @@ def experiments_table(rows: Sequence[dict[str, Any]], *, colour: bool = False) -
                 row["tier"] or "-",
                 row["verdict"] or "-",
                 row["hypothesis"],
-                row["findings"][0]["message"] if row["findings"] else "-",
+                _short(row["findings"][0]["message"]) if row["findings"] else "-",
             )
             for row in rows
         ],
         colour=colour,
     )
+
+
+def _short(text: str, longest: int = 80) -> str:
+    """`experiment show` has the whole text."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
 def _cell(value: Any) -> str:
