@@ -36,8 +36,8 @@ def command(experiment: str, split: str, cage: str, project: Path, as_json: bool
         for item in evaluations
     ]
     ok = bool(results) and all(item["value"] is not None for item in results)
-    lines = [f"{item['run']}  seed {item['seed']}  {item['value']}" for item in results]
-    lines += [f"  - {found['message']} {found['mend']}" for item in results for found in item["findings"]]
+    lines = [f"{item['run']}  seed {item['seed']}  {_number(item['value'])}" for item in results]
+    lines += [f"  - {', '.join(runs)}: {text}" for text, runs in _by_finding(results).items()]
     lines.append(f"{experiment}  {score_text(row)}" if results else f"{experiment} has no completed run to evaluate")
     emit(
         {"experiment": experiment, "split": chosen, "evaluations": results, "score": row["score"]},
@@ -45,3 +45,16 @@ def command(experiment: str, split: str, cage: str, project: Path, as_json: bool
         text=lambda: "\n".join(lines),
     )
     sys.exit(0 if ok else 1)
+
+
+def _number(value: float | None) -> str:
+    return "no score" if value is None else f"{value:.6g}"
+
+
+def _by_finding(results: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """What was found -> the runs that it was found for: the same crash of three seeds is told once."""
+    runs: dict[str, list[str]] = {}
+    for item in results:
+        for found in item["findings"]:
+            runs.setdefault(f"{found['message']} {found['mend']}", []).append(item["run"])
+    return runs

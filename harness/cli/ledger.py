@@ -56,7 +56,9 @@ def export_command(folder: Path | None, project: Path, as_json: bool) -> None:
     """Write the facts as text, one file a writer, to FOLDER (default: the project's memory/facts)."""
     with open_project(project, environment()) as opened:
         written = export_facts(opened.ledger, folder or opened.layout.facts_dir)
-    emit({"written": [str(path) for path in written]}, as_json=as_json, text=lambda: "\n".join(map(str, written)))
+        target = folder or opened.layout.facts_dir
+    lines = [f"wrote {path}" for path in written] or [f"nothing new: {target} has every fact"]
+    emit({"written": [str(path) for path in written]}, as_json=as_json, text=lambda: "\n".join(lines))
 
 
 @command.command("import")

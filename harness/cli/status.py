@@ -32,6 +32,8 @@ def _text(picture: dict[str, Any]) -> str:
         f"cage     {picture['cage']}",
         f"state    {picture['paths']['state']}",
     ]
+    if plan and plan["changed"]:
+        lines.append(f"         {plan['path']} has changed since: `harness plan approve` makes it a new version")
     if picture["active"]:
         lines.append(f"active   {picture['active']}")
     lines += [

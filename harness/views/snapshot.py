@@ -5,9 +5,10 @@ from typing import Any
 from harness.artifacts.locate import active_experiment
 from harness.audit.check import standing
 from harness.audit.scores import counted_evaluations, plan_of
-from harness.domain.records import Experiment, RecordedVerdict
+from harness.domain.records import ApprovedPlan, Experiment, RecordedVerdict
 from harness.domain.statuses import CLOSED_EXPERIMENTS, Split, Verdict
 from harness.evaluation.score import summarise
+from harness.files import sha256_file
 from harness.project.context import Project
 from harness.runs.processes import is_alive
 
@@ -18,7 +19,7 @@ def snapshot(project: Project, *, cage: str, newest: int | None = 20) -> dict[st
     plan = ledger.plan()
     return {
         "project": {"id": project.settings.project_id, "root": str(project.settings.root)},
-        "plan": None if plan is None else {"name": plan.name, "version": plan.version, "path": plan.path},
+        "plan": None if plan is None else _plan(project, plan),
         "cage": cage,
         "paths": {
             "project": str(project.settings.root),
@@ -42,6 +43,13 @@ def snapshot(project: Project, *, cage: str, newest: int | None = 20) -> dict[st
         ],
         "experiments": experiment_rows(project, newest=newest),
     }
+
+
+def _plan(project: Project, plan: ApprovedPlan) -> dict[str, Any]:
+    """`changed`: the file is not what was approved, or is gone."""
+    path = project.layout.root / plan.path
+    changed = not path.is_file() or sha256_file(path) != plan.sha256
+    return {"name": plan.name, "version": plan.version, "path": plan.path, "changed": changed}
 
 
 def experiment_rows(project: Project, *, newest: int | None = None) -> list[dict[str, Any]]:

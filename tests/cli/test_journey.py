@@ -49,7 +49,7 @@ def test_held_out_left_the_project(kept: Journey) -> None:
 
 def test_status_document(kept: Journey) -> None:
     document = kept.harness("status", "--json", cwd=kept.root / "data").document
-    assert document["plan"] == {"name": "toy", "version": 1, "path": "plan.md"}
+    assert document["plan"] == {"name": "toy", "version": 1, "path": "plan.md", "changed": False}
     assert set(document["paths"]) == {"project", "state", "ledger", "experiments"}
     assert Path(document["paths"]["ledger"]).is_file()
     assert not Path(document["paths"]["ledger"]).is_relative_to(kept.root)
@@ -120,6 +120,7 @@ def test_a_changed_plan_is_noticed_and_may_be_approved_again(kept: Journey, tmp_
     answer = copy.harness("gate", "check", "exp-0001", "--gate", "validation", "--json")
     assert answer.exit_code == 1
     assert "plan_changed" in [finding["code"] for finding in answer.document["findings"]]
+    assert copy.harness("status", "--json").document["plan"]["changed"] is True
     again = copy.harness("plan", "approve", "--json")
     assert (again.exit_code, again.document["version"]) == (0, 2), again.stderr
 
