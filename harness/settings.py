@@ -84,9 +84,17 @@ def load_settings(start: Path, environment: Mapping[str, str]) -> Settings:
     readable = values.get("readable", [])
     if not isinstance(readable, list) or not all(isinstance(item, str) and os.path.isabs(item) for item in readable):
         raise ConfigError(f"{path}: readable must be a list of absolute paths.", mend='E.g. readable = ["/data"].')
+    state = state_home(environment) / project_id
+    for item in readable:
+        real = Path(item).resolve()
+        if real.is_relative_to(state) or state.is_relative_to(real):
+            raise ConfigError(
+                f"{path}: readable {item!r} would open the state directory {state}, with held-out data, to agents.",
+                mend="Name narrower folders, or move the state directory with XDG_STATE_HOME.",
+            )
     return Settings(
         root=root,
-        state=state_home(environment) / project_id,
+        state=state,
         project_id=project_id,
         interpreter=_text(path, values, "interpreter"),
         memory_dir=memory_dir,

@@ -58,6 +58,11 @@ class Layout:
         return self.state / "ledger.db"
 
     @property
+    def approved_config(self) -> Path:
+        """config.toml as it was when the plan was approved."""
+        return self.state / "approved-config.toml"
+
+    @property
     def anchors(self) -> Path:
         return self.state / "anchors"
 
@@ -79,6 +84,11 @@ class Layout:
     def validation(self) -> Path:
         """The harness's own copies of validation tables, each `<sha256>.<extension>`."""
         return self.vault / "validation"
+
+    @property
+    def spending(self) -> Path:
+        """What requests to the model service cost, a line each; see harness.project.spending."""
+        return self.state / "spending.jsonl"
 
     @property
     def sessions(self) -> Path:

@@ -40,7 +40,7 @@ def check(plan: Path, project: Path, as_json: bool) -> None:
 def approve(plan: Path, project: Path, as_json: bool) -> None:
     """Freeze PLAN and its scorer by hash and move held-out data to the vault. A person's verb."""
     by = require_person("plan approve", environment())
-    with open_project(project, environment()) as opened:
+    with open_project(project, environment(), new_config=True) as opened:
         approved = approve_plan(opened, plan, by=by)
         refresh(opened.ledger, opened.layout)
     document = {

@@ -9,7 +9,8 @@ from harness.artifacts.locate import Layout
 from harness.artifacts.plan import plan_from
 from harness.clock import Clock, SystemClock
 from harness.domain.records import ApprovedPlan, Objective
-from harness.errors import RefusedError
+from harness.errors import ConfigError, RefusedError
+from harness.files import atomic_write
 from harness.ledger.ledger import Ledger
 from harness.settings import Settings, load_settings
 
@@ -57,14 +58,19 @@ def open_project(
     clock: Clock | None = None,
     read_only: bool = False,
     restore: bool = False,
+    new_config: bool = False,
 ) -> Project:
     """The project that contains `start`. Raises NotFoundError, ConfigError or a LedgerError.
 
     `restore` opens a lost ledger anew, to import its facts again; until then it takes no other.
+    For writing, config.toml must be what it was when the plan was approved, unless `new_config`: it says what caged
+    processes may read and which Python runs them.
     With `read_only` no lock is taken and nothing is created.
     """
     settings = load_settings(start, environment)
     layout = Layout(settings)
+    if not (read_only or new_config):
+        _require_approved_config(layout)
     used = clock or SystemClock()
     ledger = Ledger.open(
         layout.ledger_db,
@@ -74,6 +80,21 @@ def open_project(
         restore=restore,
     )
     return Project(settings=settings, layout=layout, ledger=ledger, clock=used)
+
+
+def approve_config(layout: Layout) -> None:
+    """Remember config.toml as a person has it now."""
+    atomic_write(layout.approved_config, layout.project("config_toml").read_bytes())
+
+
+def _require_approved_config(layout: Layout) -> None:
+    approved, now = layout.approved_config, layout.project("config_toml")
+    if approved.is_file() and approved.read_bytes() != now.read_bytes():
+        raise ConfigError(
+            f"{now} is not what it was when the plan was approved; that one is kept at {approved}.",
+            mend="Restore it, or let a person approve it with `harness plan approve`.",
+            code="config_changed",
+        )
 
 
 def open_layout(start: Path, environment: Mapping[str, str]) -> Layout:

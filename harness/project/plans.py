@@ -12,7 +12,7 @@ from harness.domain.findings import Finding
 from harness.domain.records import ApprovedPlan
 from harness.errors import NotFoundError, PlanError, RefusedError
 from harness.files import sha256_bytes
-from harness.project.context import Project
+from harness.project.context import Project, approve_config
 from harness.project.frozen import frozen_changes
 from harness.project.held_out import InVault, find_in_vault, move_to_vault, require_movable
 from harness.project.scorer import freeze_scorer, scorer_warnings
@@ -96,6 +96,7 @@ def approve_plan(project: Project, path: Path, *, by: str) -> ApprovedPlan:
     sha256 = store_bytes(draft.data, layout.objects)
     moved = earlier or move_to_vault(root, columns.path, layout.held_out, project.clock)
     splits["held_out"] = _described_held_out(project, held_out, moved, plan)
+    approve_config(layout)
     return _record(project, draft, sha256=sha256, splits=splits, scorer=scorer, by=by)
 
 

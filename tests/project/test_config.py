@@ -1,0 +1,43 @@
+"""What config.toml may say, and that an agent's edit of it is noticed before it is believed."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import ConfigError
+from harness.project.context import open_project
+from harness.project.plans import approve_plan
+from harness.settings import CONFIG, create_config, load_settings
+
+
+@pytest.mark.parametrize("place", ["state/harness", "state/harness/{id}/vault", "", "link"])
+def test_readable_never_opens_the_state_directory(tmp_path: Path, place: str) -> None:
+    root = tmp_path / "project"
+    create_config(root, name="p", token="0")
+    (tmp_path / "link").symlink_to(tmp_path / "state")
+    target = tmp_path / place.format(id="p-0")
+    (root / CONFIG).write_text(f'project_id = "p-0"\nreadable = ["{target}"]\n', "utf-8")
+    with pytest.raises(ConfigError, match="state directory"):
+        load_settings(root, {"XDG_STATE_HOME": str(tmp_path / "state")})
+
+
+def test_another_folder_may_be_readable(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    create_config(root, name="p", token="0")
+    (root / CONFIG).write_text(f'project_id = "p-0"\nreadable = ["{tmp_path}/data"]\n', "utf-8")
+    settings = load_settings(root, {"XDG_STATE_HOME": str(tmp_path / "state")})
+    assert settings.readable == (f"{tmp_path}/data",)
+
+
+def test_an_edited_config_is_refused_until_a_person_approves_it(root: Path, environment: dict[str, str]) -> None:
+    with open_project(root, environment) as project:
+        approve_plan(project, root / "plan.md", by="ada")
+    config = root / CONFIG
+    config.write_text(config.read_text("utf-8") + f'readable = ["{root.parent}/elsewhere"]\n', "utf-8")
+    with pytest.raises(ConfigError) as refused:
+        open_project(root, environment)
+    assert refused.value.code == "config_changed"
+    open_project(root, environment, read_only=True).close()
+    with open_project(root, environment, new_config=True) as project:
+        approve_plan(project, root / "plan.md", by="ada")
+    open_project(root, environment).close()
