@@ -30,8 +30,8 @@ class Bwrap:
     def kind(self) -> CageKind:
         return CageKind.BWRAP
 
-    def command(self, argv: Sequence[str], confinement: Confinement) -> list[str]:
-        return self._command(argv, confinement, grants(argv, confinement), grace=10.0, memory=None)
+    def command(self, argv: Sequence[str], confinement: Confinement, *, memory_bytes: int | None = None) -> list[str]:
+        return self._command(argv, confinement, grants(argv, confinement), grace=10.0, memory=memory_bytes)
 
     def run(
         self,

@@ -123,6 +123,8 @@ def start(argv: list[str], memory: int | None, door: socket.socket | None) -> No
         signal.signal(number, signal.SIG_DFL)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory is not None:
+        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        memory = memory if hard == resource.RLIM_INFINITY else min(memory, hard)  # only root may raise it
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     kept = 3
     if door is not None:

@@ -35,8 +35,8 @@ class Landlock:
     def kind(self) -> CageKind:
         return CageKind.LANDLOCK
 
-    def command(self, argv: Sequence[str], confinement: Confinement) -> list[str]:
-        return behind_front(_confined(argv, confinement, grants(argv, confinement)))
+    def command(self, argv: Sequence[str], confinement: Confinement, *, memory_bytes: int | None = None) -> list[str]:
+        return behind_front(_confined(argv, confinement, grants(argv, confinement)), memory=memory_bytes)
 
     def run(
         self,

@@ -16,11 +16,16 @@ class NoCage:
     def kind(self) -> CageKind:
         return CageKind.NONE
 
-    def command(self, argv: Sequence[str], confinement: Confinement) -> list[str]:
-        """`argv` itself: it neither dies with the caller nor is anything out of its reach."""
+    def command(self, argv: Sequence[str], confinement: Confinement, *, memory_bytes: int | None = None) -> list[str]:
+        """`argv` itself: it neither dies with the caller nor is anything out of its reach.
+
+        With `memory_bytes` a shell sets the limit, unless a lower one holds already, and becomes the command.
+        """
         if not argv:
             raise CageError("There is no command to run.", mend="Give at least one word.")
-        return list(argv)
+        if memory_bytes is None:
+            return list(argv)
+        return ["/bin/sh", "-c", f'ulimit -d {memory_bytes // 1024} 2>/dev/null; exec "$@"', "sh", *argv]
 
     def run(
         self,

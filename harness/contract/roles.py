@@ -63,7 +63,7 @@ class Role:
 OFF_LIMITS_FOR_ALL: tuple[str, ...] = (
     "The state directory outside the project: ledger, vault, held-out rows. You can neither read nor write it.",
     "`.claude/`, `.harness/` but for your own artifacts of the open experiment; `plan.md`, its scorer and data.",
-    "The human's verbs: making a project, approving plans, approving, overriding or rejecting at a gate, ledger import.",
+    "The human's verbs: making a project, approving plans, approving, overriding, rejecting at a gate, ledger import.",
     "Claims as evidence. A number counts when the harness recomputed it from a checkpoint; say what you saw, not more.",
 )
 

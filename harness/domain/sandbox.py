@@ -1,11 +1,20 @@
 """The seam through which the harness runs an agent's code: implemented by harness.cage, faked in tests."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from harness.domain.statuses import CageKind
+
+MEMORY_SHARE = 0.9
+
+
+def machine_share() -> int:
+    """Bytes that one process of training or predict may allocate by default: 90% of the machine's memory, so that
+    it fails with a MemoryError before the kernel ends whatever process it likes."""
+    return int(MEMORY_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +45,8 @@ class Sandbox(Protocol):
     @property
     def kind(self) -> CageKind: ...
 
-    def command(self, argv: Sequence[str], confinement: Confinement) -> list[str]:
-        """The argv that runs `argv` confined."""
+    def command(self, argv: Sequence[str], confinement: Confinement, *, memory_bytes: int | None = None) -> list[str]:
+        """The argv that runs `argv` confined, each process with at most `memory_bytes` of data (RLIMIT_DATA)."""
         ...
 
     def run(
@@ -50,7 +59,7 @@ class Sandbox(Protocol):
         timeout_s: float,
         memory_bytes: int | None = None,
     ) -> Completed:
-        """Run to the end or the limit; then nothing that it started is left running.
+        """Run to the end or the limit; then nothing that it started is left running. `memory_bytes` as for `command`.
 
         `environment` is the whole environment, nothing is inherited. Output beyond 1 MiB a stream is cut.
         """

@@ -14,13 +14,13 @@ import claude_agent_sdk
 
 from harness.artifacts.locate import Layout
 from harness.cage.process import behind_front
-from harness.contract.artifacts import PROTECTED
 from harness.domain.records import ApprovedPlan
 from harness.domain.sandbox import Confinement, Sandbox
 from harness.domain.statuses import CLOSED_EXPERIMENTS, CageKind
 from harness.errors import SessionError
 from harness.files import atomic_write
 from harness.project.context import Project
+from harness.project.protected import protected_paths
 
 SESSION = "HARNESS_SESSION"
 """In the environment of the CLI and of everything that it starts; how what a session left behind is found."""
@@ -128,7 +128,7 @@ def confinement(project: Project, plan: ApprovedPlan, folders: SessionFolders, *
     layout, settings = project.layout, project.settings
     names = ("plan", "plans", "config_toml", "policy", "receipts", "memory", "priors")
     kept = [layout.project(name) for name in names]
-    kept += [layout.root / path for path in PROTECTED]
+    kept += protected_paths(layout.root)
     kept += [layout.root / split["path"] for split in plan.splits.values() if split.get("path")]
     kept += [layout.experiment(item.id) for item in project.ledger.experiments() if item.status in CLOSED_EXPERIMENTS]
     readable = [Path(path) for path in settings.readable]

@@ -25,6 +25,7 @@ from harness.errors import DoorError
 from harness.loop.steps import Build, Judge, Step
 from harness.model_door.door import Door
 from harness.project.context import Project
+from harness.project.protected import watching
 from harness.rendering.prompts import system_prompt
 from harness.rendering.snapshot import policy_snapshot, write_policy_snapshot
 from harness.runs.processes import identity
@@ -117,13 +118,14 @@ class RoleSessions:
         )
         outcome = SessionOutcome(outcome=Outcome.CUT, detail="the driver was interrupted")
         try:
-            outcome = run_session(
-                spec,
-                tools=session_tools(desk),
-                hooks=guard.hooks(),
-                pulse=desk.pulse,
-                on_text=lambda text: self._say(step, f"  {spec.role.name}: {text}"),
-            )
+            with watching(self._project, self._sandbox.kind, lambda: desk.current):
+                outcome = run_session(
+                    spec,
+                    tools=session_tools(desk),
+                    hooks=guard.hooks(),
+                    pulse=desk.pulse,
+                    on_text=lambda text: self._say(step, f"  {spec.role.name}: {text}"),
+                )
         finally:
             self._project.ledger.append(
                 SessionEnded(

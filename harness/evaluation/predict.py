@@ -6,14 +6,14 @@ that can be written; also HOME and TMPDIR) and, beside them, the checkpoint's co
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 from harness.artifacts.code_snapshot import Snapshot, materialise
 from harness.artifacts.objects import ObjectDamagedError
 from harness.domain import variables
 from harness.domain.commands import passed_on, with_interpreter
-from harness.domain.sandbox import Completed, Confinement, Sandbox
+from harness.domain.sandbox import Completed, Confinement, Sandbox, machine_share
 from harness.errors import UsageError
 from harness.evaluation import problems
 from harness.evaluation.checkpoint import require_unchanged
@@ -26,7 +26,8 @@ from harness.evaluation.rows import SplitRows, fresh_ids, hand_out
 class Limits:
     predict_seconds: float = 600.0
     score_seconds: float = 300.0
-    memory_bytes: int | None = None
+    memory_bytes: int | None = field(default_factory=machine_share)
+    """Of each process of predict; what wants more gets a MemoryError, which ends as predict_crashed."""
     predictions_bytes: int = 256 << 20
     """Of the predictions file, and of what it unpacks to."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.artifacts.code_snapshot import Snapshot, take_snapshot, write_snapshot
 from harness.artifacts.plan import Plan, plan_from
-from harness.contract.artifacts import ARTIFACTS, HUMAN, PROTECTED, Scope
+from harness.contract.artifacts import ARTIFACTS, HUMAN, Scope
 from harness.domain.commands import with_interpreter
 from harness.domain.records import ApprovedPlan, Run
 from harness.domain.sandbox import Confinement, Sandbox
@@ -16,10 +16,11 @@ from harness.domain.statuses import CLOSED_EXPERIMENTS, CageKind, RunStatus
 from harness.errors import RefusedError
 from harness.project.context import Project
 from harness.project.plans import data_hashes, data_paths, frozen_changes
+from harness.project.protected import protected_paths
 from harness.runs.environment import ask_python, describe, interpreter_of
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_READ_ONLY = (".harness", ".git", *PROTECTED)
+_READ_ONLY = (".harness", ".git")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +62,7 @@ class Job:
         root = self.project.layout.root
         names = {item.path for item in ARTIFACTS if item.scope is Scope.PROJECT and item.writer == HUMAN}
         names |= {*_READ_ONLY, self.approved.path, *data_paths(self.approved), *self.approved.scorer["files"]}
-        protected = [root / name for name in sorted(names)]
+        protected = [*(root / name for name in sorted(names)), *protected_paths(root)]
         readable = [*protected, *self.project.settings.readable, *self.python["prefixes"], _PACKAGE]
         return Confinement(
             writable=(root, run_dir, private),

@@ -15,9 +15,10 @@ from harness.domain import variables
 from harness.domain.facts import RunStarted
 from harness.domain.findings import Finding
 from harness.domain.records import Run
-from harness.domain.sandbox import Sandbox
+from harness.domain.sandbox import Sandbox, machine_share
 from harness.domain.statuses import RunStatus
 from harness.project.context import Project
+from harness.project.protected import watching
 from harness.runs.collect import Ending, close_run, read_all, rows_of, write_run_json
 from harness.runs.endings import findings_of, judge, leftovers
 from harness.runs.environment import child_environment, prepare_private, run_variables
@@ -127,7 +128,8 @@ def _one_run(job: Job, seed: int, limits: Limits) -> Run:
     name = f"{run.experiment}/{run.id}"
     job.on_event({"kind": "run", "run": name, "seed": seed, "text": f"{name}  seed {seed}: started"})
     try:
-        run, ending, rows = _supervise(job, run, token, limits)
+        with watching(project, job.sandbox.kind, lambda: job.experiment):
+            run, ending, rows = _supervise(job, run, token, limits)
         run = close_run(project.ledger, project.layout, run, rows, ending)
     finally:
         remove_private(run.token)
@@ -177,7 +179,7 @@ def _launch(job: Job, run: Run, token: str, folder: Path) -> Launched:
     given[variables.CHECKPOINT_EVERY] = str(job.plan.training.checkpoint_every)
     given |= prepare_private(private, python=job.python)
     return launch(
-        job.sandbox.command(job.command, job.confinement(folder, private)),
+        job.sandbox.command(job.command, job.confinement(folder, private), memory_bytes=machine_share()),
         cwd=layout.root,
         environment=child_environment(job.inherited, private, given),
         stdout=layout.run(run.experiment, run.id, "stdout"),

@@ -86,7 +86,7 @@ class InProcess:
 
     kind = CageKind.NONE
 
-    def command(self, argv: Sequence[str], confinement: Confinement) -> list[str]:
+    def command(self, argv: Sequence[str], confinement: Confinement, *, memory_bytes: int | None = None) -> list[str]:
         return list(argv)
 
     def run(self, argv: Sequence[str], *, environment: Mapping[str, str], **_: Any) -> Completed:

@@ -1,5 +1,6 @@
 """What every Sandbox promises about a run: environment, output, limits, and that nothing is left running."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -130,6 +131,22 @@ def test_memory_is_limited(place):
     completed = place.python("x = bytearray(400 * 2**20)", memory_bytes=256 * 2**20)
     assert completed.exit_code == 1
     assert b"MemoryError" in completed.stderr
+
+
+def test_memory_of_a_command_is_limited(place):
+    script = "x = bytearray(400 * 2**20)"
+    command = place.sandbox.command([sys.executable, "-c", script], place.confinement(), memory_bytes=256 * 2**20)
+    done = subprocess.run(command, capture_output=True, cwd=place.project, env={"PATH": "/usr/bin:/bin"}, check=False)
+    assert done.returncode == 1
+    assert b"MemoryError" in done.stderr
+
+
+def test_a_memory_limit_above_one_that_holds_already_is_no_error(place):
+    command = place.sandbox.command(["/bin/sh", "-c", "ulimit -d"], place.confinement(), memory_bytes=2**40)
+    limited = ["/bin/sh", "-c", 'ulimit -d 1048576; exec "$@"', "sh", *command]
+    done = subprocess.run(limited, capture_output=True, cwd=place.project, env={"PATH": "/usr/bin:/bin"}, check=False)
+    assert done.returncode == 0, done.stderr
+    assert os.geteuid() == 0 or done.stdout == b"1048576\n"
 
 
 def test_torch_works_below_four_gibibytes(caged):

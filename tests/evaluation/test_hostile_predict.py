@@ -118,6 +118,18 @@ def test_a_hang_is_ended_at_the_limit(workplace, uncaged):
     assert "0.7 s" in outcome.findings[0].message
 
 
+def test_a_predict_that_wants_too_much_memory_is_a_finding_and_no_score(workplace, uncaged):
+    limits = Limits(memory_bytes=256 * 2**20)
+    outcome = workplace.evaluate("taken = bytearray(400 * 2**20)\n" + HONEST, uncaged, limits=limits)
+    assert codes(outcome) == ["predict_crashed"]
+    assert "MemoryError" in outcome.findings[0].message
+    assert outcome.value is None
+
+
+def test_predict_gets_no_more_than_the_machine_has():
+    assert 0 < Limits().memory_bytes < psutil.virtual_memory().total
+
+
 def test_a_child_that_stays_is_gone_and_cannot_change_the_predictions(workplace, uncaged):
     pid_file = workplace.state / "child.pid"
     child = f"import os, time\nopen({str(pid_file)!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)\n"

@@ -55,7 +55,7 @@ class Unconfined:
 
     kind = CageKind.NONE
 
-    def command(self, argv: Sequence[str], confinement: Confinement) -> list[str]:
+    def command(self, argv: Sequence[str], confinement: Confinement, *, memory_bytes: int | None = None) -> list[str]:
         self.confinement = confinement
         return list(argv)
 

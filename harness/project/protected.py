@@ -1,0 +1,108 @@
+"""The control paths of a project, kept out of reach of what runs in a cage, or looked at before and after it.
+
+bwrap binds what exists read-only, so the folders are made before the cage is. Landlock cannot take writing away below
+a writable folder, and without a cage there is nothing to take away: there a change is recorded as tampering.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from harness.artifacts.hashes import hash_file
+from harness.contract.artifacts import PROTECTED
+from harness.domain.facts import TamperingNoticed
+from harness.domain.statuses import CageKind
+from harness.errors import UsageError
+from harness.files import sha256_bytes
+from harness.ledger.ledger import Ledger
+from harness.project.context import Project
+from harness.project.frozen import MISSING
+
+GIT = ".git"
+CHANGED = "protected_path_changed"
+_FILES = (".git/config",)
+_UNREADABLE = "unreadable"
+
+
+def protected_paths(root: Path) -> tuple[Path, ...]:
+    """The protected paths that exist below `root`, after those that were missing are made (empty).
+
+    Without a repository nothing is made below .git; where .git is a file (a worktree), it is protected itself.
+    """
+    git = root / GIT
+    for path in (root / name for name in PROTECTED):
+        if os.path.lexists(path) or (git in path.parents and not git.is_dir()):
+            continue
+        if path.relative_to(root).as_posix() in _FILES:
+            path.touch()
+        else:
+            path.mkdir(parents=True, exist_ok=True)
+    kept = tuple(path for name in PROTECTED if (path := root / name).exists())
+    return (*kept, git) if git.is_file() else kept
+
+
+@contextlib.contextmanager
+def watching(project: Project, cage: CageKind, experiment: Callable[[], str | None]) -> Iterator[None]:
+    """Record as tampering what changes at the protected paths meanwhile, where the cage cannot keep them as they are.
+
+    `experiment` is asked afterwards for the one whose gates then fail; None blames no experiment. Who made the change
+    is not known: a person who edits them meanwhile is noticed as well.
+    """
+    before = None if cage is CageKind.BWRAP else listing(project.layout.root)
+    try:
+        yield
+    finally:
+        if before is not None:
+            note_changes(project.ledger, project.layout.root, before, experiment=experiment())
+
+
+def listing(root: Path) -> dict[str, str]:
+    """Relative path -> SHA-256 of every file below the protected paths; a link counts by the text of its target."""
+    found = {}
+    for name in (*PROTECTED, GIT):
+        top = root / name
+        for path in [top] if name == GIT or not _is_folder(top) else _below(top):
+            if (digest := _digest(path)) is not None:
+                found[path.relative_to(root).as_posix()] = digest
+    return found
+
+
+def note_changes(ledger: Ledger, root: Path, before: Mapping[str, str], *, experiment: str | None) -> None:
+    """Record each path whose content is not as `before`, once a change. A new repository is no change."""
+    after = listing(root)
+    had_git = any(path.startswith(GIT) for path in before)
+    known = {(fact.path, fact.expected, fact.actual, fact.experiment) for fact in ledger.tampering()}
+    for path in sorted({*before, *after}):
+        expected, actual = before.get(path, MISSING), after.get(path, MISSING)
+        if expected == actual or (path.startswith(GIT) and not had_git):
+            continue
+        if (path, expected, actual, experiment) not in known:
+            ledger.append(
+                TamperingNoticed(what=CHANGED, path=path, expected=expected, actual=actual, experiment=experiment)
+            )
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _below(top: Path) -> Iterator[Path]:
+    """Files and links below `top`, links to folders too; nothing behind a link."""
+    for folder, directories, names in os.walk(top):
+        links = [name for name in directories if os.path.islink(os.path.join(folder, name))]
+        yield from (Path(folder, name) for name in (*names, *links))
+
+
+def _digest(path: Path) -> str | None:
+    """None for a folder and for nothing at all."""
+    try:
+        mode = path.lstat().st_mode
+        if stat.S_ISDIR(mode):
+            return None
+        return sha256_bytes(b"link:" + os.fsencode(path.readlink())) if stat.S_ISLNK(mode) else hash_file(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (UsageError, OSError):
+        return _UNREADABLE
