@@ -15,19 +15,21 @@ from typing import Any
 
 from harness.artifacts.code_snapshot import load_snapshot
 from harness.artifacts.plan import Plan, plan_from
+from harness.audit.collect import changed
 from harness.audit.files import linked
 from harness.audit.scores import counted_evaluations, plan_of
 from harness.domain.facts import EvaluationRecorded
+from harness.domain.findings import BYPASSED
 from harness.domain.records import ApprovedPlan, Checkpoint, Evaluation, Run
 from harness.domain.sandbox import Sandbox
-from harness.domain.statuses import RunStatus, Split
+from harness.domain.statuses import GateName, RunStatus, Split, Verdict
+from harness.errors import RefusedError
 from harness.evaluation.evaluate import EvaluationOutcome, EvaluationRequest, evaluate_run
 from harness.evaluation.predict import Limits
 from harness.evaluation.rows import TableFile
 from harness.evaluation.score import summarise
 from harness.evaluation.scoring import FrozenScorer
 from harness.files import atomic_write, pretty_json
-from harness.gates.artifacts import BYPASSED
 from harness.gates.evidence import counted_runs
 from harness.project.context import Project
 from harness.project.plans import data_paths
@@ -55,9 +57,10 @@ def evaluate_experiment(
 ) -> list[Evaluation]:
     """Evaluate what has no value yet on `split`, and return the evaluations that are the experiment's score.
 
-    A look at held-out is counted before it is taken, one a call that has something to evaluate. What has a value
-    already (same checkpoint, scorer and plan version) is skipped. `shuffle_seed` orders the rows that predict sees;
-    it is drawn when not given. Raises NotFoundError, RefusedError (query_budget_spent, no_plan) and CageError.
+    A look at held-out needs a PASS on validation that still stands. It is counted before it is taken, one a call that
+    has something to evaluate. What has a value already (same checkpoint, scorer and plan version) is skipped.
+    `shuffle_seed` orders the rows that predict sees; it is drawn when not given. Raises NotFoundError, RefusedError
+    (validation_not_passed, query_budget_spent, no_plan) and CageError.
     """
     found = project.ledger.experiment(experiment)
     approved = plan_of(project, found)
@@ -66,6 +69,7 @@ def evaluate_experiment(
     if due:
         query = 0
         if split is Split.HELD_OUT:
+            _require_passed(project, experiment)
             query = project.ledger.query_held_out(experiment, split, plan.oracle.queries)
         job = _Job(
             project=project,
@@ -80,6 +84,20 @@ def evaluate_experiment(
             _record(job, run, evaluate_run(_request(job, run, checkpoint), sandbox, project.clock))
     write_scores(project, experiment)
     return counted_evaluations(project, experiment, approved, split)
+
+
+def _require_passed(project: Project, experiment: str) -> None:
+    """Held-out rows are for a candidate that passed on validation: every other look only wears them out."""
+    newest = project.ledger.latest_verdict(experiment, GateName.VALIDATION)
+    stale = newest is not None and bool(changed(project, newest))
+    if newest is not None and newest.verdict is Verdict.PASS and not stale:
+        return
+    said = "none yet" if newest is None else "STALE" if stale else newest.verdict.value
+    raise RefusedError(
+        f"{experiment} gets no look at held-out: its verdict on validation is {said}; expected PASS.",
+        mend=f"Run `harness gate check {experiment} --gate validation`.",
+        code="validation_not_passed",
+    )
 
 
 def awaiting(project: Project, experiment: str, split: Split) -> list[str]:
@@ -172,6 +190,7 @@ def _request(job: _Job, run: Run, checkpoint: Checkpoint) -> EvaluationRequest:
         shuffle_seed=job.shuffle_seed,
         environment=job.environment,
         readable=tuple(Path(path) for path in project.settings.readable),
+        hidden=(layout.state,),
         limits=Limits(predict_seconds=job.plan.budget.run_minutes * 60),
     )
 

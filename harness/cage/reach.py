@@ -51,6 +51,7 @@ def grants(argv: Sequence[str], confinement: Confinement) -> list[Grant]:
         *_spelled(_listed(confinement.writable), Access.WRITE),
         *_spelled(_listed(confinement.read_only), Access.READ),
     }
+    _refuse_links_into(confinement.hidden, (*confinement.writable, *confinement.read_only))
     for path in confinement.hidden:
         found |= {grant for grant in _spelled([path], Access.HIDE) if _needs_hiding(grant.path, found)}
     strongest: dict[Path, Grant] = {}
@@ -86,6 +87,21 @@ def _listed(paths: Iterable[Path]) -> Iterator[Path]:
                 code="cage_path_missing",
             )
         yield path
+
+
+def _refuse_links_into(hidden: Iterable[Path], listed: Iterable[Path]) -> None:
+    """A listed path may lie in a hidden folder by name, as the harness's own do, but not through a link."""
+    for secret in hidden:
+        names = {Path(os.path.normpath(secret)), secret.resolve()}
+        for path in listed:
+            if not path.resolve().is_relative_to(secret.resolve()):
+                continue
+            if not any(Path(os.path.normpath(path)).is_relative_to(name) for name in names):
+                raise CageError(
+                    f"The confinement lists {path}, which leads to {path.resolve()}, inside the hidden {secret}.",
+                    mend="Remove the link.",
+                    code="link_into_hidden",
+                )
 
 
 def _spelled(paths: Iterable[Path], access: Access) -> Iterator[Grant]:

@@ -20,12 +20,14 @@ from harness.domain.statuses import CLOSED_EXPERIMENTS, CageKind
 from harness.errors import SessionError
 from harness.files import atomic_write
 from harness.project.context import Project
-from harness.project.protected import protected_paths
+from harness.project.protected import in_place, protected_paths
 
 SESSION = "HARNESS_SESSION"
 """In the environment of the CLI and of everything that it starts; how what a session left behind is found."""
 DUMMY_KEY = "harness-door-takes-no-key"
 ROLE_HEADER, EXPERIMENT_HEADER, ATTEMPT_HEADER = "x-harness-role", "x-harness-experiment", "x-harness-attempt"
+SESSION_HEADER = "x-harness-session"
+MOST_CLOSED = 200
 LONGEST_TOOL_MS = 24 * 3600 * 1000
 FROM_THE_SDK = ("CLAUDE_CODE_ENTRYPOINT", "CLAUDE_AGENT_SDK_VERSION", "CLAUDE_CODE_SDK_READS_SESSION_STATE")
 """Set by the SDK for its own protocol with the CLI; the only values that pass the launcher from outside."""
@@ -112,7 +114,12 @@ def child_environment(
         "ANTHROPIC_BASE_URL": door_url,
         "ANTHROPIC_API_KEY": DUMMY_KEY,
         "ANTHROPIC_CUSTOM_HEADERS": "\n".join(
-            (f"{ROLE_HEADER}: {role}", f"{EXPERIMENT_HEADER}: {ordinal}", f"{ATTEMPT_HEADER}: {attempt}")
+            (
+                f"{ROLE_HEADER}: {role}",
+                f"{EXPERIMENT_HEADER}: {ordinal}",
+                f"{ATTEMPT_HEADER}: {attempt}",
+                f"{SESSION_HEADER}: {session}",
+            )
         ),
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
@@ -124,19 +131,26 @@ def child_environment(
 
 
 def confinement(project: Project, plan: ApprovedPlan, folders: SessionFolders, *, door_port: int) -> Confinement:
-    """The project to write, the state directory absent, and what no agent changes read-only below the project."""
+    """The project to write, the state directory absent, and what no agent changes read-only below the project.
+
+    Of closed experiments only the newest 200 are kept read-only: each is a mount and a few words of the command line,
+    whose length is bounded, and the folder above them stays writable for the one that the session opens. The policy
+    keeps older ones from the agent's file tools too.
+    """
     layout, settings = project.layout, project.settings
-    names = ("plan", "plans", "config_toml", "policy", "receipts", "memory", "priors")
-    kept = [layout.project(name) for name in names]
-    kept += protected_paths(layout.root)
-    kept += [layout.root / split["path"] for split in plan.splits.values() if split.get("path")]
-    kept += [layout.experiment(item.id) for item in project.ledger.experiments() if item.status in CLOSED_EXPERIMENTS]
+    kept = [layout.project(name) for name in ("plan", "plans", "config_toml", "memory", "checklist")]
+    kept += [layout.project("config_toml").parent, *protected_paths(layout.root)]  # .harness: what is missing stays so
+    tables = [layout.root / split["path"] for split in plan.splits.values() if split.get("path")]
+    kept += [path for path in tables if path.resolve().is_relative_to(layout.root)]
+    closed = project.ledger.experiments(newest=MOST_CLOSED, statuses=CLOSED_EXPERIMENTS)
+    kept += [layout.experiment(item.id) for item in closed]
+    layout.experiments.mkdir(parents=True, exist_ok=True)
     readable = [Path(path) for path in settings.readable]
     if settings.interpreter and os.path.isabs(settings.interpreter):
         readable.append(Path(settings.interpreter).parent.parent)
     return Confinement(
-        writable=(layout.root, folders.inside),
-        read_only=tuple(path for path in (*kept, *readable) if path.exists()),
+        writable=(layout.root, *in_place(layout.root, [layout.experiments]), folders.inside),
+        read_only=(*in_place(layout.root, kept), *(path for path in readable if path.exists())),
         hidden=(layout.state,),
         door_port=door_port,
     )

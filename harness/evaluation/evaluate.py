@@ -63,6 +63,8 @@ class EvaluationRequest:
     environment: Mapping[str, str] = field(default_factory=dict)
     """The harness's own; an allow-list of it reaches predict."""
     readable: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()
+    """Absent for predict, whatever `readable` says."""
     """Further paths that predict may read (settings)."""
     limits: Limits = field(default_factory=Limits)
 
@@ -166,6 +168,7 @@ def _command(request: EvaluationRequest, checkpoint: Path) -> PredictCommand:
         checkpoint=checkpoint,
         checkpoint_hash=request.checkpoint_hash,
         readable=request.readable,
+        hidden=request.hidden,
         environment=request.environment,
         limits=request.limits,
         work=request.work,

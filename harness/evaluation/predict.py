@@ -47,6 +47,8 @@ class PredictCommand:
     """The verified copy."""
     checkpoint_hash: str
     readable: tuple[Path, ...]
+    hidden: tuple[Path, ...]
+    """Absent whatever else is readable: where labels and facts lie."""
     environment: Mapping[str, str]
     """The harness's own; only `domain.commands.PASSED_ON` reaches the command."""
     limits: Limits
@@ -79,7 +81,9 @@ def predict(
         completed = sandbox.run(
             with_interpreter(command.argv, command.interpreter),
             confinement=Confinement(
-                writable=(output,), read_only=(code, inputs, command.checkpoint.parent, *command.readable)
+                writable=(output,),
+                read_only=(code, inputs, command.checkpoint.parent, *command.readable),
+                hidden=command.hidden,
             ),
             cwd=code,
             environment=_environment(command, given, output),

@@ -7,14 +7,14 @@ a writable folder, and without a cage there is nothing to take away: there a cha
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from harness.artifacts.hashes import hash_file
 from harness.contract.artifacts import PROTECTED
 from harness.domain.facts import TamperingNoticed
 from harness.domain.statuses import CageKind
-from harness.errors import UsageError
+from harness.errors import RefusedError, UsageError
 from harness.files import sha256_bytes
 from harness.ledger.ledger import Ledger
 from harness.project.context import Project
@@ -41,6 +41,20 @@ def protected_paths(root: Path) -> tuple[Path, ...]:
             path.mkdir(parents=True, exist_ok=True)
     kept = tuple(path for name in PROTECTED if (path := root / name).exists())
     return (*kept, git) if git.is_file() else kept
+
+
+def in_place(root: Path, paths: Iterable[Path]) -> tuple[Path, ...]:
+    """Those of `paths` that exist. Raises RefusedError (link_in_place) for one below `root` that a link leads out of
+    it: a cage that listed it would open what the link points to."""
+    existing = tuple(path for path in paths if os.path.lexists(path))
+    for path in existing:
+        if path.is_relative_to(root) and not path.resolve().is_relative_to(root):
+            raise RefusedError(
+                f"{path} leads out of the project, to {path.resolve()}, through a link.",
+                mend="Find out who made the link, and put a real file or folder in its place.",
+                code="link_in_place",
+            )
+    return tuple(path for path in existing if path.exists())
 
 
 @contextlib.contextmanager

@@ -14,9 +14,11 @@ from harness.domain.records import ApprovedPlan, Run
 from harness.domain.sandbox import Confinement, Sandbox
 from harness.domain.statuses import CLOSED_EXPERIMENTS, CageKind, RunStatus
 from harness.errors import RefusedError
+from harness.gates.evidence import counted_runs
 from harness.project.context import Project
 from harness.project.plans import data_hashes, data_paths, frozen_changes
-from harness.project.protected import protected_paths
+from harness.project.protected import in_place, protected_paths
+from harness.project.training_time import training_seconds
 from harness.runs.environment import ask_python, describe, interpreter_of
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -43,27 +45,26 @@ class Job:
     on_event: Callable[[dict[str, Any]], None]
 
     def completed(self) -> dict[int, Run]:
-        """Seed -> its newest completed run of this command and this code."""
-        return {
-            run.seed: run
-            for run in self.project.ledger.runs(self.experiment)
-            if run.status is RunStatus.COMPLETED and run.code == self.snapshot.hash and list(run.argv) == self.argv
-        }
+        """Seed -> its completed run, of those that count; none when the newest run is of other code or another
+        command: the experiment is then what this call trains, with all its seeds."""
+        runs = self.project.ledger.runs(self.experiment)
+        if not runs or (runs[-1].code, list(runs[-1].argv)) != (self.snapshot.hash, self.argv):
+            return {}
+        return {run.seed: run for run in counted_runs(runs) if run.status is RunStatus.COMPLETED}
 
     def seconds_left(self) -> float:
         """What all runs of the plan so far left of its total_minutes."""
-        ledger = self.project.ledger
-        ours = [item.id for item in ledger.experiments() if item.plan == self.approved.name]
-        spent = sum(run.seconds or 0.0 for experiment in ours for run in ledger.runs(experiment))
-        return self.plan.budget.total_minutes * 60 - spent
+        return self.plan.budget.total_minutes * 60 - training_seconds(self.project.ledger, self.approved.name)
 
     def confinement(self, run_dir: Path, private: Path) -> Confinement:
         """Training writes in the project, but for what decides about it; it has no network and no state directory."""
         root = self.project.layout.root
         names = {item.path for item in ARTIFACTS if item.scope is Scope.PROJECT and item.writer == HUMAN}
-        names |= {*_READ_ONLY, self.approved.path, *data_paths(self.approved), *self.approved.scorer["files"]}
-        protected = [*(root / name for name in sorted(names)), *protected_paths(root)]
-        readable = [*protected, *self.project.settings.readable, *self.python["prefixes"], _PACKAGE]
+        names |= {*_READ_ONLY, self.approved.path, *self.approved.scorer["files"]}
+        protected = in_place(root, [*(root / name for name in sorted(names)), *protected_paths(root)])
+        # A table behind a link is read where it lies, through `readable`; its hash was looked at before.
+        data = [path for name in data_paths(self.approved) if (path := root / name).resolve().is_relative_to(root)]
+        readable = [*protected, *data, *self.project.settings.readable, *self.python["prefixes"], _PACKAGE]
         return Confinement(
             writable=(root, run_dir, private),
             read_only=tuple(path for path in map(Path, readable) if path.exists()),
