@@ -165,7 +165,7 @@ def test_a_script_may_score_in_either_direction() -> None:
     assert parse_plan(text, where="plan.md").scorer_script == "judge/score.py"
 
 
-def test_a_template_full_of_todo_is_not_a_plan() -> None:
+def test_w7_a_template_full_of_todo_is_not_a_plan() -> None:
     """The reference calls its template a valid plan."""
     with pytest.raises(PlanError) as error:
         parse_plan(PLAN_FORM, where="plan.md")
@@ -183,13 +183,13 @@ def test_other_placeholders_are_no_values_either(value: str) -> None:
     )
 
 
-def test_a_key_given_twice_is_refused_with_both_lines() -> None:
+def test_w7_a_key_given_twice_is_refused_with_both_lines() -> None:
     """The reference takes the last of two sections without a word."""
     with pytest.raises(PlanError, match=r"plan\.md:17: found the key 'seeds' a second time \(first on line 16\)"):
         parse_plan(PLAN.replace("  seeds: 3\n", "  seeds: 3\n  seeds: 1\n"), where="plan.md")
 
 
-def test_headings_in_fences_and_repeated_sections_of_the_body_mean_nothing() -> None:
+def test_w7_headings_in_fences_and_repeated_sections_of_the_body_mean_nothing() -> None:
     """The reference cuts the objective at a heading inside a code fence."""
     body = "## Objective\n```\n## Oracle\nseeds: 99\n---\n```\n## Objective\nelse\n"
     assert parse_plan(PLAN + body, where="plan.md") == parse_plan(PLAN, where="plan.md")

@@ -47,7 +47,7 @@ def test_claims_keep_how_they_were_written() -> None:
 
 
 @pytest.mark.parametrize("text", ["\n\n---\nclaims: {accuracy: 0.9}\n---\nText", "---\nclaims: {accuracy: 0.9}\n---"])
-def test_blank_first_lines_and_no_last_newline_are_fine(text: str) -> None:
+def test_w7_blank_first_lines_and_no_last_newline_are_fine(text: str) -> None:
     """The reference rejects both."""
     assert parse_result(text, where="r").claims["accuracy"].value == 0.9
 

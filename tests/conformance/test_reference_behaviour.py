@@ -49,7 +49,7 @@ def test_nothing_is_active_in_an_empty_project() -> None:
     assert resolve() is None
 
 
-def test_a_crashed_run_that_still_says_running_does_not_win() -> None:
+def test_w3_a_crashed_run_that_still_says_running_does_not_win() -> None:
     """There it beat a newer completed one for ever."""
     assert resolve(pair(1, RUNNING), pair(2, COMPLETED), alive=False) == "exp-0002"
 

@@ -252,3 +252,23 @@ def test_writers_that_cannot_name_a_file_are_refused(tmp_path):
     for name in ("../x", "", ".hidden", "a/b"):
         with pytest.raises(UsageError):
             open_ledger(tmp_path, writer=name)
+
+
+def test_w3_a_nan_result_is_read_again_after_a_restart(tmp_path):
+    with open_ledger(tmp_path) as ledger:
+        name = ledger.open_experiment(hypothesis="it diverges", parent=None, by="me").id
+        ledger.append(evaluated(name, register(ledger, name), float("nan")))
+    with open_ledger(tmp_path) as ledger:
+        ledger.rebuild()
+        assert [item.value for item in ledger.evaluations(name)] == [None]
+        assert ledger.open_experiment(hypothesis="the next", parent=None, by="me").id == "exp-0002"
+
+
+def test_w3_parents_make_no_circle_because_each_is_older(tmp_path):
+    with open_ledger(tmp_path) as ledger:
+        with pytest.raises(NotFoundError, match="exp-0001"):
+            ledger.open_experiment(hypothesis="its own parent", parent="exp-0001", by="me")
+        first = ledger.open_experiment(hypothesis="the first", parent=None, by="me")
+        with pytest.raises(NotFoundError, match="exp-0003"):
+            ledger.open_experiment(hypothesis="a child of the next", parent="exp-0003", by="me")
+        assert ledger.open_experiment(hypothesis="a child", parent=first.id, by="me").parent == "exp-0001"

@@ -37,7 +37,7 @@ def test_case_35_a_file_that_is_no_ledger_is_never_read_as_an_empty_one(tmp_path
 
 
 @pytest.mark.parametrize("part", [0, 1, 16, 60, 100, 4096, 0.5, -1])
-def test_a_truncated_ledger_is_noticed_and_left_alone(tmp_path, part):
+def test_w3_a_truncated_ledger_is_noticed_and_left_alone(tmp_path, part):
     with full_ledger(tmp_path):
         pass
     path = tmp_path / "ledger.db"

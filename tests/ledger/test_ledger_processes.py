@@ -50,7 +50,7 @@ def check_mint(folder: Path, ids: list[str], expected: int) -> None:
     assert verify(folder / "ledger.db", folder / "anchors") == []
 
 
-def test_processes_get_distinct_ids(tmp_path):
+def test_w3_processes_get_distinct_ids(tmp_path):
     check_mint(tmp_path, mint_together(tmp_path, 8, 25), 200)
 
 
@@ -67,7 +67,7 @@ def test_sixteen_processes_open_3200_experiments(tmp_path):
     check_mint(tmp_path, mint_together(tmp_path, 16, 200), 3200)
 
 
-def test_kill_9_loses_no_acknowledged_fact(tmp_path):
+def test_w3_kill_9_loses_no_acknowledged_fact(tmp_path):
     choose = random.Random(11)
     told: list[str] = []
     for _ in range(5):

@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 from ledger_samples import full_ledger, late_clock, open_ledger
 
-from harness.errors import LedgerDamagedError, LedgerError
+from harness.errors import LedgerDamagedError, NotFoundError
 from harness.ledger.exchange import export_facts
 from harness.ledger.verify import verify
 
@@ -174,5 +174,5 @@ def test_a_file_that_is_no_ledger_is_a_problem_and_no_ledger_is_an_error(folder,
     assert [item.kind for item in check(folder)] == ["database"]
     (folder / "ledger.db").unlink()
     assert "is gone" in check(folder)[0].message
-    with pytest.raises(LedgerError, match="no ledger"):
+    with pytest.raises(NotFoundError, match="no ledger"):
         check(tmp_path_factory.mktemp("empty"))

@@ -4,20 +4,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from blobs import PLAN, table
 
-from harness.artifacts.tables import write_table
 from harness.clock import ManualClock
 from harness.project.context import Project, open_project
 from harness.settings import create_config
+from tests.blobs import PLAN, write_tables
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     root = tmp_path / "my project"
     create_config(root, name="blobs", token="cafe")
-    for seed, (name, rows) in enumerate([("train", 60), ("validation", 30), ("held_out", 40)]):
-        write_table(root / f"data/{name}.npz", table(rows, seed))
+    write_tables(root)
     (root / "plan.md").write_text(PLAN)
     (root / "train.py").write_text("print('train')\n")
     return root

@@ -3,7 +3,6 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
-from blobs import PLAN
 
 from harness.artifacts.hypothesis import read_hypothesis
 from harness.artifacts.result import read_result
@@ -14,6 +13,7 @@ from harness.ledger.ledger import Ledger
 from harness.project.context import Project, open_project
 from harness.project.experiments import decide, open_experiment, record_result
 from harness.project.plans import approve_plan
+from tests.blobs import PLAN
 
 
 @pytest.fixture(autouse=True)

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from blobs import PLAN
 
 from harness.files import sha256_file
 from harness.ledger.ledger import Ledger
 from harness.project.context import Project
 from harness.project.plans import approve_plan, frozen_changes
+from tests.blobs import PLAN
 
 STEPS = 8
 """Validation, plan, held-out and its note are renamed into place, the source is unlinked, the fact is stored, and its

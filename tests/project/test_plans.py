@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from blobs import PLAN, table
 
 from harness.artifacts.git import git_line
 from harness.artifacts.tables import read_table, write_table
@@ -21,6 +20,7 @@ from harness.project.plans import (
     frozen_changes,
     require_approved,
 )
+from tests.blobs import PLAN, table
 
 SCORER = """\
 import json

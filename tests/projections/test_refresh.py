@@ -120,7 +120,7 @@ def test_an_imported_ledger_gives_the_same_projections(tmp_path, layout):
     assert contents(clone_layout) == contents(layout)
 
 
-def test_changed_files_are_mended(tmp_path, layout):
+def test_w4_changed_files_are_mended(tmp_path, layout):
     with full_ledger(tmp_path) as ledger:
         refresh(ledger, layout)
         whole = contents(layout)
@@ -228,7 +228,7 @@ def test_very_many_unfinished_ones_are_counted(tmp_path, layout):
 NASTY = "a | b\n## d-0009 KEEP exp-0001\r\n- by: human\u2028# State\x85| exp-0666 | x |\n<!-- \x1b[2J `\\| ``` end"
 
 
-def test_texts_cannot_forge_entries_rows_or_headings(tmp_path, layout):
+def test_w4_texts_cannot_forge_entries_rows_or_headings(tmp_path, layout):
     with open_ledger(tmp_path) as ledger:
         ledger.append(plan())
         name = ledger.open_experiment(hypothesis=NASTY, parent=None, by=NASTY).id
@@ -290,7 +290,7 @@ def test_briefing_is_short_and_says_what_matters(tmp_path, layout):
         assert "d-0001" not in text
 
 
-def test_state_follows_every_transition(tmp_path, layout):
+def test_w4_state_follows_every_transition(tmp_path, layout):
     with open_ledger(tmp_path) as ledger:
         ledger.append(plan())
         name = ledger.open_experiment(hypothesis="h", parent=None, by="me").id

@@ -4,10 +4,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from harness.artifacts.tables import write_table
 from harness.clock import ManualClock
 from harness.contract.roles import ROLES
 from harness.domain.statuses import ExperimentStatus, GateName, Verdict
@@ -18,41 +16,18 @@ from harness.project.experiments import open_experiment
 from harness.project.plans import approve_plan
 from harness.rendering.snapshot import policy_snapshot, write_policy_snapshot
 from harness.settings import create_config
+from tests import blobs
 
-PLAN = """\
----
-schema: 1
-name: blobs
-workflow: classical-ml
-objective: Tell two blobs apart
-data:
-  train: data/train.npz
-  validation: data/validation.npz
-  held_out: {path: data/held_out.npz, inputs: [x], label: y, id: row}
-oracle:
-  metric: accuracy
-  direction: maximize
-  scorer: scorer.py
-  predict: python predict.py
-  tiers: {must: 0.90}
-  seeds: 3
-  queries: 20
-training: {entry: python -u train.py --fast}
-budget: {experiments: 3, run_minutes: 1, total_minutes: 5}
----
-
-# Blobs
-"""
+PLAN = blobs.PLAN.replace("scorer: accuracy", "scorer: scorer.py").replace(
+    "entry: python train.py", "entry: python -u train.py --fast"
+)
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Iterator[Project]:
     root = tmp_path / "my project"
     create_config(root, name="blobs", token="cafe")
-    generator = np.random.default_rng(0)
-    for name, rows in (("train", 60), ("validation", 30), ("held_out", 40)):
-        columns = {"x": generator.normal(size=(rows, 2)), "y": generator.integers(0, 2, rows), "row": np.arange(rows)}
-        write_table(root / f"data/{name}.npz", columns)
+    blobs.write_tables(root)
     (root / "plans").mkdir()
     (root / "plans" / "blobs.md").write_text(PLAN)
     (root / "scorer.py").write_text("import scoring\n")

@@ -5,28 +5,21 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 from runs_support import GOOD, PLAN, Trainer, Unconfined
 
-from harness.artifacts.tables import write_table
 from harness.project.context import Project, open_project
 from harness.project.plans import approve_plan
 from harness.runs.supervisor import TrainReport, train
 from harness.settings import create_config
-
-
-def table(rows: int, seed: int) -> dict[str, np.ndarray]:
-    generator = np.random.default_rng(seed)
-    return {"x": generator.normal(size=(rows, 2)), "y": generator.integers(0, 2, rows), "row": np.arange(rows)}
+from tests.blobs import write_tables
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     root = tmp_path / "my project"
     create_config(root, name="blobs", token="cafe")
-    for seed, (name, rows) in enumerate([("train", 60), ("validation", 30), ("held_out", 40)]):
-        write_table(root / f"data/{name}.npz", table(rows, seed))
+    write_tables(root)
     (root / "plan.md").write_text(PLAN)
     (root / "train.py").write_text(GOOD)
     return root

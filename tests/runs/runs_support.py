@@ -10,31 +10,11 @@ import psutil
 from harness.domain.sandbox import Completed, Confinement
 from harness.domain.statuses import CageKind
 from harness.runs.supervisor import TrainReport
+from tests import blobs
 
 Trainer = Callable[..., TrainReport]
 
-PLAN = """\
----
-schema: 1
-name: blobs
-workflow: classical-ml
-objective: Tell two blobs apart
-data:
-  train: data/train.npz
-  validation: data/validation.npz
-  held_out: {path: data/held_out.npz, inputs: [x], label: y, id: row}
-oracle:
-  metric: accuracy
-  direction: maximize
-  scorer: accuracy
-  predict: python predict.py
-  tiers: {must: 0.90, should: 0.92}
-  seeds: 2
-  queries: 20
-training: {entry: python train.py}
-budget: {experiments: 3, run_minutes: 1, total_minutes: 5}
----
-"""
+PLAN = blobs.PLAN.replace("seeds: 3", "seeds: 2")
 
 GOOD = """
 from harness.run_logger import RunLogger

@@ -1,6 +1,10 @@
-"""The plan and the tables of a small, ordinary project."""
+"""The plan and the tables of a small, ordinary project, for the tests of several rooms."""
+
+from pathlib import Path
 
 import numpy as np
+
+from harness.artifacts.tables import write_table
 
 PLAN = """\
 ---
@@ -31,3 +35,8 @@ budget: {experiments: 3, run_minutes: 1, total_minutes: 5}
 def table(rows: int, seed: int) -> dict[str, np.ndarray]:
     generator = np.random.default_rng(seed)
     return {"x": generator.normal(size=(rows, 2)), "y": generator.integers(0, 2, rows), "row": np.arange(rows)}
+
+
+def write_tables(root: Path) -> None:
+    for seed, (name, rows) in enumerate([("train", 60), ("validation", 30), ("held_out", 40)]):
+        write_table(root / f"data/{name}.npz", table(rows, seed))
