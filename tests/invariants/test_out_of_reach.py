@@ -1,5 +1,6 @@
 """In a cage an agent's Bash, its training and its predict reach neither vault nor ledger; without one they do."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -152,3 +153,73 @@ def test_the_probe_itself_works(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "probe.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
     for way in ("open ", "cat ", "/proc/", "write "):
         assert way in done.stdout
+
+
+LINK = """\
+import os
+import shutil
+
+try:
+    if os.path.isdir(".claude") and not os.path.islink(".claude"):
+        shutil.rmtree(".claude")
+    os.symlink({target!r}, ".claude")
+except OSError:
+    pass
+"""
+
+
+@pytest.mark.parametrize("cage", ["bwrap", "landlock"])
+@pytest.mark.parametrize("relative", [True, False])
+def test_a_link_named_like_a_protected_path_grants_nothing(cage: str, relative: bool, tmp_path: Path) -> None:
+    reason = available()[CageKind(cage)]
+    if reason is not None:
+        pytest.skip(f"{cage} does not work here: {reason}")
+    journey, report = make_project(tmp_path / "deep" / "below" / "project", tmp_path / "home"), tmp_path / "left.txt"
+    assert journey.harness("init").exit_code == 0
+    assert journey.harness("plan", "approve").exit_code == 0
+    held_out = next((journey.state / "vault" / "held_out").glob("*.npz"))
+    vault = journey.state / "vault"
+    target = os.path.relpath(vault, journey.root) if relative else str(vault)
+    probe = PROBE.format(state=str(journey.state), held_out=str(held_out), report=str(report))
+    (journey.root / "probe.py").write_text(probe, "utf-8")
+    guard = "import probe\n\nassert not probe.reached(), 'REACHED'\n"
+    (journey.root / "train.py").write_text(guard + LINK.format(target=target) + TRAIN, "utf-8")
+    assert journey.harness("experiment", "new", "--hypothesis", "a link").exit_code == 0
+    answer = journey.harness("train", "exp-0001", "--cage", cage, "--json")
+    assert "REACHED" not in answer.stdout + answer.stderr
+    if cage == "bwrap":  # the mount cannot be replaced
+        assert answer.exit_code == 0, answer.stdout
+        assert not (journey.root / ".claude").is_symlink()
+    else:
+        assert answer.exit_code in (1, 2)
+        assert "link" in answer.stdout
+
+
+SWAP = "mv .harness moved && cp -r moved .harness; touch .harness/policy.json .harness/receipts/x.jsonl; ls -d moved"
+
+
+def test_control_files_cannot_be_swapped_in_bwrap(tmp_path: Path) -> None:
+    reason = available()[CageKind.BWRAP]
+    if reason is not None:
+        pytest.skip(f"bwrap does not work here: {reason}")
+    journey = make_project(tmp_path / "project", tmp_path / "home")
+    assert journey.harness("init").exit_code == 0
+    assert journey.harness("plan", "approve").exit_code == 0
+    (journey.root / "swap.sh").write_text(f"{SWAP}\necho DONE $?\n", "utf-8")
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text(SCENARIO.replace("python probe.py", "sh swap.sh").replace("OUT-OF-REACH", "DONE"), "utf-8")
+    answer = journey.harness("run", "--scenario", str(scenario), "--cage", "bwrap", "--json")
+    assert answer.exit_code == 0, answer.stderr
+    assert not (journey.root / "moved").exists()
+    assert not (journey.root / ".harness/receipts/x.jsonl").exists()
+
+
+def test_a_config_that_an_agent_edited_is_not_believed(tmp_path: Path) -> None:
+    journey = make_project(tmp_path / "project", tmp_path / "home")
+    assert journey.harness("init").exit_code == 0
+    assert journey.harness("plan", "approve").exit_code == 0
+    config = journey.root / ".harness/config.toml"
+    config.write_text(config.read_text("utf-8") + f'readable = ["{tmp_path}/other"]\n', "utf-8")
+    for words in (("train", "exp-0001"), ("evaluate", "exp-0001"), ("gate", "check", "exp-0001"), ("run",)):
+        answer = journey.harness(*words, "--json")
+        assert (answer.exit_code, answer.document["error"]["code"]) == (2, "config_changed")
