@@ -3,6 +3,7 @@
 from typing import Any
 
 from harness.audit.collect import changed, collect
+from harness.audit.scores import counted_evaluations, plan_of
 from harness.domain.facts import TamperingNoticed
 from harness.domain.findings import Finding
 from harness.domain.records import RecordedVerdict
@@ -43,8 +44,9 @@ def check_gate(project: Project, experiment: str, gate: GateName | None = None) 
 
 
 def due_gate(project: Project, experiment: str) -> GateName:
-    """The gate that a person means who names none."""
-    looked = project.ledger.evaluations(experiment, Split.HELD_OUT)
+    """The gate that a person means who names none: validation, until held-out was evaluated under the plan in force."""
+    approved = plan_of(project, project.ledger.experiment(experiment))
+    looked = counted_evaluations(project, experiment, approved, Split.HELD_OUT)
     return GateName.HELD_OUT if looked else GateName.VALIDATION
 
 
@@ -68,6 +70,8 @@ def _fields(evidence: GateEvidence, outcome: GateOutcome) -> dict[str, Any]:
         "tier": None if outcome.tier is None else outcome.tier.value,
         "comparison": None if outcome.comparison is None else dict(outcome.comparison),
         "shortfall": evidence.shortfall,
+        "notes": [f"{item.name}: {note}" for item in evidence.runs for note in item.notes],
+        "next_planned": evidence.next_planned,
     }
 
 

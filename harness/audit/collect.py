@@ -7,10 +7,12 @@ from harness.artifacts.code_snapshot import read_snapshot
 from harness.artifacts.front_matter import read_yaml
 from harness.artifacts.hypothesis import read_hypothesis
 from harness.artifacts.metrics import Metrics, read_rows
+from harness.artifacts.metrics_notes import notes_of
 from harness.artifacts.result import Result, read_result
 from harness.artifacts.text import read_text
 from harness.artifacts.training_status import read_status
 from harness.audit.files import content_hash, read_evidence
+from harness.audit.next_idea import next_idea
 from harness.audit.scores import compared, counted_evaluations, objective_of, plain_score, plan_of
 from harness.contract.artifacts import Scope
 from harness.contract.phases import required
@@ -31,6 +33,7 @@ from harness.gates.evidence import (
 from harness.gates.findings import finding
 from harness.project.context import Project
 from harness.project.frozen import frozen_changes
+from harness.project.seeds import seeds_of
 
 _PARSERS: dict[str, Any] = {
     "hypothesis": read_hypothesis,
@@ -72,7 +75,9 @@ def _collect(project: Project, experiment: str, gate: GateName) -> GateEvidence:
         files=files,
         claims={} if result is None else result.claims,
         shortfall=next(iter(result.shortfalls), None) if result is not None else None,
+        next_planned=next_idea(project.layout.root, project.layout.experiment(experiment, "next")),
         runs=tuple(runs),
+        plan_seeds=seeds_of(plan for plan in project.ledger.plans() if plan.name == approved.name),
         evaluations=tuple(scored),
         ignored_seeds=tuple(seed_findings(scored)),
         frozen_changes=frozen,
@@ -155,6 +160,7 @@ def _of_rows(metrics: Metrics | None) -> dict[str, Any]:
         "row_runs": frozenset(str(row.get("run", "")) for row in metrics.rows),
         "row_tokens": frozenset(sha256_bytes(str(row.get("token")).encode()) for row in starts),
         "epochs": sum(row.get("event") == "epoch" for row in metrics.rows),
+        "notes": tuple(notes_of(metrics)),
     }
 
 

@@ -92,6 +92,7 @@ def _show_text(row: dict[str, Any], document: dict[str, Any]) -> str:
         f"score    {score_text(row)}",
         f"verdict  {document['standing'] or '-'}" + (f" ({row['gate']} gate)" if row["gate"] else ""),
         *(f"  - {finding['message']} {finding['mend']}" for finding in row["findings"]),
+        *(f"  noticed: {note}" for verdict in document["verdicts"][-1:] for note in verdict["notes"]),
     ]
     parts = ["\n".join(head) + "\n"]
     for title in ("runs", "evaluations", "decisions"):

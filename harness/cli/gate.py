@@ -42,11 +42,13 @@ def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> No
         "score": verdict.score,
         "comparison": verdict.comparison,
         "findings": list(verdict.findings),
+        "notes": list(verdict.notes),
         "evidence": [{"name": item, "sha256": digest} for item, digest in sorted(verdict.evidence.items())],
     }
     findings = [Finding.from_plain(item) for item in verdict.findings]
     head = f"{experiment}  {verdict.gate} gate: {verdict.verdict}" + (f" ({verdict.tier})" if verdict.tier else "")
-    emit(document, as_json=as_json, text=lambda: f"{head}\n{as_text(findings)}")
+    notes = [f"  noticed: {note}" for note in verdict.notes]
+    emit(document, as_json=as_json, text=lambda: "\n".join(filter(None, (head, as_text(findings), *notes))))
     sys.exit(0 if verdict.verdict is Verdict.PASS else 1)
 
 

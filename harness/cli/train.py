@@ -16,7 +16,6 @@ from harness.runs.supervisor import train
 @click.command("train")
 @click.argument("experiment")
 @click.argument("training_command", nargs=-1, type=click.UNPROCESSED)
-@click.option("--seed", "seeds", type=int, multiple=True, help="A seed; may be repeated; default: the plan's.")
 @click.option("--session", default=None, hidden=True, help="The agent's session that asked for this run.")
 @cage_option
 @project_option
@@ -24,13 +23,12 @@ from harness.runs.supervisor import train
 def command(
     experiment: str,
     training_command: tuple[str, ...],
-    seeds: tuple[int, ...],
     session: str | None,
     cage: str,
     project: Path,
     as_json: bool,
 ) -> None:
-    """Train EXPERIMENT once a seed, supervised: `harness train exp-0001 -- python train.py`.
+    """Train EXPERIMENT once for each seed of the plan, supervised: `harness train exp-0001 -- python train.py`.
 
     Without a command the plan's training.entry is used. Exit 1 when a run failed or hit a limit.
     """
@@ -40,7 +38,6 @@ def command(
             experiment,
             list(training_command) or None,
             sandbox=sandbox_for(cage),
-            seeds=list(seeds) or None,
             session=session,
             on_event=(lambda event: None) if as_json else print_event,
         )

@@ -159,6 +159,8 @@ class VerdictRecorded(Fact):
     tier: str | None  # the highest tier reached
     comparison: dict[str, Any] | None  # {against, difference, floor, better}
     shortfall: str | None = None  # the first that the oracle named in result.md; never decides anything
+    notes: list[str] = field(default_factory=list)  # what a reader noticed in the metrics; blocks nothing
+    next_planned: str | None = None  # the first idea in next.md; never decides anything
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,9 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+BYPASSED = "run_logger_bypassed"
+"""The code of a run that trained past the run logger: supervisor, evaluation, gate and loop all ask for it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:

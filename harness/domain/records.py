@@ -119,6 +119,8 @@ class RecordedVerdict:
     comparison: dict[str, Any] | None
     at: str
     shortfall: str | None = None
+    notes: tuple[str, ...] = ()
+    next_planned: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from harness.artifacts.metrics import read_rows
 from harness.artifacts.training_status import read_status
 from harness.domain.records import Run
 from harness.domain.statuses import FINAL_RUNS, Evidence
@@ -15,14 +14,15 @@ MOST_METRICS = 3
 
 
 def last_metrics(project: Project, run: Run) -> dict[str, Any] | None:
-    """The newest epoch row's numbers, as logged; None without one."""
-    path = project.layout.run(run.experiment, run.id, "metrics")
-    if not path.is_file():
+    """The newest epoch's numbers, as logged; None before the first. From the status file: agents ask again and
+    again, and the metrics grow."""
+    try:
+        status = read_status(project.layout.run(run.experiment, run.id, "status"))
+    except UsageError:
         return None
-    rows = [row for row in read_rows(path).rows if row.get("event") == "epoch"]
-    if not rows:
+    if status is None or status.epoch is None:
         return None
-    return {"epoch": rows[-1].get("epoch"), **rows[-1].get("metrics", {}), "evidence": Evidence.LOGGED.value}
+    return {"epoch": status.epoch, **status.metrics, "evidence": Evidence.LOGGED.value}
 
 
 class RunNews:

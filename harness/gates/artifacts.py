@@ -3,25 +3,19 @@
 from collections.abc import Iterator
 
 from harness.contract.artifacts import BY_NAME
+from harness.domain.findings import BYPASSED as BYPASSED
 from harness.domain.findings import Finding
 from harness.domain.statuses import FINAL_RUNS, RunStatus
 from harness.gates.evidence import FileEvidence, GateEvidence, RunEvidence
 from harness.gates.findings import finding
 
-BYPASSED = "run_logger_bypassed"
 OF_A_RUN = ("metrics", "status", "checkpoints", "evaluation")
 
 
 def bypass(evidence: GateEvidence) -> Iterator[Finding]:
-    """A run whose supervisor saw no row of the run logger in time."""
+    """A run whose supervisor saw no row of the run logger in time, in the supervisor's words."""
     for item in evidence.runs:
-        if bypassed(item):
-            yield finding(
-                BYPASSED,
-                f"The run logger was bypassed: {item.name} wrote no row to {item.metrics.path} while it trained, so "
-                "nothing that it printed or saved elsewhere is evidence.",
-                run=item.name,
-            )
+        yield from (Finding.from_plain(plain) for plain in item.run.findings if plain.get("code") == BYPASSED)
 
 
 def told(evidence: GateEvidence) -> Iterator[Finding]:
@@ -39,7 +33,7 @@ def files(evidence: GateEvidence) -> Iterator[Finding]:
 
 
 def seeds(evidence: GateEvidence) -> Iterator[Finding]:
-    """Every seed that the plan asks for, and every seed that was started, has a completed run."""
+    """Every seed that the plan asks for, and every seed that was started, has a completed run; none is another."""
     wanted, runs = evidence.objective.seeds, [item.run for item in evidence.runs]
     completed = [run for run in runs if run.status is RunStatus.COMPLETED]
     if not runs:
@@ -52,12 +46,20 @@ def seeds(evidence: GateEvidence) -> Iterator[Finding]:
     for run in runs:
         if run.status not in FINAL_RUNS:
             yield finding("run_open", f"{run.experiment}/{run.id} (seed {run.seed}) is {run.status}.")
+    if foreign := sorted(run.seed for run in runs if run.seed not in evidence.plan_seeds):
+        yield finding(
+            "seeds_not_of_the_plan",
+            f"{evidence.experiment.id} has runs of the seeds {', '.join(map(str, foreign))}; expected only the seeds "
+            f"that the harness chose for the plan: {', '.join(map(str, sorted(evidence.plan_seeds)))}.",
+            seeds=foreign,
+        )
     ended = [run for run in runs if run.status in FINAL_RUNS and run.status is not RunStatus.COMPLETED]
     if ended or len(runs) < wanted:
         stopped = "".join(f" {run.id} (seed {run.seed}) {run.status}: {run.reason}" for run in ended)
         yield finding(
             "seeds_outstanding",
-            f"{len(completed)} of {max(wanted, len(runs))} seeds have a completed run of the newest code.{stopped}",
+            f"{len(completed)} of {max(wanted, len(runs))} seeds have a completed run of the newest code and command."
+            f"{stopped}",
             completed=len(completed),
             wanted=wanted,
         )

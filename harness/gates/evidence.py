@@ -9,6 +9,8 @@ from harness.domain.findings import Finding
 from harness.domain.records import Checkpoint, Evaluation, Experiment, Objective, RecordedVerdict, Run
 from harness.domain.statuses import GateName, RunStatus, Tier, Verdict
 
+_NO_ANSWER = frozenset({RunStatus.LOST, RunStatus.CANCELLED})
+
 
 @dataclass(frozen=True, kw_only=True)
 class FileEvidence:
@@ -45,6 +47,8 @@ class RunEvidence:
     status_run: str | None = None
     status_state: str | None = None
     checkpoints: tuple[CheckpointEvidence, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What the reader of its metrics noticed: shown, never judged."""
 
     @property
     def name(self) -> str:
@@ -79,8 +83,12 @@ class GateEvidence:
     """Metric -> the number that result.md claims for it."""
     shortfall: str | None = None
     """The first that result.md names: shown, never judged."""
+    next_planned: str | None = None
+    """The first idea in next.md: shown, never judged."""
     runs: tuple[RunEvidence, ...]
     """The runs that count: see `counted_runs`."""
+    plan_seeds: frozenset[int]
+    """Those that the harness chose for the plan, in any of its versions."""
     evaluations: tuple[Evaluation, ...]
     """Of the gate's split: one a counted run, of its final checkpoint under the plan version in force."""
     ignored_seeds: tuple[Finding, ...] = ()
@@ -107,19 +115,18 @@ class GateOutcome:
 
 
 def counted_runs(runs: Sequence[Run]) -> list[Run]:
-    """One run a seed, in the order in which seeds were first registered: of the newest code snapshot, the newest
-    completed run, else the newest.
+    """One run a seed, in the order in which seeds were first registered: the seed's newest run that was neither lost
+    nor cancelled, else its newest. `runs` is oldest first.
 
-    An experiment is one code snapshot, so runs of older code do not count; all seeds of the newest do, however
-    they went: a seed that went badly cannot be left out. `runs` is oldest first.
+    An experiment is one code snapshot and one command, so only runs of the newest run's pair count; all its seeds
+    do, however they went. A run that was lost or cancelled says nothing about the training and hides nothing; a run
+    that failed does, and an older, luckier run of its seed does not stand in for it.
     """
-    if not runs:
-        return []
     chosen: dict[int, Run] = {}
     for run in runs:
-        if run.code != runs[-1].code:
+        if (run.code, run.argv) != (runs[-1].code, runs[-1].argv):
             continue
         before = chosen.get(run.seed)
-        if before is None or run.status is RunStatus.COMPLETED or before.status is not RunStatus.COMPLETED:
+        if before is None or run.status not in _NO_ANSWER or before.status in _NO_ANSWER:
             chosen[run.seed] = run
     return list(chosen.values())

@@ -9,6 +9,7 @@ the first time and every replay see the same values. An experiment's `summary` c
     baseline  split -> the trivial predictor's score
     shortfall first finding of the last verdict, else the oracle's first; of the last run while there is no verdict
     decision  {kind, choice} of the last decision;  child: the last experiment that has it as its parent
+    next_planned  first idea of next.md at the last verdict; absent before there was a verdict that says
 """
 
 import math
@@ -168,6 +169,7 @@ def _verdict_recorded(state: State, fact: StoredFact, body: Body) -> None:
         verdict={"id": body["verdict_id"], "gate": body["gate"], "verdict": body["verdict"], "tier": body["tier"]},
         shortfall=_first_finding(body["findings"]) or body.get("shortfall"),
         scores=scores,
+        **({"next_planned": body["next_planned"]} if "next_planned" in body else {}),
     )
 
 

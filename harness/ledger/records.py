@@ -51,7 +51,8 @@ def verdict_record(row: AnyRow) -> RecordedVerdict:
     body = {name: value for name, value in row["record"].items() if name != "verdict_id"}
     tier = Tier(body["tier"]) if body["tier"] is not None else None
     values = {**body, "id": row["id"], "verdict": Verdict(body["verdict"]), "tier": tier, "at": row["at"]}
-    return RecordedVerdict(**{**values, "findings": tuple(body["findings"])})
+    values |= {"findings": tuple(body["findings"]), "notes": tuple(body.get("notes", ()))}
+    return RecordedVerdict(**values)
 
 
 def decision_record(row: AnyRow) -> Decision:

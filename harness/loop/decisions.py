@@ -19,6 +19,20 @@ def keep(experiment: ExperimentState, verdict: VerdictState) -> Decide:
     )
 
 
+def keep_for_person(experiment: ExperimentState, verdict: VerdictState) -> Decide:
+    """KEEP because a person approved it or overrode the gate."""
+    return Decide(
+        experiment=experiment.id,
+        kind=DecisionKind.KEEP,
+        verdict=verdict.id,
+        context=f"The newest verdict on {experiment.id} is {verdict.verdict} ({verdict.id}).",
+        choice=f"Keep {experiment.id}; further experiments are compared with it.",
+        alternatives="A person may reject it (`harness gate reject`).",
+        reason=f"A person decided it: {experiment.decided}.",
+        confidence="high",
+    )
+
+
 def discard(experiment: ExperimentState, verdict: VerdictState, gate: GateName, why: str | None = None) -> Decide:
     """DISCARD on a verdict that is not PASS, or for the reason `why`."""
     words = "; ".join(found.message for found in verdict.findings)

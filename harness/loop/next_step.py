@@ -1,8 +1,8 @@
 """The loop as a pure function: what is known -> what to do next. It reads no file, no clock and no ledger.
 
-An experiment goes Build -> Evaluate(validation) -> Judge -> Check(validation) -> Evaluate(held_out) ->
-Check(held_out) -> Decide. Every step leaves a fact or a file behind, so that after a cut the same question gets
-the step that was cut.
+An experiment goes Build -> Evaluate(validation) -> Judge -> Check(validation) -> when it is better
+Evaluate(held_out) -> Check(held_out) -> Decide. Every step leaves a fact or a file behind, so that after a cut the
+same question gets the step that was cut.
 """
 
 from harness.domain.statuses import (
@@ -13,7 +13,7 @@ from harness.domain.statuses import (
     Split,
     Verdict,
 )
-from harness.loop.decisions import discard, keep
+from harness.loop.decisions import discard, keep, keep_for_person
 from harness.loop.records import ExperimentState, LoopState, VerdictState
 from harness.loop.sessions import last_place, tally
 from harness.loop.steps import Build, Check, Evaluate, Judge, Recover, Settle, Step, Stop, StopReason, Train, Wait
@@ -143,13 +143,13 @@ def _answer(state: LoopState, index: int, experiment: ExperimentState) -> Step:
     verdict = experiment.validation
     assert verdict is not None  # _check saw it
     if experiment.decided in _PERMITTED:
-        return keep(experiment, _newest(experiment) or verdict)
+        return keep_for_person(experiment, _newest(experiment) or verdict)
     if experiment.decided is DecisionKind.ITERATE:
         return _again(state, index, experiment) or discard(experiment, verdict, GateName.VALIDATION)
     if experiment.decided is DecisionKind.REJECT:
         return discard(experiment, verdict, GateName.VALIDATION, "a person rejected it")
     if verdict.verdict is Verdict.PASS:
-        return _held_out(state, experiment)
+        return _candidate(state, experiment, verdict)
     if verdict.verdict is Verdict.INCONCLUSIVE and _runs_failed(state, experiment):
         return _again(state, index, experiment) or discard(experiment, verdict, GateName.VALIDATION)
     if verdict.verdict is Verdict.INCONCLUSIVE:
@@ -172,8 +172,17 @@ def _again(state: LoopState, index: int, experiment: ExperimentState) -> Step | 
     return _next_build(state, index, experiment, sessions.attempt)
 
 
+def _candidate(state: LoopState, experiment: ExperimentState, verdict: VerdictState) -> Step:
+    """What passed on validation is compared there first: no look at held-out is spent on what would not be kept."""
+    if verdict.better is False:
+        return discard(experiment, verdict, GateName.VALIDATION, f"it is not better: {verdict.why}")
+    if verdict.better is None:
+        return _ask_person(experiment, f"passed on validation, but is it better? {verdict.why}")
+    return _held_out(state, experiment)
+
+
 def _held_out(state: LoopState, experiment: ExperimentState) -> Step:
-    """A candidate that passed on validation is looked at once on held-out rows, then kept or discarded."""
+    """A candidate is looked at once on held-out rows, then kept or discarded."""
     if experiment.awaiting_held_out:
         if state.spent.looks_left <= 0:
             return Stop(
@@ -194,15 +203,22 @@ def _held_out(state: LoopState, experiment: ExperimentState) -> Step:
 
 
 def _keep(state: LoopState, experiment: ExperimentState, verdict: VerdictState) -> Step:
-    if verdict.better is not True:
+    if verdict.better is False:
         return discard(experiment, verdict, GateName.HELD_OUT, f"it is not better: {verdict.why}")
+    if verdict.better is None:
+        return _ask_person(experiment, f"passed both gates, but is it better? {verdict.why}")
     if state.limits.supervised:
-        return Stop(
-            reason=StopReason.WAITING,
-            detail=f"{experiment.id} passed both gates; run `harness gate approve {experiment.id}` or "
-            f"`harness gate reject {experiment.id}`, then `harness continue`.",
-        )
+        return _ask_person(experiment, "passed both gates.")
     return keep(experiment, verdict)
+
+
+def _ask_person(experiment: ExperimentState, what: str) -> Stop:
+    """The plan or the numbers leave it to a person; nothing is decided meanwhile."""
+    return Stop(
+        reason=StopReason.WAITING,
+        detail=f"{experiment.id} {what} A person decides: run `harness gate approve {experiment.id} --reason ...` or "
+        f"`harness gate reject {experiment.id} --reason ...`, then `harness continue`.",
+    )
 
 
 def _cannot_judge(experiment: ExperimentState, verdict: VerdictState, gate: GateName) -> Stop:

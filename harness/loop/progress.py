@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from harness.domain.records import Objective
 from harness.domain.statuses import Verdict
 from harness.evaluation.noise_floor import compare, compare_to_baseline
+from harness.gates.findings import FINDINGS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,20 +14,33 @@ class Scored:
     """What one experiment brought on validation."""
 
     verdict: Verdict | None
+    findings: tuple[str, ...] = ()
+    """The codes that the verdict names."""
     values: tuple[float, ...] = ()
     """One a seed."""
     baseline: float | None = None
 
+    @property
+    def competes(self) -> bool:
+        """Whether the contract was kept and every seed scored: a score below the least tier can be progress, one
+        that was reached by breaking the contract cannot."""
+        if not self.values or self.verdict not in (Verdict.PASS, Verdict.FAIL):
+            return False
+        blocking = {
+            code for code in self.findings if code not in FINDINGS or FINDINGS[code].outcome is not Verdict.PASS
+        }
+        return self.verdict is Verdict.PASS or blocking == {"below_tier"}
+
 
 def improvements(experiments: Sequence[Scored], objective: Objective) -> list[bool]:
-    """One truth value an experiment, oldest first. What did not pass on validation is never an improvement and
-    never becomes the best; the first that passed is measured against the trivial predictor."""
+    """One truth value an experiment, oldest first. What does not compete is never an improvement and never becomes
+    the best; the first that competes is measured against the trivial predictor."""
     best: tuple[float, ...] | None = None
     found = []
     for item in experiments:
-        better = item.verdict is Verdict.PASS and bool(item.values) and _better(item, best, objective)
+        better = item.competes and _better(item, best, objective)
         found.append(better)
-        if better or (best is None and item.verdict is Verdict.PASS and item.values):
+        if better or (best is None and item.competes):
             best = item.values
     return found
 

@@ -11,6 +11,7 @@ from harness.projections.text import BANNER, one_line, page
 LIMIT = 8000
 _FINDINGS_LIMIT = 3500
 _DECISIONS = 5
+_NOTES = 6
 
 
 def briefing(ledger: Ledger) -> str:
@@ -82,7 +83,7 @@ def _verdict(overview: Overview) -> list[str]:
             break
         lines.append(line)
         left -= len(line)
-    return lines
+    return [*lines, *(f"- noticed: {one_line(note, 300)}" for note in verdict.notes[:_NOTES])]
 
 
 def _decisions(ledger: Ledger) -> list[str]:

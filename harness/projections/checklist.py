@@ -113,6 +113,9 @@ def _change(summary: Mapping[str, Any], parent: Mapping[str, Any] | None, plan: 
 
 
 def _next_planned(status: str, summary: Mapping[str, Any]) -> str | None:
+    """The first idea of next.md as it was when judged; without one what follows from the experiment's state."""
+    if idea := summary.get("next_planned"):
+        return str(idea)
     if summary["child"] is not None:
         return str(summary["child"])
     if status in _NEXT and not (summary["decision"] and status == ExperimentStatus.OPEN):

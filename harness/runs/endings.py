@@ -1,11 +1,11 @@
 """From how a training command ended to how its run is closed."""
 
-from harness.domain.findings import Finding
+from harness.domain.findings import BYPASSED, Finding
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
 from harness.runs.collect import Ending
 from harness.runs.launch import How, Limits
-from harness.runs.reasons import BYPASSED, bypassed, explain
+from harness.runs.reasons import bypassed, explain
 from harness.runs.rows import RunRows
 
 

@@ -6,10 +6,10 @@ import signal
 from pathlib import Path
 
 from harness.artifacts.hashes import open_regular
-from harness.domain.findings import Finding
+from harness.domain.findings import BYPASSED, Finding
 from harness.errors import UsageError
+from harness.gates.findings import finding
 
-BYPASSED = "run_logger_bypassed"
 _TAIL_BYTES = 8_192
 _MOST_CHARACTERS = 400
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit)\b.*\Z")
@@ -18,13 +18,8 @@ _NOT_FOUND = ("not found", "cannot be started", "No such file or directory")
 
 def bypassed(run: str, what: str) -> Finding:
     """The finding of a run without a row of its own."""
-    return Finding(
-        BYPASSED,
-        f"The run logger was bypassed: {run} {what} without one row of its own in metrics.jsonl.",
-        "Train with `harness.run_logger.RunLogger.from_environment()`: start, epoch, checkpoint_saved, end; "
-        "call start first of all.",
-        {"run": run},
-    )
+    message = f"The run logger was bypassed: {run} {what} without one row of its own in metrics.jsonl."
+    return finding(BYPASSED, message, run=run)
 
 
 def last_lines(path: Path) -> list[str]:

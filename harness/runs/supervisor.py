@@ -1,15 +1,12 @@
 """`train`: one supervised run a seed, registered before it is launched and closed by what happened."""
 
-import contextlib
 import hashlib
 import os
 import secrets
-import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from harness.domain import variables
 from harness.domain.facts import RunStarted
@@ -19,9 +16,11 @@ from harness.domain.sandbox import Sandbox, machine_share
 from harness.domain.statuses import RunStatus
 from harness.project.context import Project
 from harness.project.protected import watching
+from harness.project.seeds import seeds_for
 from harness.runs.collect import Ending, close_run, read_all, rows_of, write_run_json
 from harness.runs.endings import findings_of, judge, leftovers
 from harness.runs.environment import child_environment, prepare_private, run_variables
+from harness.runs.interrupts import Interrupts
 from harness.runs.job import Job, prepare
 from harness.runs.launch import Launched, Limits, launch, watch
 from harness.runs.lock import supervising
@@ -30,7 +29,6 @@ from harness.runs.processes import end_process, identity
 from harness.runs.reasons import last_lines
 from harness.runs.recover import close_abandoned
 from harness.runs.rows import RunRows
-from harness.runs.seeds import seeds_for
 
 Event = Callable[[dict[str, Any]], None]
 
@@ -39,10 +37,10 @@ Event = Callable[[dict[str, Any]], None]
 class TrainReport:
     experiment: str
     runs: list[Run]
-    """The run of each seed that was asked for, as far as there is one."""
+    """The run of each seed of the plan, as far as there is one."""
     findings: list[Finding]
     ok: bool
-    """Every seed that was asked for has a completed run of the current code, and no run logger was bypassed."""
+    """Every seed of the plan has a completed run of the current code, and no run logger was bypassed."""
 
 
 def train(
@@ -51,21 +49,20 @@ def train(
     argv: Sequence[str] | None,
     *,
     sandbox: Sandbox,
-    seeds: Sequence[int] | None = None,
     session: str | None = None,
     on_event: Event = lambda event: None,
     inherited: Mapping[str, str] | None = None,
     silent_s: float = 60.0,
     grace_s: float = 10.0,
 ) -> TrainReport:
-    """Run the command, by default the plan's training.entry, once for each seed without a completed run of this code.
+    """Run the command, by default the plan's training.entry, once for each of the plan's seeds that has no completed
+    run of this code and command yet.
 
     The first run that does not complete ends the call: the next seeds would meet the same code. Runs that a dead
     supervisor left behind are closed first. SIGTERM is taken like Ctrl-C: what was started is ended, the run is
-    closed as cancelled, KeyboardInterrupt goes on.
+    closed as cancelled, KeyboardInterrupt goes on; a second signal does not disturb that.
 
     Args:
-        seeds: by default the plan's number of seeds, chosen by the harness.
         on_event: told of progress; each event has a `kind` and a `text`.
         inherited: the environment of which the allowed part is passed on, by default this process's.
         silent_s: seconds that a run may go on without a metrics row of its own.
@@ -73,7 +70,8 @@ def train(
 
     Raises RefusedError (already_training, experiment_closed, plan_changed, ...), NotFoundError, RunError.
     """
-    with supervising(project.layout, experiment), _sigterm_interrupts():
+    interrupts = Interrupts()
+    with supervising(project.layout, experiment), interrupts.taken():
         project.ledger.experiment(experiment)
         findings = close_abandoned(project, experiment)
         job = prepare(
@@ -85,7 +83,7 @@ def train(
             inherited=os.environ if inherited is None else inherited,
             on_event=on_event,
         )
-        wanted = list(seeds) if seeds else seeds_for(job.approved.sha256, job.plan.oracle.seeds)
+        wanted = seeds_for(job.approved.sha256, job.plan.oracle.seeds)
         done = job.completed()
         for seed in (seed for seed in wanted if seed not in done):
             left = job.seconds_left()
@@ -93,7 +91,8 @@ def train(
                 findings.append(_budget_spent(job))
                 break
             limits = Limits(run=job.plan.budget.run_minutes * 60, total=left, silent=silent_s, grace=grace_s)
-            run = _one_run(job, seed, limits)
+            with interrupts.held():
+                run = _one_run(job, seed, limits, interrupts)
             findings += findings_of(run)
             done[seed] = run
             if run.status is not RunStatus.COMPLETED:
@@ -111,7 +110,7 @@ def _budget_spent(job: Job) -> Finding:
     )
 
 
-def _one_run(job: Job, seed: int, limits: Limits) -> Run:
+def _one_run(job: Job, seed: int, limits: Limits, interrupts: Interrupts) -> Run:
     """Register, launch, watch, end, close."""
     project, token = job.project, secrets.token_hex(16)
     run = project.ledger.register_run(
@@ -129,7 +128,7 @@ def _one_run(job: Job, seed: int, limits: Limits) -> Run:
     job.on_event({"kind": "run", "run": name, "seed": seed, "text": f"{name}  seed {seed}: started"})
     try:
         with watching(project, job.sandbox.kind, lambda: job.experiment):
-            run, ending, rows = _supervise(job, run, token, limits)
+            run, ending, rows = _supervise(job, run, token, limits, interrupts)
         run = close_run(project.ledger, project.layout, run, rows, ending)
     finally:
         remove_private(run.token)
@@ -141,8 +140,8 @@ def _one_run(job: Job, seed: int, limits: Limits) -> Run:
     return run
 
 
-def _supervise(job: Job, run: Run, token: str, limits: Limits) -> tuple[Run, Ending, RunRows]:
-    layout = job.project.layout
+def _supervise(job: Job, run: Run, token: str, limits: Limits, interrupts: Interrupts) -> tuple[Run, Ending, RunRows]:
+    layout, clock = job.project.layout, job.project.clock
     folder = _fresh_folder(layout.run(run.experiment, run.id))
     write_run_json(layout, run)
     rows = rows_of(layout, run)
@@ -151,15 +150,16 @@ def _supervise(job: Job, run: Run, token: str, limits: Limits) -> tuple[Run, End
     except OSError as error:
         reason = f"never started: {error.strerror}: {error.filename}"
         return run, Ending(status=RunStatus.FAILED, reason=reason), rows
-    left = 0
+    left, begun = 0, clock.monotonic()
     try:
         own = identity(launched.process.pid)
         job.project.ledger.append(RunStarted(experiment=run.experiment, run=run.id, supervisor=identity(), **own))
         run = job.project.ledger.run(run.experiment, run.id)
         write_run_json(layout, run)
-        how, seconds = watch(launched, rows, limits, job.project.clock, job.on_event)
+        with interrupts.heeded():
+            how, seconds = watch(launched, rows, limits, clock, job.on_event)
     except KeyboardInterrupt:
-        how, seconds = None, None
+        how, seconds = None, clock.monotonic() - begun
     finally:
         left = end_process(launched.process, run.token, grace=limits.grace)
         launched.finish_output()
@@ -197,20 +197,3 @@ def _fresh_folder(folder: Path) -> Path:
         else:
             break
     return folder
-
-
-@contextlib.contextmanager
-def _sigterm_interrupts() -> Iterator[None]:
-    """In the main thread, SIGTERM raises KeyboardInterrupt instead of ending this process at once."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, frame: object) -> NoReturn:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -19,10 +19,13 @@ from harness.domain.statuses import DecisionKind, ExperimentStatus, GateName, Ru
 from harness.errors import NotFoundError, RefusedError
 from harness.project.experiments import decide
 from harness.project.plans import approve_plan
+from harness.projections.refresh import refresh
+from harness.runs.reasons import bypassed
+from harness.views.details import details
 from tests.audit.world import GOOD, PLAN, POOR, InProcess, World, train_past_the_logger
 
 VALIDATION, HELD_OUT = GateName.VALIDATION, GateName.HELD_OUT
-BYPASS = [{"code": "run_logger_bypassed", "message": "no row in 60 s", "mend": "use it", "data": {}}]
+BYPASS = [bypassed("exp-0001/run-01", "ran for 60 s").plain()]
 
 
 def evaluate(
@@ -318,6 +321,118 @@ def test_each_look_at_held_out_is_counted_before_it_is_taken(world: World, monke
     evaluate(world, experiment, Split.HELD_OUT)
     evaluate(world, experiment, Split.HELD_OUT)  # nothing is due: no look
     assert world.project.ledger.queries("signs", Split.HELD_OUT) == 2
+
+
+def test_a_look_at_held_out_needs_a_pass_on_validation_that_stands(world: World) -> None:
+    """A look that is taken without one is spent, and its rows are worn for the next candidate."""
+    experiment = world.open().id
+    world.train(experiment)
+    evaluate(world, experiment)
+
+    def refused(said: str) -> None:
+        with pytest.raises(RefusedError, match=f"is {said}; expected PASS") as caught:
+            evaluate(world, experiment, Split.HELD_OUT)
+        assert caught.value.code == "validation_not_passed"
+        assert f"harness gate check {experiment}" in caught.value.mend
+        assert world.project.ledger.queries("signs", Split.HELD_OUT) == 0
+
+    refused("none yet")
+    check_gate(world.project, experiment)  # result.md is missing
+    refused("FAIL")
+    world.result(experiment)
+    check_gate(world.project, experiment)
+    world.path(experiment, "config").write_text("cut: 0.5\n")
+    refused("STALE")
+    check_gate(world.project, experiment)
+    assert len(evaluate(world, experiment, Split.HELD_OUT)) == 3
+
+
+def test_held_out_is_no_longer_due_when_the_plan_changed_since(world: World) -> None:
+    experiment = passed(world)
+    evaluate(world, experiment, Split.HELD_OUT)
+    (world.root / "plan.md").write_text(PLAN.replace("0.80", "0.70"))
+    approve_plan(world.project, world.root / "plan.md", by="a person")
+    assert due_gate(world.project, experiment) is VALIDATION
+
+
+def test_seeds_that_somebody_picked_fail(world: World) -> None:
+    experiment = world.open().id
+    for seed, cut in zip((1, 2, 3), GOOD, strict=True):
+        world.train_one(experiment, seed, cut)
+    evaluate(world, experiment)
+    world.result(experiment)
+    verdict = check_gate(world.project, experiment)
+    assert (verdict.verdict, codes(verdict)) == (Verdict.FAIL, {"seeds_not_of_the_plan"})
+
+
+def test_seeds_of_an_earlier_version_of_the_plan_are_the_plans(world: World) -> None:
+    experiment = world.open().id
+    world.train(experiment)
+    (world.root / "plan.md").write_text(PLAN.replace("total_minutes: 10", "total_minutes: 20"))
+    approve_plan(world.project, world.root / "plan.md", by="a person")
+    evaluate(world, experiment)
+    world.result(experiment)
+    assert check_gate(world.project, experiment).verdict is Verdict.PASS
+
+
+def train_with_a_nan(log: Any, folder: Path, cut: float) -> None:
+    with log:
+        log.start()
+        for epoch in range(25):
+            log.epoch(epoch, {"loss": 1.81, "grad_norm": float("nan") if epoch >= 4 else 1.0})
+        path = log.checkpoint_dir / "last.json"
+        path.write_text(json.dumps({"cut": cut, "seed": log.seed}))
+        log.checkpoint_saved(path, final=True)
+
+
+def test_what_was_noticed_in_the_metrics_is_said_and_blocks_nothing(world: World) -> None:
+    """The final checkpoint comes after the NaN: whether that did harm, its recomputed score says."""
+    experiment = world.open().id
+    world.train(experiment, log=train_with_a_nan)
+    evaluate(world, experiment)
+    world.result(experiment)
+    verdict = check_gate(world.project, experiment)
+    assert (verdict.verdict, verdict.tier) == (Verdict.PASS, Tier.SHOULD)
+    assert verdict.notes[:2] == (
+        f"{experiment}/run-01: 21 values are not finite, the first at 4",
+        f"{experiment}/run-01: loss is exactly 1.81 in 25 rows in a row, from 0 on",
+    )
+    assert len(verdict.notes) == 6
+    assert check_gate(world.project, experiment) == verdict
+    refresh(world.project.ledger, world.project.layout)
+    assert f"- noticed: {verdict.notes[0]}" in world.project.layout.briefing.read_text()
+    assert details(world.project, world.project.ledger.experiment(experiment))["verdicts"][-1]["notes"] == list(
+        verdict.notes
+    )
+
+
+NEXT = {
+    "# Next\n\nSome words.\n\n- a wider kernel\n- more data\n": "a wider kernel",
+    "1. [ ] a wider kernel\n2. more data": "a wider kernel",
+    "# Next\n\nTry a wider kernel.\n": "Try a wider kernel.",
+    "# Next\n": None,
+    "": None,
+}
+
+
+@pytest.mark.parametrize("text", NEXT)
+def test_the_first_idea_of_next_md_is_what_is_planned_next(world: World, text: str) -> None:
+    experiment = world.open().id
+    world.path(experiment, "next").write_text(text)
+    verdict = check_gate(world.project, experiment)
+    assert verdict.next_planned == NEXT[text]
+    refresh(world.project.ledger, world.project.layout)
+    assert f"| {NEXT[text] or 'decide'} |" in world.project.layout.project("checklist").read_text()
+
+
+def test_next_md_that_is_a_link_or_unreadable_names_nothing(world: World, tmp_path: Path) -> None:
+    experiment = world.open().id
+    (tmp_path / "secret").write_text("- a secret\n")
+    world.path(experiment, "next").symlink_to(tmp_path / "secret")
+    assert check_gate(world.project, experiment).next_planned is None
+    world.path(experiment, "next").unlink()
+    world.path(experiment, "next").write_bytes(b"- \xff\xfe")
+    assert check_gate(world.project, experiment).next_planned is None
 
 
 def test_a_spent_query_budget_refuses_the_look(world: World) -> None:

@@ -20,6 +20,7 @@ from harness.files import sha256_bytes, sha256_file
 from harness.project.context import Project, open_project
 from harness.project.experiments import decide, open_experiment, record_result
 from harness.project.plans import approve_plan, data_paths
+from harness.project.seeds import seeds_for
 from harness.run_logger import RunLogger
 from harness.settings import create_config
 
@@ -134,6 +135,10 @@ class World:
         decide(self.project, kind="CANCEL", experiment=before, by="a person", confidence="high", **words)
         return self.open("Another cut").id
 
+    def seed(self, number: int) -> int:
+        """The plan's seed of a number, from 1."""
+        return seeds_for(self.project.plan().sha256, number)[-1]
+
     def train(
         self,
         experiment: str,
@@ -143,11 +148,11 @@ class World:
         log: Callable[[RunLogger, Path, float], None] | None = None,
         findings: Sequence[dict[str, Any]] = (),
     ) -> list[Run]:
-        """One run a cut, seeds 1, 2, 3 ..., as the supervisor leaves them; `log` is the training's own part."""
+        """One run a cut, of the plan's seeds, as the supervisor leaves them; `log` is the training's own part."""
         runs = []
         for place, cut in enumerate(cuts):
             status = statuses[place] if place < len(statuses) else RunStatus.COMPLETED
-            runs.append(self.train_one(experiment, place + 1, cut, status, log, findings))
+            runs.append(self.train_one(experiment, self.seed(place + 1), cut, status, log, findings))
         return runs
 
     def train_one(

@@ -144,6 +144,7 @@ def evidence(gate: GateName = GateName.VALIDATION, **changes: Any) -> GateEviden
         files=tuple(file(name, f".harness/experiments/{EXPERIMENT}/{path}") for name, path in FILES.items()),
         claims={"accuracy": Claim(0.94, "0.94")},
         runs=tuple(run_evidence(number) for number in (1, 2, 3)),
+        plan_seeds=frozenset({101, 102, 103}),
         evaluations=(),
         validation=None if gate is GateName.VALIDATION else ValidationReference(verdict=verdict()),
     )

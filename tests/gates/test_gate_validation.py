@@ -11,6 +11,7 @@ from harness.domain.statuses import RunStatus, Tier, Verdict
 from harness.gates.evidence import GateEvidence, counted_runs
 from harness.gates.findings import FINDINGS, finding
 from harness.gates.validation import judge
+from harness.runs.reasons import bypassed
 from tests.gates.evidence import (
     MINIMIZE,
     checkpoint,
@@ -24,7 +25,7 @@ from tests.gates.evidence import (
     without_file,
 )
 
-BYPASS = ({"code": "run_logger_bypassed", "message": "no row", "mend": "", "data": {}},)
+BYPASS = (bypassed("exp-0001/run-01", "ran for 60 s").plain(),)
 Change = Callable[[GateEvidence], GateEvidence]
 
 
@@ -62,6 +63,11 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
         Verdict.FAIL,
     ),
     "a seed not started": (lambda e: replace(e, runs=e.runs[:2]), "seeds_outstanding", Verdict.INCONCLUSIVE),
+    "a seed that somebody picked": (
+        lambda e: with_run(e, 2, run=run(2, seed=7)),
+        "seeds_not_of_the_plan",
+        Verdict.FAIL,
+    ),
     "a run still going": (
         lambda e: with_run(e, 2, run=run(2, status=RunStatus.RUNNING, ended_at=None)),
         "run_open",
@@ -218,7 +224,7 @@ def test_all_faults_stand_in_one_outcome() -> None:
 
 
 def test_a_bypassed_logger_is_said_in_those_words_and_first() -> None:
-    bypassed = run_evidence(
+    silent = run_evidence(
         1,
         run=run(1, status=RunStatus.KILLED, findings=BYPASS, files={}),
         metrics=file("metrics", "runs/run-01/metrics.jsonl", None),
@@ -228,9 +234,10 @@ def test_a_bypassed_logger_is_said_in_those_words_and_first() -> None:
         epochs=0,
         checkpoints=(),
     )
-    outcome = judge(scored(evidence(runs=(bypassed,))))
+    outcome = judge(scored(evidence(runs=(silent,))))
     assert outcome.verdict is Verdict.FAIL
     assert outcome.findings[0].message.startswith("The run logger was bypassed: exp-0001/run-01")
+    assert [found.code for found in outcome.findings].count("run_logger_bypassed") == 1
     assert {"artifact_missing", "checkpoint_missing", "evaluation_missing", "seeds_outstanding"} <= {
         found.code for found in outcome.findings
     }
@@ -328,10 +335,29 @@ def test_counted_runs_are_of_the_newest_code_one_a_seed() -> None:
         run(3, seed=101, code="new", status=RunStatus.FAILED),
         run(4, seed=102, code="new"),
         run(5, seed=101, code="new"),
-        run(6, seed=102, code="new", status=RunStatus.FAILED),
     ]
     assert [item.id for item in counted_runs([*old, *new])] == ["run-05", "run-04"]
     assert counted_runs([]) == []
+
+
+def test_counted_runs_are_of_the_newest_command() -> None:
+    """Else the harness would average a short training with a long one, or let an old command's score stand."""
+    short = [run(1, argv=("python", "train.py", "--short")), run(2, argv=("python", "train.py", "--short"))]
+    assert [item.id for item in counted_runs([*short, run(3, seed=101)])] == ["run-03"]
+
+
+@pytest.mark.parametrize("later", [RunStatus.FAILED, RunStatus.KILLED, RunStatus.RUNNING])
+def test_an_older_luckier_run_of_a_seed_hides_nothing(later: RunStatus) -> None:
+    assert [item.id for item in counted_runs([run(1), run(2, seed=101, status=later)])] == ["run-02"]
+
+
+@pytest.mark.parametrize("lost", [RunStatus.LOST, RunStatus.CANCELLED])
+def test_a_run_that_says_nothing_about_the_training_hides_nothing_either(lost: RunStatus) -> None:
+    whole, gone = run(1, seed=7), run(2, seed=7, status=lost)
+    assert counted_runs([whole, gone]) == [whole]
+    again = run(3, seed=7)
+    assert counted_runs([gone, again]) == [again]
+    assert counted_runs([replace(gone, id="run-01"), gone]) == [gone]
 
 
 def test_the_newest_final_checkpoint_is_the_one_that_counts() -> None:

@@ -12,8 +12,14 @@ def objective(direction: Direction) -> Objective:
 UP, DOWN = objective(Direction.MAXIMIZE), objective(Direction.MINIMIZE)
 
 
-def scored(*values: float, verdict: Verdict = Verdict.PASS, baseline: float | None = 0.1) -> Scored:
-    return Scored(verdict=verdict, values=values, baseline=baseline)
+def scored(
+    *values: float, verdict: Verdict = Verdict.PASS, baseline: float | None = 0.1, findings: tuple[str, ...] = ()
+) -> Scored:
+    return Scored(verdict=verdict, findings=findings, values=values, baseline=baseline)
+
+
+def below(*values: float) -> Scored:
+    return scored(*values, verdict=Verdict.FAIL, findings=("below_tier",))
 
 
 def test_the_first_is_measured_against_the_trivial_predictor() -> None:
@@ -43,9 +49,25 @@ def test_w6_noise_in_large_numbers_is_no_improvement() -> None:
     assert improvements(series, DOWN) == [True, False]
 
 
-def test_what_did_not_pass_is_no_improvement_and_never_the_best() -> None:
-    better = scored(0.99, 0.991, 0.992, verdict=Verdict.FAIL)
-    assert improvements([better, scored(0.90, 0.901, 0.902)], UP) == [False, True]
+def test_what_broke_its_contract_is_no_improvement_and_never_the_best() -> None:
+    for findings in (("claim_disagrees",), ("below_tier", "metrics_changed"), ("never_heard_of",), ()):
+        better = scored(0.99, 0.991, 0.992, verdict=Verdict.FAIL, findings=findings)
+        assert improvements([better, scored(0.90, 0.901, 0.902)], UP) == [False, True]
+    outstanding = scored(0.99, 0.991, verdict=Verdict.INCONCLUSIVE, findings=("seeds_outstanding",))
+    assert improvements([outstanding, scored(0.90, 0.901, 0.902)], UP) == [False, True]
+
+
+def test_progress_below_the_least_tier_is_progress() -> None:
+    """0.3 -> 0.5 -> 0.7 under a tier of 0.9 is a search that works, not three flat experiments."""
+    rising = [below(value, value + 0.001, value - 0.001) for value in (0.3, 0.5, 0.7)]
+    assert improvements(rising, UP) == [True, True, True]
+    assert improvements([*rising, below(0.7, 0.702, 0.701), below(0.4, 0.401, 0.402)], UP)[3:] == [False, False]
+    assert improvements([below(0.3, 0.301, 0.302), below(0.2, 0.201, 0.202)], DOWN) == [False, True]
+
+
+def test_a_note_beside_the_tier_does_not_end_progress() -> None:
+    noted = scored(0.5, 0.501, 0.502, verdict=Verdict.FAIL, findings=("processes_left", "below_tier"))
+    assert improvements([noted], UP) == [True]
 
 
 def test_the_best_is_kept_through_worse_ones() -> None:

@@ -100,8 +100,8 @@ class Driver:
         index = index or int(experiment.removeprefix("exp-"))
         runs = self.world.project.ledger.runs(experiment)
         done = {run.seed for run in runs if run.status is RunStatus.COMPLETED}
-        for seed, cut in enumerate(CUTS[index], start=1):
-            if seed not in done:
+        for number, cut in enumerate(CUTS[index], start=1):
+            if (seed := self.world.seed(number)) not in done:
                 self.world.train_one(experiment, seed, cut)
 
     def lose(self, experiment: str, run: str) -> None:
@@ -242,9 +242,10 @@ def test_the_state_counts_minutes_looks_and_supervision(world: World) -> None:
     experiment = world.open().id
     world.train(experiment, GOOD)
     world.project.ledger.query_held_out(experiment, Split.HELD_OUT, 3)
+    code = world.project.ledger.runs(experiment)[0].code
     world.project.ledger.register_run(
-        experiment=experiment, seed=4, argv=["python"], code=world.project.ledger.runs(experiment)[0].code, data={},
-        environment={}, cage="none", token="t", session=None,
+        experiment=experiment, seed=4, argv=["python", "train.py"], code=code, data={}, environment={}, cage="none",
+        token="t", session=None,
     )  # fmt: skip
     state = load_state(world.project, supervised=lambda run: run.seed == 4)
     assert state.spent.minutes == pytest.approx(3 / 60)
@@ -265,9 +266,9 @@ class Flaky(Driver):
             self.world.open(f"Idea {step.index}", step.parent)
         experiment = step.experiment or f"exp-{step.index:04d}"
         done = {r.seed for r in self.world.project.ledger.runs(experiment) if r.status is RunStatus.COMPLETED}
-        for seed, cut in enumerate(CUTS[2], start=1):
-            crashed = seed == 3 and step.attempt <= self.failures
-            if seed not in done:
+        for number, cut in enumerate(CUTS[2], start=1):
+            crashed = number == 3 and step.attempt <= self.failures
+            if (seed := self.world.seed(number)) not in done:
                 self.world.train_one(experiment, seed, cut, RunStatus.FAILED if crashed else RunStatus.COMPLETED)
 
 

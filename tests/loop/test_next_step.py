@@ -149,7 +149,18 @@ DECISIONS: dict[str, tuple[LoopState, DecisionKind]] = {
     "FAIL": (state(judged(validation=verdict(Verdict.FAIL)), sessions=READ), DecisionKind.DISCARD),
     "PASS and better": (state(judged(held_out=verdict()), sessions=READ), DecisionKind.KEEP),
     "PASS, not better": (state(judged(held_out=verdict(better=False)), sessions=READ), DecisionKind.DISCARD),
-    "PASS, too few seeds to say": (state(judged(held_out=verdict(better=None)), sessions=READ), DecisionKind.DISCARD),
+    "PASS on validation, not better: no look is spent": (
+        state(judged(awaiting_held_out=ALL, validation=verdict(better=False)), sessions=READ),
+        DecisionKind.DISCARD,
+    ),
+    "not better, and no look is left": (
+        state(
+            judged(awaiting_held_out=ALL, validation=verdict(better=False)),
+            sessions=READ,
+            spent=Spent(looks_left=0),
+        ),
+        DecisionKind.DISCARD,
+    ),
     "FAIL on held-out": (state(judged(held_out=verdict(Verdict.FAIL)), sessions=READ), DecisionKind.DISCARD),
     "runs failed in three attempts": (
         state(
@@ -227,6 +238,14 @@ STOPS: dict[str, tuple[LoopState, str]] = {
         state(judged(validation=verdict(current=False, recorded=20)), sessions=READ),
         "failures",
     ),
+    "too few seeds to say whether it is better": (
+        state(judged(awaiting_held_out=ALL, validation=verdict(better=None)), sessions=READ),
+        "waiting",
+    ),
+    "the comparison with the parent was lost after the look": (
+        state(judged(held_out=verdict(better=None)), sessions=READ),
+        "waiting",
+    ),
     "a person is asked": (
         state(judged(held_out=verdict()), sessions=READ, limits=limits(supervised=True)),
         "waiting",
@@ -241,6 +260,22 @@ def test_the_reason_to_stop(case: str) -> None:
     assert isinstance(step, Stop)
     assert step.reason == reason
     assert step.detail
+
+
+def test_who_is_asked_is_told_why_and_how_to_answer() -> None:
+    few = verdict(better=None, why="against trivial predictor: Inconclusive: 2 seeds.")
+    step = next_step(state(judged(awaiting_held_out=ALL, validation=few), sessions=READ))
+    assert isinstance(step, Stop)
+    assert "Inconclusive: 2 seeds." in step.detail
+    assert "harness gate approve exp-0001 --reason" in step.detail
+
+
+def test_what_a_person_kept_is_not_called_better() -> None:
+    step = next_step(state(judged(validation=verdict(better=None), decided=DecisionKind.APPROVE), sessions=READ))
+    assert isinstance(step, Decide)
+    assert step.kind is DecisionKind.KEEP
+    assert step.reason == "A person decided it: APPROVE."
+    assert "held-out" not in step.context
 
 
 def test_a_driver_that_was_killed_is_never_held_against_the_work() -> None:

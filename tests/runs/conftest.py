@@ -10,6 +10,7 @@ from runs_support import GOOD, PLAN, Trainer, Unconfined
 
 from harness.project.context import Project, open_project
 from harness.project.plans import approve_plan
+from harness.runs import supervisor
 from harness.runs.supervisor import TrainReport, train
 from harness.settings import create_config
 from tests.blobs import write_tables
@@ -39,10 +40,14 @@ def project(root: Path, environment: dict[str, str]) -> Iterator[Project]:
 
 
 @pytest.fixture
-def run_training(project: Project, root: Path) -> Trainer:
-    """Train exp-0001 with `code` as train.py; keyword arguments go to `train`."""
+def run_training(project: Project, root: Path, monkeypatch: pytest.MonkeyPatch) -> Trainer:
+    """Train exp-0001 with `code` as train.py, with `seeds` in place of the plan's; further arguments go to `train`."""
 
-    def go(code: str = GOOD, argv: list[str] | None = None, **more: object) -> TrainReport:
+    def go(
+        code: str = GOOD, argv: list[str] | None = None, seeds: list[int] | None = None, **more: object
+    ) -> TrainReport:
+        if seeds is not None:
+            monkeypatch.setattr(supervisor, "seeds_for", lambda sha256, count: seeds)
         (root / "train.py").write_text(textwrap.dedent(code))
         inherited = {"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1", "ANTHROPIC_API_KEY": "not for training"}
         given = {"sandbox": Unconfined(), "inherited": inherited, "grace_s": 1.0, **more}

@@ -182,11 +182,12 @@ sys.path.insert(0, sys.argv[2])
 from runs_support import Unconfined
 from harness.cage.select import SANDBOXES
 from harness.project.context import open_project
-from harness.runs.supervisor import train
+from harness.runs import supervisor
+supervisor.seeds_for = lambda sha256, count: [1]
 kind = sys.argv[3]
 sandbox = Unconfined() if kind == "None" else SANDBOXES[kind]()
 with open_project(Path(sys.argv[1]), os.environ) as project:
-    train(project, "exp-0001", None, sandbox=sandbox, seeds=[1], grace_s=2.0)
+    supervisor.train(project, "exp-0001", None, sandbox=sandbox, grace_s=2.0)
 """
 
 
@@ -243,7 +244,46 @@ def test_w4_a_supervisor_that_is_told_to_stop_closes_its_run(project: Project, r
         supervisor.terminate()
     assert supervisor.wait(timeout=60) != 0
     assert processes_with(mark) == []
-    assert project.ledger.run("exp-0001", "run-01").status is RunStatus.CANCELLED
+    run = project.ledger.run("exp-0001", "run-01")
+    assert run.status is RunStatus.CANCELLED
+    assert run.seconds is not None, "what was trained until then is paid for"
+    assert 0 < run.seconds < 600
+
+
+STUBBORN = """
+import signal, time
+from harness.run_logger import RunLogger
+log = RunLogger.from_environment()
+def deaf(*_):
+    log.epoch(0, {"told": 1})
+signal.signal(signal.SIGTERM, deaf)
+log.start()
+while True:
+    time.sleep(0.05)
+"""
+
+
+def test_a_second_signal_while_a_run_is_ended_changes_nothing(project: Project, root: Path, tmp_path: Path) -> None:
+    """The run does not heed TERM; the second one used to end the supervisor before it sent KILL."""
+    (root / "train.py").write_text(STUBBORN)
+    supervisor = supervisor_process(project, None)
+    metrics = project.layout.run("exp-0001", "run-01", "metrics")
+
+    def rows() -> int:
+        return metrics.read_bytes().count(b"\n") if metrics.exists() else 0
+
+    try:
+        wait_until(lambda: rows() == 1)
+        supervisor.terminate()
+        wait_until(lambda: rows() == 2)  # the run was told, its grace goes on
+        supervisor.terminate()
+        supervisor.send_signal(signal.SIGINT)
+    finally:
+        supervisor.terminate()
+    assert supervisor.wait(timeout=60) != 0
+    run = project.ledger.run("exp-0001", "run-01")
+    assert run.status is RunStatus.CANCELLED
+    assert not is_alive(run)
 
 
 def test_a_run_that_was_registered_and_never_launched_is_lost(project: Project) -> None:

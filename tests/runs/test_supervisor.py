@@ -12,12 +12,13 @@ from runs_support import GOOD, Trainer, Unconfined, wait_until
 
 from harness.artifacts.code_snapshot import read_snapshot
 from harness.artifacts.hashes import hash_path
+from harness.domain.facts import RunEnded
 from harness.domain.statuses import CageKind, ExperimentStatus, RunStatus
 from harness.errors import NotFoundError, RefusedError
 from harness.project.context import Project
 from harness.project.plans import approve_plan
+from harness.project.seeds import seeds_for
 from harness.runs.lock import supervising
-from harness.runs.seeds import seeds_for
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -76,6 +77,28 @@ def test_completed_seeds_are_not_repeated_until_the_code_changes(project: Projec
     assert len(project.ledger.runs("exp-0001")) == 2
     changed = run_training(GOOD + "\n# another thought\n", seeds=[1])
     assert [(run.id, run.seed, run.attempt) for run in changed.runs] == [("run-03", 1, 2)]
+
+
+def test_an_experiment_that_changed_and_changed_back_is_trained_as_a_whole(
+    project: Project, run_training: Trainer
+) -> None:
+    """The gate judges the newest run's code and command: what ran before something else is no part of it."""
+    first = ["python", "train.py", "--first"]
+    assert run_training(argv=first, seeds=[1, 2]).ok
+    assert run_training(seeds=[1]).ok
+    report = run_training(argv=first, seeds=[1, 2])
+    assert [(run.id, run.seed) for run in report.runs] == [("run-04", 1), ("run-05", 2)]
+
+
+def test_a_seed_whose_newest_run_failed_is_not_done(project: Project, run_training: Trainer) -> None:
+    done = run_training(seeds=[1]).runs[0]
+    project.ledger.register_run(
+        experiment="exp-0001", seed=1, argv=list(done.argv), code=done.code, data={}, environment={}, cage="none",
+        token="t", session=None,
+    )  # fmt: skip
+    gone = {"experiment": "exp-0001", "run": "run-02", "exit_code": 1, "seconds": 1.0, "rows": 0}
+    project.ledger.append(RunEnded(status="failed", reason="crashed", **gone))
+    assert [run.id for run in run_training(seeds=[1]).runs] == ["run-03"]
 
 
 def test_the_environment_of_training_is_an_allow_list(project: Project, run_training: Trainer, root: Path) -> None:

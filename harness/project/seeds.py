@@ -1,7 +1,10 @@
 """The seeds of an experiment's runs: chosen by the harness, so that nobody picks the lucky ones."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+
+from harness.artifacts.plan import plan_from
+from harness.domain.records import ApprovedPlan
 
 
 def seeds_for(plan_sha256: str, count: int) -> list[int]:
@@ -13,6 +16,11 @@ def seeds_for(plan_sha256: str, count: int) -> list[int]:
         if seed not in found:
             found.append(seed)
     return found
+
+
+def seeds_of(versions: Iterable[ApprovedPlan]) -> frozenset[int]:
+    """Every seed that one of the versions asked for: a run keeps the seeds of the version it was started under."""
+    return frozenset(seed for plan in versions for seed in seeds_for(plan.sha256, plan_from(plan.content).oracle.seeds))
 
 
 def _stream(text: str) -> Iterator[int]:
