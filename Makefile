@@ -45,7 +45,7 @@ format: setup
 	$(BIN)/ruff format .
 
 bench: setup
-	@for program in bench/*.py; do echo "== $$program"; $(BIN)/python $$program || exit 1; done
+	@missed=0; for program in bench/*.py; do echo "== $$program"; $(BIN)/python $$program || missed=1; done; exit $$missed
 
 clean:
 	rm -rf .venv build dist *.egg-info
