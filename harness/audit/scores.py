@@ -9,7 +9,7 @@ from harness.domain.records import ApprovedPlan, Evaluation, Experiment, Objecti
 from harness.domain.statuses import Split
 from harness.errors import RefusedError
 from harness.evaluation.noise_floor import compare, compare_to_baseline
-from harness.evaluation.score import Score, summarise
+from harness.evaluation.score import Score, row_noise, summarise
 from harness.gates.evidence import counted_runs
 from harness.project.context import Project
 
@@ -63,9 +63,9 @@ def compared(project: Project, experiment: Experiment, approved: ApprovedPlan) -
     parent = experiment.parent
     other = summarise(counted_evaluations(project, parent, approved, Split.VALIDATION)) if parent is not None else None
     if other is not None:
-        result = compare(own.values, other.values, objective)
+        result = compare(own.values, other.values, objective, row_noise=row_noise(own, other))
     elif own.baseline is not None:
-        parent, result = TRIVIAL, compare_to_baseline(own.values, own.baseline, objective)
+        parent, result = TRIVIAL, compare_to_baseline(own.values, own.baseline, objective, row_noise=row_noise(own))
     else:
         return None
     return {"against": parent, "split": Split.VALIDATION.value, **asdict(result)}

@@ -4,6 +4,9 @@ For k >= 3 seeds each: floor = t(0.975, 2k - 2) * s_pooled * sqrt(2 / k), the ha
 difference of two means with a common variance; for unequal numbers t(0.975, k1 + k2 - 2) * s_pooled *
 sqrt(1/k1 + 1/k2), the same formula when they are equal. Against one fixed number, the trivial predictor's score,
 which has no spread of its own, the one-sample form: t(0.975, k - 1) * s * sqrt(1 / k).
+
+Seeds that all score the same (deterministic training, or a seed that only pretends to be used) would make the floor 0
+and every changed row a success. Then `row_noise`, the half width of the scores' own 95% intervals over rows, stands in.
 """
 
 import math
@@ -31,22 +34,26 @@ class Comparison:
     why: str
 
 
-def compare(candidate: Sequence[float], reference: Sequence[float], objective: Objective) -> Comparison:
+def compare(
+    candidate: Sequence[float], reference: Sequence[float], objective: Objective, *, row_noise: float = 0.0
+) -> Comparison:
     """Compare two experiments by their scores, one a seed, both non-empty and finite. Raises ValueError."""
     difference = _mean(candidate, "candidate") - _mean(reference, "reference")
     if min(len(candidate), len(reference)) < LEAST_SEEDS:
         return _too_few(difference, f"{len(candidate)} against {len(reference)} seeds")
-    return _judge(difference, noise_floor(candidate, reference), candidate, reference, objective)
+    return _judge(difference, noise_floor(candidate, reference), candidate, reference, objective, row_noise)
 
 
-def compare_to_baseline(candidate: Sequence[float], baseline: float, objective: Objective) -> Comparison:
+def compare_to_baseline(
+    candidate: Sequence[float], baseline: float, objective: Objective, *, row_noise: float = 0.0
+) -> Comparison:
     """Compare an experiment without a parent with the trivial predictor's score, by the candidate's own spread."""
     difference = _mean(candidate, "candidate") - _mean([baseline], "baseline")
     if len(candidate) < LEAST_SEEDS:
         return _too_few(difference, f"{len(candidate)} seeds against the trivial predictor")
     k = len(candidate)
     floor = _quantile(k - 1) * stdev(candidate) * math.sqrt(1 / k)
-    return _judge(difference, floor, candidate, [baseline], objective)
+    return _judge(difference, floor, candidate, [baseline], objective, row_noise)
 
 
 def noise_floor(candidate: Sequence[float], reference: Sequence[float]) -> float:
@@ -72,15 +79,23 @@ def _too_few(difference: float, which: str) -> Comparison:
 
 
 def _judge(
-    difference: float, floor: float, candidate: Sequence[float], reference: Sequence[float], objective: Objective
+    difference: float,
+    floor: float,
+    candidate: Sequence[float],
+    reference: Sequence[float],
+    objective: Objective,
+    row_noise: float,
 ) -> Comparison:
     gain = objective.gain(fmean(candidate), fmean(reference))
     rounding = _ROUNDING * max(abs(fmean(candidate)), abs(fmean(reference)))
+    still = floor <= rounding
+    floor = max(floor, row_noise) if still else floor
     if gain > max(floor, rounding):
         better, words = True, "better by more than the noise"
     elif gain < -max(floor, rounding):
         better, words = False, "worse by more than the noise"
     else:
         better, words = False, "within the noise"
-    why = f"{difference:+.4g} against a noise floor of {floor:.4g} ({objective.direction}): {words}."
+    of_what = " of the rows, since the seeds do not differ," if still and row_noise else ""
+    why = f"{difference:+.4g} against a noise floor{of_what} of {floor:.4g} ({objective.direction}): {words}."
     return Comparison(difference=difference, floor=floor, better=better, why=why)

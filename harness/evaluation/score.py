@@ -1,5 +1,6 @@
 """The score of an experiment: the mean over its seeds' evaluations, with the spread."""
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -62,6 +63,13 @@ def evidence_of(cages: Sequence[str]) -> Evidence:
     """`recomputed`, or `recomputed, not isolated` when any of the cages was none."""
     isolated = all(cage != CageKind.NONE for cage in cages)
     return Evidence.RECOMPUTED if isolated else Evidence.RECOMPUTED_NOT_ISOLATED
+
+
+def row_noise(*scores: Score) -> float:
+    """Half width of the 95% interval over rows of a difference of these scores, in the metric's unit; rows are taken
+    as independent. 0 when a score has no interval."""
+    widths = [(score.interval[1] - score.interval[0]) / 2 for score in scores if score.interval is not None]
+    return math.hypot(*widths) if len(widths) == len(scores) else 0.0
 
 
 def seed_findings(evaluations: Sequence[Evaluation]) -> list[Finding]:

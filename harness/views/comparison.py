@@ -6,7 +6,7 @@ from harness.audit.scores import counted_evaluations
 from harness.domain.statuses import Split
 from harness.errors import RefusedError
 from harness.evaluation.noise_floor import compare
-from harness.evaluation.score import Score, summarise
+from harness.evaluation.score import Score, row_noise, summarise
 from harness.project.context import Project
 
 
@@ -17,7 +17,8 @@ def comparison(project: Project, candidate: str, reference: str) -> dict[str, An
     no score.
     """
     scores = {name: _score(project, name) for name in (candidate, reference)}
-    result = compare(scores[candidate].values, scores[reference].values, project.objective())
+    own, other = scores[candidate], scores[reference]
+    result = compare(own.values, other.values, project.objective(), row_noise=row_noise(own, other))
     return {
         "split": Split.VALIDATION,
         "candidate": _plain(candidate, scores[candidate]),

@@ -77,3 +77,16 @@ scores = st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=6)
 def test_never_better_both_ways_and_the_floor_is_symmetric(a, b):
     assert not (compare(a, b, objective()).better and compare(b, a, objective()).better)
     assert noise_floor(a, b) == pytest.approx(noise_floor(b, a))
+
+
+def test_seeds_that_do_not_differ_are_judged_by_the_rows_noise() -> None:
+    same = compare([0.90] * 3, [0.89] * 3, objective(), row_noise=0.02)
+    assert (same.better, same.floor) == (False, 0.02)
+    assert "the seeds do not differ" in same.why
+    assert compare([0.95] * 3, [0.89] * 3, objective(), row_noise=0.02).better is True
+    assert compare_to_baseline([0.90] * 3, 0.89, objective(), row_noise=0.02).better is False
+
+
+def test_seeds_that_differ_are_judged_by_their_own_noise() -> None:
+    scores = [0.90, 0.91, 0.92], [0.80, 0.81, 0.82]
+    assert compare(*scores, objective(), row_noise=0.5) == compare(*scores, objective())
