@@ -65,8 +65,8 @@ def atomic_write(path: Path, data: bytes | str, *, durable: bool = True, mode: i
     """Replace `path` in one step: readers see the old bytes or the new ones, never a part.
 
     The temporary name is unique and in the same directory, so this costs the file's size on disk a second
-    time until the rename. With `durable` file and directory are synced. On any error the old file is intact
-    and the temporary one is gone.
+    time until the rename. A folder in the file's place is set aside, beside it. With `durable` file and directory are
+    synced. On any error the old file is intact and the temporary one is gone.
     """
     payload = data.encode("utf-8") if isinstance(data, str) else data
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -78,6 +78,8 @@ def atomic_write(path: Path, data: bytes | str, *, durable: bool = True, mode: i
             if durable:
                 os.fsync(stream.fileno())
         os.chmod(temporary, mode)
+        if path.is_dir() and not path.is_symlink():
+            path.rename(path.with_name(f"{Path(temporary).name}.folder"))  # set aside: nothing is lost
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):

@@ -18,7 +18,7 @@ from harness.contract.artifacts import Scope
 from harness.contract.phases import required
 from harness.domain.facts import TamperingNoticed
 from harness.domain.findings import Finding
-from harness.domain.records import Evaluation, Experiment, RecordedVerdict, Run
+from harness.domain.records import Checkpoint, Evaluation, Experiment, RecordedVerdict, Run
 from harness.domain.statuses import GateName, Split
 from harness.evaluation.score import seed_findings, summarise
 from harness.files import canonical_json, sha256_bytes
@@ -146,10 +146,20 @@ def _run(project: Project, run: Run) -> RunEvidence:
         status_run=said.run if said else None,
         status_state=said.status if said else None,
         checkpoints=tuple(
-            CheckpointEvidence(checkpoint=item, actual=content_hash(layout, item.path) if item.final else item.id)
+            CheckpointEvidence(
+                checkpoint=item,
+                actual=content_hash(layout, item.path) if item.final else item.id,
+                earlier=_earlier(project, item),
+            )
             for item in recorded
         ),
     )
+
+
+def _earlier(project: Project, checkpoint: Checkpoint) -> str | None:
+    first = project.ledger.first_with_checkpoint(checkpoint.id)
+    elsewhere = first is not None and first.experiment != checkpoint.experiment
+    return f"{first.experiment}/{first.run}" if first is not None and elsewhere else None
 
 
 def _of_rows(metrics: Metrics | None) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+CODE_CHANGED = "code_changed"
+
 BYPASSED = "run_logger_bypassed"
 """The code of a run that trained past the run logger: supervisor, evaluation, gate and loop all ask for it."""
 

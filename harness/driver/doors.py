@@ -12,6 +12,7 @@ from harness.model_door.recording import Recording
 from harness.model_door.scenario import read_scenario
 from harness.model_door.scripted import Scripted
 from harness.project.context import Project
+from harness.project.spending import SpendingLog, spent_elsewhere_usd
 
 KEY = "ANTHROPIC_API_KEY"
 UPSTREAM = "ANTHROPIC_BASE_URL"
@@ -51,12 +52,16 @@ def open_door(
             mend=f"Set {KEY} in your terminal, or pass `--scenario FILE`.",
             code="key_missing",
         )
-    spent = sum(session.cost_usd or 0.0 for session in project.ledger.sessions())
+    meter = Meter(
+        budget_usd=float(budget),
+        spent_before_usd=spent_elsewhere_usd(project.ledger, project.layout, plan.name),
+        log=SpendingLog(project.layout.spending, plan.name),
+    )
     return Door(
         Live(
             upstream=environment.get(UPSTREAM) or DEFAULT_UPSTREAM,
             key=environment[KEY],
-            meter=Meter(budget_usd=float(budget), spent_before_usd=spent),
+            meter=meter,
             observe=None if record is None else Recording(record),
         )
     )

@@ -11,6 +11,7 @@ from harness.domain.records import Session
 from harness.driver.environment import SESSION, SessionFolders, session_folders
 from harness.errors import RefusedError
 from harness.ledger.ledger import Ledger
+from harness.project.spending import session_usd
 from harness.runs.processes import identity, is_same_alive
 
 TERM_SECONDS = 5.0
@@ -64,7 +65,8 @@ def close_cut_sessions(ledger: Ledger, layout: Layout) -> list[Session]:
     for session in open_sessions:
         ended = end_session_processes(session_folders(layout, session.id), session.id, grace=0.0)
         detail = "its driver ended without closing it" + (f"; {ended} of its processes were ended" if ended else "")
-        ledger.append(SessionEnded(session=session.id, outcome="cut", detail=detail, turns=0, cost_usd=None))
+        cost = session_usd(layout, session.id)
+        ledger.append(SessionEnded(session=session.id, outcome="cut", detail=detail, turns=0, cost_usd=cost))
     return open_sessions
 
 

@@ -13,11 +13,12 @@ from harness.driver.steps import StepRunner
 from harness.driver.supervisors import is_held, is_supervised
 from harness.loop.next_step import next_step
 from harness.loop.state import load_state
-from harness.loop.steps import Stop
+from harness.loop.steps import Build, Judge, Step, Stop, StopReason
 from harness.model_door.door import Door
 from harness.project.context import Project
 from harness.projections.refresh import refresh
 from harness.rendering.snapshot import write_policy_snapshot
+from harness.runs.lock import looping
 from harness.runs.recover import recover
 
 POLL_SECONDS = 0.2
@@ -33,16 +34,18 @@ def run_loop(
 
     First whatever an earlier loop left is put in order: its sessions are ended and closed as cut, runs without a
     supervisor are ended and closed by what happened. The door is started here and stopped again.
-    Raises RefusedError when no plan is approved or another loop is at work, DoorError when the door could not answer.
+    Raises RefusedError when no plan is approved or another loop is at work (loop_running), DoorError when the door
+    could not answer.
     """
     plan = project.plan()
-    _put_in_order(project, on_progress)
-    door.start()
-    try:
-        return _loop(project, plan, StepRunner(project, door, sandbox, on_progress), on_progress)
-    finally:
-        door.stop()
-        refresh(project.ledger, project.layout)
+    with looping(project.layout):
+        _put_in_order(project, on_progress)
+        door.start()
+        try:
+            return _loop(project, plan, door, StepRunner(project, door, sandbox, on_progress), on_progress)
+        finally:
+            door.stop()
+            refresh(project.ledger, project.layout)
 
 
 def _put_in_order(project: Project, on_progress: OnProgress) -> None:
@@ -58,18 +61,25 @@ def _put_in_order(project: Project, on_progress: OnProgress) -> None:
     _write_views(project)
 
 
-def _loop(project: Project, plan: ApprovedPlan, runner: StepRunner, on_progress: OnProgress) -> LoopEnded:
+def _loop(project: Project, plan: ApprovedPlan, door: Door, runner: StepRunner, on_progress: OnProgress) -> LoopEnded:
     unchanged, before, steps = 0, None, 0
     while True:
         state = load_state(project, supervised=lambda run: is_supervised(project, run))
         unchanged = unchanged + 1 if state == before else 0
         before = state
-        step = next_step(replace(state, unchanged=unchanged))
+        step = _affordable(next_step(replace(state, unchanged=unchanged)), door)
         if isinstance(step, Stop):
             return _end(project, plan, step, on_progress, nothing_done=steps == 0)
         runner.execute(step)
         steps += 1
         _write_views(project)
+
+
+def _affordable(step: Step, door: Door) -> Step:
+    """A step that asks the model, once the door has refused a request for the budget, is a Stop instead."""
+    if isinstance(step, Build | Judge) and door.over_budget is not None:
+        return Stop(reason=StopReason.BUDGET, detail=door.over_budget)
+    return step
 
 
 def _write_views(project: Project) -> None:

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -10,7 +11,7 @@ from harness.domain.facts import SessionEnded, SessionStarted
 from harness.domain.sandbox import Sandbox
 from harness.driver.callbacks import Guard
 from harness.driver.desk import Desk
-from harness.driver.doors import is_scripted, retries
+from harness.driver.doors import retries
 from harness.driver.environment import (
     SessionFolders,
     bundled_cli,
@@ -26,6 +27,7 @@ from harness.loop.steps import Build, Judge, Step
 from harness.model_door.door import Door
 from harness.project.context import Project
 from harness.project.protected import watching
+from harness.project.spending import session_usd
 from harness.rendering.prompts import system_prompt
 from harness.rendering.snapshot import policy_snapshot, write_policy_snapshot
 from harness.runs.processes import identity
@@ -126,6 +128,8 @@ class RoleSessions:
                     pulse=desk.pulse,
                     on_text=lambda text: self._say(step, f"  {spec.role.name}: {text}"),
                 )
+            if outcome.outcome is Outcome.FAILED and self._door.over_budget is not None:
+                outcome = replace(outcome, outcome=Outcome.CUT)  # not its fault: the step is due again with more money
         finally:
             self._project.ledger.append(
                 SessionEnded(
@@ -133,7 +137,7 @@ class RoleSessions:
                     outcome=outcome.outcome.value,
                     detail=outcome.detail,
                     turns=outcome.turns,
-                    cost_usd=None if is_scripted(self._door) else outcome.cost_usd,
+                    cost_usd=session_usd(self._project.layout, spec.session),
                     usage=outcome.usage,
                 )
             )

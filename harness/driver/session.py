@@ -64,7 +64,6 @@ class SessionOutcome:
     outcome: Outcome
     detail: str
     turns: int = 0
-    cost_usd: float | None = None
     usage: dict[str, int] = field(default_factory=dict)
 
 
@@ -204,6 +203,5 @@ def _outcome(outcome: Outcome, detail: str, results: list[ResultMessage]) -> Ses
         outcome=outcome,
         detail=detail,
         turns=sum(result.num_turns for result in results),
-        cost_usd=last.total_cost_usd if last else None,
         usage={name: value for name, value in usage.items() if isinstance(value, int)},
     )

@@ -89,6 +89,13 @@ def checkpoints(evidence: GateEvidence) -> Iterator[Finding]:
                 expected=final.checkpoint.id,
                 actual=final.actual or "",
             )
+        elif final.earlier is not None:
+            yield finding(
+                "checkpoint_copied",
+                f"The final checkpoint of {item.name} has the bytes that {final.earlier} left earlier.",
+                run=item.name,
+                earlier=final.earlier,
+            )
 
 
 def bypassed(item: RunEvidence) -> bool:

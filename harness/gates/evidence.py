@@ -31,6 +31,8 @@ class CheckpointEvidence:
     checkpoint: Checkpoint
     actual: str | None
     """Content hash now; None when nothing is there."""
+    earlier: str | None = None
+    """The run of another experiment that left the same bytes first, e.g. "exp-0001/run-02"."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,11 @@ FINDINGS: dict[str, Known] = {
         "first of all.",
         Verdict.FAIL,
     ),
+    "code_changed": Known(
+        "The code changed while a run of it trained.",
+        "Leave the code alone while it trains, also from within; then train again.",
+        Verdict.FAIL,
+    ),
     "runs_missing": Known(
         "No run was registered.",
         "Train with `harness train EXP -- CMD`; the harness starts one run a seed.",
@@ -95,6 +100,11 @@ FINDINGS: dict[str, Known] = {
     ),
     "checkpoint_changed": Known(
         "A checkpoint is not what it was when the harness recorded it.", "Train again.", Verdict.FAIL
+    ),
+    "checkpoint_copied": Known(
+        "A checkpoint has the bytes of one that another experiment's run left earlier.",
+        "Train this experiment's own configuration; a repeat of an earlier one needs no new experiment.",
+        Verdict.FAIL,
     ),
     # the score
     "evaluation_missing": Known(

@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from harness.domain.facts import LoopEnded, TamperingNoticed
+from harness.domain.facts import ExperimentMoved, LoopEnded, TamperingNoticed
 from harness.domain.records import (
     ApprovedPlan,
     Checkpoint,
@@ -110,6 +110,12 @@ class LedgerReads:
             query = query.where(checkpoints.c.run == run)
         return [records.checkpoint_record(row) for row in self._rows(query)]
 
+    def first_with_checkpoint(self, content: str) -> Checkpoint | None:
+        """The earliest record of these weights, whichever run left them."""
+        query = sa.select(checkpoints).where(checkpoints.c.id == content).order_by(*_oldest(checkpoints)).limit(1)
+        found = self._rows(query)
+        return records.checkpoint_record(found[0]) if found else None
+
     def evaluations(self, experiment: str, split: Split | None = None) -> list[Evaluation]:
         query = sa.select(evaluations).where(evaluations.c.experiment == experiment).order_by(*_oldest(evaluations))
         if split is not None:
@@ -145,6 +151,13 @@ class LedgerReads:
         query = sa.select(decisions).where(decisions.c.number > number).order_by(decisions.c.number)
         return [(int(row["number"]), records.decision_record(row)) for row in self._rows(query)]
 
+    def moved_after(self, decision: str, experiment: str | None) -> bool:
+        """Whether the experiment moved after the decision was recorded in this database."""
+        same = sa.and_(facts.c.writer == decisions.c.writer, facts.c.seq == decisions.c.seq)
+        place = sa.select(facts.c.position).join(decisions, same).where(decisions.c.id == decision).scalar_subquery()
+        query = sa.select(facts).where(facts.c.position > place, facts.c.kind == ExperimentMoved.KIND)
+        return any(StoredFact(**row).body()["experiment"] == experiment for row in self._rows(query))
+
     def sessions(self, *, open_only: bool = False) -> list[Session]:
         query = sa.select(sessions).order_by(*_oldest(sessions))
         if open_only:
@@ -168,6 +181,11 @@ class LedgerReads:
             if self._scalar(sa.select(sa.exists().where(later))):
                 return None
             return LoopEnded(**end["record"])
+
+    def loop_ended_at(self) -> str | None:
+        """When the loop ended last, whatever was begun since; None when it never did."""
+        at: str | None = self._scalar(sa.select(sa.func.max(notes.c.at)).where(notes.c.kind == LoopEnded.KIND))
+        return at
 
     def tampering(self) -> list[TamperingNoticed]:
         query = sa.select(notes).where(notes.c.kind == TamperingNoticed.KIND).order_by(*_oldest(notes))

@@ -8,11 +8,9 @@ from harness.artifacts.plan import Plan, plan_from
 from harness.audit.collect import changed
 from harness.audit.evaluate import awaiting
 from harness.audit.scores import objective_of
-from harness.domain.facts import LoopEnded
-from harness.domain.findings import Finding
+from harness.domain.findings import BYPASSED, Finding
 from harness.domain.records import ApprovedPlan, Decision, Experiment, RecordedVerdict, Run
 from harness.domain.statuses import CLOSED_EXPERIMENTS, DecisionKind, GateName, RunStatus, Split
-from harness.gates.artifacts import BYPASSED
 from harness.gates.evidence import counted_runs
 from harness.loop.progress import Scored, improvements
 from harness.loop.records import (
@@ -25,6 +23,8 @@ from harness.loop.records import (
     VerdictState,
 )
 from harness.project.context import Project
+from harness.project.spending import spent_usd
+from harness.project.training_time import training_seconds
 
 __all__ = ["LoopState", "load_state"]
 
@@ -50,7 +50,7 @@ def load_state(project: Project, *, supervised: Callable[[Run], bool], unchanged
     ]
     return LoopState(
         limits=_limits(plan),
-        spent=_spent(project, approved, plan, runs),
+        spent=_spent(project, approved, plan),
         experiments=tuple(states),
         sessions=_sessions(project, approved),
         unchanged=unchanged,
@@ -69,11 +69,11 @@ def _limits(plan: Plan) -> Limits:
     )
 
 
-def _spent(project: Project, approved: ApprovedPlan, plan: Plan, runs: Mapping[str, Sequence[Run]]) -> Spent:
+def _spent(project: Project, approved: ApprovedPlan, plan: Plan) -> Spent:
     looks = project.ledger.queries(approved.name, Split.HELD_OUT)
     return Spent(
-        minutes=sum(run.seconds or 0.0 for of_one in runs.values() for run in of_one) / 60,
-        usd=sum(session.cost_usd or 0.0 for session in project.ledger.sessions()),
+        minutes=training_seconds(project.ledger, approved.name) / 60,
+        usd=spent_usd(project.ledger, project.layout, approved.name),
         looks_left=max(0, plan.oracle.queries - looks),
     )
 
@@ -84,7 +84,7 @@ def _sessions(project: Project, approved: ApprovedPlan) -> tuple[SessionState, .
     sessions = [item for item in project.ledger.sessions() if item.started_at >= first]
     if not sessions:
         return ()
-    ended = max((fact.at for fact in project.ledger.facts() if fact.kind == LoopEnded.KIND), default="")
+    ended = project.ledger.loop_ended_at() or ""
     return tuple(
         SessionState(step=item.step, outcome=item.outcome, counted=item.started_at > ended) for item in sessions
     )
@@ -111,13 +111,13 @@ def _experiment(
             held_out=held_out,
             improved=improved,
         )
-    of_newest_code = [run for run in runs if run.code == runs[-1].code]
+    of_newest = [run for run in runs if (run.code, run.argv) == (runs[-1].code, runs[-1].argv)]
     return ExperimentState(
         id=experiment.id,
         status=experiment.status,
         runs=_runs(project, experiment.id, runs, supervised),
         argv=runs[-1].argv if runs else (),
-        lost=sum(run.status is RunStatus.LOST for run in of_newest_code),
+        lost=sum(run.status is RunStatus.LOST for run in of_newest),
         awaiting=frozenset(awaiting(project, experiment.id, Split.VALIDATION)),
         awaiting_held_out=frozenset(awaiting(project, experiment.id, Split.HELD_OUT)),
         result_written=os.path.lexists(project.layout.experiment(experiment.id, "result")),
@@ -171,8 +171,9 @@ def _scored(verdicts: Sequence[RecordedVerdict]) -> Scored:
     mine = [item for item in verdicts if item.gate == GateName.VALIDATION]
     if not mine or mine[-1].score is None:
         return Scored(verdict=mine[-1].verdict if mine else None)
-    score = mine[-1].score
-    return Scored(verdict=mine[-1].verdict, values=tuple(score["values"]), baseline=score["baseline"])
+    newest, score = mine[-1], mine[-1].score
+    findings = tuple(found["code"] for found in newest.findings)
+    return Scored(verdict=newest.verdict, findings=findings, values=tuple(score["values"]), baseline=score["baseline"])
 
 
 def _decided(decisions: Sequence[Decision], verdicts: Sequence[RecordedVerdict]) -> DecisionKind | None:

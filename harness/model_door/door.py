@@ -3,7 +3,7 @@
 import json
 import socket
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -13,12 +13,15 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from harness.errors import DoorError
 from harness.model_door.wire import RecordedRequest, error_body, pairs, read_request
 
 START_S = 20.0
 STOP_S = 10.0
+BUDGET_SPENT = "budget_spent"
+"""The code of a Refusal for the budget."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +31,8 @@ class Reply:
     body: bytes | AsyncIterator[bytes]
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
+    close: Callable[[], Awaitable[None]] | None = None
+    """Called when the answer has ended, also when the client left before the first chunk; twice is nothing."""
 
 
 class Refusal(DoorError):
@@ -52,7 +57,8 @@ class Door:
     """Serves one Answerer on 127.0.0.1 from a thread of its own, many sessions at once.
 
     `requests` holds every request for a message, in order of arrival. `failure` is the reason why the door ended
-    for good: from then on every request is refused with it (400). `refused` is the newest refusal of one request (403).
+    for good: from then on every request is refused with it (400). `refused` is the newest refusal of one request (403),
+    `over_budget` the newest one for the budget.
     """
 
     def __init__(self, answerer: Answerer) -> None:
@@ -60,6 +66,7 @@ class Door:
         self.requests: list[RecordedRequest] = []
         self.failure: str | None = None
         self.refused: str | None = None
+        self.over_budget: str | None = None
         self._socket: socket.socket | None = None
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
@@ -132,7 +139,7 @@ class Door:
     async def _messages(self, http: Request) -> Response:
         request, raw = await _read(http)
         if request is None:
-            return _error(400, "invalid_request_error", "The body is not a JSON object.")
+            return _error(400, "invalid_request_error", "The body is not a JSON object, or gives a name twice.")
         self.requests.append(request)
         if self.failure is not None:
             return self._ended()
@@ -140,6 +147,8 @@ class Door:
             return _response(await self.answerer.answer(request, raw))
         except Refusal as refusal:
             self.refused = str(refusal)
+            if refusal.code == BUDGET_SPENT:
+                self.over_budget = self.refused
             return _error(403, "permission_error", str(refusal))
         except DoorError as error:
             return self._ended(str(error))
@@ -166,11 +175,19 @@ class Door:
 async def _read(http: Request) -> tuple[RecordedRequest | None, bytes]:
     raw = await http.body()
     try:
-        body: Any = json.loads(raw)
-    except ValueError:
+        body: Any = json.loads(raw, object_pairs_hook=_object)
+    except (ValueError, RecursionError):
         body = None
     headers = pairs(http.headers.raw)
     return (read_request(headers, body, len(raw), http.url.query) if isinstance(body, dict) else None), raw
+
+
+def _object(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Raises ValueError for a name that stands there twice: the service may count the other value."""
+    found = dict(items)
+    if len(found) != len(items):
+        raise ValueError("a name twice in one object")
+    return found
 
 
 async def _not_found(http: Request, _: Exception) -> Response:
@@ -185,4 +202,25 @@ def _response(reply: Reply) -> Response:
     headers = {"content-type": "application/json", **reply.headers}
     if isinstance(reply.body, bytes):
         return Response(reply.body, status_code=reply.status, headers=headers)
-    return StreamingResponse(reply.body, status_code=reply.status, headers=headers)
+    return _Streaming(reply.body, reply.status, headers, reply.close)
+
+
+class _Streaming(StreamingResponse):
+    """Ends its reply however it is left: the chunks alone are never begun when the client is gone already."""
+
+    def __init__(
+        self,
+        chunks: AsyncIterator[bytes],
+        status: int,
+        headers: dict[str, str],
+        close: Callable[[], Awaitable[None]] | None,
+    ) -> None:
+        super().__init__(chunks, status_code=status, headers=headers)
+        self._close = close
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            if self._close is not None:
+                await self._close()

@@ -69,8 +69,8 @@ class Live:
             raise
         headers = _returned(response.headers)
         if "event-stream" in response.headers.get("content-type", ""):
-            stream = self._passed_on(response, request, reservation)
-            return Reply(body=stream, status=response.status_code, headers=headers)
+            stream = _Stream(response, lambda told: self._learn(request, reservation, response.status_code, told))
+            return Reply(body=stream.chunks(), status=response.status_code, headers=headers, close=stream.close)
         try:
             body = await response.aread()
         except httpx.HTTPError as error:
@@ -106,21 +106,6 @@ class Live:
         built = self._client.build_request("POST", url, content=raw, headers=headers)
         return await self._client.send(built, stream=True, follow_redirects=False)
 
-    async def _passed_on(
-        self, response: httpx.Response, request: RecordedRequest, reservation: Reservation
-    ) -> AsyncIterator[bytes]:
-        """The answer's events as they come; however it ends, the reservation is settled once."""
-        reader = EventReader()
-        try:
-            async for chunk in response.aiter_bytes():
-                reader.feed(chunk)
-                yield chunk
-        except httpx.HTTPError as error:
-            yield event("error", **error_body("api_error", f"The model service broke off: {_named(error)}."))
-        finally:
-            self._learn(request, reservation, response.status_code, reader.message())
-            await response.aclose()
-
     def _learn(
         self, request: RecordedRequest, reservation: Reservation, status: int, message: dict[str, Any] | None
     ) -> None:
@@ -131,6 +116,35 @@ class Live:
         self.meter.settle(reservation, None if message is None else message["usage"])
         if message is not None and self._observe is not None:
             self._observe(request, message)
+
+
+class _Stream:
+    """The answer's events as they come. However it ends, also before the first event, it is learnt from once and the
+    connection is closed, even when learning raises."""
+
+    def __init__(self, response: httpx.Response, learn: Callable[[dict[str, Any] | None], None]) -> None:
+        self._response, self._learn = response, learn
+        self._reader = EventReader()
+        self._closed = False
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in self._response.aiter_bytes():
+                self._reader.feed(chunk)
+                yield chunk
+        except httpx.HTTPError as error:
+            yield event("error", **error_body("api_error", f"The model service broke off: {_named(error)}."))
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._learn(self._reader.message())
+        finally:
+            await self._response.aclose()
 
 
 def _whole(body: bytes) -> dict[str, Any] | None:

@@ -5,14 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from harness.model_door.door import Refusal
+from harness.model_door.bounds import require_bounded, worst_tokens
+from harness.model_door.door import BUDGET_SPENT, Refusal
 from harness.model_door.prices import Price, price_of
 from harness.model_door.wire import RecordedRequest
+from harness.project.spending import SpendingLog
 
-OVERHEAD_TOKENS = 2_000
-"""What the service adds to a request for tools and the like, at most."""
-CLIENT_TOOLS = ("custom", "bash_", "text_editor_", "memory_", "computer_", "tool_search_tool_")
-USUAL = {"speed": "standard", "inference_geo": "global"}
 COUNTED = ("input_tokens", "output_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
@@ -33,6 +31,8 @@ class Reservation:
     role: str
     price: Price
     worst_usd: float
+    line: str | None = None
+    """Its name in the spending log."""
 
 
 @dataclass
@@ -42,17 +42,21 @@ class Meter:
     budget_usd: float
     prices: Mapping[str, Price] = field(default_factory=dict)
     spent_before_usd: float = 0.0
-    """By earlier sessions on the same budget."""
+    """By earlier sessions on the same budget, but for what `log` knows."""
+    log: SpendingLog | None = None
+    """Where every request is written down; what it holds already is read before the first one."""
     roles: dict[str, Spent] = field(default_factory=dict)
     reserved_usd: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _log_read: bool = field(default=False, repr=False)
 
     @property
     def spent_usd(self) -> float:
         return self.spent_before_usd + sum(spent.usd for spent in self.roles.values())
 
     def reserve(self, request: RecordedRequest) -> Reservation:
-        """Raises Refusal when the price is not known or the worst case would pass the budget."""
+        """Raises Refusal when the price is not known or the worst case would pass the budget, DoorError when the
+        reservation cannot be written down."""
         model = str(request.body.get("model", ""))
         price = price_of(model, self.prices)
         if price is None:
@@ -61,19 +65,29 @@ class Meter:
                 mend="Use another model, or give its price to the model door.",
                 code="price_unknown",
             )
-        _refuse_unpriced(request.body)
+        require_bounded(request.body)
         worst = worst_case_usd(request, price)
+        line = None
         with self._lock:
+            self._read_log()
             committed = self.spent_usd + self.reserved_usd
             if committed + worst > self.budget_usd:
                 raise Refusal(
                     f"The budget would be passed: ${committed:.4f} of ${self.budget_usd:.4f} is spent or reserved, "
                     f"and this request of {request.where} may cost up to ${worst:.4f}.",
-                    mend="Raise budget.usd in the plan, or lower CLAUDE_CODE_MAX_OUTPUT_TOKENS.",
-                    code="budget_spent",
+                    mend="Raise budget.usd in the plan, approve it, and run `harness continue`.",
+                    code=BUDGET_SPENT,
                 )
+            if self.log is not None:
+                line = self.log.reserve(session=request.session, role=request.role, usd=worst)
             self.reserved_usd += worst
-        return Reservation(role=request.role, price=price, worst_usd=worst)
+        return Reservation(role=request.role, price=price, worst_usd=worst, line=line)
+
+    def _read_log(self) -> None:
+        """At the first request, not before: by then no other loop writes to it."""
+        if self.log is not None and not self._log_read:
+            self.spent_before_usd += self.log.spent_usd()
+        self._log_read = True
 
     def settle(self, reservation: Reservation, usage: Mapping[str, Any] | None) -> float:
         """Replace a reservation by what was used; None, when nobody can say, is the worst case. Returns dollars."""
@@ -84,31 +98,23 @@ class Meter:
             before = self.roles.get(reservation.role, Spent())
             more = {name: getattr(before, name) + (count or 0) for name, count in counts.items()}
             self.roles[reservation.role] = replace(before, requests=before.requests + 1, usd=before.usd + usd, **more)
+        self._write(reservation, usd, counts)
         return usd
 
     def release(self, reservation: Reservation) -> None:
         """Nothing was charged: the request was never sent, or was refused by the service."""
         with self._lock:
             self.reserved_usd = max(0.0, self.reserved_usd - reservation.worst_usd)
+        self._write(reservation, 0.0, {})
+
+    def _write(self, reservation: Reservation, usd: float, counts: Mapping[str, Any]) -> None:
+        if self.log is not None and reservation.line is not None:
+            self.log.settle(reservation.line, usd=usd, usage=counts)
 
 
 def worst_case_usd(request: RecordedRequest, price: Price) -> float:
-    """A token is at least one byte, so the size bounds the input; max_tokens bounds the output."""
+    """The input is bounded by `worst_tokens`, the output by max_tokens. Raises Refusal without the latter."""
     limit = request.body.get("max_tokens")
     if not isinstance(limit, int) or limit < 1:
         raise Refusal("The request has no max_tokens, so its cost has no bound.", mend="Send max_tokens.")
-    return price.worst_case(request.bytes + OVERHEAD_TOKENS, limit)
-
-
-def _refuse_unpriced(body: Mapping[str, Any]) -> None:
-    """What is billed beyond tokens or at another rate: tools that the service runs, and faster tiers."""
-    kinds = [str(tool.get("type") or "custom") for tool in body.get("tools") or () if isinstance(tool, dict)]
-    if server := [kind for kind in kinds if not kind.startswith(CLIENT_TOOLS)]:
-        raise Refusal(
-            f"The tool {server[0]!r} may be run by the service and billed apart.",
-            mend="Leave it out of the role's tools.",
-            code="price_unknown",
-        )
-    for name, usual in USUAL.items():
-        if body.get(name) not in (None, usual):
-            raise Refusal(f"{name} {body[name]!r} has a price of its own.", mend="Leave it out.", code="price_unknown")
+    return price.worst_case(worst_tokens(request), limit)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 ROLE, EXPERIMENT, ATTEMPT = "x-harness-role", "x-harness-experiment", "x-harness-attempt"
+SESSION = "x-harness-session"
+LONGEST_SESSION = 100
 SUBAGENT = "x-claude-code-agent-id"
 KEYS = frozenset({"authorization", "x-api-key", "cookie", "proxy-authorization"})
 """Headers that carry a secret; they are never kept nor passed on."""
@@ -28,6 +30,8 @@ class RecordedRequest:
     """Lower-case names, without keys."""
     subagent: str | None = None
     query: str = ""
+    session: str = ""
+    """As the request says; nothing is allowed or refused by it."""
 
     @property
     def where(self) -> str:
@@ -64,6 +68,7 @@ def read_request(headers: dict[str, str], body: dict[str, Any], size: int, query
         headers=kept,
         subagent=kept.get(SUBAGENT),
         query=query,
+        session=kept.get(SESSION, "")[:LONGEST_SESSION],
     )
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from harness.artifacts.hypothesis import render_hypothesis
 from harness.artifacts.result import render_result
 from harness.contract.artifacts import ARTIFACTS, HARNESS, HUMAN
-from harness.domain.facts import DecisionRecorded, ExperimentMoved
 from harness.domain.records import Decision, Experiment
 from harness.domain.statuses import (
     CLOSED_EXPERIMENTS,
@@ -245,15 +244,4 @@ def _unfinished(
         return None
     last = decisions[-1]
     same = (last.kind, last.by, last.verdict, last.reason) == (kind, by, verdict, reason)
-    return last if same and not _moved_by(project, experiment, last) else None
-
-
-def _moved_by(project: Project, experiment: str | None, decision: Decision) -> bool:
-    """Whether the experiment moved after the decision was recorded."""
-    decided = False
-    for fact in project.ledger.facts():
-        if fact.kind == DecisionRecorded.KIND:
-            decided = decided or fact.body()["decision"] == decision.id
-        elif decided and fact.kind == ExperimentMoved.KIND and fact.body()["experiment"] == experiment:
-            return True
-    return False
+    return last if same and not project.ledger.moved_after(last.id, experiment) else None

@@ -106,22 +106,28 @@ def _checkpoints(layout: Layout, run: Run, rows: RunRows) -> tuple[list[Checkpoi
                     checkpoint=hash_path(path),
                     path=layout.relative(path),
                     bytes=_size(path),
-                    epoch=row["epoch"] if isinstance(row.get("epoch"), int) else None,
+                    epoch=_epoch(row.get("epoch")),
                     final=name == finals[-1],
                 )
             )
-        except UsageError as error:
+        except (UsageError, OSError, ValueError, RuntimeError) as error:  # a hostile name or a loop of links, too
             problems.append(
                 Finding(
                     "checkpoint_unreadable",
-                    f"{run.experiment}/{run.id} told of the checkpoint {name!r}: {error.message}",
+                    f"{run.experiment}/{run.id} told of the checkpoint {name!a:.100}: {str(error)!a:.200}",
                     "Keep each checkpoint that checkpoint_saved was called for, as files below log.checkpoint_dir.",
                 )
             )
     return sorted(found, key=lambda item: item.final), problems
 
 
+def _epoch(value: Any) -> int | None:
+    """None for what no loop counts to: the ledger's columns hold 64 bits."""
+    return value if isinstance(value, int) and abs(value) < 2**53 else None
+
+
 def _inside(folder: Path, name: str) -> Path:
+    name.encode("utf-8")  # facts are UTF-8
     path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()) or path.is_symlink():
         raise UsageError(f"{name} lies outside the run's folder.", mend="Save it below log.checkpoint_dir.")

@@ -1,6 +1,6 @@
 """From how a training command ended to how its run is closed."""
 
-from harness.domain.findings import BYPASSED, Finding
+from harness.domain.findings import BYPASSED, CODE_CHANGED, Finding
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
 from harness.runs.collect import Ending
@@ -42,6 +42,22 @@ def _no_end(name: str) -> Finding:
         "Call log.end() last, or use the logger as a context manager.",
         {"run": name},
     )
+
+
+def code_changed(run: Run, paths: list[str]) -> list[Finding]:
+    """The run's code is not what was registered any more: nobody can say which of the two it ran."""
+    if not paths:
+        return []
+    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+    return [
+        Finding(
+            CODE_CHANGED,
+            f"While {run.experiment}/{run.id} trained, {', '.join(paths[:3])}{more} changed: it may not have run the "
+            "code that was registered.",
+            "Leave the code alone while it trains, also from within; then train again.",
+            {"run": f"{run.experiment}/{run.id}", "paths": paths[:20]},
+        )
+    ]
 
 
 def leftovers(run: Run, left: int) -> list[Finding]:

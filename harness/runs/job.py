@@ -56,6 +56,13 @@ class Job:
         """What all runs of the plan so far left of its total_minutes."""
         return self.plan.budget.total_minutes * 60 - training_seconds(self.project.ledger, self.approved.name)
 
+    def code_changes(self) -> list[str]:
+        """Paths of the registered snapshot whose content is another now, or gone; new files are outputs."""
+        now = take_snapshot(self.project.layout.root, self.project.layout.objects, exclude=data_paths(self.approved))
+        before = {**self.snapshot.files, **self.snapshot.links}
+        after = {**now.files, **now.links}
+        return sorted(path for path, digest in before.items() if after.get(path) != digest)
+
     def confinement(self, run_dir: Path, private: Path) -> Confinement:
         """Training writes in the project, but for what decides about it; it has no network and no state directory."""
         root = self.project.layout.root

@@ -1,10 +1,11 @@
-"""One supervisor an experiment: a lock that the kernel takes back when its holder dies."""
+"""One loop a project, one supervisor an experiment: locks that the kernel takes back when their holder dies."""
 
 import contextlib
 import fcntl
 import os
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 from harness.artifacts.locate import Layout
 from harness.errors import RefusedError
@@ -30,9 +31,29 @@ def supervising(layout: Layout, experiment: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def looping(layout: Layout) -> Iterator[None]:
+    """Hold the project for one loop. Raises RefusedError (loop_running) when another process holds it."""
+    path = layout.state / "locks" / "loop.lock"
+    with _try_lock(path) as held:
+        if not held:
+            raise RefusedError(
+                f"Another loop is at work in this project: process {path.read_text('ascii') or '(unknown)'}.",
+                mend="Wait for it to end, or end that process, then run `harness continue`.",
+                code="loop_running",
+            )
+        path.write_text(str(os.getpid()), "ascii")
+        yield
+
+
+@contextlib.contextmanager
 def try_supervising(layout: Layout, experiment: str) -> Iterator[bool]:
     """Whether the experiment could be held; the lock lies in the state directory, out of training's reach."""
-    path = layout.state / "locks" / f"train-{layout.experiment(experiment).name}.lock"
+    with _try_lock(layout.state / "locks" / f"train-{layout.experiment(experiment).name}.lock") as held:
+        yield held
+
+
+@contextlib.contextmanager
+def _try_lock(path: Path) -> Iterator[bool]:
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:

@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.domain import variables
 from harness.domain.facts import RunStarted
-from harness.domain.findings import Finding
+from harness.domain.findings import CODE_CHANGED, Finding
 from harness.domain.records import Run
 from harness.domain.sandbox import Sandbox, machine_share
 from harness.domain.statuses import RunStatus
@@ -18,7 +18,7 @@ from harness.project.context import Project
 from harness.project.protected import watching
 from harness.project.seeds import seeds_for
 from harness.runs.collect import Ending, close_run, read_all, rows_of, write_run_json
-from harness.runs.endings import findings_of, judge, leftovers
+from harness.runs.endings import code_changed, findings_of, judge, leftovers
 from harness.runs.environment import child_environment, prepare_private, run_variables
 from harness.runs.interrupts import Interrupts
 from harness.runs.job import Job, prepare
@@ -95,7 +95,7 @@ def train(
                 run = _one_run(job, seed, limits, interrupts)
             findings += findings_of(run)
             done[seed] = run
-            if run.status is not RunStatus.COMPLETED:
+            if run.status is not RunStatus.COMPLETED or any(item["code"] == CODE_CHANGED for item in run.findings):
                 break
         runs = [done[seed] for seed in wanted if seed in done]
         good = len(runs) == len(wanted) and all(run.status is RunStatus.COMPLETED for run in runs)
@@ -129,6 +129,7 @@ def _one_run(job: Job, seed: int, limits: Limits, interrupts: Interrupts) -> Run
     try:
         with watching(project, job.sandbox.kind, lambda: job.experiment):
             run, ending, rows = _supervise(job, run, token, limits, interrupts)
+        ending = replace(ending, findings=[*ending.findings, *code_changed(run, job.code_changes())])
         run = close_run(project.ledger, project.layout, run, rows, ending)
     finally:
         remove_private(run.token)

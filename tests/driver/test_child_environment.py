@@ -8,15 +8,19 @@ import pytest
 
 from harness.cage.none import NoCage
 from harness.domain.sandbox import Confinement
+from harness.domain.statuses import ExperimentStatus
 from harness.driver.environment import (
     DUMMY_KEY,
     FROM_THE_SDK,
+    MOST_CLOSED,
     SESSION,
     SessionFolders,
     bundled_cli,
     child_environment,
+    confinement,
     write_launcher,
 )
+from harness.project.context import Project
 
 ENV = Path("/usr/bin/env")
 
@@ -51,6 +55,7 @@ def test_it_holds_a_dummy_key_and_folders_of_its_own_only(folders: SessionFolder
         "x-harness-role: oracle",
         "x-harness-experiment: 3",
         "x-harness-attempt: 2",
+        "x-harness-session: s 1",
     ]
 
 
@@ -82,3 +87,17 @@ def test_the_launcher_lies_outside_the_cage_and_leaves_its_process_id(folders: S
 
 def test_the_cli_that_comes_with_the_sdk_is_used() -> None:
     assert os.access(bundled_cli(), os.X_OK)
+
+
+def test_the_cage_of_a_session_stays_small_after_many_experiments(project: Project, tmp_path: Path) -> None:
+    """Each closed folder is a mount and some words of a command line, whose length the kernel bounds."""
+    ledger = project.ledger
+    for number in range(MOST_CLOSED + 5):
+        opened = ledger.open_experiment(hypothesis=f"Idea {number}", parent=None, by="model-builder")
+        project.layout.experiment(opened.id).mkdir(parents=True)
+        ledger.move_experiment(opened.id, ExperimentStatus.DISCARDED, "a test")
+    folders = SessionFolders(outside=tmp_path / "session")
+    folders.create()
+    confined = confinement(project, project.plan(), folders, door_port=1)
+    kept = [path.name for path in confined.read_only if path.parent == project.layout.experiments]
+    assert sorted(kept) == [f"exp-{number:04d}" for number in range(6, MOST_CLOSED + 6)]

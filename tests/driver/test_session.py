@@ -54,7 +54,6 @@ def test_results_and_errors_become_one_outcome(
 def test_usage_keeps_whole_numbers_only() -> None:
     judged = judge([result()], None, [])
     assert judged.usage == {"input_tokens": 7}
-    assert judged.cost_usd == 0.5
 
 
 def test_work_of_ours_is_a_sign_of_life() -> None:

@@ -14,6 +14,7 @@ from harness.clock import Clock
 from harness.domain.facts import LoopEnded, RunEnded, SessionEnded, SessionStarted
 from harness.domain.statuses import FINAL_RUNS, CageKind, DecisionKind, RunStatus, Split, Tier, Verdict
 from harness.evaluation.evaluate import EvaluationOutcome, EvaluationRequest
+from harness.ledger.reads import LedgerReads
 from harness.ledger.writes import LedgerWrites
 from harness.loop.next_step import next_step
 from harness.loop.state import load_state
@@ -295,3 +296,26 @@ def test_w6_failures_end_the_loop(world: World) -> None:
     assert driver.run().reason == "patience"
     assert [item.status for item in world.project.ledger.experiments()] == ["discarded"] * 3
     assert [key for key in driver.trail if key.startswith("build-1-")] == ["build-1-1", "build-1-2", "build-1-3"]
+
+
+def test_neither_the_state_nor_a_decision_reads_every_fact_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are thousands of them after some hundred experiments, and a step is asked for after each."""
+    driver, ledger = Driver(world), world.project.ledger
+    driver.session("build-1-1", "model-builder", lambda: None)
+    ledger.append(LoopEnded(plan="signs", reason="failures", detail="a test"))
+    experiment = world.open().id
+    verdict = dict(kind="DISCARD", experiment=experiment, by="Ada", confidence="low", **WORDS)
+
+    def forbidden(*_: Any, **__: Any) -> Any:
+        raise AssertionError("all facts were read")
+
+    monkeypatch.setattr(LedgerReads, "facts", forbidden)
+    assert [item.counted for item in load_state(world.project, supervised=lambda run: False).sessions] == [False]
+    with monkeypatch.context() as cut:
+        cut.setattr(LedgerWrites, "move_experiment", forbidden)
+        with pytest.raises(AssertionError, match="all facts were read"):
+            decide(world.project, **verdict)
+    finished = decide(world.project, **verdict)
+    assert [item.id for item in ledger.decisions(experiment)] == [finished.id]
+    assert ledger.moved_after(finished.id, experiment)
+    assert ledger.experiment(experiment).status == "discarded"

@@ -1,7 +1,9 @@
 """Live and recording against a fake service on loopback: the key, the stream, the meter, the budget, the replay."""
 
+import asyncio
 import http.server
 import json
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,13 +12,14 @@ import pytest
 
 from harness.errors import DoorError
 from harness.model_door.door import Door
-from harness.model_door.live import Live
-from harness.model_door.meter import Meter
+from harness.model_door.live import Live, _Stream
+from harness.model_door.meter import Meter, worst_case_usd
 from harness.model_door.prices import FAMILIES, Price, price_of
 from harness.model_door.recording import Recording
 from harness.model_door.scenario import read_scenario
 from harness.model_door.scripted import Scripted
-from harness.model_door.wire import Message, as_events, as_json
+from harness.model_door.wire import Message, as_events, as_json, read_request
+from harness.project.spending import SpendingLog
 
 MODEL = "claude-haiku-4-5-20251001"  # 1 and 5 dollars a million tokens
 USAGE = {
@@ -26,8 +29,14 @@ USAGE = {
     "cache_read_input_tokens": 10_000,
 }
 COST = (1000 * 1 + 200 * 5 + 10_000 * 0.1) / 1e6
-TRICKY = "line one\n  two: 1e-3\n\ttab ${a.b} 'x' \"y\"\n"
 CLIENT = httpx.Client(trust_env=False, timeout=30)
+TRICKY = "line one\n  two: 1e-3\n\ttab ${a.b} 'x' \"y\"\n"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _closing():
+    yield
+    CLIENT.close()
 
 
 class Service:
@@ -38,6 +47,9 @@ class Service:
         self.status = 200
         self.cut = False
         self.gate: threading.Event | None = None
+        self.silence: threading.Event | None = None
+        """Before the first byte of an answer."""
+        self.usage = USAGE
         self.answers: list[list[dict]] = []
         service = self
 
@@ -65,9 +77,11 @@ class Service:
             return self.send(handler, 200, b'{"input_tokens": 42}')
         blocks = self.answers.pop(0) if self.answers else [{"type": "text", "text": "hello"}]
         stop = "tool_use" if any(block["type"] == "tool_use" for block in blocks) else "end_turn"
-        message = Message(id="msg_1", model=body["model"], blocks=tuple(blocks), stop_reason=stop, usage=USAGE)
+        message = Message(id="msg_1", model=body["model"], blocks=tuple(blocks), stop_reason=stop, usage=self.usage)
         if not body.get("stream"):
             return self.send(handler, 200, json.dumps(as_json(message)).encode())
+        if self.silence is not None:
+            self.silence.wait(20)
         handler.send_response(200)
         for name, value in {"content-type": "text/event-stream", "request-id": "r1", "connection": "close"}.items():
             handler.send_header(name, value)
@@ -182,7 +196,8 @@ def test_the_worst_case_is_refused_before_it_is_sent(service):
         answer = ask(door)
         assert answer.status_code == 403
         assert "The budget would be passed: $0.0000 of $0.0040" in answer.json()["error"]["message"]
-        assert "CLAUDE_CODE_MAX_OUTPUT_TOKENS" in door.refused
+        assert "Raise budget.usd in the plan, approve it" in door.refused
+        assert door.over_budget == door.refused
         assert door.failure is None
     assert service.asked == []
 
@@ -256,6 +271,206 @@ def test_what_has_no_known_price_is_refused(service, more, words):
         answer = ask(door, **more)
         assert answer.status_code == 403
         assert words in answer.text
+        assert door.over_budget is None
+    assert service.asked == []
+
+
+def blocks_of(kind: str, source: dict) -> list[dict]:
+    return [{"role": "user", "content": [{"type": kind, "source": source}]}]
+
+
+URL = {"type": "url", "url": "https://example.org/large"}
+INSIDE = {"type": "content", "content": [{"type": "image", "source": URL}]}
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"messages": blocks_of("image", URL)}, "source type 'url'"),
+        ({"messages": blocks_of("document", URL)}, "source type 'url'"),
+        ({"messages": blocks_of("document", INSIDE)}, "source type 'url'"),
+        ({"messages": blocks_of("image", {"type": "file", "file_id": "f"})}, "source type 'file'"),
+        ({"messages": [{"role": "user", "content": [{"type": "container_upload", "file_id": "f"}]}]}, "brings a file"),
+        (
+            {"messages": [{"role": "user", "content": [{"type": "tool_result", "content": INSIDE["content"]}]}]},
+            "source type 'url'",
+        ),
+        ({"mcp_servers": [{"type": "url", "url": "https://example.org", "name": "n"}]}, "'mcp_servers'"),
+        ({"container": "c"}, "'container'"),
+        ({"files": ["f"]}, "'files'"),
+        ({"thread": "t"}, "'thread'"),
+        ({"context_management": {"edits": [{"type": "compact_20260112"}]}}, "compact_20260112"),
+    ],
+)
+def test_what_may_bring_more_than_its_bytes_is_refused(service, more, words):
+    with Door(live(service)) as door:
+        answer = ask(door, **more)
+        assert answer.status_code == 403
+        assert words in answer.text
+        assert door.over_budget is None
+    assert service.asked == []
+
+
+def test_pictures_and_pages_are_bounded_whatever_their_bytes(service):
+    text = {"type": "text", "media_type": "text/plain", "data": "hi"}
+    picture = {"type": "base64", "media_type": "image/png", "data": "aaaa"}
+    pages = {"type": "base64", "media_type": "application/pdf", "data": "aaaa"}
+    price = price_of(MODEL, {})
+    worst = {}
+    for name, kind, source in (("text", "document", text), ("image", "image", picture), ("pdf", "document", pages)):
+        body = {"max_tokens": 1, "messages": blocks_of(kind, source)}
+        worst[name] = worst_case_usd(read_request({}, body, 100), price)
+    assert worst["image"] == pytest.approx(worst["text"] + 5_000 * price.cache_write_1h / 1e6)
+    assert worst["pdf"] == pytest.approx(worst["text"] + price.cache_write_1h)
+    with Door(live(service)) as door:
+        given = {"type": "image", "source": URL}  # what a tool was given is text
+        use = {"type": "tool_use", "id": "t", "name": "Read", "input": given}
+        assert ask(door, messages=[{"role": "assistant", "content": [use]}]).status_code == 200
+
+
+def test_a_name_given_twice_is_not_sent(service):
+    raw = f'{{"model": "{MODEL}", "max_tokens": 90000, "max_tokens": 1, "messages": []}}'
+    with Door(live(service)) as door:
+        assert httpx.post(door.url + "/v1/messages", content=raw, trust_env=False).status_code == 400
+    assert service.asked == []
+
+
+def until(condition) -> None:
+    for _ in range(1000):
+        if condition():
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError("what was waited for never came")
+
+
+def test_a_client_that_leaves_before_the_first_chunk_costs_the_worst_case(service):
+    """The server is about to send the headers when it notices: the chunks are never begun."""
+    answerer = live(service)
+    body = json.dumps({"model": MODEL, "max_tokens": 1000, "messages": [], "stream": True}).encode()
+    told = [{"type": "http.request", "body": body, "more_body": False}]
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "method": "POST",
+        "path": "/v1/messages",
+        "query_string": b"",
+        "headers": [],
+    }
+
+    async def receive() -> dict:
+        return told.pop() if told else {"type": "http.disconnect"}
+
+    async def send(_message: dict) -> None:
+        await asyncio.Event().wait()
+
+    async def serve() -> None:
+        await asyncio.wait_for(Door(answerer)._application()(scope, receive, send), 20)
+        await answerer.close()
+
+    asyncio.run(serve())
+    assert len(service.asked) == 1
+    assert answerer.meter.reserved_usd == 0
+    assert answerer.meter.spent_usd > COST
+
+
+def test_a_client_that_leaves_while_the_service_is_silent_is_settled(service):
+    service.silence = threading.Event()
+    answerer = live(service)
+    with Door(answerer) as door:
+        body = {"model": MODEL, "max_tokens": 1000, "messages": [], "stream": True}
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(door.url + "/v1/messages", json=body, trust_env=False, timeout=0.5)
+        until(lambda: service.asked)
+        assert answerer.meter.reserved_usd > 0
+        service.silence.set()
+        until(lambda: answerer.meter.reserved_usd == 0)
+        assert answerer.meter.spent_usd > 0
+        assert door.failure is None
+
+
+class Bytes(httpx.AsyncByteStream):
+    closed = False
+
+    async def __aiter__(self):
+        yield b"data: {}\n\n"
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+def test_a_stream_is_closed_when_its_observer_raises():
+    told = []
+
+    def learn(message) -> None:
+        told.append(message)
+        raise DoorError("no room", mend="Make some.")
+
+    async def read() -> Bytes:
+        source = Bytes()
+        stream = _Stream(httpx.Response(200, stream=source), learn)
+        with pytest.raises(DoorError, match="no room"):
+            async for _ in stream.chunks():
+                pass
+        await stream.close()
+        return source
+
+    assert asyncio.run(read()).closed
+    assert told == [None]
+
+
+def lines_of(path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_each_request_is_written_down_before_it_is_sent_and_after(service, tmp_path):
+    path = tmp_path / "state" / "spending.jsonl"
+    service.gate = threading.Event()
+    answerer = live(service, meter=Meter(budget_usd=1, log=SpendingLog(path, "p")))
+    with Door(answerer) as door, ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(ask, door)
+        until(lambda: service.asked)
+        (before,) = lines_of(path)
+        service.gate.set()
+        asked.result()
+        until(lambda: len(lines_of(path)) == 2)
+    after = lines_of(path)[1]
+    assert (before["plan"], before["role"]) == ("p", "builder")
+    assert before["worst_usd"] > COST
+    assert (after["id"], after["usage"]["output_tokens"]) == (before["id"], 200)
+    assert after["usd"] == pytest.approx(COST)
+
+
+def test_what_was_in_flight_at_a_kill_counts_as_its_worst_case(service, tmp_path):
+    log = SpendingLog(tmp_path / "spending.jsonl", "p")
+    log.reserve(session="s", role="builder", usd=0.98)  # and the process was killed
+    with Door(live(service, meter=Meter(budget_usd=1, log=log))) as door:
+        assert ask(door, max_tokens=10_000).status_code == 403
+    with Door(live(service, meter=Meter(budget_usd=1, log=SpendingLog(tmp_path / "spending.jsonl", "q")))) as door:
+        assert ask(door, max_tokens=10_000).status_code == 200
+
+
+def test_a_refusal_of_the_service_is_written_down_as_nothing(service, tmp_path):
+    service.status = 529
+    log = SpendingLog(tmp_path / "spending.jsonl", "p")
+    with Door(live(service, meter=Meter(budget_usd=1, log=log))) as door:
+        ask(door)
+    assert log.spent_usd() == 0
+    assert len(lines_of(tmp_path / "spending.jsonl")) == 2
+
+
+def full(_descriptor: int) -> None:
+    raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("problem", ["written to", "read from"])
+def test_a_request_that_cannot_be_written_down_is_not_sent(service, tmp_path, monkeypatch, problem):
+    path = tmp_path / "spending.jsonl"
+    if problem == "read from":
+        path.mkdir()
+    monkeypatch.setattr(os, "fsync", full)
+    with Door(live(service, meter=Meter(budget_usd=1, log=SpendingLog(path, "p")))) as door:
+        assert ask(door).status_code == 400
+        assert f"cannot be {problem} {path}" in door.failure
     assert service.asked == []
 
 

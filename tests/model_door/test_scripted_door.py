@@ -33,14 +33,20 @@ sessions:
   - {role: strict, turns: [{text: never, expect: [please, magic]}]}
   - {role: wrong, turns: [{text: a, tools: [{id: t, name: B}]}, {text: "${t.absent}"}]}
 """
-CLIENT = httpx.Client(trust_env=False, timeout=30)
 USER = {"role": "user", "content": "please begin"}
+CLIENT = httpx.Client(trust_env=False, timeout=30)
 
 
 @pytest.fixture
 def door():
     with Door(Scripted(parse_scenario(SCENARIO, where="s.yaml"))) as door:
         yield door
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _closing():
+    yield
+    CLIENT.close()
 
 
 def ask(door, messages, *, role="builder", attempt="1", stream=False, **more) -> httpx.Response:

@@ -1,0 +1,76 @@
+"""One loop at a time, and a loop that the model door refuses for the budget."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from toy_project import PLAN, approved, builder, make_project, oracle, write_scenario
+
+from harness.cage.select import choose
+from harness.domain.statuses import CageKind
+from harness.driver.doors import open_door
+from harness.driver.loop_runner import run_loop
+from harness.project.context import Project
+from harness.runs.lock import looping
+from tests.model_door.test_live_door import Service
+
+PACKAGE = Path(__file__).resolve().parents[2]
+
+
+def test_a_second_loop_is_refused_also_between_two_sessions(project: Project, cage: CageKind, tmp_path: Path) -> None:
+    scenario = write_scenario(tmp_path / "s.yaml", builder(1), oracle(1))
+    command = [sys.executable, "-m", "harness", "continue", "--scenario", str(scenario), "--cage", "none", "--json"]
+    seconds: list[subprocess.CompletedProcess[str]] = []
+
+    def start_second(event: Mapping[str, Any]) -> None:
+        if event["event"] == "evaluate" and not seconds:
+            assert project.ledger.sessions(open_only=True) == []
+            environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
+            root = project.layout.root
+            seconds.append(
+                subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+            )
+
+    door = open_door(project, project.plan(), {}, scenario=scenario)
+    ended = run_loop(project, door, choose(cage, required=False), on_progress=start_second)
+    assert ended.reason == "target"
+    (second,) = seconds
+    assert second.returncode == 2, second.stdout + second.stderr
+    assert '"code": "loop_running"' in second.stdout
+    assert f"process {os.getpid()}" in second.stdout
+    with looping(project.layout):
+        pass  # it was given back
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    service = Service()
+    yield service
+    service.server.shutdown()
+    service.server.server_close()
+
+
+def test_a_refusal_for_the_budget_stops_the_loop_for_the_budget(
+    service: Service, cage: CageKind, tmp_path: Path
+) -> None:
+    """The first answer costs more than is left for another, and less than the budget."""
+    service.usage = {**service.usage, "output_tokens": 100_000}
+    look = {"command": "true", "description": "Look"}
+    service.answers = [[{"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": look}]]
+    root = make_project(tmp_path / "paid")
+    (root / "plan.md").write_text(PLAN.replace("total_minutes: 5}", "total_minutes: 5, usd: 4}"), "utf-8")
+    with approved(root, os.environ) as project:
+        door = open_door(project, project.plan(), {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": service.url})
+        told: list[str] = []
+        ended = run_loop(project, door, choose(cage, required=False), lambda event: told.append(event["text"]))
+        sessions = project.ledger.sessions()
+    assert ended.reason == "budget", told
+    assert "The budget would be passed" in ended.detail
+    assert [item.outcome for item in sessions] == ["cut"], told
+    assert len([item for item in service.asked if "count_tokens" not in item["path"]]) == 1
+    assert sessions[0].cost_usd is not None
+    assert 1 < sessions[0].cost_usd < 4
