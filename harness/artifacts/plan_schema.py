@@ -36,7 +36,8 @@ def _name(value: str) -> str:
 
 def inside_project(value: str) -> str:
     path = PurePosixPath(_text(value))
-    if path.is_absolute() or ".." in path.parts or "\\" in value or path.parts[:1] in ((".harness",), (".git",)):
+    odd = "\\" in value or not value.isprintable()
+    if odd or path.is_absolute() or ".." in path.parts or path.parts[:1] in ((".harness",), (".git",)):
         raise ValueError("a path inside the project, relative to its root and outside .harness and .git")
     return path.as_posix()
 

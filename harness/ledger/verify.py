@@ -83,12 +83,13 @@ def _problems(connection: sa.Connection, anchors: list[Anchor], facts_dir: Path 
 
 def _chain_problems(connection: sa.Connection) -> Iterator[Problem]:
     before: StoredFact | None = None
+    place = 0
     query = sa.select(facts).order_by(facts.c.writer, facts.c.seq)
     for row in connection.execute(query).mappings():
         data = row["data"].encode() if isinstance(row["data"], str) else bytes(row["data"] or b"")
         fact = StoredFact(**{**row, "data": data})
-        if type(fact.seq) is not int:
-            yield Problem(str(fact.writer), 0, str(fact.kind), f"A fact of writer {fact.writer} has seq {fact.seq!r}.")
+        if (strange := _strange_columns(row)) is not None:
+            yield Problem(str(fact.writer), 0, str(fact.kind), f"A fact of writer {fact.writer} has {strange}.")
             continue
         if before is not None and before.writer != fact.writer:
             before = None
@@ -100,7 +101,18 @@ def _chain_problems(connection: sa.Connection) -> Iterator[Problem]:
         if what is not None:
             name = f"Fact {fact.seq} of writer {fact.writer} ({fact.kind})"
             yield Problem(fact.writer, fact.seq, fact.kind, f"{name} is not as it was written: {what}.")
+        if before is not None and row["position"] <= place:
+            text = f"Fact {fact.seq} of writer {fact.writer} ({fact.kind}) was moved before fact {before.seq}."
+            yield Problem(fact.writer, fact.seq, fact.kind, text)
+        place = row["position"]
         before = fact
+
+
+def _strange_columns(row: sa.RowMapping) -> str | None:
+    """A column of a type that no writer of ours gives it."""
+    wrong = [name for name in ("position", "seq") if type(row[name]) is not int]
+    wrong += [name for name in ("writer", "hash", "kind", "at") if type(row[name]) is not str]
+    return f"{wrong[0]} {row[wrong[0]]!r}" if wrong else None
 
 
 def _anchor_problems(connection: sa.Connection, anchors: list[Anchor]) -> Iterator[Problem]:

@@ -49,7 +49,7 @@ def check_plan(start: Path, path: Path) -> list[Finding]:
             Finding(
                 "seeds_too_few",
                 f"oracle.seeds is {plan.oracle.seeds}: with fewer than {_SEEDS_TO_COMPARE} no experiment can be told "
-                "from its parent, so none is ever kept.",
+                "from its parent, so none is kept without a person.",
                 f"Set oracle.seeds to {_SEEDS_TO_COMPARE} or more.",
             )
         )

@@ -87,3 +87,12 @@ def test_a_failing_command_is_exit_one(journey: Journey) -> None:
 
 def test_every_verb_has_a_summary() -> None:
     assert set(SUMMARIES) == set(COMMANDS)
+
+
+def test_a_null_byte_in_a_plans_path_is_a_plan_error(journey: Journey) -> None:
+    plan = journey.root / "plan.md"
+    plan.write_text(plan.read_text("utf-8").replace("train: data/train.npz", 'train: "data/tr\\0ain.npz"'), "utf-8")
+    journey.harness("init")
+    answer = journey.harness("plan", "check", "--json")
+    assert (answer.exit_code, answer.document["error"]["code"]) == (2, "plan_invalid")
+    assert "Traceback" not in answer.stderr

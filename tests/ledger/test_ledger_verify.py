@@ -176,3 +176,14 @@ def test_a_file_that_is_no_ledger_is_a_problem_and_no_ledger_is_an_error(folder,
     assert "is gone" in check(folder)[0].message
     with pytest.raises(NotFoundError, match="no ledger"):
         check(tmp_path_factory.mktemp("empty"))
+
+
+def test_a_fact_moved_in_the_order_of_the_database_is_named(folder):
+    run_sql(folder, "UPDATE facts SET position = position + 1000 WHERE seq = 4")
+    assert (5, True) in [(problem.seq, "moved" in problem.message) for problem in check(folder)]
+
+
+@pytest.mark.parametrize("column", ["at", "kind", "hash", "writer"])
+def test_a_column_of_another_type_is_named_and_does_not_raise(folder, column):
+    run_sql(folder, f"UPDATE facts SET {column} = x'00ff' WHERE seq = 4")
+    assert check(folder) != []
