@@ -117,6 +117,18 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
         "checkpoint_changed",
         Verdict.FAIL,
     ),
+    "weights that another experiment left": (
+        lambda e: with_run(e, 1, checkpoints=(replace(e.runs[0].checkpoints[-1], earlier="exp-0001/run-02"),)),
+        "checkpoint_copied",
+        Verdict.FAIL,
+    ),
+    "code that changed while it trained": (
+        lambda e: with_run(
+            e, 1, run=run(1, findings=(Finding("code_changed", "train.py changed.", "Train.").plain(),))
+        ),
+        "code_changed",
+        Verdict.FAIL,
+    ),
     "a seed without evaluation": (
         lambda e: scored(e, 0.93, 0.94),
         "evaluation_missing",
