@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from scipy.stats import t as student
+from scipy.special import stdtrit  # the quantile of Student's t; scipy.stats takes most of a second to import
 
 from harness.domain.records import Objective
 
@@ -64,7 +64,7 @@ def noise_floor(candidate: Sequence[float], reference: Sequence[float]) -> float
 
 
 def _quantile(degrees: int) -> float:
-    return float(student.ppf(0.975, degrees))
+    return float(stdtrit(degrees, 0.975))
 
 
 def _mean(values: Sequence[float], which: str) -> float:
