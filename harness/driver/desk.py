@@ -19,7 +19,7 @@ from harness.driver.supervisors import Supervisor, is_going
 from harness.errors import NotFoundError, RefusedError, UsageError
 from harness.evaluation.score import summarise
 from harness.project.context import Project
-from harness.project.experiments import open_experiment, record_result
+from harness.project.experiments import ensure_hypothesis, open_experiment, record_result
 
 LONGEST_WAIT_S = 600.0
 REGISTER_SECONDS = 60.0
@@ -53,7 +53,7 @@ class Desk:
         """Names of the tools that answered without an error."""
 
     async def open_experiment(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        opened = self._given(arguments["hypothesis"]) or open_experiment(
+        opened = self._given(arguments["hypothesis"], arguments["rationale"]) or open_experiment(
             self.project,
             hypothesis=arguments["hypothesis"],
             rationale=arguments["rationale"],
@@ -147,7 +147,7 @@ class Desk:
             )
         return self.project.ledger.experiment(identifier)
 
-    def _given(self, hypothesis: str) -> Experiment | None:
+    def _given(self, hypothesis: str, rationale: str) -> Experiment | None:
         """The session's own experiment when it has one already; its hypothesis stands."""
         if self.current is None:
             return None
@@ -158,6 +158,7 @@ class Desk:
                 mend="Go on with it: call open_experiment with that hypothesis, word for word, or start_run.",
                 code="experiment_undecided",
             )
+        ensure_hypothesis(self.project, known, rationale)
         return known
 
     async def _start(self, experiment: str, words: list[str] | None, before: set[str]) -> None:

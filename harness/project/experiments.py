@@ -60,11 +60,19 @@ def open_experiment(
         repeated = project.ledger.open_experiment(
             hypothesis=line, parent=parent, by=by, session=session, reserve=reserve
         )
-    path = project.layout.experiment(repeated.id, "hypothesis")
-    if not path.exists():
-        text = render_hypothesis(experiment=repeated.id, parent=parent, hypothesis=line, rationale=rationale)
-        atomic_write(path, text)
+    ensure_hypothesis(project, repeated, rationale)
     return repeated
+
+
+def ensure_hypothesis(project: Project, experiment: Experiment, rationale: str) -> None:
+    """Write hypothesis.md when it is not there: the experiment is a fact before it has files, and a kill may fall
+    in between."""
+    path = project.layout.experiment(experiment.id, "hypothesis")
+    if not path.exists():
+        text = render_hypothesis(
+            experiment=experiment.id, parent=experiment.parent, hypothesis=experiment.hypothesis, rationale=rationale
+        )
+        atomic_write(path, text)
 
 
 def record_result(

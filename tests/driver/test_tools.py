@@ -57,6 +57,15 @@ def test_a_session_that_goes_on_keeps_the_hypothesis(project: Project) -> None:
     assert said["error"]["code"] == "experiment_undecided"
 
 
+def test_a_session_that_goes_on_writes_the_hypothesis_that_a_kill_left_out(project: Project) -> None:
+    first, _ = call(desk_of(project), "open_experiment", hypothesis="h", rationale="r")
+    path = project.layout.experiment(first["experiment_id"], "hypothesis")
+    path.unlink()
+    again = desk_of(project, experiment=first["experiment_id"])
+    assert call(again, "open_experiment", hypothesis="h", rationale="r")[1] is False
+    assert "h" in path.read_text("utf-8")
+
+
 def test_errors_come_back_with_code_message_and_mend(project: Project) -> None:
     said, failed = call(desk_of(project), "start_run")
     assert failed
