@@ -188,7 +188,7 @@ FINDINGS: dict[str, Known] = {
         "The scorer imports what it will not find.", "Use the standard library.", Verdict.PASS
     ),
     "seeds_too_few": Known("Too few seeds to tell experiments apart.", "Set oracle.seeds to 3 or more.", Verdict.PASS),
-    "held_out_not_in_place": Known("The held-out file is not in the project.", "Put it in place.", Verdict.PASS),
+    "script_not_in_place": Known("A command's script is not in the project.", "Write it.", Verdict.PASS),
     # what was frozen
     "plan_changed": Known(
         "plan.md is not the plan that was approved.",

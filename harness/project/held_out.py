@@ -25,22 +25,37 @@ class InVault:
     sha256: str
 
 
-def require_movable(root: Path, relative: str) -> None:
-    """Raises RefusedError when the file at `relative` could be read by an agent after it was moved: git knows it, a
-    copy with the same bytes is in the project, or it is a link."""
+def unmovable(root: Path, relative: str) -> list[RefusedError]:
+    """Why the file at `relative` could be read by an agent also after it was moved: it is a link, git knows it, or a
+    copy with the same bytes is in the project. Raises GitFailedError when git cannot be asked."""
     path = root / relative
     if path.is_symlink() or path.parent.resolve() != root / PurePosixPath(relative).parent:
-        raise RefusedError(
-            f"The held-out file {relative} is reached through a link: moving it would leave the original behind.",
-            mend="Put the file itself there.",
-            code="held_out_is_link",
-        )
+        return [
+            RefusedError(
+                f"The held-out file {relative} is reached through a link: moving it would leave the original behind.",
+                mend="Put the file itself there.",
+                code="held_out_is_link",
+            )
+        ]
+    found = []
     where = tracks(root, path) if in_repository(root) else None
     if where is not None:
-        raise RefusedError(
-            f"The held-out file {relative} is known to git: {_GIT[where]}.", mend=_MEND, code="held_out_tracked"
+        found.append(
+            RefusedError(
+                f"The held-out file {relative} is known to git: {_GIT[where]}.", mend=_MEND, code="held_out_tracked"
+            )
         )
-    copies = equal_copies(root, path)
+    try:
+        require_no_copies(root, relative, path)
+    except RefusedError as error:
+        found.append(error)
+    return found
+
+
+def require_no_copies(root: Path, relative: str, at: Path) -> None:
+    """Raises RefusedError when the project holds the bytes of the held-out file `relative`, which lies at `at`, once
+    more."""
+    copies = equal_copies(root, at)
     if copies:
         raise RefusedError(
             f"Files with the same bytes as the held-out file {relative} are in the project: {', '.join(copies)}.",
@@ -76,7 +91,7 @@ def equal_copies(root: Path, path: Path) -> list[str]:
 
 
 def move_to_vault(root: Path, relative: str, vault: Path, clock: Clock) -> InVault:
-    """Copy, sync, verify, note, unlink. The file must be there and `require_movable`."""
+    """Copy, sync, verify, note, unlink. The file must be there and not be `unmovable`."""
     source = root / relative
     sha256 = hash_file(source)
     vault.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -1,72 +1,66 @@
 """Checking and approving plans: from approval on, plan, scorer and data are what their hashes say."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.artifacts.locate import Layout
 from harness.artifacts.objects import copy_file, store_bytes
-from harness.artifacts.plan import Plan, parse_plan
-from harness.artifacts.text import MAX_TEXT_BYTES, decode, read_bytes
+from harness.artifacts.plan import Plan
 from harness.domain.facts import PlanApproved
 from harness.domain.findings import Finding
 from harness.domain.records import ApprovedPlan
-from harness.errors import NotFoundError, PlanError, RefusedError
+from harness.errors import HarnessError, NotFoundError, RefusedError, UsageError
 from harness.files import sha256_bytes
-from harness.project.context import Project, approve_config
+from harness.ledger.creation import require_never_made
+from harness.project.context import Project, approve_config, open_layout, open_project
 from harness.project.frozen import frozen_changes
-from harness.project.held_out import InVault, find_in_vault, move_to_vault, require_movable
-from harness.project.scorer import freeze_scorer, scorer_warnings
-from harness.project.splits import Split, described, load_split, make_split, overlap_warnings, split_paths
-from harness.settings import find_root
+from harness.project.held_out import InVault, move_to_vault
+from harness.project.plan_review import Draft, as_one_error, notes, read_draft, review_plan
+from harness.project.scorer import freeze_scorer
+from harness.project.splits import Split, described, load_split, make_split, split_paths
 
 __all__ = ["approve_plan", "check_plan", "data_hashes", "data_paths", "frozen_changes", "require_approved"]
 
-_SEEDS_TO_COMPARE = 3
-
 
 @dataclass(frozen=True, kw_only=True)
-class _Draft:
-    """A plan that was read and is not yet approved."""
+class PlanCheck:
+    """Problems forbid an approval, findings do not."""
 
-    path: Path
-    relative: str
-    data: bytes
-    plan: Plan
+    path: str
+    problems: tuple[HarnessError, ...]
+    findings: tuple[Finding, ...]
+
+    def require_sound(self) -> None:
+        """Raises the problem, or one PlanError for all of them."""
+        if self.problems:
+            raise as_one_error(self.path, self.problems)
 
 
-def check_plan(start: Path, path: Path) -> list[Finding]:
-    """Warnings about the plan at `path`, for the project that contains `start`; nothing is changed.
+def check_plan(start: Path, path: Path, environment: Mapping[str, str]) -> PlanCheck:
+    """All that approval would refuse, and what else a person should know about the plan at `path`, for the project
+    that contains `start`. Nothing is changed: a project without a ledger stays without one.
 
-    Raises PlanError for everything that approval would refuse in the plan, its scorer and its tables. Whether the
-    held-out file may be moved is asked at approval.
+    Raises NotFoundError or ConfigError when there is no project, LedgerError when its ledger cannot be read.
     """
-    root = find_root(start)
-    draft = _read(root, path)
-    plan, columns = draft.plan, draft.plan.data.held_out
-    findings = scorer_warnings(root, plan)
-    if plan.oracle.seeds < _SEEDS_TO_COMPARE:
-        findings.append(
-            Finding(
-                "seeds_too_few",
-                f"oracle.seeds is {plan.oracle.seeds}: with fewer than {_SEEDS_TO_COMPARE} no experiment can be told "
-                "from its parent, so none is kept without a person.",
-                f"Set oracle.seeds to {_SEEDS_TO_COMPARE} or more.",
-            )
-        )
-    splits = {"train": load_split(root, plan.data.train, "data.train", columns, ids=plan.data.validation is None)}
-    if plan.data.validation is not None:
-        splits["validation"] = load_split(root, plan.data.validation, "data.validation", columns, ids=True)
-    if (root / columns.path).exists():
-        splits["held_out"] = load_split(root, columns.path, "data.held_out.path", columns, ids=True)
-    else:
-        findings.append(
-            Finding(
-                "held_out_not_in_place",
-                f"The held-out file {columns.path} is not in the project: approval will look for it in the vault.",
-                "If no plan with it was approved yet, put the file in place.",
-            )
-        )
-    return findings + overlap_warnings(splits, columns)
+    layout = open_layout(start, environment)
+    try:
+        draft = read_draft(layout.root, path)
+    except UsageError as error:
+        return PlanCheck(path=str(path), problems=(error,), findings=())
+    review = review_plan(layout, draft.plan, approved=_approved_before(layout, environment))
+    findings = notes(layout.root, draft.plan, review)
+    return PlanCheck(path=draft.relative, problems=tuple(review.problems), findings=tuple(findings))
+
+
+def _approved_before(layout: Layout, environment: Mapping[str, str]) -> list[str]:
+    try:
+        with open_project(layout.root, environment, read_only=True) as project:
+            return _held_out_hashes(project)
+    except NotFoundError:
+        require_never_made(layout.ledger_db, layout.anchors)
+        return []
 
 
 def approve_plan(project: Project, path: Path, *, by: str) -> ApprovedPlan:
@@ -74,28 +68,23 @@ def approve_plan(project: Project, path: Path, *, by: str) -> ApprovedPlan:
 
     The same plan with the same scorer and data again is the approval that stands; anything else is its next version.
     A call that was killed is finished by the next one. Everything that can be refused is refused before anything is
-    moved. Raises PlanError for a plan that is not valid, RefusedError when held-out rows would stay readable
-    (codes held_out_tracked, held_out_copied, held_out_is_link).
+    moved: raises the problem that `check_plan` finds, or one PlanError for several.
     """
     if not by.strip():
         raise RefusedError("An approval needs the name of the person who gives it.", mend="Pass it as `by`.")
     root, layout = project.layout.root, project.layout
     with project.ledger.transaction():
         pass  # a ledger that cannot be written says so before anything is moved
-    draft = _read(root, path)
-    plan, columns = draft.plan, draft.plan.data.held_out
-    in_place = (root / columns.path).exists() or (root / columns.path).is_symlink()
-    if in_place:
-        require_movable(root, columns.path)
-    earlier = None if in_place else _in_vault(project, columns.path)
-    held_out = load_split(
-        root, columns.path, "data.held_out.path", columns, ids=True, at=earlier.path if earlier else None
-    )
+    draft = read_draft(root, path)
+    plan = draft.plan
+    review = review_plan(layout, plan, approved=_held_out_hashes(project))
+    if review.problems:
+        raise as_one_error(draft.relative, review.problems)
     splits = _freeze_splits(project, plan)
     scorer = freeze_scorer(root, plan, layout.objects)
     sha256 = store_bytes(draft.data, layout.objects)
-    moved = earlier or move_to_vault(root, columns.path, layout.held_out, project.clock)
-    splits["held_out"] = _described_held_out(project, held_out, moved, plan)
+    moved = review.in_vault or move_to_vault(root, plan.data.held_out.path, layout.held_out, project.clock)
+    splits["held_out"] = _described_held_out(project, review.splits["held_out"], moved, plan)
     approve_config(layout)
     return _record(project, draft, sha256=sha256, splits=splits, scorer=scorer, by=by)
 
@@ -105,7 +94,7 @@ def require_approved(project: Project, path: Path | None = None) -> ApprovedPlan
     approved = project.plan()
     if path is None:
         return approved
-    draft = _read(project.layout.root, path)
+    draft = read_draft(project.layout.root, path)
     if sha256_bytes(draft.data) != approved.sha256:
         raise RefusedError(
             f"{draft.relative} is not the approved plan: {approved.name} version {approved.version} is {approved.path} "
@@ -129,26 +118,8 @@ def data_hashes(approved: ApprovedPlan) -> dict[str, str]:
     return {name: split["sha256"] for name, split in approved.splits.items()}
 
 
-def _read(root: Path, path: Path) -> _Draft:
-    found = path if path.is_absolute() or path.exists() else root / path
-    resolved = found.resolve()
-    if not resolved.is_relative_to(root):
-        raise PlanError(f"{path} is outside the project {root}.", mend="Keep plans in the project.")
-    relative = resolved.relative_to(root).as_posix()
-    try:
-        data = read_bytes(resolved, limit=MAX_TEXT_BYTES)
-    except NotFoundError as error:
-        raise NotFoundError(
-            f"There is no plan at {found}.", mend="Write one, or begin with `harness init`.", code="no_plan_file"
-        ) from error
-    return _Draft(
-        path=resolved, relative=relative, data=data, plan=parse_plan(decode(data, where=relative), where=relative)
-    )
-
-
-def _in_vault(project: Project, relative: str) -> InVault:
-    approved = [plan.splits["held_out"]["sha256"] for plan in project.ledger.plans() if "held_out" in plan.splits]
-    return find_in_vault(relative, project.layout.held_out, approved=approved)
+def _held_out_hashes(project: Project) -> list[str]:
+    return [plan.splits["held_out"]["sha256"] for plan in project.ledger.plans() if "held_out" in plan.splits]
 
 
 def _freeze_splits(project: Project, plan: Plan) -> dict[str, Any]:
@@ -180,7 +151,7 @@ def _described_held_out(project: Project, held_out: Split, moved: InVault, plan:
 
 
 def _record(
-    project: Project, draft: _Draft, *, sha256: str, splits: dict[str, Any], scorer: dict[str, Any], by: str
+    project: Project, draft: Draft, *, sha256: str, splits: dict[str, Any], scorer: dict[str, Any], by: str
 ) -> ApprovedPlan:
     standing = project.ledger.plan()
     name = draft.plan.name

@@ -65,20 +65,17 @@ def describe(name: str, entry: str | None, files: dict[str, str]) -> dict[str, o
     return {"sha256": sha256_bytes(canonical_json(content)), **content}
 
 
-def scorer_warnings(root: Path, plan: Plan) -> list[Finding]:
-    """What a frozen scorer will miss when it runs. Raises PlanError as `import_closure`."""
-    script = plan.scorer_script
-    if script is None:
-        return []
-    foreign = import_closure(root, script).foreign
-    if not foreign:
+def scorer_warnings(closure: Closure) -> list[Finding]:
+    """What a frozen scorer will miss when it runs."""
+    if not closure.foreign:
         return []
     return [
         Finding(
             "scorer_imports_missing",
-            f"{script} imports {', '.join(foreign)}; the frozen scorer runs with the standard library only.",
+            f"{closure.entry} imports {', '.join(closure.foreign)}; the frozen scorer runs with the standard library "
+            "only.",
             "Use a built-in scorer, or write this one without these packages.",
-            {"modules": list(foreign)},
+            {"modules": list(closure.foreign)},
         )
     ]
 

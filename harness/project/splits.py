@@ -1,5 +1,6 @@
 """The plan's tables, checked against each other, and the split that the harness makes when the plan has none."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -28,15 +29,11 @@ class Split:
 def load_split(root: Path, relative: str, field: str, columns: HeldOut, *, ids: bool, at: Path | None = None) -> Split:
     """Read and check a table: the plan's input and label columns, finite numbers, and (with `ids`) ids that differ.
 
-    `at` is where the file lies when it is no longer at `relative`. Raises PlanError naming field, file and column.
+    `at` is where the file lies when it is no longer at `relative`. Raises one PlanError for all that is wrong with
+    the table, naming field, file and columns.
     """
-    path = at or root / relative
     try:
-        table = read_table(path)
-        for name in (*columns.inputs, columns.label, *((columns.id,) if ids else ())):
-            _check_column(table, name, relative)
-        if ids and len(np.unique(table.columns[columns.id])) < table.n:
-            raise UsageError(f"{relative}: the ids in column {columns.id!r} repeat.", mend="Give each row its own.")
+        table = read_table(at or root / relative)
     except NotFoundError as error:
         raise PlanError(
             f"{field}: {relative} does not exist.", mend=f"Put the file in place, or correct {field}."
@@ -45,16 +42,27 @@ def load_split(root: Path, relative: str, field: str, columns: HeldOut, *, ids: 
         raise PlanError(f"{field}: {error.message}", mend=error.mend) from error
     if table.n == 0:
         raise PlanError(f"{field}: {relative} has no rows.", mend="Use a file with rows.")
+    wrong = list(_wrong_columns(table, relative, columns, ids=ids))
+    if wrong:
+        told = " ".join(error.message for error in wrong)
+        raise PlanError(f"{field}: {told}", mend=" ".join(dict.fromkeys(error.mend for error in wrong)))
     return Split(path=relative, table=table)
 
 
-def _check_column(table: Table, name: str, relative: str) -> None:
-    column = table.column(name, where=relative)
-    if column.dtype.kind == "f" and not np.isfinite(column).all():
-        raise UsageError(
-            f"{relative}: column {name!r} holds {int((~np.isfinite(column)).sum())} values that are not finite.",
-            mend="Replace or remove these rows.",
-        )
+def _wrong_columns(table: Table, relative: str, columns: HeldOut, *, ids: bool) -> Iterator[UsageError]:
+    for name in (*columns.inputs, columns.label, *((columns.id,) if ids else ())):
+        try:
+            column = table.column(name, where=relative)
+        except UsageError as error:
+            yield error
+            continue
+        if column.dtype.kind == "f" and not np.isfinite(column).all():
+            yield UsageError(
+                f"{relative}: column {name!r} holds {int((~np.isfinite(column)).sum())} values that are not finite.",
+                mend="Replace or remove these rows.",
+            )
+        if ids and name == columns.id and len(np.unique(column)) < table.n:
+            yield UsageError(f"{relative}: the ids in column {name!r} repeat.", mend="Give each row its own.")
 
 
 def described(split: Split, root: Path, columns: HeldOut) -> dict[str, Any]:
@@ -79,11 +87,19 @@ def split_paths(plan: Plan) -> tuple[str, str]:
 
 
 def make_split(root: Path, plan: Plan) -> None:
-    """Cut the plan's train table in two files beside it, by a permutation that follows from its hash alone.
-
-    Files that are there already and hold the same are left; Raises RefusedError when they hold something else.
-    """
+    """Write the two files of `planned_split`; those that are there already are left. Raises as it does."""
     whole = load_split(root, plan.data.train, "data.train", plan.data.held_out, ids=True)
+    for relative, columns in planned_split(root, plan, whole).items():
+        if not (root / relative).exists():
+            write_table(root / relative, columns)
+
+
+def planned_split(root: Path, plan: Plan, whole: Split) -> dict[str, dict[str, Any]]:
+    """Path -> columns of the two tables in which the harness cuts the plan's train table `whole`, by a permutation
+    that follows from its hash alone.
+
+    Raises PlanError when it has too few rows, RefusedError when a file that is there already holds something else.
+    """
     if whole.table.n < _LEAST_ROWS:
         raise PlanError(
             f"data.train: {whole.path} has {whole.table.n} rows; to split it at least {_LEAST_ROWS} are needed.",
@@ -92,25 +108,25 @@ def make_split(root: Path, plan: Plan) -> None:
     seed = int(hash_file(root / whole.path)[:16], 16)
     order = np.random.Generator(np.random.PCG64(seed)).permutation(whole.table.n)
     cut = round(whole.table.n * VALIDATION_SHARE)
-    for relative, rows in zip(split_paths(plan), (np.sort(order[cut:]), np.sort(order[:cut])), strict=True):
-        columns = {name: column[rows] for name, column in whole.table.columns.items()}
-        _write_same(root / relative, columns, relative)
+    parts = zip(split_paths(plan), (np.sort(order[cut:]), np.sort(order[:cut])), strict=True)
+    tables = {path: {name: column[rows] for name, column in whole.table.columns.items()} for path, rows in parts}
+    for relative, columns in tables.items():
+        if (root / relative).exists():
+            _require_same(root / relative, columns, relative)
+    return tables
 
 
-def _write_same(path: Path, columns: dict[str, Any], relative: str) -> None:
-    if path.exists():
-        table = read_table(path)
-        same = set(table.columns) == set(columns) and all(
-            np.array_equal(table.columns[name], column) for name, column in columns.items()
-        )
-        if same:
-            return
+def _require_same(path: Path, columns: dict[str, Any], relative: str) -> None:
+    table = read_table(path)
+    same = set(table.columns) == set(columns) and all(
+        np.array_equal(table.columns[name], column) for name, column in columns.items()
+    )
+    if not same:
         raise RefusedError(
             f"{relative} exists and is not the split that the harness makes of the train table.",
             mend="Remove or rename it, or name a file in data.validation.",
             code="split_exists",
         )
-    write_table(path, columns)
 
 
 def overlap_warnings(splits: dict[str, Split], columns: HeldOut) -> list[Finding]:
