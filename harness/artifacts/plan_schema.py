@@ -1,6 +1,7 @@
 """The schema of plan.md, version 1. A key enters it when something reads it."""
 
 import re
+import shlex
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
@@ -49,7 +50,18 @@ def _table(value: str) -> str:
     return path
 
 
+def _command(value: str) -> str:
+    try:
+        words = shlex.split(_text(value))
+    except ValueError:
+        words = []
+    if not words:
+        raise ValueError("a command, its quotes closed")
+    return value.strip()
+
+
 Text = Annotated[str, AfterValidator(_text)]
+Command = Annotated[str, AfterValidator(_command)]
 Name = Annotated[str, AfterValidator(_name)]
 TablePath = Annotated[str, AfterValidator(_table)]
 Count = Annotated[int, Field(ge=1)]
@@ -87,14 +99,14 @@ class Oracle(Part):
     metric: Name
     direction: Annotated[Direction, Field(strict=False)]
     scorer: Text
-    predict: Text
+    predict: Command
     tiers: Tiers
     seeds: Count
     queries: Count
 
 
 class Training(Part):
-    entry: Text
+    entry: Command
     checkpoint_every: Count = 10
 
 

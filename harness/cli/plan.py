@@ -1,5 +1,6 @@
 """`harness plan check | approve`: the human's file."""
 
+import sys
 from pathlib import Path
 
 import click
@@ -8,6 +9,7 @@ from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.domain.findings import as_text
 from harness.project.context import open_project
+from harness.project.plan_review import as_one_error
 from harness.project.plans import approve_plan, check_plan
 from harness.projections.refresh import refresh
 
@@ -24,13 +26,23 @@ def command() -> None:
 @project_option
 @json_option
 def check(plan: Path, project: Path, as_json: bool) -> None:
-    """Say everything that is wrong with PLAN; exit 2 when it cannot be approved."""
-    warnings = check_plan(project, plan)
-    emit(
-        {"plan": str(plan), "valid": True, "findings": [finding.plain() for finding in warnings]},
-        as_json=as_json,
-        text=lambda: f"{plan} can be approved.\n{as_text(warnings)}",
-    )
+    """Say everything that is wrong with PLAN; exit 2 when it cannot be approved. Changes nothing."""
+    checked = check_plan(project, plan, environment())
+    document = {
+        "plan": str(plan),
+        "valid": not checked.problems,
+        "problems": [{"code": item.code, "message": item.message, "mend": item.mend} for item in checked.problems],
+        "findings": [finding.plain() for finding in checked.findings],
+    }
+    if checked.problems:
+        error = as_one_error(str(plan), checked.problems)
+        told = {"code": error.code, "message": error.message, "mend": error.mend}
+        if as_json:
+            emit({**document, "error": told}, as_json=True, text=str)
+            sys.exit(error.exit_code)
+        sys.stderr.write("".join(f"{line}\n" for line in as_text(checked.findings).splitlines()))
+        raise error
+    emit(document, as_json=as_json, text=lambda: f"{plan} can be approved.\n{as_text(checked.findings)}")
 
 
 @command.command("approve")

@@ -32,11 +32,6 @@ class PlanCheck:
     problems: tuple[HarnessError, ...]
     findings: tuple[Finding, ...]
 
-    def require_sound(self) -> None:
-        """Raises the problem, or one PlanError for all of them."""
-        if self.problems:
-            raise as_one_error(self.path, self.problems)
-
 
 def check_plan(start: Path, path: Path, environment: Mapping[str, str]) -> PlanCheck:
     """All that approval would refuse, and what else a person should know about the plan at `path`, for the project

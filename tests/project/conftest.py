@@ -18,6 +18,7 @@ def root(tmp_path: Path) -> Path:
     write_tables(root)
     (root / "plan.md").write_text(PLAN)
     (root / "train.py").write_text("print('train')\n")
+    (root / "predict.py").write_text("print('predict')\n")
     return root
 
 

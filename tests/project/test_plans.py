@@ -14,7 +14,6 @@ from harness.project import plans
 from harness.project.context import Project, open_project
 from harness.project.plans import (
     approve_plan,
-    check_plan,
     data_hashes,
     data_paths,
     frozen_changes,
@@ -285,14 +284,6 @@ def test_a_scorer_that_cannot_be_frozen_is_refused_before_anything_moves(
     assert (root / "data/held_out.npz").exists()
 
 
-def test_a_scorer_with_foreign_imports_is_warned_about(root: Path) -> None:
-    with_scorer(root)
-    (root / "judge/helpers/table.py").write_text("import numpy.linalg\nof = numpy.abs\n")
-    assert [(item.code, item.data) for item in check_plan(root, root / "plan.md")] == [
-        ("scorer_imports_missing", {"modules": ["numpy"]})
-    ]
-
-
 def test_without_validation_train_is_split_the_same_way_each_time(project: Project, root: Path) -> None:
     (root / "data/validation.npz").unlink()
     (root / "plan.md").write_text(PLAN.replace("  validation: data/validation.npz\n", ""))
@@ -310,36 +301,6 @@ def test_without_validation_train_is_split_the_same_way_each_time(project: Proje
     write_table(validation, table(12, 1))
     with pytest.raises(RefusedError, match="is not the split"):
         approve_plan(project, root / "plan.md", by="ada")
-
-
-def test_the_checks_of_tables_name_field_file_and_column(root: Path) -> None:
-    columns = table(30, 1)
-    cases = {
-        r"data\.validation: data/validation\.npz has no column 'y'": {"x": columns["x"], "row": columns["row"]},
-        r"data\.validation: data/validation\.npz: the ids in column 'row' repeat": {**columns, "row": np.zeros(30)},
-        r"column 'x' holds 60 values that are not finite": {**columns, "x": columns["x"] * np.nan},
-    }
-    for told, content in cases.items():
-        write_table(root / "data/validation.npz", content)
-        with pytest.raises(PlanError, match=told):
-            check_plan(root, root / "plan.md")
-    (root / "data/validation.npz").unlink()
-    with pytest.raises(PlanError, match=r"data\.validation: data/validation\.npz does not exist"):
-        check_plan(root, root / "plan.md")
-
-
-def test_overlapping_splits_are_warned_about(root: Path) -> None:
-    train = read_table(root / "data/train.npz").columns
-    write_table(root / "data/validation.npz", {name: column[:7] for name, column in train.items()})
-    (finding,) = check_plan(root, root / "plan.md")
-    assert (finding.code, finding.data) == ("splits_overlap", {"first": "train", "second": "validation", "rows": 7})
-
-
-def test_too_few_seeds_and_a_missing_held_out_are_warned_about(root: Path) -> None:
-    (root / "plan.md").write_text(PLAN.replace("seeds: 3", "seeds: 2"))
-    (root / "data/held_out.npz").unlink()
-    assert [item.code for item in check_plan(root, root / "plan.md")] == ["seeds_too_few", "held_out_not_in_place"]
-    assert not list((root / ".harness").glob("memory*"))
 
 
 def test_require_approved_takes_only_the_approved_bytes(project: Project, root: Path) -> None:

@@ -1,0 +1,54 @@
+"""`harness plan check`: every problem in one document, and the words that approval would say."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.journey import Journey, make_project
+
+
+@pytest.fixture
+def journey(tmp_path: Path) -> Journey:
+    made = make_project(tmp_path / "project", tmp_path / "home")
+    assert made.harness("init").exit_code == 0
+    return made
+
+
+def kept(folder: Path) -> list[Path]:
+    """All but what SQLite makes to read a database."""
+    return sorted(path for path in folder.rglob("*") if path.suffix not in (".db-shm", ".db-wal"))
+
+
+def test_what_approval_would_refuse_is_said_without_touching_anything(journey: Journey) -> None:
+    held_out = journey.root / "data" / "held_out.npz"
+    shutil.copy(held_out, journey.root / "data" / "copy.npz")
+    (journey.root / "data" / "validation.npz").unlink()
+    (journey.root / "train.py").unlink()
+    state = kept(journey.home)
+    answer = journey.harness("plan", "check", "--json")
+    assert answer.exit_code == 2
+    document = answer.document
+    assert (document["plan"], document["valid"]) == ("plan.md", False)
+    assert [problem["code"] for problem in document["problems"]] == ["plan_invalid", "held_out_copied"]
+    assert all(problem["message"] and problem["mend"] for problem in document["problems"])
+    assert [finding["code"] for finding in document["findings"]] == ["script_not_in_place"]
+    assert held_out.exists()
+    assert kept(journey.home) == state
+    approval = journey.harness("plan", "approve", "--json")
+    assert approval.exit_code == 2
+    assert approval.document == {"error": document["error"]}
+    assert "2 problems" in document["error"]["message"]
+    spoken = journey.harness("plan", "check")
+    assert (spoken.exit_code, spoken.stdout) == (2, "")
+    assert "data/copy.npz" in spoken.stderr
+    assert "train.py, which is not in the project" in spoken.stderr
+
+
+def test_a_sound_plan_can_be_approved(journey: Journey) -> None:
+    answer = journey.harness("plan", "check", "--json")
+    assert answer.exit_code == 0
+    assert answer.document == {"plan": "plan.md", "valid": True, "problems": [], "findings": []}
+    assert journey.harness("plan", "approve").exit_code == 0
+    again = journey.harness("plan", "check", "--json")
+    assert (again.exit_code, again.document["problems"]) == (0, [])
