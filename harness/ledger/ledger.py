@@ -14,10 +14,10 @@ from harness.errors import UsageError
 from harness.ledger.anchors import read_anchors
 from harness.ledger.creation import create_database, open_database, require_anchored, require_never_made
 from harness.ledger.database import Database
+from harness.ledger.local_writer import forget_local_writer, local_writer, note_local_writer
 from harness.ledger.migrations import MIGRATIONS, Migration
 from harness.ledger.reads import LedgerReads
 from harness.ledger.replay import rebuild_state
-from harness.ledger.schema import meta
 from harness.ledger.text_form import is_writer_name
 from harness.ledger.views import LedgerViews
 from harness.ledger.writes import LedgerWrites
@@ -63,6 +63,7 @@ class Ledger(LedgerReads, LedgerViews, LedgerWrites):
         if not read_only and not path.exists():
             if not restore:
                 require_never_made(path, anchors)
+            forget_local_writer(anchors)
             create_database(path, writer=writer or f"w{secrets.token_hex(4)}", clock=clock, migrations=migrations)
         database = open_database(
             path, clock=clock, read_only=read_only, busy_seconds=busy_seconds, migrations=migrations
@@ -70,12 +71,14 @@ class Ledger(LedgerReads, LedgerViews, LedgerWrites):
         try:
             known = [] if read_only or restore else read_anchors(anchors)
             with database.read() as connection:
-                own = connection.execute(sa.select(meta.c.value).where(meta.c.key == "writer")).scalar_one()
+                own = local_writer(connection, anchors, path)
                 require_anchored(connection, known, path)
+            if not read_only:
+                note_local_writer(anchors, own)
         except BaseException:
             database.close()
             raise
-        return cls(database, anchors=anchors, clock=clock, writer=writer or str(own), restoring=restore)
+        return cls(database, anchors=anchors, clock=clock, writer=writer or own, restoring=restore)
 
     @property
     def path(self) -> Path:

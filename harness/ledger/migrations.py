@@ -51,7 +51,13 @@ def schema_version(connection: sa.Connection, path: Path) -> int:
         return 0
     if connection.exec_driver_sql("PRAGMA application_id").scalar() != APPLICATION_ID or "migrations" not in names:
         raise damaged(path, "it is a SQLite database, but not one of this harness")
-    return int(connection.execute(sa.select(sa.func.max(migrations.c.version))).scalar() or 0)
+    done = connection.execute(sa.select(migrations.c.version, migrations.c.name).order_by(migrations.c.version)).all()
+    for place, (version, name) in enumerate(done, 1):
+        if version != place or not str(name).startswith(f"m{version:03d}_"):
+            raise damaged(path, f"its table migrations has version {version} named {name!r} in place {place}")
+    if not done:
+        raise damaged(path, "its table migrations is empty")
+    return len(done)
 
 
 def migrate(database: Database, clock: Clock, table: Mapping[int, Migration] = MIGRATIONS) -> Path | None:

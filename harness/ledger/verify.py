@@ -13,6 +13,7 @@ from harness.errors import LedgerDamagedError
 from harness.ledger.anchors import Anchor, anchored_writers, read_anchor
 from harness.ledger.chain import StoredFact, link_problem
 from harness.ledger.creation import open_database, require_never_made
+from harness.ledger.local_writer import meta_problems
 from harness.ledger.migrations import MIGRATIONS
 from harness.ledger.replay import facts_in_order, replay
 from harness.ledger.schema import facts
@@ -34,9 +35,10 @@ class Problem(NamedTuple):
 def verify(path: Path, anchors: Path, facts_dir: Path | None = None) -> list[Problem]:
     """Everything that is not as it was written; [] when all is well.
 
-    Checks the database's own structure, every hash and link, each column that repeats a part of a fact, the
-    anchors (a cut tail), the state tables against a replay, and the text form in `facts_dir`, whose missing tail
-    is only stale. Raises LedgerError when there is no ledger, or it is busy or of another version.
+    Checks the database's own structure, its migrations, the table meta against the noted writer, every hash and link,
+    each column that repeats a part of a fact, the anchors (a cut tail), the state tables against a replay, and the text
+    form in `facts_dir`, whose missing tail is only stale. Raises LedgerError when there is no ledger, or it is busy or
+    of another version.
     """
     found: list[Problem] = []
     try:
@@ -46,6 +48,10 @@ def verify(path: Path, anchors: Path, facts_dir: Path | None = None) -> list[Pro
         database = open_database(path, clock=SystemClock(), read_only=True, busy_seconds=30.0, migrations=MIGRATIONS)
         try:
             with database.read() as connection:
+                found += [
+                    Problem("", 0, "meta", f"{text[0].upper()}{text[1:]}")
+                    for text in meta_problems(connection, anchors)
+                ]
                 found.extend(_problems(connection, known, facts_dir))
         finally:
             database.close()
@@ -64,6 +70,11 @@ def _read_anchors(folder: Path, problems: list[Problem]) -> list[Anchor]:
         else:
             known += [anchor] if anchor is not None else []
     return known
+
+
+def _meta_problems(connection: sa.Connection, anchors: Path) -> Iterator[Problem]:
+    for text in meta_problems(connection, anchors):
+        yield Problem("", 0, "meta", f"{text[0].upper()}{text[1:]}")
 
 
 def _problems(connection: sa.Connection, anchors: list[Anchor], facts_dir: Path | None) -> Iterator[Problem]:

@@ -7,7 +7,7 @@ import pytest
 from ledger_samples import full_ledger, late_clock, open_ledger
 
 from harness.errors import LedgerDamagedError, NotFoundError
-from harness.ledger.exchange import export_facts
+from harness.ledger.exchange import export_facts, import_facts
 from harness.ledger.verify import verify
 
 
@@ -187,3 +187,61 @@ def test_a_fact_moved_in_the_order_of_the_database_is_named(folder):
 def test_a_column_of_another_type_is_named_and_does_not_raise(folder, column):
     run_sql(folder, f"UPDATE facts SET {column} = x'00ff' WHERE seq = 4")
     assert check(folder) != []
+
+
+META = [
+    "UPDATE meta SET value = 'mallory'",
+    "UPDATE meta SET value = x'616c696365'",
+    "UPDATE meta SET key = 'Writer'",
+    "DELETE FROM meta",
+    "DROP TABLE meta",
+    "INSERT INTO meta VALUES ('colour', 'red')",
+]
+
+
+@pytest.mark.parametrize("statement", META)
+def test_a_change_of_the_table_meta_is_named_and_nothing_is_appended(folder, statement):
+    run_sql(folder, statement)
+    problems = check(folder)
+    assert {item.kind for item in problems} == {"meta"}
+    assert all(item.message.startswith("The table meta ") and item.message.endswith(".") for item in problems)
+    for options in ({}, {"read_only": True}, {"writer": None}):
+        with pytest.raises(LedgerDamagedError, match="the table meta") as error:
+            open_ledger(folder, **options)
+        assert "ledger verify" in error.value.mend
+
+
+def test_the_mends_of_another_writers_name_hold(folder):
+    run_sql(folder, "UPDATE meta SET value = 'mallory'")
+    (problem,) = check(folder)
+    assert "chain of writer mallory" in problem.message
+    assert "local_writer says alice" in problem.message
+    (folder / "ledger.db").unlink()
+    with open_ledger(folder, writer="bob", restore=True) as ledger:
+        assert import_facts(ledger, folder / "facts") > 0
+    assert check(folder, text=True) == []
+    (folder / "anchors" / "local_writer").write_text("mallory\n")
+    assert [item.kind for item in check(folder)] == ["meta"]
+    (folder / "anchors" / "local_writer").unlink()
+    with open_ledger(folder, writer=None) as ledger:
+        assert ledger.writer == "bob"
+    assert (folder / "anchors" / "local_writer").read_text() == "bob\n"
+    assert check(folder, text=True) == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE migrations SET version = 2",
+        "UPDATE migrations SET version = 0",
+        "UPDATE migrations SET name = 'm002_other'",
+        "DELETE FROM migrations",
+        "INSERT INTO migrations VALUES (3, 'm003_later', '2026')",
+    ],
+)
+def test_a_change_of_the_schemas_version_is_named_and_nothing_is_migrated(folder, statement):
+    run_sql(folder, statement)
+    assert ["table migrations" in item.message for item in check(folder)] == [True]
+    with pytest.raises(LedgerDamagedError, match="its table migrations"):
+        open_ledger(folder)
+    assert list(folder.glob("*.backup.db")) == []

@@ -118,7 +118,7 @@ def test_a_held_out_file_that_is_nowhere_is_a_problem_and_one_in_the_vault_is_ch
     assert check().problems == ()
     (root / "copy.bin").write_bytes(held_out)
     assert codes(check()) == ["held_out_copied"]
-    assert refused(root, environment).code != ""
+    assert refused(root, environment).code == "held_out_copied"
     (root / "copy.bin").unlink()
     (root / "plan.md").write_text(PLAN.replace("label: y", "label: z"))
     assert "data.held_out.path: data/held_out.npz has no column 'z'" in told(check())
