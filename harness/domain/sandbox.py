@@ -1,20 +1,23 @@
 """The seam through which the harness runs an agent's code: implemented by harness.cage, faked in tests."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from harness.domain.memory import granted_memory
 from harness.domain.statuses import CageKind
 
 MEMORY_SHARE = 0.9
 
 
-def machine_share() -> int:
-    """Bytes that one process of training or predict may allocate by default: 90% of the machine's memory, so that
-    it fails with a MemoryError before the kernel ends whatever process it likes."""
-    return int(MEMORY_SHARE * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+def machine_share(root: Path = Path("/")) -> int:
+    """Bytes that one process of training or predict may allocate by default: 90% of what the machine, or the control
+    group where that is less, grants; so that it fails with a MemoryError before the kernel ends whatever it likes.
+
+    `root` holds `proc` and `sys`.
+    """
+    return int(MEMORY_SHARE * granted_memory(root))
 
 
 @dataclass(frozen=True, kw_only=True)
