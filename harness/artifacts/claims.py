@@ -34,7 +34,21 @@ def agrees(claim: Claim, value: float) -> bool:
     """Whether `value` is within half a unit of the claim's last digit; never for a value that is not finite."""
     if not (math.isfinite(value) and math.isfinite(claim.value)):
         return False
-    stated = Decimal(claim.text)
-    exponent = stated.as_tuple().exponent
+    return abs(_exact(value) - Decimal(claim.text)) <= _half_unit(claim)
+
+
+def precise_enough(claim: Claim, value: float) -> bool:
+    """Whether agreeing with the finite `value` says something: half a unit of the claim's last digit is at most a
+    tenth of `value`, or the claim is `value` exactly. `1` for 0.893 is not, `0.9` is; two significant digits always
+    are."""
+    return Decimal(claim.text) == _exact(value) or 10 * _half_unit(claim) <= abs(_exact(value))
+
+
+def _exact(value: float) -> Decimal:
+    return Decimal(repr(float(value)))
+
+
+def _half_unit(claim: Claim) -> Decimal:
+    exponent = Decimal(claim.text).as_tuple().exponent
     assert isinstance(exponent, int)
-    return abs(Decimal(repr(float(value))) - stated) <= Decimal(5).scaleb(exponent - 1)
+    return Decimal(5).scaleb(exponent - 1)

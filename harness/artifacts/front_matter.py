@@ -23,6 +23,9 @@ _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\
 _NON_FINITE = re.compile(r"(?:([-+]?)\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z")
 _MAX_DEPTH = 40
 _MAX_DIGITS = 400
+_QUOTE = "quote text that holds `: ` or starts with `[`, `*` or `%`."
+_MEND_FRONT = f"Front matter is YAML between two lines `---`; {_QUOTE}"
+_MEND_FILE = f"The whole file is YAML, `key: value` lines; {_QUOTE}"
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]
@@ -71,12 +74,12 @@ def read_front_matter(text: str, *, where: str) -> FrontMatter:
         raise _error(where, start + 1, "the front matter is not closed; expected a second line `---`")
     block = "\n".join(lines[start + 1 : end]) + "\n"
     body = "\n".join(lines[end + 1 :]).lstrip("\n")
-    return _read(block, where=where, offset=start + 2, body=body)
+    return _read(block, where=where, offset=start + 2, body=body, mend=_MEND_FRONT)
 
 
 def read_yaml(text: str, *, where: str) -> FrontMatter:
     """A whole YAML file by the same rules; the body is empty. Raises UsageError."""
-    return _read(text.removeprefix("\ufeff"), where=where, offset=1, body="")
+    return _read(text.removeprefix("\ufeff"), where=where, offset=1, body="", mend=_MEND_FILE)
 
 
 def quote(text: str) -> str:
@@ -94,13 +97,13 @@ def _escape(character: str) -> str:
     return character
 
 
-def _read(block: str, *, where: str, offset: int, body: str) -> FrontMatter:
+def _read(block: str, *, where: str, offset: int, body: str, mend: str) -> FrontMatter:
     loader: _Loader | None = None
     try:
         loader = _Loader(block)
         node = loader.get_single_node()
     except (yaml.YAMLError, RecursionError) as error:
-        raise _yaml_error(error, where, offset) from error
+        raise _yaml_error(error, where, offset, mend) from error
     finally:
         if loader is not None:
             loader.dispose()
@@ -115,7 +118,7 @@ def _read(block: str, *, where: str, offset: int, body: str) -> FrontMatter:
             code="front_matter",
         )
     if not isinstance(data, dict):
-        raise _error(where, offset, "expected `key: value` lines")
+        raise _error(where, offset, "expected `key: value` lines", mend)
     return FrontMatter(data=data, body=body, where=where, lines=builder.lines, texts=builder.texts)
 
 
@@ -190,19 +193,15 @@ def plain_scalar(text: str) -> Any:
     return text
 
 
-def _yaml_error(error: Exception, where: str, offset: int) -> UsageError:
+def _yaml_error(error: Exception, where: str, offset: int, mend: str) -> UsageError:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     line = offset + (mark.line if mark is not None else 0)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "nested too deeply"
-    return _error(where, line, f"this is not YAML: {problem}")
+    return _error(where, line, f"this is not YAML: {problem}", mend)
 
 
-def _error(where: str, line: int, what: str) -> UsageError:
-    return UsageError(
-        f"{where}:{line}: {what}.",
-        mend="Front matter is YAML between two lines `---`; quote text that holds `: ` or starts with `[`, `*` or `%`.",
-        code="front_matter",
-    )
+def _error(where: str, line: int, what: str, mend: str = _MEND_FRONT) -> UsageError:
+    return UsageError(f"{where}:{line}: {what}.", mend=mend, code="front_matter")
 
 
 def _shown(line: str) -> str:

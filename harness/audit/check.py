@@ -1,4 +1,8 @@
-"""Asking a gate: judge the evidence as it is now, and record the verdict when it is a new one."""
+"""Asking a gate: judge the evidence as it is now, and record the verdict when it is a new one.
+
+A decided experiment's verdict is history, and a clone has neither its checkpoints nor the vault: it is judged and
+shown, and nothing is recorded.
+"""
 
 from typing import Any
 
@@ -27,18 +31,20 @@ def check_gate(project: Project, experiment: str, gate: GateName | None = None) 
     """The verdict of `gate` on the experiment as it is now; by default held-out once it was looked at, else validation.
 
     A verdict is recorded only when evidence or outcome differ from the last one's: looking twice gives the same
-    record. An experiment that is not decided becomes judged. Raises NotFoundError for an unknown experiment and
-    RefusedError when no plan says how to judge it.
+    record. An experiment that is not decided becomes judged; of a decided one nothing is recorded, and the answer has
+    no id. Raises NotFoundError for an unknown experiment and RefusedError when no plan says how to judge it.
     """
     found = project.ledger.experiment(experiment)
     asked = gate if gate is not None else due_gate(project, found.id)
     evidence = collect(project, found.id, asked)
     outcome = GATES[asked](evidence)
+    if found.status in CLOSED_EXPERIMENTS:
+        return _shown(evidence, outcome)
     _notice(project, outcome.findings)
     verdict = _same(project, evidence, outcome)
     if verdict is None:
         verdict = project.ledger.record_verdict(**_fields(evidence, outcome))
-    if found.status not in CLOSED_EXPERIMENTS | {ExperimentStatus.JUDGED} and not _running(evidence):
+    if found.status is not ExperimentStatus.JUDGED and not _running(evidence):
         project.ledger.move_experiment(found.id, ExperimentStatus.JUDGED, f"{verdict.id}: {asked} {verdict.verdict}")
     return verdict
 
@@ -73,6 +79,20 @@ def _fields(evidence: GateEvidence, outcome: GateOutcome) -> dict[str, Any]:
         "notes": [f"{item.name}: {note}" for item in evidence.runs for note in item.notes],
         "next_planned": evidence.next_planned,
     }
+
+
+def _shown(evidence: GateEvidence, outcome: GateOutcome) -> RecordedVerdict:
+    fields = _fields(evidence, outcome)
+    plain = ("experiment", "gate", "evidence", "score", "comparison", "shortfall", "next_planned")
+    return RecordedVerdict(
+        id="",
+        at="",
+        verdict=outcome.verdict,
+        tier=outcome.tier,
+        findings=tuple(fields["findings"]),
+        notes=tuple(fields["notes"]),
+        **{name: fields[name] for name in plain},
+    )
 
 
 def _same(project: Project, evidence: GateEvidence, outcome: GateOutcome) -> RecordedVerdict | None:

@@ -29,7 +29,10 @@ def command() -> None:
 @project_option
 @json_option
 def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> None:
-    """Judge EXPERIMENT on its evidence; exit 0 only for PASS. Looking twice gives the same answer."""
+    """Judge EXPERIMENT on its evidence; exit 0 only for PASS. Looking twice gives the same answer.
+
+    Of an experiment that is kept or discarded nothing is recorded: the verdict that it was decided on stands.
+    """
     with open_project(project, environment()) as opened:
         name = GateName(gate.replace("-", "_")) if gate else None
         verdict = check_gate(opened, experiment, name)
@@ -38,6 +41,7 @@ def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> No
         "experiment": experiment,
         "gate": verdict.gate,
         "verdict": verdict.verdict,
+        "recorded": bool(verdict.id),
         "tier": verdict.tier,
         "score": verdict.score,
         "comparison": verdict.comparison,
@@ -48,18 +52,19 @@ def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> No
     findings = [Finding.from_plain(item) for item in verdict.findings]
     head = f"{experiment}  {verdict.gate} gate: {verdict.verdict}" + (f" ({verdict.tier})" if verdict.tier else "")
     notes = [f"  noticed: {note}" for note in verdict.notes]
-    emit(document, as_json=as_json, text=lambda: "\n".join(filter(None, (head, as_text(findings), *notes))))
+    shown = "" if verdict.id else f"  {experiment} is decided: nothing was recorded, its verdict stands."
+    emit(document, as_json=as_json, text=lambda: "\n".join(filter(None, (head, as_text(findings), *notes, shown))))
     sys.exit(0 if verdict.verdict is Verdict.PASS else 1)
 
 
 @command.command("approve")
 @click.argument("experiment")
 @REASON
-@click.option("--override", is_flag=True, help="Keep it although the gate did not pass; recorded as OVERRIDE.")
+@click.option("--override", is_flag=True, help="Keep it although a gate did not pass; recorded as OVERRIDE.")
 @project_option
 @json_option
 def approve_command(experiment: str, reason: str, override: bool, project: Path, as_json: bool) -> None:
-    """Keep EXPERIMENT. A person's verb."""
+    """Keep EXPERIMENT: it has a PASS on validation and on held-out, or --override. A person's verb."""
     by = require_person("gate approve", environment())
     with open_project(project, environment()) as opened:
         decisions = approve(opened, experiment, by=by, reason=reason, override=override)

@@ -109,6 +109,7 @@ class Evaluation:
 @dataclass(frozen=True, kw_only=True)
 class RecordedVerdict:
     id: str
+    """Empty for what a gate says of a decided experiment: it is shown, and the ledger does not hold it."""
     experiment: str
     gate: str
     verdict: Verdict

@@ -124,9 +124,10 @@ def _missing(name: str, why: str, run: str | None = None) -> Finding:
 
 _BY_EVALUATE = {"evaluation", "score"}
 _MENDS = {
-    "hypothesis": "Open experiments with `harness experiment new`: it writes hypothesis.md.",
+    "hypothesis": "Restore hypothesis.md in the experiment's folder; `harness experiment new` writes it first.",
     "config": "Write the configuration that is tried to config.yaml in the experiment's folder.",
-    "result": "Let the oracle record it (`record_result`), claiming only recomputed numbers.",
+    "result": "Write result.md in the experiment's folder, beginning with `---`, `claims: {accuracy: 0.94}`, `---` and "
+    "claiming only the recomputed number (`claims: {}` for none); an oracle calls `record_result` for it.",
     "metrics": "Train through `harness train` and let the run logger write it.",
     "status": "Train through `harness train` and let the run logger write it.",
     "checkpoints": "Save into `log.checkpoint_dir` and call `log.checkpoint_saved(path, final=True)`.",

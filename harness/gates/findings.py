@@ -60,7 +60,7 @@ FINDINGS: dict[str, Known] = {
     "processes_left": Known("Processes of a run could not be ended.", "Look for them with `ps`.", Verdict.PASS),
     "run_recovered": Known("A run was closed after its supervisor died.", "Nothing to do.", Verdict.PASS),
     # artifacts
-    "artifact_missing": Known("A required file is not there.", "Write it.", Verdict.FAIL),
+    "artifact_missing": Known("A required file is not there.", "Write it in the experiment's folder.", Verdict.FAIL),
     "artifact_empty": Known("A required file holds nothing.", "Write what its form asks for.", Verdict.FAIL),
     "artifact_linked": Known(
         "A required file, or a folder above it, is a symbolic link.",
@@ -125,12 +125,17 @@ FINDINGS: dict[str, Known] = {
     ),
     "claim_disagrees": Known(
         "A claim in result.md is not the number that the harness recomputed.",
-        "Claim the recomputed number, or none.",
+        "Claim the recomputed number in result.md, or none.",
+        Verdict.FAIL,
+    ),
+    "claim_too_coarse": Known(
+        "A claim in result.md has too few digits to say anything.",
+        "Claim the recomputed number in result.md with at least two significant digits.",
         Verdict.FAIL,
     ),
     "claim_unsupported": Known(
         "A claim in result.md has no recomputed evaluation behind it.",
-        "Remove it: only the plan's metric, recomputed, can be claimed.",
+        "Remove it from result.md: only the plan's metric, recomputed, can be claimed.",
         Verdict.FAIL,
     ),
     # what an evaluation found: the experiment's fault

@@ -3,7 +3,7 @@ overclaimed."""
 
 from collections.abc import Iterator
 
-from harness.artifacts.result import agrees
+from harness.artifacts.claims import agrees, precise_enough
 from harness.domain.findings import Finding
 from harness.domain.statuses import CageKind, Direction, RunStatus, Tier
 from harness.gates.evidence import GateEvidence
@@ -17,10 +17,11 @@ def evaluations(evidence: GateEvidence) -> Iterator[Finding]:
         evaluation = by_run.get(item.run.id)
         final = item.final
         if evaluation is None or (final is not None and evaluation.checkpoint != final.checkpoint.id):
-            why = "it did not complete" if item.run.status is not RunStatus.COMPLETED else "run `harness evaluate`"
+            why = ": it did not complete" if item.run.status is not RunStatus.COMPLETED else ""
             yield finding(
                 "evaluation_missing",
-                f"{item.name} (seed {item.run.seed}) has no recomputed evaluation on {evidence.gate}: {why}.",
+                f"{item.name} (seed {item.run.seed}) has no recomputed evaluation on {evidence.gate}{why}.",
+                f"Run `harness evaluate {evidence.experiment.id} --split {evidence.gate.value.replace('_', '-')}`.",
                 run=item.name,
             )
             continue
@@ -35,7 +36,8 @@ def evaluations(evidence: GateEvidence) -> Iterator[Finding]:
 
 
 def claims(evidence: GateEvidence) -> Iterator[Finding]:
-    """Each number in result.md is the recomputed one, within half a unit of its last digit."""
+    """Each number in result.md is the recomputed one, within half a unit of its last digit, and that digit is fine
+    enough to say something."""
     metric = evidence.objective.metric
     for name, claim in evidence.claims.items():
         if name != metric or evidence.score is None:
@@ -50,6 +52,15 @@ def claims(evidence: GateEvidence) -> Iterator[Finding]:
             yield finding(
                 "claim_disagrees",
                 f"result.md claims {name} = {claim.text}; recomputed: {evidence.score['mean']:.6g}.",
+                metric=name,
+                claimed=claim.text,
+                recomputed=evidence.score["mean"],
+            )
+        elif not precise_enough(claim, evidence.score["mean"]):
+            yield finding(
+                "claim_too_coarse",
+                f"result.md claims {name} = {claim.text}; recomputed: {evidence.score['mean']:.6g}. Half a unit of the "
+                "claim's last digit is more than a tenth of the number: nearly anything would agree.",
                 metric=name,
                 claimed=claim.text,
                 recomputed=evidence.score["mean"],

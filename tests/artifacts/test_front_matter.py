@@ -72,6 +72,17 @@ def test_all_duplicates_are_told_at_once() -> None:
     )
 
 
+@pytest.mark.parametrize("text", ["a: [1\n", "a: b: c\n", "- 1\n"])
+def test_the_mend_of_a_whole_file_speaks_of_no_front_matter(text: str) -> None:
+    with pytest.raises(UsageError) as error:
+        read_yaml(text, where="config.yaml")
+    assert "ront matter" not in str(error.value)
+    assert "The whole file is YAML" in error.value.mend
+    with pytest.raises(UsageError) as error:
+        read_front_matter(f"---\n{text}---\n", where="result.md")
+    assert "Front matter is YAML between two lines `---`" in error.value.mend
+
+
 def test_a_bomb_is_refused() -> None:
     with pytest.raises(UsageError, match=r"nested too deeply|more than 40 levels"):
         read_yaml("[" * 5000 + "]" * 5000, where="f.yaml")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.artifacts.claims import agrees, claim_from
+from harness.artifacts.claims import agrees, claim_from, precise_enough
 from harness.artifacts.result import parse_result, read_result, render_result
 from harness.errors import NotFoundError, UsageError
 
@@ -35,6 +35,38 @@ def test_a_claim_agrees_within_half_a_unit_of_its_last_digit(text: str, value: f
 @given(st.floats(-1e6, 1e6), st.integers(0, 6))
 def test_a_rounded_value_always_agrees(value: float, digits: int) -> None:
     assert agrees(claim_from("m", f"{value:.{digits}f}", where="r"), value)
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "expected"),
+    [
+        ("1", 0.893, False),
+        ("0.9", 0.893, True),
+        ("0.89", 0.893, True),
+        ("94", 94.3, True),
+        ("9e1", 94.3, True),
+        ("1e2", 94.3, False),
+        ("3", 3.2, False),
+        ("3.2", 3.2, True),
+        ("0.1", 0.14, False),
+        ("0.00", 0.003, False),
+        ("3e-3", 0.0032, False),
+        ("3.2e-3", 0.0032, True),
+        ("-0", -0.3, False),
+        ("-0.30", -0.3, True),
+        ("1", 1.0, True),
+        ("0", 0.0, True),
+    ],
+)
+def test_a_claim_says_something_when_half_a_unit_is_at_most_a_tenth(text: str, value: float, expected: bool) -> None:
+    assert precise_enough(claim_from("m", text, where="result.md:2"), value) is expected
+
+
+@given(st.floats(-1e6, 1e6), st.integers(2, 6))
+def test_two_significant_digits_always_say_something(value: float, digits: int) -> None:
+    claim = claim_from("m", f"{value:.{digits - 1}e}", where="r")
+    assert agrees(claim, value)
+    assert precise_enough(claim, value)
 
 
 def test_claims_keep_how_they_were_written() -> None:

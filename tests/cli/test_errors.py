@@ -66,7 +66,7 @@ def test_an_unfinished_experiment_cannot_be_approved(journey: Journey) -> None:
     assert journey.harness("plan", "approve").exit_code == 0
     assert journey.harness("experiment", "new", "--hypothesis", "nothing").exit_code == 0
     refused = journey.harness("gate", "approve", "exp-0001", "--reason", "trust me", "--json")
-    assert (refused.exit_code, refused.document["error"]["code"]) == (2, "refused")
+    assert (refused.exit_code, refused.document["error"]["code"]) == (2, "validation_not_passed")
     second = journey.harness("experiment", "new", "--hypothesis", "another", "--json")
     assert second.exit_code == 2
     checked = journey.harness("gate", "check", "exp-0001", "--json")

@@ -8,6 +8,12 @@ import pytest
 
 from tests.cli.journey import Journey, make_project
 
+SHORTFALL = "class 2 is confused with class 0"
+
+
+def checklist(journey: Journey) -> str:
+    return (journey.root / ".harness/experiments/CHECKLIST.md").read_text("utf-8")
+
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Journey:
@@ -31,9 +37,19 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Journey:
     missing = journey.harness("gate", "check", "exp-0001", "--json")
     assert missing.exit_code == 1
     assert [finding["code"] for finding in missing.document["findings"]] == ["artifact_missing"]
+    assert "Write result.md" in missing.document["findings"][0]["mend"]
     claims = f"---\nclaims: {{accuracy: {evaluated.document['score']:.2f}}}\n---\n# Result\n"
     (folder / "result.md").write_text(claims, "utf-8")
     assert journey.harness("gate", "check", "exp-0001").exit_code == 0
+    assert SHORTFALL not in checklist(journey)
+    shortfalls = f"shortfalls:\n  - {SHORTFALL}\n---\n# Result"
+    (folder / "result.md").write_text(claims.replace("---\n# Result", shortfalls), "utf-8")
+    again = journey.harness("gate", "check", "exp-0001", "--json")
+    assert (again.exit_code, again.document["recorded"]) == (0, True)
+    assert SHORTFALL in checklist(journey)
+    early = journey.harness("gate", "approve", "exp-0001", "--reason", "good enough", "--json")
+    assert (early.exit_code, early.document["error"]["code"]) == (2, "held_out_not_passed")
+    assert "`harness evaluate exp-0001 --split held-out`" in early.document["error"]["mend"]
     assert journey.harness("evaluate", "exp-0001", "--split", "held-out").exit_code == 0
     checked = journey.harness("gate", "check", "exp-0001", "--json")
     assert (checked.exit_code, checked.document["gate"], checked.document["verdict"]) == (0, "held_out", "PASS")
@@ -62,7 +78,7 @@ def test_status_document(kept: Journey) -> None:
 def test_decisions_name_the_verdict_they_rest_on(kept: Journey) -> None:
     rows = kept.harness("decisions", "--json").document["decisions"]
     assert [row["kind"] for row in rows] == ["APPROVE", "KEEP"]
-    assert {row["verdict"] for row in rows} == {"v-000003"}
+    assert {row["verdict"] for row in rows} == {"v-000004"}
     assert all(row["by"].startswith("human:") for row in rows)
 
 
@@ -159,12 +175,56 @@ def test_a_lost_ledger_comes_back_from_the_text_form(kept: Journey, tmp_path: Pa
     assert copy.harness("ledger", "verify").exit_code == 0
 
 
-def test_the_checklist_shows_the_oracles_first_shortfall(kept: Journey, tmp_path: Path) -> None:
+def test_the_checklist_shows_the_oracles_first_shortfall(kept: Journey) -> None:
+    assert SHORTFALL in checklist(kept)
+
+
+def test_what_is_written_after_the_decision_is_shown_and_not_recorded(kept: Journey, tmp_path: Path) -> None:
     copy = Journey(tmp_path / "project", tmp_path / "home")
     shutil.copytree(kept.root, copy.root)
     shutil.copytree(kept.home, copy.home)
     result = copy.root / ".harness/experiments/exp-0001/result.md"
-    shortfalls = "shortfalls:\n  - class 2 is confused with class 0\n---\n# Result"
-    result.write_text(result.read_text("utf-8").replace("---\n# Result", shortfalls), "utf-8")
-    assert copy.harness("gate", "check", "exp-0001", "--gate", "validation").exit_code == 0
-    assert "class 2 is confused" in (copy.root / ".harness/experiments/CHECKLIST.md").read_text("utf-8")
+    result.write_text(result.read_text("utf-8").replace(SHORTFALL, "none at all"), "utf-8")
+    answer = copy.harness("gate", "check", "exp-0001", "--gate", "validation", "--json")
+    assert (answer.exit_code, answer.document["recorded"]) == (0, False)
+    result.unlink()
+    words = copy.harness("gate", "check", "exp-0001", "--gate", "validation")
+    assert words.exit_code == 1
+    assert "result.md" in words.stdout
+    assert "exp-0001 is decided: nothing was recorded, its verdict stands." in words.stdout
+    assert copy.projections() == kept.projections()
+
+
+def test_a_clone_without_checkpoints_looks_and_leaves_the_verdict(kept: Journey, tmp_path: Path) -> None:
+    clone = Journey(tmp_path / "clone", tmp_path / "home")
+    clone.home.mkdir()
+    shutil.copytree(kept.root, clone.root, ignore=shutil.ignore_patterns("checkpoints", "data"))
+    assert clone.harness("ledger", "import").exit_code == 0
+    answer = clone.harness("gate", "check", "exp-0001", "--json")
+    assert (answer.exit_code, answer.document["verdict"], answer.document["recorded"]) == (1, "FAIL", False)
+    codes = {finding["code"] for finding in answer.document["findings"]}
+    assert {"checkpoint_changed", "split_changed"} <= codes
+    assert clone.harness("ledger", "export").exit_code == 0
+    assert clone.projections() == kept.projections()
+    (row,) = clone.harness("experiment", "list", "--json").document["experiments"]
+    assert (row["status"], row["verdict"], row["findings"]) == ("kept", "PASS", [])
+
+
+@pytest.mark.parametrize("more", [(), ("--override",)])
+def test_what_is_kept_is_kept_already(kept: Journey, more: tuple[str, ...]) -> None:
+    before = kept.projections()
+    answer = kept.harness("gate", "approve", "exp-0001", "--reason", "again", *more, "--json")
+    assert (answer.exit_code, answer.document["error"]["code"]) == (2, "already_kept")
+    assert kept.projections() == before
+
+
+def test_a_rejected_one_is_neither_rejected_again_nor_approved(kept: Journey, tmp_path: Path) -> None:
+    copy = Journey(tmp_path / "project", tmp_path / "home")
+    shutil.copytree(kept.root, copy.root)
+    shutil.copytree(kept.home, copy.home)
+    assert copy.harness("gate", "reject", "exp-0001", "--reason", "on second thoughts").exit_code == 0
+    before = copy.projections()
+    for verb in ("reject", "approve"):
+        answer = copy.harness("gate", verb, "exp-0001", "--reason", "again", "--json")
+        assert (answer.exit_code, answer.document["error"]["code"]) == (2, "already_discarded")
+    assert copy.projections() == before

@@ -81,6 +81,35 @@ def test_data_files_in_the_snapshot_are_left_out_of_the_code(workplace, uncaged)
     outcome = workplace.evaluate(program, uncaged, snapshot=snapshot, data_files=("data/train.csv",))
     assert codes(outcome) == ["predict_crashed"]
     assert "FileNotFoundError" in outcome.findings[0].message
+    assert "not the project's data" in outcome.findings[0].mend
+
+
+@pytest.mark.parametrize("how", ["open('parts/vocabulary.txt')", "open(os.path.abspath('parts/vocabulary.txt'))"])
+def test_a_file_that_the_snapshot_does_not_hold_is_named_with_the_reason(workplace, uncaged, how):
+    """It lies in the project now, but was made after the run was registered."""
+    workplace.request()
+    (workplace.project / "predict.py").write_text(PREDICT + how)
+    snapshot = take_snapshot(workplace.project, workplace.objects)
+    (workplace.project / "parts").mkdir()
+    (workplace.project / "parts" / "vocabulary.txt").write_text("a b c")
+    (found,) = workplace.evaluate(PREDICT + how, uncaged, snapshot=snapshot).findings
+    assert found.code == "predict_crashed"
+    assert "snapshot taken when the run was registered, and 'parts/vocabulary.txt' was not in it" in found.mend
+    assert found.mend.endswith("Commit it or stop ignoring it, then train again.")
+
+
+def test_a_predict_program_that_the_snapshot_does_not_hold_is_named(workplace, uncaged):
+    (found,) = workplace.evaluate(HONEST, uncaged, predict=("python", "scoring.py")).findings
+    assert found.code == "predict_crashed"
+    assert "'scoring.py' was not in it" in found.mend
+
+
+@pytest.mark.parametrize(
+    "how", ["open('/no/such/place')", "open('../elsewhere')", "1/0", "os.remove('predict.py'); open('predict.py')"]
+)
+def test_another_crash_is_not_put_down_to_the_snapshot(workplace, uncaged, how):
+    (found,) = workplace.evaluate(PREDICT + how, uncaged).findings
+    assert "Run it by hand" in found.mend
 
 
 def test_leaves_nothing_in_the_work_folder(workplace, uncaged):

@@ -38,6 +38,7 @@ def test_a_stale_pass_does_not_carry_it_and_the_change_is_named() -> None:
 def test_every_seed_needs_its_evaluation() -> None:
     outcome = judge(scored(HELD_OUT, 0.93, 0.94))
     assert outcome.verdict is Verdict.INCONCLUSIVE
+    assert outcome.findings[0].mend == "Run `harness evaluate exp-0001 --split held-out`."
     assert outcome.tier is None
 
 

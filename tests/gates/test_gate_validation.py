@@ -165,6 +165,11 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
         "claim_disagrees",
         Verdict.FAIL,
     ),
+    "a claim that nearly anything agrees with": (
+        lambda e: replace(e, claims={"accuracy": Claim(1.0, "1")}),
+        "claim_too_coarse",
+        Verdict.FAIL,
+    ),
     "a claim of another metric": (
         lambda e: replace(e, claims={"f1": Claim(0.9, "0.9")}),
         "claim_unsupported",
@@ -302,6 +307,13 @@ def test_tiers_follow_the_direction_of_the_plan() -> None:
 @pytest.mark.parametrize(("text", "agrees"), [("0.94", True), ("0.9", True), ("0.945", False), ("0.9400", True)])
 def test_a_claim_agrees_within_half_a_unit_of_its_last_digit(text: str, agrees: bool) -> None:
     assert (codes(evidence(claims={"accuracy": Claim(float(text), text)})) == []) is agrees
+
+
+def test_a_missing_result_is_mended_by_a_person_or_by_an_oracle() -> None:
+    (found,) = judge(without_file(evidence(claims={}), "result")).findings
+    for way in ("Write result.md", "`claims: {accuracy: 0.94}`", "`record_result`"):
+        assert way in found.mend
+    assert len(found.mend.split(". ")) == 1
 
 
 def test_looking_twice_gives_the_same_outcome_and_changes_nothing() -> None:
