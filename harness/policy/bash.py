@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from typing import Any
 
 from .git import tree_change
 from .judge import Denial, Judge
 from .paths import inside
 from .shell import read_script
-from .tokens import Command
+from .tokens import Command, Script
 from .training import Entry, harness_verb, human_verb
 from .verbs import Effects, effects
 from .words import Argument, arguments, assigned, expand, table
@@ -28,8 +29,11 @@ _INTERNALS = re.compile(r"(?:from|import)\s+harness(?!\.run_logger)\b|\bharness\
 class BashRules:
     """One command line, judged. `denials` holds what forbids it, `unsure` why more may be touched than was read."""
 
-    def __init__(self, snapshot: dict[str, Any], judge: Judge, cwd: str) -> None:
+    def __init__(
+        self, snapshot: dict[str, Any], judge: Judge, cwd: str, read: Callable[[str], Script] = read_script
+    ) -> None:
         self.snapshot = snapshot
+        self.read_script = read
         self.judge = judge
         self.entry = Entry(snapshot)
         self.cwds: tuple[str, ...] = (cwd,)
@@ -55,7 +59,7 @@ class BashRules:
         if depth > DEEPEST:
             self.unsure.append("it is nested too deeply")
             return
-        script = read_script(text)
+        script = self.read_script(text)
         if script.problem:
             self.unsure.append(script.problem)
         for command in script.commands:

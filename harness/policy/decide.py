@@ -6,12 +6,15 @@ judge it denies, and says how to mend it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .bash import BashRules, experiment_open
 from .judge import Denial, Judge
 from .paths import places
+from .shell import read_script
 from .snapshot import MEND, problem
+from .tokens import Script
 
 ALLOW, DENY = "allow", "deny"
 _WRITERS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
@@ -20,14 +23,14 @@ _OPTIONAL = frozenset({"Glob", "Grep"})
 _LONGEST_PATH = 4096
 
 
-def decide(call: Any, snapshot: Any) -> dict[str, Any]:
+def decide(call: Any, snapshot: Any, read: Callable[[str], Script] = read_script) -> dict[str, Any]:
     """The permission for `call` under `snapshot` (form: policy.snapshot).
 
     `call` is the payload of a PreToolUse hook: tool_name, tool_input, cwd, and perhaps agent_type; other keys are
     ignored. Returns permission ("allow", "deny" or None for no opinion), rule, reason, mend and paths.
 
     A call whose agent_type names no role of the snapshot is judged as the snapshot's `role`, and where that is null as
-    the role "main": any tool, the model-builder's files.
+    the role "main": any tool, the model-builder's files. `read` reads the command line of a Bash call.
     """
     unusable = problem(snapshot)
     if unusable:
@@ -49,7 +52,7 @@ def decide(call: Any, snapshot: Any) -> dict[str, Any]:
         reason = f"tool_input of {tool} is {type(given).__name__}; expected an object, so the call cannot be judged."
         return answer(DENY, "payload_unreadable", reason, "Repeat the call with its arguments.")
     try:
-        return _Call(snapshot, role, tool, given, call.get("cwd"), tools is not None).decide()
+        return _Call(snapshot, role, tool, given, call.get("cwd"), tools is not None, read).decide()
     except (ValueError, RecursionError, OSError) as error:
         reason = f"{tool} names a path that no file has ({type(error).__name__}: {error})."
         return answer(DENY, "path_unreadable", reason, "Give a plain path inside the project.")
@@ -73,7 +76,14 @@ def answer(
 
 class _Call:
     def __init__(
-        self, snapshot: dict[str, Any], role: str, tool: str, given: dict[str, Any], cwd: Any, listed: bool
+        self,
+        snapshot: dict[str, Any],
+        role: str,
+        tool: str,
+        given: dict[str, Any],
+        cwd: Any,
+        listed: bool,
+        read: Callable[[str], Script],
     ) -> None:
         self.snapshot = snapshot
         self.judge = Judge(snapshot, role)
@@ -81,6 +91,7 @@ class _Call:
         self.given = given
         self.cwd = cwd
         self.listed = listed
+        self.read = read
 
     def decide(self) -> dict[str, Any]:
         if self.tool in _WRITERS:
@@ -134,7 +145,7 @@ class _Call:
         cwd = self.folder(".")
         if cwd is None:
             return self.nowhere("the command")
-        rules = BashRules(self.snapshot, self.judge, cwd)
+        rules = BashRules(self.snapshot, self.judge, cwd, self.read)
         rules.run(command)
         if rules.denials:
             return self.denied(
