@@ -15,7 +15,7 @@ from harness.project.scaffold import scaffold
 @json_option
 def command(directory: Path, as_json: bool) -> None:
     """Write .harness/config.toml and a plan.md to fill in; what exists already is left as it is. A person's verb."""
-    require_person("init", environment())
+    require_person("init", environment(), needs_terminal=False)  # it approves nothing
     written = scaffold(directory)
     open_project(directory, environment()).close()  # makes the ledger, so that looking works from now on
     document = {"project": str(directory.resolve()), "written": [str(path) for path in written]}

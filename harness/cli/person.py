@@ -1,28 +1,90 @@
-"""Human verbs: they refuse inside an agent's process, so that no agent approves its own work."""
+"""Human verbs: they refuse inside an agent's process and without a terminal, so that no agent approves its own work."""
 
+import contextlib
 import getpass
-from collections.abc import Mapping
+import itertools
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import psutil
 
 from harness.errors import RefusedError
 
-_AGENT_MARKS = ("CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "HARNESS_RUN_TOKEN")
+SESSION = "CLAUDE_CODE_SESSION_ID"
+"""In the environment of whatever a Claude Code session starts."""
+AGENT = "agent"
+HUMAN = "human"
+_AGENT_MARKS = ("CLAUDECODE", SESSION, "HARNESS_RUN_TOKEN")
 _AGENT_PROGRAMS = {"claude"}
+_INTERPRETERS = {"node", "bun", "deno", "sh", "bash", "dash", "zsh"}
+_AGENT_FOLDERS = {("claude", "versions")}
+"""Where the CLI's own installer keeps its programs, each named after its version."""
 
 
-def require_person(verb: str, environment: Mapping[str, str]) -> str:
+def stdin_is_terminal() -> bool:
+    """Whether somebody can type at us. False when stdin is closed."""
+    return sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
+
+
+def require_person(
+    verb: str,
+    environment: Mapping[str, str],
+    *,
+    needs_terminal: bool = True,
+    is_terminal: Callable[[], bool] = stdin_is_terminal,
+) -> str:
     """The name of the person who calls a human verb, e.g. "human:ada".
 
-    Raises RefusedError below a Claude Code process or a training run. This makes a rule visible early; an agent
-    in the cage cannot write the ledger whatever it calls.
+    Raises RefusedError below a Claude Code process or a training run (human_verb), and where stdin is no terminal
+    (no_terminal). This makes a rule visible early; an agent in the cage cannot write the ledger whatever it calls.
     """
-    marks = [name for name in _AGENT_MARKS if environment.get(name)]
-    parents = [process.name() for process in psutil.Process().parents()]
-    if marks or _AGENT_PROGRAMS.intersection(parents):
+    marks = agent_marks(environment)
+    if marks:
         raise RefusedError(
-            f"`harness {verb}` is a person's decision; it was called below an agent ({(marks or ['claude'])[0]}).",
+            f"`harness {verb}` is a person's decision; it was called below an agent ({marks[0]}).",
             mend=f"Run `harness {verb}` in your own terminal.",
             code="human_verb",
         )
-    return f"human:{getpass.getuser()}"
+    if needs_terminal and not is_terminal():
+        raise RefusedError(
+            f"`harness {verb}` is a person's decision; its standard input is not a terminal.",
+            mend=f"Run `harness {verb}` in your own terminal, without a pipe or a redirection of its input.",
+            code="no_terminal",
+        )
+    return f"{HUMAN}:{getpass.getuser()}"
+
+
+def caller(environment: Mapping[str, str]) -> str:
+    """Who calls a verb that anybody may use: "agent" below an agent, else "human"."""
+    return AGENT if agent_marks(environment) else HUMAN
+
+
+def session_of(environment: Mapping[str, str]) -> str | None:
+    """The Claude Code session that we run in; None outside one."""
+    return environment.get(SESSION) or None
+
+
+def agent_marks(environment: Mapping[str, str]) -> list[str]:
+    """What says that an agent started us: variables of `environment`, or a program among our parents."""
+    marks = [name for name in _AGENT_MARKS if environment.get(name)]
+    return marks or ["claude" for process in psutil.Process().parents() if _is_agent(process)]
+
+
+def is_agent_program(name: str, argv: Sequence[str], program: str) -> bool:
+    """Whether a process of this name, command line and file is a Claude Code CLI."""
+    words = [Path(word).name for word in argv[:2]]
+    started = words[-1] if words and words[0] in _INTERPRETERS else "".join(words[:1])
+    folders = Path(program).parts
+    installed = not _AGENT_FOLDERS.isdisjoint(itertools.pairwise(folders))
+    return name in _AGENT_PROGRAMS or started in _AGENT_PROGRAMS or installed
+
+
+def _is_agent(process: psutil.Process) -> bool:
+    """Command line and file of another user's process may be hidden; its name is not."""
+    argv, program = [], ""
+    with contextlib.suppress(psutil.Error):
+        argv, program = process.cmdline(), process.exe()
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return is_agent_program(process.name(), argv, program)
+    return False

@@ -2,13 +2,14 @@
 
 import json
 import os
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from tests.terminal import run_in_terminal
 
 PLAN = """\
 ---
@@ -106,15 +107,9 @@ class Journey:
         }
 
     def harness(self, *words: str, cwd: Path | None = None, **extra: str) -> Answer:
-        done = subprocess.run(
-            [sys.executable, "-m", "harness", *words],
-            cwd=cwd or self.root,
-            env=self.environment(**extra),
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        """As a person types it: human verbs want a terminal."""
+        command = [sys.executable, "-m", "harness", *words]
+        done = run_in_terminal(command, cwd=cwd or self.root, env=self.environment(**extra))
         return Answer(done.returncode, done.stdout, done.stderr)
 
     @property

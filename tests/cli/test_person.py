@@ -1,0 +1,128 @@
+"""Who may call a human verb: a person at a terminal, nobody below an agent, whatever terminal it makes itself."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.cli.person import agent_marks, caller, is_agent_program, require_person, session_of
+from harness.errors import RefusedError
+from tests.cli.journey import Journey, make_project
+from tests.terminal import run_in_terminal
+
+APPROVE = ("plan", "approve", "--json")
+
+
+@pytest.fixture
+def journey(tmp_path: Path) -> Journey:
+    made = make_project(tmp_path / "project", tmp_path / "home")
+    assert made.harness("init").exit_code == 0
+    return made
+
+
+@pytest.fixture
+def claude(tmp_path: Path) -> Path:
+    """A program of that name, which runs its arguments."""
+    program = tmp_path / "claude"
+    program.write_text('#!/bin/sh\n"$@"\nexit $?\n', "utf-8")
+    program.chmod(0o755)
+    return program
+
+
+def without_terminal(journey: Journey, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "harness", *words],
+        cwd=journey.root,
+        env=journey.environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_a_person_has_a_name_and_a_terminal() -> None:
+    assert require_person("gate approve", {}, is_terminal=lambda: True).startswith("human:")
+    with pytest.raises(RefusedError, match="not a terminal") as refused:
+        require_person("gate approve", {}, is_terminal=lambda: False)
+    assert refused.value.code == "no_terminal"
+    assert "in your own terminal" in refused.value.mend
+    assert require_person("init", {}, needs_terminal=False, is_terminal=lambda: False).startswith("human:")
+
+
+@pytest.mark.parametrize("name", ["CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "HARNESS_RUN_TOKEN"])
+def test_below_an_agent_a_terminal_does_not_help(name: str) -> None:
+    with pytest.raises(RefusedError, match=name) as refused:
+        require_person("gate approve", {name: "1"}, is_terminal=lambda: True)
+    assert refused.value.code == "human_verb"
+    with pytest.raises(RefusedError):
+        require_person("init", {name: "1"}, needs_terminal=False)
+
+
+def test_who_calls_a_verb_that_agents_may_use() -> None:
+    assert (caller({}), session_of({})) == ("human", None)
+    inside = {"CLAUDE_CODE_SESSION_ID": "5b0c"}
+    assert (caller(inside), session_of(inside)) == ("agent", "5b0c")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("plan", "approve"),
+        ("gate", "approve", "exp-0001", "--reason", "x"),
+        ("gate", "reject", "exp-0001", "--reason", "x"),
+        ("ledger", "import"),
+    ],
+    ids=" ".join,
+)
+def test_a_human_verb_wants_a_terminal(journey: Journey, words: tuple[str, ...]) -> None:
+    answer = without_terminal(journey, *words, "--json")
+    assert answer.returncode == 2
+    assert '"code": "no_terminal"' in answer.stdout
+
+
+def test_init_approves_nothing_and_wants_none(journey: Journey) -> None:
+    assert without_terminal(journey, "init").returncode == 0
+
+
+def test_a_terminal_below_a_claude_process_is_refused(journey: Journey, claude: Path) -> None:
+    words = [claude, sys.executable, "-m", "harness", *APPROVE]
+    answer = run_in_terminal(words, cwd=journey.root, env=journey.environment())
+    assert answer.returncode == 2
+    assert '"code": "human_verb"' in answer.stdout
+
+
+@pytest.mark.skipif(shutil.which("script") is None or sys.platform == "darwin", reason="script of util-linux")
+def test_a_terminal_made_by_script_is_refused_below_a_claude_process(journey: Journey, claude: Path) -> None:
+    command = f"{sys.executable} -m harness plan approve --json"
+    words = ["script", "-qec", command, "/dev/null"]
+    below = run_in_terminal([claude, *words], cwd=journey.root, env=journey.environment())
+    assert below.returncode == 2
+    assert "human_verb" in below.stdout
+    alone = run_in_terminal(words, cwd=journey.root, env=journey.environment())
+    assert (alone.returncode, "human_verb" in alone.stdout) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "argv", "program", "known"),
+    [
+        ("claude", ["claude"], "/opt/claude", True),
+        ("node", ["node", "/opt/bin/claude", "--resume"], "/usr/bin/node", True),
+        ("2.1.332", ["/home/ada/.local/share/claude/versions/2.1.332"], "/home/ada/claude/versions/2.1.332", True),
+        ("bash", ["bash"], "/usr/bin/bash", False),
+        ("su", ["su", "claude"], "/usr/bin/su", False),
+        ("vim", ["vim", "claude"], "/home/claude/bin/vim", False),
+        ("init", [], "", False),
+    ],
+)
+def test_a_cli_is_known_by_its_name_its_start_or_its_place(
+    name: str, argv: list[str], program: str, known: bool
+) -> None:
+    assert is_agent_program(name, argv, program) is known
+
+
+def test_nobody_is_an_agent_by_default() -> None:
+    assert agent_marks({}) == []
