@@ -44,6 +44,13 @@ def precise_enough(claim: Claim, value: float) -> bool:
     return Decimal(claim.text) == _exact(value) or 10 * _half_unit(claim) <= abs(_exact(value))
 
 
+def claim_of(value: float) -> str:
+    """The text of a claim that agrees with the finite `value` and is precise enough: four decimals, or four significant
+    digits of a number too small for them."""
+    decimals = f"{value:.4f}"
+    return decimals if precise_enough(Claim(float(decimals), decimals), value) else f"{value:.3e}"
+
+
 def _exact(value: float) -> Decimal:
     return Decimal(repr(float(value)))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import anyio
 
+from harness.artifacts.claims import claim_of
 from harness.audit.scores import counted_evaluations
 from harness.contract.roles import Role
 from harness.domain.records import Experiment
@@ -25,7 +26,6 @@ LONGEST_WAIT_S = 600.0
 REGISTER_SECONDS = 60.0
 POLL_SECONDS = 0.1
 STARTS = 3
-CLAIM_DIGITS = 4
 
 
 class Desk:
@@ -118,7 +118,7 @@ class Desk:
         return {
             "experiment_id": experiment.id,
             **score.plain(),
-            "claim": f"{score.mean:.{CLAIM_DIGITS}f}",
+            "claim": claim_of(score.mean),
             "tiers": {str(tier): value for tier, value in self.project.objective().tiers.items()},
             "findings": [finding for item in evaluations for finding in item.findings],
         }

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.artifacts.claims import agrees, claim_from, precise_enough
+from harness.artifacts.claims import agrees, claim_from, claim_of, precise_enough
 from harness.artifacts.result import parse_result, read_result, render_result
 from harness.errors import NotFoundError, UsageError
 
@@ -67,6 +67,17 @@ def test_two_significant_digits_always_say_something(value: float, digits: int) 
     claim = claim_from("m", f"{value:.{digits - 1}e}", where="r")
     assert agrees(claim, value)
     assert precise_enough(claim, value)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e50, max_value=1e50))
+def test_the_claim_that_the_harness_offers_always_passes(value: float) -> None:
+    claim = claim_from("m", claim_of(value), where="r")
+    assert agrees(claim, value)
+    assert precise_enough(claim, value)
+
+
+def test_the_claim_that_the_harness_offers_is_short() -> None:
+    assert [claim_of(value) for value in (0.89312, 94.3, 0.00032, 0.0)] == ["0.8931", "94.3000", "3.200e-04", "0.0000"]
 
 
 def test_claims_keep_how_they_were_written() -> None:
