@@ -200,12 +200,16 @@ def _require_room(project: Project, plan: str, limit: int) -> None:
 
 
 def _make_folder(folder: Path) -> bool:
-    """Make `folder`, exclusively: False when somebody else made it, or an earlier ledger did."""
+    """Make `folder`, exclusively: False when an earlier ledger filled it, or something else stands there.
+
+    An empty one is what a kill between the folder and its fact left: it is taken, and the number stays in use. Called
+    with the ledger's write lock held, so nobody else is between the two now.
+    """
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
         folder.mkdir()
     except FileExistsError:
-        return False
+        return folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir())
     return True
 
 

@@ -104,6 +104,17 @@ def test_the_budget_of_experiments_ends(project: Project, root: Path) -> None:
     assert opened(project, "One more") == "exp-0004"
 
 
+def test_an_empty_folder_that_a_kill_left_is_used(project: Project) -> None:
+    project.layout.experiment("exp-0001").mkdir(parents=True)
+    elsewhere = project.layout.root / "elsewhere"
+    elsewhere.mkdir()
+    project.layout.experiment("exp-0002").symlink_to(elsewhere)
+    assert opened(project) == "exp-0001"
+    assert project.layout.experiment("exp-0001", "hypothesis").is_file()
+    decided(project, "CANCEL", "exp-0001")
+    assert opened(project, "Another") == "exp-0003"  # exp-0002 is a link to another folder
+
+
 def test_a_folder_that_the_ledger_does_not_know_is_never_used(project: Project) -> None:
     for number in (1, 2):
         folder = project.layout.experiment(f"exp-000{number}")
