@@ -8,6 +8,8 @@ from decimal import Decimal
 from harness.errors import UsageError
 
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?\Z")
+_LARGE = 1e9
+"""From here on four decimals would be more digits than anybody reads."""
 
 
 @dataclass(frozen=True)
@@ -46,9 +48,10 @@ def precise_enough(claim: Claim, value: float) -> bool:
 
 def claim_of(value: float) -> str:
     """The text of a claim that agrees with the finite `value` and is precise enough: four decimals, or four significant
-    digits of a number too small for them."""
+    digits of a number that is too small or too large for them."""
     decimals = f"{value:.4f}"
-    return decimals if precise_enough(Claim(float(decimals), decimals), value) else f"{value:.3e}"
+    claim = Claim(float(decimals), decimals)
+    return decimals if abs(value) < _LARGE and precise_enough(claim, value) else f"{value:.3e}"
 
 
 def _exact(value: float) -> Decimal:

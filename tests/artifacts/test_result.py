@@ -62,14 +62,14 @@ def test_a_claim_says_something_when_half_a_unit_is_at_most_a_tenth(text: str, v
     assert precise_enough(claim_from("m", text, where="result.md:2"), value) is expected
 
 
-@given(st.floats(-1e6, 1e6), st.integers(2, 6))
+@given(st.floats(-1e6, 1e6, allow_subnormal=False), st.integers(2, 6))
 def test_two_significant_digits_always_say_something(value: float, digits: int) -> None:
     claim = claim_from("m", f"{value:.{digits - 1}e}", where="r")
     assert agrees(claim, value)
     assert precise_enough(claim, value)
 
 
-@given(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e50, max_value=1e50))
+@given(st.floats(-1e300, 1e300, allow_subnormal=False))
 def test_the_claim_that_the_harness_offers_always_passes(value: float) -> None:
     claim = claim_from("m", claim_of(value), where="r")
     assert agrees(claim, value)
