@@ -8,8 +8,9 @@ from pydantic import ValidationError
 
 from harness.artifacts.front_matter import FrontMatter
 from harness.artifacts.plan_problems import Problem
-from harness.artifacts.plan_schema import BUILT_IN_SCORERS, Budget, Data, Loop, Oracle, Part, inside_project
-from harness.domain.statuses import Direction
+from harness.artifacts.plan_schema import BUILT_IN_SCORERS, Budget, Data, Gates, Loop, Oracle, Part, inside_project
+from harness.domain.records import LEAST_SEEDS
+from harness.domain.statuses import Direction, GateMode
 
 PartT = TypeVar("PartT", bound=Part)
 
@@ -31,6 +32,10 @@ def contradictions(front: FrontMatter) -> list[Problem]:
         problems += _tier_problems(oracle, _part(front, "loop", Loop) or Loop(), front)
     if data is not None:
         problems += _data_problems(data, front)
+    mode = (_part(front, "gates", Gates) or Gates()).mode
+    if mode is GateMode.FULL_AUTO and oracle is not None and oracle.seeds < LEAST_SEEDS:
+        expected = f"at least {LEAST_SEEDS} with gates.mode full-auto: fewer tell nothing apart, and nobody is asked"
+        problems.append(Problem.about(front, ("oracle", "seeds"), expected))
     if budget is not None and budget.total_minutes < budget.run_minutes:
         expected = f"at least run_minutes ({budget.run_minutes:g})"
         problems.append(Problem.about(front, ("budget", "total_minutes"), expected))

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from harness.domain.records import Objective
-from harness.domain.statuses import Direction, Tier
+from harness.domain.statuses import Direction, GateMode, Tier
 
 BUILT_IN_SCORERS: dict[str, Direction] = {
     "accuracy": Direction.MAXIMIZE,
@@ -123,7 +123,7 @@ class Loop(Part):
 
 
 class Gates(Part):
-    mode: Literal["supervised", "auto", "full-auto"] = "auto"
+    mode: Annotated[GateMode, Field(strict=False)] = GateMode.AUTO
 
 
 class Agents(Part):

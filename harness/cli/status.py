@@ -26,7 +26,8 @@ def _text(picture: dict[str, Any]) -> str:
     plan = picture["plan"]
     lines = [
         f"project  {picture['project']['id']}  {picture['project']['root']}",
-        f"plan     {plan['name']}, version {plan['version']} ({plan['path']})"
+        f"plan     {plan['name']}, version {plan['version']} ({plan['path']}): {plan['workflow']}, "
+        f"gates {plan['gates']}"
         if plan
         else "plan     none approved: `harness plan approve plan.md`",
         f"cage     {picture['cage']}",

@@ -13,6 +13,9 @@ from harness.domain.statuses import (
     Verdict,
 )
 
+LEAST_SEEDS = 3
+"""With fewer, nobody knows how much of a difference between two experiments is noise."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ApprovedPlan:

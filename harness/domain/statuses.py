@@ -81,6 +81,14 @@ class GateName(StrEnum):
     HELD_OUT = "held_out"
 
 
+class GateMode(StrEnum):
+    """How much the loop decides without a person."""
+
+    SUPERVISED = "supervised"  # a person keeps; the loop only discards
+    AUTO = "auto"  # the loop keeps and discards; where the numbers leave it open, it waits for a person
+    FULL_AUTO = "full-auto"  # it waits for nobody: what the numbers leave open is discarded
+
+
 RUN_TRANSITIONS: dict[RunStatus, frozenset[RunStatus]] = {
     RunStatus.PENDING: frozenset({RunStatus.RUNNING, RunStatus.FAILED, RunStatus.LOST, RunStatus.CANCELLED}),
     RunStatus.RUNNING: frozenset(

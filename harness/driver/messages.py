@@ -16,7 +16,8 @@ def build_message(
 
     `hypothesis` is that of the step's experiment, when it is open already.
     """
-    parts = [_head(f"Experiment {step.index}, attempt {step.attempt}", plan, objective), _briefing(briefing)]
+    head = _head(f"Experiment {step.index}, attempt {step.attempt}", plan, objective)
+    parts = [f"{head}\nWorkflow: {plan.content['workflow']}.", _briefing(briefing)]
     if step.findings:
         parts.append(
             "## The gate did not pass the last experiment\n\nIts findings, word for word. Mend or answer each.\n\n"

@@ -16,9 +16,8 @@ from statistics import fmean, stdev
 
 from scipy.special import stdtrit  # the quantile of Student's t; scipy.stats takes most of a second to import
 
-from harness.domain.records import Objective
+from harness.domain.records import LEAST_SEEDS, Objective
 
-LEAST_SEEDS = 3
 _ROUNDING = 1e-12
 """Relative: a difference below it is the arithmetic's, not the models'."""
 

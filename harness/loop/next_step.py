@@ -8,6 +8,7 @@ same question gets the step that was cut.
 from harness.domain.statuses import (
     DecisionKind,
     ExperimentStatus,
+    GateMode,
     GateName,
     RunStatus,
     Split,
@@ -177,7 +178,7 @@ def _candidate(state: LoopState, experiment: ExperimentState, verdict: VerdictSt
     if verdict.better is False:
         return discard(experiment, verdict, GateName.VALIDATION, f"it is not better: {verdict.why}")
     if verdict.better is None:
-        return _ask_person(experiment, f"passed on validation, but is it better? {verdict.why}")
+        return _undecided(state, experiment, verdict, GateName.VALIDATION)
     return _held_out(state, experiment)
 
 
@@ -206,10 +207,18 @@ def _keep(state: LoopState, experiment: ExperimentState, verdict: VerdictState) 
     if verdict.better is False:
         return discard(experiment, verdict, GateName.HELD_OUT, f"it is not better: {verdict.why}")
     if verdict.better is None:
-        return _ask_person(experiment, f"passed both gates, but is it better? {verdict.why}")
-    if state.limits.supervised:
+        return _undecided(state, experiment, verdict, GateName.HELD_OUT)
+    if state.limits.mode is GateMode.SUPERVISED:
         return _ask_person(experiment, "passed both gates.")
     return keep(experiment, verdict)
+
+
+def _undecided(state: LoopState, experiment: ExperimentState, verdict: VerdictState, gate: GateName) -> Step:
+    """It passed, but nobody can say that it is better: a person decides, or without one it is not kept."""
+    if state.limits.mode is GateMode.FULL_AUTO:
+        return discard(experiment, verdict, gate, f"it is not shown to be better: {verdict.why}")
+    passed = "on validation" if gate is GateName.VALIDATION else "both gates"
+    return _ask_person(experiment, f"passed {passed}, but is it better? {verdict.why}")
 
 
 def _ask_person(experiment: ExperimentState, what: str) -> Stop:

@@ -8,6 +8,7 @@ from harness.domain.statuses import (
     FINAL_RUNS,
     DecisionKind,
     ExperimentStatus,
+    GateMode,
     GateName,
     RunStatus,
     Tier,
@@ -97,7 +98,7 @@ class Limits:
     usd: float | None
     stop_tier: Tier
     patience: int
-    supervised: bool = False
+    mode: GateMode = GateMode.AUTO
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -65,7 +65,7 @@ def _limits(plan: Plan) -> Limits:
         usd=plan.budget.usd,
         stop_tier=plan.loop.stop_tier,
         patience=plan.loop.patience,
-        supervised=plan.gates.mode == "supervised",
+        mode=plan.gates.mode,
     )
 
 

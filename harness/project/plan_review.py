@@ -13,12 +13,12 @@ from harness.artifacts.locate import Layout
 from harness.artifacts.plan import Plan, parse_plan
 from harness.artifacts.text import MAX_TEXT_BYTES, decode, read_bytes
 from harness.domain.findings import Finding
+from harness.domain.records import LEAST_SEEDS
 from harness.errors import HarnessError, NotFoundError, PlanError
 from harness.project.held_out import InVault, find_in_vault, require_no_copies, unmovable
 from harness.project.scorer import Closure, import_closure, scorer_warnings
 from harness.project.splits import Split, load_split, overlap_warnings, planned_split
 
-_SEEDS_TO_COMPARE = 3
 _SCRIPTS = (".py", ".sh")
 FoundT = TypeVar("FoundT")
 
@@ -115,13 +115,13 @@ def _load(review: Review, name: str, load: Callable[[], Split]) -> None:
 def notes(root: Path, plan: Plan, review: Review) -> list[Finding]:
     """What does not forbid an approval, but a person will want to know before."""
     findings = scorer_warnings(review.closure) if review.closure is not None else []
-    if plan.oracle.seeds < _SEEDS_TO_COMPARE:
+    if plan.oracle.seeds < LEAST_SEEDS:
         findings.append(
             Finding(
                 "seeds_too_few",
-                f"oracle.seeds is {plan.oracle.seeds}: with fewer than {_SEEDS_TO_COMPARE} no experiment can be told "
+                f"oracle.seeds is {plan.oracle.seeds}: with fewer than {LEAST_SEEDS} no experiment can be told "
                 "from its parent, so none is kept without a person.",
-                f"Set oracle.seeds to {_SEEDS_TO_COMPARE} or more.",
+                f"Set oracle.seeds to {LEAST_SEEDS} or more.",
             )
         )
     findings += _script_notes(root, {"training.entry": plan.training.entry, "oracle.predict": plan.oracle.predict})

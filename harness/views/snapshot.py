@@ -49,7 +49,14 @@ def _plan(project: Project, plan: ApprovedPlan) -> dict[str, Any]:
     """`changed`: the file is not what was approved, or is gone."""
     path = project.layout.root / plan.path
     changed = not path.is_file() or sha256_file(path) != plan.sha256
-    return {"name": plan.name, "version": plan.version, "path": plan.path, "changed": changed}
+    return {
+        "name": plan.name,
+        "version": plan.version,
+        "path": plan.path,
+        "changed": changed,
+        "workflow": plan.content["workflow"],
+        "gates": plan.content["gates"]["mode"],
+    }
 
 
 def experiment_rows(project: Project, *, newest: int | None = None) -> list[dict[str, Any]]:

@@ -124,6 +124,7 @@ def test_all_problems_are_listed_with_line_field_found_expected_and_next_step() 
         ("name: mnist1d", "name: MNIST 1D", "starting with a letter or digit"),
         ("objective: Classify MNIST-1D", "objective: TODO: say it", "this is not YAML"),
         ("budget: {experiments: 8, run_minutes: 5, total_minutes: 40}", "budget: 40", "a mapping of keys"),
+        ("profile: default", "profile: fast", "agents.profile: found 'fast', expected default"),
         ("gates: {mode: auto}", "gates: {mode: auto}\nsandbox: strict", "one of required, preferred"),
         ("gates: {mode: auto}", "gates: {mode: auto}\nusd: 3", "Remove it; known keys here: schema, name"),
     ],
@@ -135,6 +136,18 @@ def test_each_field_refuses_what_it_cannot_mean(before: str, after: str, told: s
         parse_plan(text, where="plan.md")
     assert told in error.value.message
     assert "plan.md:" in error.value.message
+
+
+def test_without_a_person_fewer_seeds_than_tell_experiments_apart_are_refused() -> None:
+    text = PLAN.replace("seeds: 3", "seeds: 2")
+    assert parse_plan(text, where="plan.md").oracle.seeds == 2
+    assert problems(("seeds: 3", "seeds: 2"), ("mode: auto", "mode: full-auto")) == [
+        "plan.md:16: oracle.seeds: found 2, expected at least 3 with gates.mode full-auto: fewer tell nothing apart, "
+        "and nobody is asked. Correct oracle.seeds."
+    ]
+    assert parse_plan(PLAN.replace("mode: auto", "mode: full-auto"), where="plan.md").plain()["gates"] == {
+        "mode": "full-auto"
+    }
 
 
 def test_tiers_fall_when_the_metric_is_to_fall() -> None:

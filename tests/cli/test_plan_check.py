@@ -50,5 +50,8 @@ def test_a_sound_plan_can_be_approved(journey: Journey) -> None:
     assert answer.exit_code == 0
     assert answer.document == {"plan": "plan.md", "valid": True, "problems": [], "findings": []}
     assert journey.harness("plan", "approve").exit_code == 0
+    plan = journey.harness("status", "--json").document["plan"]
+    assert (plan["workflow"], plan["gates"]) == ("classical-ml", "auto")
+    assert "(plan.md): classical-ml, gates auto" in journey.harness("status").stdout
     again = journey.harness("plan", "check", "--json")
     assert (again.exit_code, again.document["problems"]) == (0, [])

@@ -17,6 +17,7 @@ PLAN = ApprovedPlan(
     sha256="0" * 64,
     content={
         "objective": "Tell clouds apart",
+        "workflow": "classical-ml",
         "training": {"entry": "python fit.py"},
         "oracle": {"predict": "python guess.py"},
     },
@@ -41,6 +42,7 @@ def test_a_builder_is_told_objective_commands_and_what_it_is_compared_with() -> 
     text = build_message(Build(index=1, attempt=1, parent="exp-0004"), PLAN, OBJECTIVE, "where we are")
     for words in ("Tell clouds apart", "lower is better", "must 0.5", "python fit.py", "python guess.py", "exp-0004"):
         assert words in text
+    assert "\nWorkflow: classical-ml.\n" in text
     assert "where we are" in text
     assert "The gate did not pass" not in text
 

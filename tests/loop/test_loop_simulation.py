@@ -6,7 +6,7 @@ from typing import Any
 import hypothesis.strategies as st
 from hypothesis import given, settings
 
-from harness.domain.statuses import DecisionKind, ExperimentStatus, GateName, RunStatus, Split, Tier, Verdict
+from harness.domain.statuses import DecisionKind, ExperimentStatus, GateMode, GateName, RunStatus, Split, Tier, Verdict
 from harness.loop.next_step import next_step
 from harness.loop.records import ExperimentState, LoopState, SessionState, Spent
 from harness.loop.steps import (
@@ -136,11 +136,12 @@ def test_the_loop_stops_whatever_happens(data: st.DataObject) -> None:
         experiments=EXPERIMENTS,
         patience=data.draw(st.integers(1, EXPERIMENTS)),
         stop_tier=data.draw(st.sampled_from(Tier)),
-        supervised=data.draw(st.booleans()),
+        mode=data.draw(st.sampled_from(GateMode)),
     )
     end = World(data.draw, LoopState(limits=plan, spent=Spent(looks_left=5))).run()
     assert end.reason in StopReason
     assert end.detail
+    assert (end.reason is StopReason.WAITING) <= (plan.mode is not GateMode.FULL_AUTO)
 
 
 class Undisturbed(World):

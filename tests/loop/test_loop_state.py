@@ -213,6 +213,15 @@ def test_supervised_waits_for_a_person_and_does_what_they_say(tmp_path: Path, mo
         world.project.close()
 
 
+@pytest.mark.parametrize("mode", ["auto", "full-auto"])
+def test_what_is_better_is_kept_without_a_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+    monkeypatch.setattr(evaluating, "evaluate_run", quick_evaluation)
+    world = World.make(tmp_path, PLAN.replace("loop:", f"gates: {{mode: {mode}}}\nloop:"))
+    assert Driver(world).run().reason == "target"
+    assert load_state(world.project, supervised=lambda run: False).limits.mode == mode
+    world.project.close()
+
+
 def test_a_person_who_iterates_gets_another_attempt(world: World) -> None:
     driver = Driver(world)
     while not driver.trail or driver.trail[-1] != "check-exp-0001-validation":

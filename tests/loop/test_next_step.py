@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.domain.statuses import DecisionKind, ExperimentStatus, GateName, RunStatus, Split, Tier, Verdict
+from harness.domain.statuses import DecisionKind, ExperimentStatus, GateMode, GateName, RunStatus, Split, Tier, Verdict
 from harness.loop.next_step import next_step
 from harness.loop.records import LoopState, Spent
 from harness.loop.steps import Build, Check, Decide, Evaluate, Judge, Recover, Settle, Stop, Train, Wait
@@ -177,7 +177,7 @@ DECISIONS: dict[str, tuple[LoopState, DecisionKind]] = {
         state(
             judged(held_out=verdict(), decided=DecisionKind.APPROVE),
             sessions=READ,
-            limits=limits(supervised=True),
+            limits=limits(mode=GateMode.SUPERVISED),
         ),
         DecisionKind.KEEP,
     ),
@@ -185,8 +185,28 @@ DECISIONS: dict[str, tuple[LoopState, DecisionKind]] = {
         state(judged(validation=verdict(Verdict.FAIL), decided=DecisionKind.OVERRIDE), sessions=READ),
         DecisionKind.KEEP,
     ),
+    "on validation nobody can say whether it is better, and nobody is asked": (
+        state(
+            judged(awaiting_held_out=ALL, validation=verdict(better=None)),
+            sessions=READ,
+            limits=limits(mode=GateMode.FULL_AUTO),
+        ),
+        DecisionKind.DISCARD,
+    ),
+    "on held-out nobody can say whether it is better, and nobody is asked": (
+        state(judged(held_out=verdict(better=None)), sessions=READ, limits=limits(mode=GateMode.FULL_AUTO)),
+        DecisionKind.DISCARD,
+    ),
+    "better, and nobody is asked": (
+        state(judged(held_out=verdict()), sessions=READ, limits=limits(mode=GateMode.FULL_AUTO)),
+        DecisionKind.KEEP,
+    ),
     "a person rejected": (
-        state(judged(held_out=verdict(), decided=DecisionKind.REJECT), sessions=READ, limits=limits(supervised=True)),
+        state(
+            judged(held_out=verdict(), decided=DecisionKind.REJECT),
+            sessions=READ,
+            limits=limits(mode=GateMode.SUPERVISED),
+        ),
         DecisionKind.DISCARD,
     ),
 }
@@ -247,7 +267,7 @@ STOPS: dict[str, tuple[LoopState, str]] = {
         "waiting",
     ),
     "a person is asked": (
-        state(judged(held_out=verdict()), sessions=READ, limits=limits(supervised=True)),
+        state(judged(held_out=verdict()), sessions=READ, limits=limits(mode=GateMode.SUPERVISED)),
         "waiting",
     ),
 }
