@@ -23,7 +23,7 @@ unless they are said to be absolute.
     entry             [str]       the plan's training command; empty without a plan
     harness           [str]       names by which the harness's own command is called
     human_verbs       [[str]]     verbs of it that only a person uses
-    open_experiment   {id, hypothesis, status, runs} | null   the one that is not decided yet
+    open_experiment   {id, hypothesis, status, runs, ended} | null   the one not decided yet; ended: runs that ended
     open_gate         str | null  the gate of it whose verdict awaits a decision
 """
 

@@ -7,7 +7,7 @@ from typing import Any
 from harness.contract.artifacts import ARTIFACTS, EXPERIMENTS, PROTECTED, Scope
 from harness.contract.roles import HUMAN_VERBS, ROLE_BY_NAME, ROLES, Role, project_path
 from harness.domain.records import ApprovedPlan, Experiment
-from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus
+from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus, RunStatus
 from harness.files import atomic_write, pretty_json
 from harness.policy.snapshot import SCHEMA
 from harness.project.context import Project
@@ -94,8 +94,10 @@ def _open_experiment(project: Project) -> Experiment | None:
 def _described(project: Project, current: Experiment | None) -> dict[str, Any] | None:
     if current is None:
         return None
-    runs = len(project.ledger.runs(current.id))
-    return {"id": current.id, "hypothesis": current.hypothesis, "status": current.status.value, "runs": runs}
+    runs = project.ledger.runs(current.id)
+    ended = sum(run.status not in (RunStatus.PENDING, RunStatus.RUNNING) for run in runs)
+    described = {"id": current.id, "hypothesis": current.hypothesis, "status": current.status.value}
+    return {**described, "runs": len(runs), "ended": ended}
 
 
 def _open_gate(project: Project, current: Experiment | None) -> str | None:

@@ -91,6 +91,7 @@ def test_own_artifacts_follow_the_open_experiment(project):
         "hypothesis": "wider is better",
         "status": "open",
         "runs": 0,
+        "ended": 0,
     }
     assert ask(project, "Write", file_path=hypothesis)["permission"] == "allow"
     assert ask(project, "Write", "oracle", file_path=hypothesis)["permission"] == "deny"
