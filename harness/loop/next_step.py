@@ -217,16 +217,23 @@ def _undecided(state: LoopState, experiment: ExperimentState, verdict: VerdictSt
     """It passed, but nobody can say that it is better: a person decides, or without one it is not kept."""
     if state.limits.mode is GateMode.FULL_AUTO:
         return discard(experiment, verdict, gate, f"it is not shown to be better: {verdict.why}")
-    passed = "on validation" if gate is GateName.VALIDATION else "both gates"
-    return _ask_person(experiment, f"passed {passed}, but is it better? {verdict.why}")
+    if gate is GateName.VALIDATION:
+        return _ask_person(experiment, f"passed on validation, but is it better? {verdict.why}", looks_first=True)
+    return _ask_person(experiment, f"passed both gates, but is it better? {verdict.why}")
 
 
-def _ask_person(experiment: ExperimentState, what: str) -> Stop:
-    """The plan or the numbers leave it to a person; nothing is decided meanwhile."""
+def _ask_person(experiment: ExperimentState, what: str, *, looks_first: bool = False) -> Stop:
+    """The plan or the numbers leave it to a person; nothing is decided meanwhile. An approval rests on held-out:
+    `looks_first` when nobody has looked there yet."""
+    look = (
+        f"`harness evaluate {experiment.id} --split held-out` and `harness gate check {experiment.id}`, then "
+        if looks_first
+        else ""
+    )
     return Stop(
         reason=StopReason.WAITING,
-        detail=f"{experiment.id} {what} A person decides: run `harness gate approve {experiment.id} --reason ...` or "
-        f"`harness gate reject {experiment.id} --reason ...`, then `harness continue`.",
+        detail=f"{experiment.id} {what} A person decides: run {look}`harness gate approve {experiment.id} --reason "
+        f"...`, or `harness gate reject {experiment.id} --reason ...`; then `harness continue`.",
     )
 
 

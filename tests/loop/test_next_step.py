@@ -290,6 +290,15 @@ def test_who_is_asked_is_told_why_and_how_to_answer() -> None:
     assert "harness gate approve exp-0001 --reason" in step.detail
 
 
+def test_who_is_asked_before_held_out_was_looked_at_is_told_to_look_first() -> None:
+    undecided = next_step(state(judged(awaiting_held_out=ALL, validation=verdict(better=None)), sessions=READ))
+    assert isinstance(undecided, Stop)
+    assert "run `harness evaluate exp-0001 --split held-out` and `harness gate check exp-0001`, then" in undecided.detail
+    decided = next_step(state(judged(held_out=verdict(better=None)), sessions=READ))
+    assert isinstance(decided, Stop)
+    assert "--split held-out" not in decided.detail
+
+
 def test_what_a_person_kept_is_not_called_better() -> None:
     step = next_step(state(judged(validation=verdict(better=None), decided=DecisionKind.APPROVE), sessions=READ))
     assert isinstance(step, Decide)
