@@ -293,7 +293,8 @@ def test_who_is_asked_is_told_why_and_how_to_answer() -> None:
 def test_who_is_asked_before_held_out_was_looked_at_is_told_to_look_first() -> None:
     undecided = next_step(state(judged(awaiting_held_out=ALL, validation=verdict(better=None)), sessions=READ))
     assert isinstance(undecided, Stop)
-    assert "run `harness evaluate exp-0001 --split held-out` and `harness gate check exp-0001`, then" in undecided.detail
+    look = "run `harness evaluate exp-0001 --split held-out` and `harness gate check exp-0001`, then"
+    assert look in undecided.detail
     decided = next_step(state(judged(held_out=verdict(better=None)), sessions=READ))
     assert isinstance(decided, Stop)
     assert "--split held-out" not in decided.detail
