@@ -1,0 +1,36 @@
+"""Where a session of the real CLI runs: an environment made from nothing, and folders of its own."""
+
+import os
+from pathlib import Path
+
+from harness.driver.environment import DUMMY_KEY, bundled_cli
+
+CLI = "HARNESS_TEST_CLI"
+"""Names another Claude Code CLI than the one that comes with the Agent SDK; `make compat` sets it."""
+
+
+def cli() -> Path:
+    return Path(os.environ[CLI]) if CLI in os.environ else bundled_cli()
+
+
+def clean_environment(home: Path, door: str) -> dict[str, str]:
+    """Everything that a session's processes get. Nothing comes from ours; `harness` is not on its PATH."""
+    temporary = home / "tmp"
+    for folder in (home / "config", temporary):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(home),
+        "XDG_STATE_HOME": str(home / "state"),
+        "CLAUDE_CONFIG_DIR": str(home / "config"),
+        "TMPDIR": str(temporary),
+        "CLAUDE_CODE_TMPDIR": str(temporary),
+        "LANG": "C.UTF-8",
+        "SHELL": "/bin/bash",
+        "OMP_NUM_THREADS": "1",
+        "ANTHROPIC_BASE_URL": door,
+        "ANTHROPIC_API_KEY": DUMMY_KEY,
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "CLAUDE_CODE_MAX_RETRIES": "0",
+        "DISABLE_AUTOUPDATER": "1",
+    }

@@ -1,0 +1,90 @@
+"""Sessions of the real CLI through the Agent SDK, as a program of its own, without hooks or callbacks of the SDK."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.model_door.door import Door
+from harness.model_door.wire import RecordedRequest
+from tests.interactive.door import Turn, open_door
+from tests.interactive.place import clean_environment, cli
+
+PROGRAM = Path(__file__).with_name("sdk_program.py")
+FILES_SERVER = {
+    "files": {
+        "type": "stdio",
+        "command": "/usr/bin/python3",
+        "args": ["-I", str(Path(__file__).with_name("files_server.py"))],
+    }
+}
+FROM_PROJECT: dict[str, Any] = {
+    "setting_sources": ["project"],
+    "permission_mode": "acceptEdits",
+    "allowed_tools": ["Bash", "Read", "Write", "Edit", "Agent", "mcp__files", "mcp__harness"],
+    "mcp_servers": FILES_SERVER,
+}
+"""Everything is allowed by the person's settings: what is denied was denied by a hook."""
+HOOK = "hook error: ["
+
+
+@dataclass(frozen=True)
+class Played:
+    """What a session left; the fields of sdk_program's answer, and what the model was asked."""
+
+    document: dict[str, Any]
+    door: Door
+
+    @property
+    def requests(self) -> list[RecordedRequest]:
+        return [request for request in self.door.requests if request.subagent is None]
+
+    def text(self, label: str) -> str:
+        """The result of a call, for the model."""
+        return str(self.document["results"][label]["text"])
+
+    def failed(self, label: str) -> bool:
+        return bool(self.document["results"][label]["error"])
+
+    def held(self, label: str) -> bool:
+        """Whether a hook denied the call."""
+        return self.failed(label) and HOOK in self.text(label)
+
+    @property
+    def held_labels(self) -> set[str]:
+        return {label for label in self.document["results"] if self.held(label)}
+
+    @property
+    def passed_labels(self) -> set[str]:
+        return {label for label, result in self.document["results"].items() if not result["error"]}
+
+
+def play(
+    cwd: Path,
+    home: Path,
+    prompts: Mapping[str, Sequence[Turn]],
+    *,
+    subagents: Mapping[str, Sequence[Turn]] | None = None,
+    send: Sequence[str] | None = None,
+    options: Mapping[str, Any] = FROM_PROJECT,
+    timeout: float = 120.0,
+) -> Played:
+    """Start one session in `cwd`, send the prompts one after the other, and end it."""
+    with open_door(prompts, subagents) as door:
+        spec = {"cli": str(cli()), "cwd": str(cwd), "prompts": list(send or prompts), "options": dict(options)}
+        done = subprocess.run(
+            [sys.executable, str(PROGRAM)],
+            input=json.dumps(spec),
+            env=clean_environment(home, door.url),
+            cwd=cwd,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        assert door.failure is None, door.failure
+        assert done.returncode == 0, done.stderr
+        return Played(json.loads(done.stdout), door)

@@ -1,0 +1,85 @@
+"""The interactive CLI in a terminal, as a person sees it: keys are typed, the screen is read."""
+
+import json
+import subprocess
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.driver.environment import DUMMY_KEY
+from tests.interactive.place import clean_environment, cli
+
+LOOK_S = 0.05
+PATIENCE_S = 45.0
+PROMPT = "❯"
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """One CLI on a terminal of its own; `server` is the socket of a tmux that serves nothing else."""
+
+    server: str
+    environment: dict[str, str]
+
+    def screen(self) -> str:
+        return self._tmux("capture-pane", "-p", "-t", "main").stdout.replace("\xa0", " ")
+
+    def keys(self, *names: str) -> None:
+        """Press keys by tmux's names, e.g. Enter, Escape."""
+        self._tmux("send-keys", "-t", "main", *names)
+
+    def write(self, text: str) -> None:
+        """Type `text` and wait until it stands in the input line."""
+        self._tmux("send-keys", "-t", "main", "-l", text)
+        self.wait_for(f"{PROMPT} {text}")
+
+    def say(self, text: str, *, until: str) -> str:
+        """Type `text`, send it, and wait for words that were not on the screen before; returns the screen."""
+        self.write(text)
+        self.keys("Enter")
+        return self.wait_for(until)
+
+    def wait_for(self, *words: str) -> str:
+        """The screen once all `words` stand on it. Raises AssertionError with the screen when they do not come."""
+        end = time.monotonic() + PATIENCE_S
+        while True:
+            screen = self.screen()
+            if all(item in screen for item in words):
+                return screen
+            if time.monotonic() > end:
+                raise AssertionError(f"{words!r} did not come; the screen:\n{screen}")
+            time.sleep(LOOK_S)
+
+    def _tmux(self, *words: str) -> subprocess.CompletedProcess[str]:
+        command = ["tmux", "-L", self.server, "-f", "/dev/null", *words]
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, timeout=30)
+
+
+@contextmanager
+def interactive(project: Path, home: Path, door: str, *words: str) -> Iterator[Terminal]:
+    """`claude` in `project`, as for a person who has answered the first-run screens and trusts the folder."""
+    environment = {**clean_environment(home, door), "TERM": "xterm-256color", "TMUX_TMPDIR": str(home / "tmp")}
+    (home / "config" / ".claude.json").write_text(json.dumps(answered(project)), "utf-8")
+    terminal = Terminal(f"harness-{uuid.uuid4().hex[:12]}", environment)
+    start = ("new-session", "-d", "-s", "main", "-x", "160", "-y", "60", "-c", str(project))
+    try:
+        started = terminal._tmux(*start, str(cli()), *words)
+        assert started.returncode == 0, started.stderr
+        terminal.wait_for("Claude Code v", f"\n{PROMPT}")
+        yield terminal
+    finally:
+        terminal._tmux("kill-server")
+
+
+def answered(project: Path) -> dict[str, object]:
+    """The CLI's own file after its first-run questions."""
+    trusted = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+    return {
+        "hasCompletedOnboarding": True,
+        "theme": "dark",
+        "projects": {str(project): trusted},
+        "customApiKeyResponses": {"approved": [DUMMY_KEY[-20:]], "rejected": []},
+    }
