@@ -1,4 +1,4 @@
-"""Reading metrics as they are found: the reported cases with inputs of our own, and the shared ones where present."""
+"""Reading metrics as they are found: the reported cases, as they were reported and with inputs of our own."""
 
 import hashlib
 import json
@@ -13,8 +13,7 @@ import pytest
 from harness.artifacts.metrics import Tail, bad_values, belonging, effective, read_rows
 
 REPOSITORY = Path(__file__).parents[2]
-CASES = REPOSITORY.parent / "shared" / "cases"
-needs_cases = pytest.mark.skipif(not CASES.is_dir(), reason="the shared case inputs are not beside this repository")
+INPUTS = Path(__file__).with_name("inputs")
 
 
 def written(tmp_path: Path, data: bytes) -> Path:
@@ -269,13 +268,11 @@ def test_a_file_that_is_not_there_has_no_rows(tmp_path: Path) -> None:
     assert read_rows(written(tmp_path, b"")).present
 
 
-@needs_cases
-def test_shared_inputs_of_cases_10_to_20(tmp_path: Path) -> None:
-    inputs = CASES / "inputs"
-    check_case_10(inputs / "10" / "metrics.jsonl")
-    assert read_rows(inputs / "11" / "metrics.jsonl").first_bad_step == 20
-    assert read_rows(inputs / "11" / "all_zero.jsonl").first_bad_step == 0
-    growing = inputs / "12"
+def test_the_reported_inputs_of_cases_10_to_20(tmp_path: Path) -> None:
+    check_case_10(INPUTS / "case-10" / "metrics.jsonl")
+    assert read_rows(INPUTS / "case-11" / "metrics.jsonl").first_bad_step == 20
+    assert read_rows(INPUTS / "case-11" / "all_zero.jsonl").first_bad_step == 0
+    growing = INPUTS / "case-12"
     check_growing(
         tmp_path / "grow.jsonl",
         (growing / "growing_part1.jsonl").read_bytes(),
@@ -283,18 +280,23 @@ def test_shared_inputs_of_cases_10_to_20(tmp_path: Path) -> None:
     )
     assert steps(read_rows(growing / "complete_without_newline.jsonl").rows) == [1, 2]
     assert steps(read_rows(growing / "cut_inside_utf8.jsonl").rows) == [1]
-    check_case_13(inputs / "13" / "glued.jsonl")
+    check_case_13(INPUTS / "case-13" / "glued.jsonl")
     for name, (_, warnings) in ENCODINGS.items():
-        metrics = read_rows(inputs / "19" / f"{name}.jsonl")
+        metrics = read_rows(INPUTS / "case-19" / f"{name}.jsonl")
         assert (len(metrics.rows), len(metrics.warnings)) == (2, warnings), name
-    resumed = read_rows(inputs / "20" / "resumed.jsonl")
+    resumed = read_rows(INPUTS / "case-20" / "resumed.jsonl")
     assert (steps(resumed.effective), resumed.notes) == (list(range(35)), ["resumed at 20"])
-    both = read_rows(inputs / "20" / "train_and_eval_same_step.jsonl")
+    both = read_rows(INPUTS / "case-20" / "train_and_eval_same_step.jsonl")
     assert (len(both.effective), both.effective[0]["eval_loss"]) == (2, 1.7)
-    assert len(read_rows(inputs / "20" / "per_stream_steps.jsonl").effective) == 3
+    assert len(read_rows(INPUTS / "case-20" / "per_stream_steps.jsonl").effective) == 3
 
 
-@needs_cases
-def test_a_real_log_with_rows_of_two_forms(tmp_path: Path) -> None:
-    metrics = read_rows(CASES / "metrics" / "m15_netra_train_log.jsonl")
-    assert (metrics.warnings, metrics.non_finite, len(metrics.rows)) == ([], 0, 1992)
+def test_rows_of_two_forms_live_in_one_log(tmp_path: Path) -> None:
+    """An epoch's row has other keys than the steps' and a step of its own; one step is logged twice."""
+    every_50 = [{"step": step, "loss": 7.0 - step / 1000, "lr": step / 1e7} for step in range(50, 2050, 50)]
+    epochs = [{"epoch": epoch, "step": 1000 * epoch - 3, "train_loss": 4.0, "val_chrf": 57.4} for epoch in (1, 2)]
+    rows = [*every_50[:19], epochs[0], *every_50[19:39], epochs[1], every_50[38], every_50[39]]
+    metrics = read_rows(written(tmp_path, b"".join(json.dumps(row).encode() + b"\n" for row in rows)))
+    assert (metrics.warnings, metrics.notes, metrics.non_finite, len(metrics.rows)) == ([], [], 0, 43)
+    assert len(metrics.effective) == 42
+    assert [row for row in metrics.effective if "epoch" in row] == epochs

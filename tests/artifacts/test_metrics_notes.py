@@ -4,12 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from harness.artifacts.metrics import read_rows
 from harness.artifacts.metrics_notes import REPEATED_ROWS, notes_of, repeated_losses
 
-CASES = Path(__file__).parents[3] / "shared" / "cases" / "inputs"
+INPUTS = Path(__file__).with_name("inputs")
 
 
 def noted(folder: Path, rows: list[dict[str, Any]], tail: str = "") -> list[str]:
@@ -66,6 +64,6 @@ def test_damaged_lines_and_resumes_are_counted(tmp_path: Path) -> None:
     assert found[1] == "resumed at 6 (2 times in all)"
 
 
-@pytest.mark.skipif(not CASES.is_dir(), reason="the shared case inputs are not beside this repository")
-def test_the_recorded_case_11() -> None:
-    assert "loss is exactly 1.81 in 41 rows in a row, from 19 on" in notes_of(read_rows(CASES / "11" / "metrics.jsonl"))
+def test_case_11_as_it_was_reported() -> None:
+    found = notes_of(read_rows(INPUTS / "case-11" / "metrics.jsonl"))
+    assert "loss is exactly 1.81 in 41 rows in a row, from 19 on" in found

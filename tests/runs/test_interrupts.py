@@ -51,11 +51,15 @@ def test_what_waits_is_raised_where_it_is_heeded_and_the_ending_is_not_disturbed
     assert done == ["ended"]
 
 
-def test_an_ignored_signal_stays_ignored() -> None:
+def test_an_ignored_signal_stays_ignored_and_the_other_is_taken() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         with Interrupts().taken():
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
             send(signal.SIGINT)
+            with pytest.raises(KeyboardInterrupt):
+                send(signal.SIGTERM)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
 
