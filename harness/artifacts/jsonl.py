@@ -2,6 +2,7 @@
 
 import codecs
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,19 +51,24 @@ class LineFeed:
         return lines
 
 
-def parse_line(line: bytes) -> Line:
-    """Every object on `line`: one, several glued together, or those that follow a torn one."""
+def has_place(row: dict[str, Any]) -> bool:
+    """Whether an object says where in a run it belongs; no inner object of a row does."""
+    return "event" in row or any(name in row for name in COUNTERS)
+
+
+def parse_line(line: bytes, is_row: Callable[[dict[str, Any]], bool] = has_place) -> Line:
+    """Every object on `line`: one, several glued together, or those that follow a torn one and that `is_row`."""
     line = line.strip(b" \t\r\n\0")
     if not line:
         return Line()
     try:
         row = orjson.loads(line)
     except orjson.JSONDecodeError:
-        return _parse_leniently(line)
+        return _parse_leniently(line, is_row)
     return Line([row]) if isinstance(row, dict) else Line(problem="is JSON but not an object", lost=True)
 
 
-def _parse_leniently(line: bytes) -> Line:
+def _parse_leniently(line: bytes, is_row: Callable[[dict[str, Any]], bool]) -> Line:
     found = Line()
     try:
         text = line.decode("utf-8")
@@ -80,8 +86,8 @@ def _parse_leniently(line: bytes) -> Line:
             found.lost = True
             position += 1
             continue
-        # In a torn line the next "{" may be an inner object of the row that was lost: only a row has a place.
-        if not found.lost or "event" in row or any(name in row for name in COUNTERS):
+        # In a torn line the next "{" may be an inner object of the row that was lost.
+        if not found.lost or is_row(row):
             found.rows.append(row)
     else:
         found.lost = True
