@@ -16,28 +16,32 @@ ISOLATED = ("-I", "-S")
 
 
 class Event:
-    """One hook event of Claude Code. `timeout` is in seconds; `matcher` None: the event has none."""
+    """One hook event of Claude Code. `handler` is the function (module:name, beside this one) that answers it;
+    `timeout` is in seconds; `matcher` None: the event has none."""
 
-    __slots__ = ("kind", "matcher", "name", "program", "timeout")
+    __slots__ = ("handler", "kind", "matcher", "name", "program", "timeout")
 
-    def __init__(self, name: str, kind: str, program: str, timeout: int, matcher: str | None = None) -> None:
+    def __init__(
+        self, name: str, kind: str, program: str, handler: str, timeout: int, matcher: str | None = None
+    ) -> None:
         self.name = name
         self.kind = kind
         self.program = program
+        self.handler = handler
         self.timeout = timeout
         self.matcher = matcher
 
 
 EVENTS: tuple[Event, ...] = (
-    Event("PreToolUse", GUARD, "pre_tool_use.py", 30, "*"),
-    Event("ConfigChange", GUARD, "config_change.py", 30),
-    Event("PostToolUse", OBSERVER, "post_tool_use.py", 20, "*"),
-    Event("PostToolBatch", OBSERVER, "post_tool_batch.py", 20),
-    Event("Stop", REMINDER, "stop.py", 20),
-    Event("SubagentStop", REMINDER, "subagent_stop.py", 20),
-    Event("SessionStart", OBSERVER, "session_start.py", 30),
-    Event("SessionEnd", OBSERVER, "session_end.py", 10),
-    Event("PreCompact", OBSERVER, "pre_compact.py", 20),
+    Event("PreToolUse", GUARD, "pre_tool_use.py", "guard:before_tool", 30, "*"),
+    Event("ConfigChange", GUARD, "config_change.py", "settings_guard:settings_changed", 30),
+    Event("PostToolUse", OBSERVER, "post_tool_use.py", "observers:after_tool", 20, "*"),
+    Event("PostToolBatch", OBSERVER, "post_tool_batch.py", "observers:after_batch", 20),
+    Event("Stop", REMINDER, "stop.py", "reminders:before_stop", 20),
+    Event("SubagentStop", REMINDER, "subagent_stop.py", "reminders:before_subagent_stop", 20),
+    Event("SessionStart", OBSERVER, "session_start.py", "session:session_started", 30),
+    Event("SessionEnd", OBSERVER, "session_end.py", "session:session_ended", 10),
+    Event("PreCompact", OBSERVER, "pre_compact.py", "session:before_compact", 20),
 )
 BY_NAME: dict[str, Event] = {event.name: event for event in EVENTS}
 

@@ -14,11 +14,12 @@ from .judge import Denial, Judge
 from .paths import places
 from .shell import read_script
 from .snapshot import MEND, problem
+from .texts import texts
 from .tokens import Script
 
 ALLOW, DENY = "allow", "deny"
-_WRITERS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
-_READERS = {"Read": "file_path", "Glob": "path", "Grep": "path", "LS": "path"}
+WRITERS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
+READERS = {"Read": "file_path", "Glob": "path", "Grep": "path", "LS": "path"}
 _OPTIONAL = frozenset({"Glob", "Grep"})
 _LONGEST_PATH = 4096
 
@@ -94,10 +95,10 @@ class _Call:
         self.read = read
 
     def decide(self) -> dict[str, Any]:
-        if self.tool in _WRITERS:
-            return self.file(_WRITERS[self.tool], writes=True)
-        if self.tool in _READERS:
-            return self.file(_READERS[self.tool], writes=False)
+        if self.tool in WRITERS:
+            return self.file(WRITERS[self.tool], writes=True)
+        if self.tool in READERS:
+            return self.file(READERS[self.tool], writes=False)
         if self.tool == "Bash":
             return self.bash()
         if self.tool.startswith("mcp__"):
@@ -162,7 +163,7 @@ class _Call:
         if self.tool.startswith("mcp__harness__"):
             return self.harness_tool()
         cwd = self.folder(".") or self.snapshot["root"]
-        for text in _texts(self.given):
+        for text in texts(self.given):
             if len(text) > _LONGEST_PATH or "\n" in text or not text:
                 continue
             denial = self.judge.write(text, cwd)
@@ -181,13 +182,3 @@ class _Call:
         if self.listed:
             return answer(ALLOW, "tool_offered", f"{self.tool} is a tool of the role {self.judge.role}.")
         return answer(None, "no_rule", f"No rule is about {self.tool}.")
-
-
-def _texts(value: Any) -> list[str]:
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, dict):
-        return [text for item in value.values() for text in _texts(item)]
-    if isinstance(value, list):
-        return [text for item in value for text in _texts(item)]
-    return []

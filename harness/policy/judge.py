@@ -31,6 +31,7 @@ class Judge:
         self.frozen = [self.absolute(path) for path in snapshot["frozen"]]
         self.hidden = [self.absolute(path) for path in snapshot["hidden"]]
         self.own = [self.absolute(path) for path in self.writes]
+        self.elsewhere = [place for place in snapshot.get("elsewhere", ()) if place != self.root]
         self.dotted = [path for path in snapshot["protected"] if path.startswith(".") and "/" not in path]
 
     def absolute(self, relative: str) -> str:
@@ -108,7 +109,7 @@ class Judge:
         return None
 
     def _control(self, place: str, *, below: bool) -> Denial | None:
-        if any(place == own for own in self.own):
+        if any(place == own for own in self.own) or self._elsewhere(place):
             return None
         for known in [*self.protected, *self.frozen]:
             if inside(place, known) or (below and inside(known, place)):
@@ -124,6 +125,8 @@ class Judge:
 
     def _dotted(self, place: str) -> Denial | None:
         """A control folder by its name alone: another worktree's or project's, or one behind a link made just now."""
+        if self._elsewhere(place):
+            return None
         below_root = place[len(self.root) :] if inside(place, self.root) else place
         for name in fold(below_root).split("/"):
             if any(name == fold(known) for known in self.dotted):
@@ -132,6 +135,11 @@ class Judge:
                 )
                 return Denial("protected_path", f"{reason} {self.role} may not change it.", self._own_files(), place)
         return None
+
+    def _elsewhere(self, place: str) -> bool:
+        """Whether `place` lies in another project, whose own rules judge it: beside this one, or within it."""
+        nearest = max((root for root in self.elsewhere if inside(place, root)), key=len, default="")
+        return bool(nearest) and not (inside(self.root, nearest) and inside(place, self.root))
 
     def _denied(self, place: str) -> Denial:
         relative = self.shown(place)

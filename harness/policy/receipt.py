@@ -7,13 +7,25 @@ null), rule, reason (denials only) and input (SHA-256 of the canonical JSON of t
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import re
-from typing import Any
 
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]")
+from .jsontext import dumps
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+try:  # hashlib loads OpenSSL, which costs more than the hash; the C functions are the same ones that it falls back to
+    from _sha256 import sha256  # type: ignore[import-not-found, unused-ignore]
+except ImportError:
+    try:
+        from _sha2 import sha256  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        from hashlib import sha256
+
+_SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
+_MOST, _LONGEST = 50, 1000
+"""Paths in one receipt, and characters of one text: a call of any size leaves one line that a reader can take."""
 
 
 def receipt(
@@ -25,25 +37,39 @@ def receipt(
         "session": session,
         "role": role,
         "event": event,
-        "tool": call.get("tool_name"),
-        "tool_use_id": call.get("tool_use_id"),
-        "paths": decision["paths"],
+        "tool": _short(call.get("tool_name")),
+        "tool_use_id": _short(call.get("tool_use_id")),
+        "paths": [path[:_LONGEST] for path in decision["paths"][:_MOST]],
         "permission": decision["permission"],
         "rule": decision["rule"],
         "input": digest(call.get("tool_input")),
     }
     if decision["permission"] == "deny":
-        line["reason"] = decision["reason"]
+        line["reason"] = decision["reason"][:_LONGEST]
     return line
+
+
+def _short(value: Any) -> str | None:
+    return value[:_LONGEST] if isinstance(value, str) else None
 
 
 def digest(value: Any) -> str:
     """SHA-256 of a JSON value's canonical form; of its `repr` where JSON cannot hold it."""
     try:
-        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        text = dumps(value, sort_keys=True)
     except (TypeError, ValueError, RecursionError):
         text = repr(type(value))
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+    return sha256_hex(text.encode("ascii"))
+
+
+def sha256_hex(data: bytes) -> str:
+    return str(sha256(data).hexdigest())
+
+
+def file_name(session: str) -> str:
+    """The name of a session's file of receipts: its id, made safe for a file name."""
+    name = "".join(character if character in _SAFE else "_" for character in session[:100])
+    return (name.lstrip(".") or "session") + ".jsonl"
 
 
 def append_receipt(folder: str, line: dict[str, Any]) -> str:
@@ -51,13 +77,15 @@ def append_receipt(folder: str, line: dict[str, Any]) -> str:
 
     The session's name is made safe for a file name; a link that stands in the file's place is not followed.
     """
-    name = _UNSAFE.sub("_", str(line["session"]))[:100].lstrip(".") or "session"
     os.makedirs(folder, exist_ok=True)
-    path = os.path.join(folder, name + ".jsonl")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-    data = json.dumps(line, sort_keys=False, separators=(",", ":"), ensure_ascii=True).encode("ascii") + b"\n"
+    path = os.path.join(folder, file_name(str(line["session"])))
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+    data = dumps(line).encode("ascii") + b"\n"
     descriptor = os.open(path, flags, 0o644)
     try:
+        size = os.fstat(descriptor).st_size
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            data = b"\n" + data  # a write before was cut off; this line stays whole
         while data:
             data = data[os.write(descriptor, data) :]
     finally:

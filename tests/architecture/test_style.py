@@ -11,6 +11,7 @@ MOST_LINES = 400
 LONGEST_FUNCTION = 60
 MAY_CATCH_ALL = {
     "harness/cli/main.py",  # a fault of ours ends as exit 3, said in one sentence
+    "harness/handlers/run.py",  # a fault in a guard denies, in one sentence
 }
 """At most three files. Elsewhere an error is caught by its name."""
 
@@ -55,7 +56,11 @@ def test_errors_are_caught_by_name(module: Module):
     assert wide == [] or module.shown in MAY_CATCH_ALL
 
 
-@every_module
+IMPORTS_WHERE_USED = {"policy", "handlers"}
+"""Every tool call waits for their start: what only some calls need is imported there (bench/guard.py)."""
+
+
+@pytest.mark.parametrize("module", [m for m in modules() if m.room not in IMPORTS_WHERE_USED], ids=lambda m: m.name)
 def test_imports_stand_at_the_top(module: Module):
     inner = [
         f"{module.shown}:{node.lineno}"

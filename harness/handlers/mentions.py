@@ -1,0 +1,58 @@
+"""Which places a call names: only for finding the projects that must judge it, so rather too many than too few."""
+
+from __future__ import annotations
+
+import os
+
+from harness.policy.paths import places
+from harness.policy.shell import read_script
+from harness.policy.texts import texts
+from harness.policy.words import arguments
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+MOST, MOST_FOLDERS = 20_000, 16
+_BETWEEN = str.maketrans(dict.fromkeys("\t\r\n'\"`;&|<>(){}=,:$!", " "))
+
+
+def mentioned(tool: str, given: dict[str, Any], cwd: str) -> list[str]:
+    """Absolute places: the working directory, and whatever the command or the arguments may mean as a path, from
+    there and from each folder that they name themselves."""
+    names = _command_names(given.get("command")) if tool == "Bash" else dict.fromkeys(texts(given))
+    folders, found = [cwd], {cwd: None}
+    tried = 0
+    for folder in folders:  # grows while it is read: `cd a; cd b` names a/b
+        for name in names:
+            tried += 1
+            for place in _places(name, folder) if tried <= MOST else ():
+                found[place] = None
+                if len(folders) < MOST_FOLDERS and place not in folders and os.path.isdir(place):
+                    folders.append(place)
+    return list(found)
+
+
+def _places(name: str, folder: str) -> tuple[str, ...]:
+    if not name or len(name) > 4096 or "\n" in name:
+        return ()
+    try:
+        if "/" not in name and not name.startswith(("~", "..")) and not os.path.lexists(os.path.join(folder, name)):
+            return ()  # it would lie in the folder itself
+        return places(name, folder)
+    except (ValueError, OSError):
+        return ()
+
+
+def _command_names(command: Any) -> dict[str, None]:
+    """The words of a command line, as a shell reads them, and whatever stands between blanks and quotes."""
+    if not isinstance(command, str):
+        return {}
+    names = dict.fromkeys(command.translate(_BETWEEN).split())
+    names.update(dict.fromkeys(name[2:] for name in [*names] if name.startswith("-")))  # -Cfolder
+    for part in read_script(command).commands:
+        for argument in arguments(part.words, {}):
+            names[argument.text] = None
+        for redirection in part.redirections:
+            names.update(dict.fromkeys(argument.text for argument in arguments((redirection.target,), {})))
+    return names

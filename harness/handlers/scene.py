@@ -1,0 +1,55 @@
+"""What one hook call is about: where the hook stands, which project it belongs to, which others it meets."""
+
+from __future__ import annotations
+
+import sys
+
+from .place import Projects, installation
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from .place import Project
+
+
+class Scene:
+    """`home` is the project whose hook this is: the one that installed it, or the session's for a plugin's hook."""
+
+    def __init__(self, call: dict[str, Any], program: str, environment: Mapping[str, str], now: float) -> None:
+        self.environment = environment
+        self.now = now
+        self.installed = installation(program, environment)
+        self.projects = Projects()
+        cwd = call.get("cwd")
+        self.cwd = cwd if isinstance(cwd, str) and cwd.startswith("/") and "\0" not in cwd else ""
+        self.home = self._home()
+
+    def _home(self) -> Project | None:
+        root = self.installed.root
+        if root is not None:
+            return self.projects.at(root)
+        for place in (self.environment.get("CLAUDE_PROJECT_DIR", ""), self.cwd):
+            found = self.projects.containing(place) if place.startswith("/") else None
+            if found:
+                return found
+        return None
+
+    @property
+    def gone(self) -> str:
+        """The folder whose project installed this hook and is no longer there; empty when all is as it was."""
+        return "" if self.home else self.installed.root or ""
+
+    def met(self, places: Iterable[str]) -> list[Project]:
+        """The home project first, then each that contains one of `places`."""
+        found = [] if self.home is None else [self.home]
+        for place in places:
+            project = self.projects.containing(place)
+            if project is not None and project not in found:
+                found.append(project)
+        return found
+
+    def protected(self) -> list[str]:
+        """What runs as this guard, with its compiled modules: no project's agent changes it."""
+        return [*self.installed.protected(), *([sys.pycache_prefix] if sys.pycache_prefix else [])]

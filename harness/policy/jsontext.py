@@ -1,0 +1,61 @@
+"""JSON without the `json` package, whose import (it pulls `re`) costs more than a whole decision.
+
+The same C functions that `json` uses are called with the same settings, so that values and text are the same; where an
+interpreter lacks them, `json` itself is used.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+try:
+    from _json import encode_basestring_ascii, make_encoder, make_scanner
+except ImportError:  # an interpreter without the C accelerator
+    make_scanner = None
+
+_BLANK = " \t\n\r"
+_CONSTANTS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
+
+
+class _Reading:
+    """The settings of json.JSONDecoder, as its C scanner reads them."""
+
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = _CONSTANTS.__getitem__
+    memo: dict[str, str] = {}  # noqa: RUF012  the scanner empties it after each text
+
+
+def loads(text: str) -> Any:
+    """The value of a JSON text. Raises ValueError for anything else, RecursionError for one that is nested too deep."""
+    if make_scanner is None:
+        import json
+
+        return json.loads(text)
+    start = len(text) - len(text.lstrip(_BLANK))
+    try:
+        value, end = make_scanner(_Reading)(text, start)
+    except StopIteration as stop:
+        raise ValueError(f"expected a JSON value at character {stop.value}") from None
+    if text[end:].strip(_BLANK):
+        raise ValueError(f"more text stands after the JSON value, at character {end}")
+    return value
+
+
+def dumps(value: Any, *, sort_keys: bool = False) -> str:
+    """Compact ASCII JSON text, keys sorted or as they stand. Raises TypeError, ValueError or RecursionError."""
+    if make_scanner is None:
+        import json
+
+        return json.dumps(value, sort_keys=sort_keys, separators=(",", ":"))
+    encoder = make_encoder({}, _unknown, encode_basestring_ascii, None, ":", ",", sort_keys, False, True)
+    return "".join(encoder(value, 0))
+
+
+def _unknown(value: Any) -> Any:
+    raise TypeError(f"{type(value).__name__} is not a JSON value")
