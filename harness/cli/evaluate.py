@@ -7,10 +7,9 @@ from typing import Any
 import click
 
 from harness.audit.evaluate import evaluate_experiment
-from harness.cli.output import cage_option, emit, environment, json_option, project_option, sandbox_for
+from harness.cli.changing import changing
+from harness.cli.output import cage_option, emit, json_option, project_option, sandbox_for
 from harness.domain.statuses import Split
-from harness.project.context import open_project
-from harness.projections.refresh import refresh
 from harness.views.snapshot import experiment_row
 from harness.views.tables import score_text
 
@@ -26,10 +25,9 @@ def command(experiment: str, split: str, cage: str, project: Path, as_json: bool
 
     A look at held-out counts against the plan's query budget. Exit 1 when a checkpoint could not be scored.
     """
-    with open_project(project, environment()) as opened:
+    with changing(project) as opened:
         chosen = Split(split.replace("-", "_"))
         evaluations = evaluate_experiment(opened, experiment, chosen, sandbox_for(cage))
-        refresh(opened.ledger, opened.layout)
         row = experiment_row(opened, opened.ledger.experiment(experiment))
     results: list[dict[str, Any]] = [
         {"run": item.run, "seed": item.seed, "value": item.value, "n": item.n, "findings": list(item.findings)}

@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
+from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.project.context import open_project
 from harness.project.experiments import open_experiment
-from harness.projections.refresh import refresh
 from harness.views.comparison import comparison
 from harness.views.details import details
 from harness.views.snapshot import experiment_row, experiment_rows
@@ -29,9 +29,8 @@ def command() -> None:
 @json_option
 def new(hypothesis: str, rationale: str, parent: str | None, project: Path, as_json: bool) -> None:
     """Open an experiment and make its folder."""
-    with open_project(project, environment()) as opened:
+    with changing(project) as opened:
         experiment = open_experiment(opened, hypothesis=hypothesis, rationale=rationale, parent=parent, by="human")
-        refresh(opened.ledger, opened.layout)
         folder = opened.layout.experiment(experiment.id)
     emit(
         {"experiment": experiment.id, "status": experiment.status, "folder": str(folder)},

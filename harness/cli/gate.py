@@ -7,13 +7,12 @@ import click
 
 from harness.audit.check import check_gate
 from harness.audit.person import approve, reject
+from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.domain.findings import Finding, as_text
 from harness.domain.records import Decision
 from harness.domain.statuses import GateName, Verdict
-from harness.project.context import open_project
-from harness.projections.refresh import refresh
 
 REASON = click.option("--reason", required=True, help="Why; it stands in the decision log.")
 
@@ -33,10 +32,9 @@ def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> No
 
     Of an experiment that is kept or discarded nothing is recorded: the verdict that it was decided on stands.
     """
-    with open_project(project, environment()) as opened:
+    with changing(project) as opened:
         name = GateName(gate.replace("-", "_")) if gate else None
         verdict = check_gate(opened, experiment, name)
-        refresh(opened.ledger, opened.layout)
     document = {
         "experiment": experiment,
         "gate": verdict.gate,
@@ -66,9 +64,8 @@ def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> No
 def approve_command(experiment: str, reason: str, override: bool, project: Path, as_json: bool) -> None:
     """Keep EXPERIMENT: it has a PASS on validation and on held-out, or --override. A person's verb."""
     by = require_person("gate approve", environment())
-    with open_project(project, environment()) as opened:
+    with changing(project) as opened:
         decisions = approve(opened, experiment, by=by, reason=reason, override=override)
-        refresh(opened.ledger, opened.layout)
     _print(decisions, as_json=as_json)
 
 
@@ -80,9 +77,8 @@ def approve_command(experiment: str, reason: str, override: bool, project: Path,
 def reject_command(experiment: str, reason: str, project: Path, as_json: bool) -> None:
     """Discard EXPERIMENT. A person's verb."""
     by = require_person("gate reject", environment())
-    with open_project(project, environment()) as opened:
+    with changing(project) as opened:
         decisions = reject(opened, experiment, by=by, reason=reason)
-        refresh(opened.ledger, opened.layout)
     _print(decisions, as_json=as_json)
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
+from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option
 from harness.cli.person import require_person
-from harness.project.context import open_project
 from harness.project.scaffold import scaffold
 
 
@@ -17,7 +17,8 @@ def command(directory: Path, as_json: bool) -> None:
     """Write .harness/config.toml and a plan.md to fill in; what exists already is left as it is. A person's verb."""
     require_person("init", environment(), needs_terminal=False)  # it approves nothing
     written = scaffold(directory)
-    open_project(directory, environment()).close()  # makes the ledger, so that looking works from now on
+    with changing(directory):
+        pass  # makes the ledger, so that looking works from now on
     document = {"project": str(directory.resolve()), "written": [str(path) for path in written]}
     lines = [f"wrote {path}" for path in written] or ["nothing to do: the project is there already"]
     lines.append("next: fill in plan.md, then `harness plan check plan.md` and `harness plan approve plan.md`")

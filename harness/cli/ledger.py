@@ -5,12 +5,13 @@ from pathlib import Path
 
 import click
 
+from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.ledger.exchange import export_facts, import_facts
 from harness.ledger.verify import verify
-from harness.project.context import open_layout, open_project
-from harness.projections.refresh import refresh
+from harness.project.context import open_layout
+from harness.rendering.derived import write_derived
 
 FOLDER = click.argument("folder", type=click.Path(file_okay=False, path_type=Path), required=False)
 
@@ -38,9 +39,9 @@ def verify_command(project: Path, as_json: bool) -> None:
 @json_option
 def rebuild_command(project: Path, as_json: bool) -> None:
     """Derive the state and every projection anew from the facts."""
-    with open_project(project, environment()) as opened:
+    with changing(project) as opened:
         opened.ledger.rebuild()
-        written = refresh(opened.ledger, opened.layout, everything=True)
+        written = write_derived(opened, everything=True)
     emit(
         {"written": [str(path) for path in written]},
         as_json=as_json,
@@ -54,7 +55,7 @@ def rebuild_command(project: Path, as_json: bool) -> None:
 @json_option
 def export_command(folder: Path | None, project: Path, as_json: bool) -> None:
     """Write the facts as text, one file a writer, to FOLDER (default: the project's memory/facts)."""
-    with open_project(project, environment()) as opened:
+    with changing(project) as opened:
         written = export_facts(opened.ledger, folder or opened.layout.facts_dir)
         target = folder or opened.layout.facts_dir
     lines = [f"wrote {path}" for path in written] or [f"nothing new: {target} has every fact"]
@@ -68,7 +69,7 @@ def export_command(folder: Path | None, project: Path, as_json: bool) -> None:
 def import_command(folder: Path | None, project: Path, as_json: bool) -> None:
     """Take in facts from FOLDER (default: the project's memory/facts), e.g. after a clone. A person's verb."""
     require_person("ledger import", environment())
-    with open_project(project, environment(), restore=True) as opened:
+    with changing(project, restore=True) as opened:
         imported = import_facts(opened.ledger, folder or opened.layout.facts_dir)
-        refresh(opened.ledger, opened.layout, everything=True)
+        write_derived(opened, everything=True)
     emit({"imported": imported}, as_json=as_json, text=lambda: f"imported {imported} facts")

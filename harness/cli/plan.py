@@ -5,13 +5,12 @@ from pathlib import Path
 
 import click
 
+from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.domain.findings import as_text
-from harness.project.context import open_project
 from harness.project.plan_review import as_one_error
 from harness.project.plans import approve_plan, check_plan
-from harness.projections.refresh import refresh
 
 PLAN = click.argument("plan", type=click.Path(dir_okay=False, path_type=Path), default="plan.md")
 
@@ -52,9 +51,8 @@ def check(plan: Path, project: Path, as_json: bool) -> None:
 def approve(plan: Path, project: Path, as_json: bool) -> None:
     """Freeze PLAN and its scorer by hash and move held-out data to the vault. A person's verb."""
     by = require_person("plan approve", environment())
-    with open_project(project, environment(), new_config=True) as opened:
+    with changing(project, new_config=True) as opened:
         approved = approve_plan(opened, plan, by=by)
-        refresh(opened.ledger, opened.layout)
     document = {
         "plan": approved.name,
         "version": approved.version,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
-from harness.cli.output import emit, environment, json_option, project_option
-from harness.project.context import open_project
+from harness.cli.changing import changing
+from harness.cli.output import emit, json_option, project_option
 from harness.rendering.render import render
 from harness.rendering.snapshot import write_policy_snapshot
 from harness.settings import CONFIG
@@ -20,7 +20,7 @@ def command(check: bool, project: Path, as_json: bool) -> None:
     """Render agents from the contract; in a project also the policy snapshot that hooks read."""
     differing = [str(path) for path in render(project, check=check)]
     if not check and (project / CONFIG).exists():
-        with open_project(project, environment()) as opened:
+        with changing(project) as opened:
             differing.append(opened.layout.relative(write_policy_snapshot(opened)))
     verb = "differs from its template" if check else "rendered"
     emit(

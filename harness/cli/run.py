@@ -5,12 +5,12 @@ from pathlib import Path
 
 import click
 
+from harness.cli.changing import changing
 from harness.cli.output import cage_option, emit, environment, json_option, project_option, sandbox_for
 from harness.cli.progress import print_event
 from harness.domain.facts import LoopEnded
 from harness.driver.doors import open_door
 from harness.driver.loop_runner import run_loop
-from harness.project.context import open_project
 from harness.project.plans import require_approved
 
 SCENARIO = click.option(
@@ -51,7 +51,7 @@ def continue_command(scenario: Path | None, record: Path | None, cage: str, proj
 def _loop(
     project: Path, plan: Path | None, scenario: Path | None, record: Path | None, cage: str, as_json: bool
 ) -> None:
-    with open_project(project, environment()) as opened:
+    with changing(project) as opened:
         approved = require_approved(opened, plan)
         door = open_door(opened, approved, environment(), scenario=scenario, record=record)
         sandbox = sandbox_for(cage, required=approved.content.get("sandbox") == "required")

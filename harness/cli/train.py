@@ -5,11 +5,10 @@ from pathlib import Path
 
 import click
 
-from harness.cli.output import cage_option, emit, environment, json_option, project_option, sandbox_for
+from harness.cli.changing import changing
+from harness.cli.output import cage_option, emit, json_option, project_option, sandbox_for
 from harness.cli.progress import print_event
 from harness.domain.findings import as_text
-from harness.project.context import open_project
-from harness.projections.refresh import refresh
 from harness.runs.supervisor import train
 
 
@@ -32,7 +31,7 @@ def command(
 
     Without a command the plan's training.entry is used. Exit 1 when a run failed or hit a limit.
     """
-    with open_project(project, environment()) as opened:
+    with changing(project) as opened:
         report = train(
             opened,
             experiment,
@@ -41,7 +40,6 @@ def command(
             session=session,
             on_event=(lambda event: None) if as_json else print_event,
         )
-        refresh(opened.ledger, opened.layout)
     runs = [
         {"run": run.id, "seed": run.seed, "status": run.status, "rows": run.rows, "reason": run.reason}
         for run in report.runs

@@ -16,8 +16,7 @@ from harness.loop.state import load_state
 from harness.loop.steps import Build, Judge, Step, Stop, StopReason
 from harness.model_door.door import Door
 from harness.project.context import Project
-from harness.projections.refresh import refresh
-from harness.rendering.snapshot import write_policy_snapshot
+from harness.rendering.derived import write_derived
 from harness.runs.lock import looping
 from harness.runs.recover import recover
 
@@ -45,7 +44,7 @@ def run_loop(
             return _loop(project, plan, door, StepRunner(project, door, sandbox, on_progress), on_progress)
         finally:
             door.stop()
-            refresh(project.ledger, project.layout)
+            write_derived(project)
 
 
 def _put_in_order(project: Project, on_progress: OnProgress) -> None:
@@ -58,7 +57,7 @@ def _put_in_order(project: Project, on_progress: OnProgress) -> None:
             project.clock.sleep(POLL_SECONDS)
     for finding in recover(project):
         on_progress({"event": "recovered", "text": f"{finding.message} {finding.mend}"})
-    _write_views(project)
+    write_derived(project)
 
 
 def _loop(project: Project, plan: ApprovedPlan, door: Door, runner: StepRunner, on_progress: OnProgress) -> LoopEnded:
@@ -72,7 +71,7 @@ def _loop(project: Project, plan: ApprovedPlan, door: Door, runner: StepRunner, 
             return _end(project, plan, step, on_progress, nothing_done=steps == 0)
         runner.execute(step)
         steps += 1
-        _write_views(project)
+        write_derived(project)
 
 
 def _affordable(step: Step, door: Door) -> Step:
@@ -80,11 +79,6 @@ def _affordable(step: Step, door: Door) -> Step:
     if isinstance(step, Build | Judge) and door.over_budget is not None:
         return Stop(reason=StopReason.BUDGET, detail=door.over_budget)
     return step
-
-
-def _write_views(project: Project) -> None:
-    refresh(project.ledger, project.layout)
-    write_policy_snapshot(project)
 
 
 def _end(project: Project, plan: ApprovedPlan, step: Stop, on_progress: OnProgress, *, nothing_done: bool) -> LoopEnded:
