@@ -1,0 +1,133 @@
+"""The Claude Code CLI of this machine: where it is, which version, and whether hooks run in it at all."""
+
+import importlib.util
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.doctor.report import Check, amiss, dead, good, note
+from harness.doctor.scene import Scene
+from harness.doctor.session import switched_off_by
+from harness.doctor.settings_files import MANAGED, USER
+from harness.doctor.surroundings import clean_environment, run, temporary_folder
+
+MINIMUM_CLI = (2, 1, 295)
+"""The first with `onFailure: "block"` on command hooks: its changelog says so, and people who tried 2.1.294 and 2.1.295 saw
+it ignored and kept. Measured for this harness: 2.1.332. Older ones let a call through when a hook cannot start, is late or
+crashes. They also have faults of hooks that are mended since: a comma in a matcher never fired (before 2.1.191), JSON with
+exit status 2 did not block (2.1.214), a deleted current folder stopped every hook (2.1.239)."""
+OFF_SWITCHES = ("CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_RESTRICTED")
+"""Variables with which the CLI runs no hook of a project; measured with 2.1.332, also from `env` of a user's settings, not
+from `env` of a project's."""
+_ON = ("1", "true", "yes", "on")
+_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
+_ANSWER_S = 30.0
+_UPDATE = "Update it: `claude update`, or install Claude Code again."
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoundCli:
+    program: Path
+    bundled: bool
+    """It came with the Agent SDK; `claude` in a terminal is another one, if there is one."""
+
+
+def find_clis(environment: Mapping[str, str], home: Path) -> list[FoundCli]:
+    """The CLIs that a person or the harness would start, the person's first."""
+    on_path = shutil.which("claude", path=environment.get("PATH", ""))
+    usual = [home / ".local/bin/claude", home / ".claude/local/claude"]
+    persons = [Path(on_path)] if on_path else [path for path in usual if path.is_file()]
+    found = [FoundCli(program=path, bundled=False) for path in persons]
+    bundled = bundled_program()
+    return found + ([FoundCli(program=bundled, bundled=True)] if bundled else [])
+
+
+def bundled_program() -> Path | None:
+    """The CLI in the Agent SDK's package, which is looked for and not imported."""
+    spec = importlib.util.find_spec("claude_agent_sdk")
+    if spec is None or spec.origin is None:
+        return None
+    program = Path(spec.origin).resolve().parent / "_bundled" / "claude"
+    return program if program.is_file() else None
+
+
+def version_of(program: Path, environment: Mapping[str, str]) -> tuple[tuple[int, ...] | None, str]:
+    """(version, what it said): the version is None when the CLI did not say one in time."""
+    with temporary_folder() as folder:
+        try:
+            ended = run(
+                [str(program), "--version"],
+                cwd=folder,
+                environment=clean_environment(folder, environment),
+                timeout_s=_ANSWER_S,
+            )
+        except OSError as error:
+            return None, f"{type(error).__name__}: {error.strerror}"
+    if ended.code is None:
+        return None, f"no answer in {_ANSWER_S:g} s"
+    said = (ended.stdout + ended.stderr).strip()
+    match = _VERSION.search(said)
+    if ended.code != 0 or match is None:
+        return None, said.splitlines()[-1] if said else f"exit status {ended.code}"
+    return tuple(int(part) for part in match.groups()), said
+
+
+def cli_version(scene: Scene) -> Check:
+    """Whether the CLI that a person starts knows `onFailure`."""
+    found = find_clis(scene.environment, scene.home)
+    if not found:
+        return note(
+            "cli_version",
+            "No Claude Code CLI is on PATH, and the Agent SDK brings none, so nothing was started.",
+            "Install Claude Code, or give its folder in PATH, and run `harness doctor` again.",
+        )
+    cli = found[0]
+    version, said = version_of(cli.program, scene.environment)
+    if version is None:
+        return amiss(
+            "cli_version",
+            f"{cli.program} --version did not say a version: {said}.",
+            "Start it by hand; install it again.",
+        )
+    shown, least = ".".join(map(str, version)), ".".join(map(str, MINIMUM_CLI))
+    if version < MINIMUM_CLI:
+        return dead(
+            "cli_version",
+            f"{cli.program} is {shown}, older than {least}: it does not know onFailure, so a guard that cannot run lets the "
+            "call through.",
+            _UPDATE,
+        )
+    from_sdk = " (the Agent SDK's; no `claude` is on PATH)" if cli.bundled else ""
+    return good("cli_version", f"{cli.program} is {shown}{from_sdk}; at least {least} is needed")
+
+
+def cli_mode(scene: Scene) -> Check:
+    """Whether hooks run in the session around us, or in one that is started with this environment."""
+    faults = [f"{name} is set in this environment" for name in OFF_SWITCHES if _is_on(scene.environment.get(name))]
+    faults += list(_set_by_settings(scene))
+    options = switched_off_by(scene.session) if scene.session else []
+    faults += [f"the running session was started with {option}" for option in options]
+    if faults:
+        return dead(
+            "cli_mode",
+            f"Claude Code runs no hook of the project: {'; '.join(faults)}.",
+            "Unset the variable or leave out the option, and start `claude` again.",
+        )
+    if scene.session is None:
+        return good(
+            "cli_mode", "nothing in this environment switches hooks off (options and shell aliases are not seen here)"
+        )
+    return good("cli_mode", "the running session was not started in a mode without hooks")
+
+
+def _set_by_settings(scene: Scene) -> Iterator[str]:
+    for file in scene.files:
+        variables = file.data.get("env")
+        if file.source in (MANAGED, USER) and isinstance(variables, dict):
+            yield from (f"{file.path} sets {name}" for name in OFF_SWITCHES if _is_on(variables.get(name)))
+
+
+def _is_on(value: object) -> bool:
+    return value is not None and str(value).strip().lower() in _ON

@@ -1,0 +1,85 @@
+"""The hook entries of the settings, taken apart: which are ours, for which event, and what each would start."""
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Any
+
+from harness.doctor.settings_files import SettingsFile
+from harness.handlers.table import BY_NAME, EVENTS, GUARD, Event
+
+PLACEHOLDERS = ("${CLAUDE_PROJECT_DIR}", "${CLAUDE_PLUGIN_ROOT}")
+"""What the CLI puts in for itself before it starts a hook in exec form; nothing else, and only with the braces."""
+_OWN_FOLDERS = (("hooks", "harness"), ("hooks",))
+"""The folder of our programs ends so: vendored in a project, and in the harness's own repository or plugin."""
+_PROGRAMS = {event.program for event in EVENTS}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hook:
+    """One hook of one event in one settings file."""
+
+    file: SettingsFile
+    event: str
+    place: str
+    """Where it stands, e.g. "hooks.PreToolUse[0].hooks[1]"."""
+    matcher: object
+    body: dict[str, Any]
+
+    @property
+    def where(self) -> str:
+        return f"{self.place} of {self.file.path.name}"
+
+    @property
+    def guard(self) -> bool:
+        return self.event in BY_NAME and BY_NAME[self.event].kind == GUARD
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The command line as far as it can be read: command and args, or the words of a shell command."""
+        command = self.body.get("command")
+        if not isinstance(command, str):
+            return ()
+        args = self.body.get("args")
+        if isinstance(args, list):
+            return (command, *(word for word in args if isinstance(word, str)))
+        try:
+            return tuple(shlex.split(command))
+        except ValueError:
+            return tuple(command.split())
+
+    @property
+    def program(self) -> str | None:
+        """The word that names one of our programs, as it stands; None when the hook is not ours."""
+        return next((word for word in self.words if _is_ours(word)), None)
+
+    def runs(self, event: Event) -> bool:
+        """Whether this is our hook for `event`, by its program and by the event under which it stands."""
+        found = self.program
+        return found is not None and self.event == event.name and _file_name(found) == event.program
+
+
+def hooks_of(file: SettingsFile) -> Iterator[Hook]:
+    """Every hook of a settings file; parts that do not have the form of hooks are left out."""
+    section = file.data.get("hooks")
+    for event, groups in section.items() if isinstance(section, dict) else ():
+        for number, group in enumerate(groups if isinstance(groups, list) else ()):
+            inner = group.get("hooks") if isinstance(group, dict) else None
+            for position, body in enumerate(inner if isinstance(inner, list) else ()):
+                if isinstance(body, dict):
+                    place = f"hooks.{event}[{number}].hooks[{position}]"
+                    yield Hook(file=file, event=event, place=place, matcher=group.get("matcher"), body=body)
+
+
+def _is_ours(word: str) -> bool:
+    if word.startswith("harness.") or "/" not in word:
+        return word.startswith(("harness.handlers", "harness.hooks"))  # python -m, never written by us
+    path = PurePosixPath(word)
+    folder = path.parent.parts
+    return path.name in _PROGRAMS and any(folder[-len(own) :] == own for own in _OWN_FOLDERS)
+
+
+def _file_name(word: str) -> str:
+    """The program's file: of a path its last part, of a module the file that it would be."""
+    return PurePosixPath(word).name if "/" in word else f"{word.rpartition('.')[2]}.py"

@@ -1,0 +1,202 @@
+"""Checks of the settings' hook entries: each way in which an entry that is there still does not guard."""
+
+from collections.abc import Iterator
+
+from harness.doctor.entries import PLACEHOLDERS, Hook
+from harness.doctor.matcher import VALUES, missed
+from harness.doctor.report import Check, amiss, dead, good
+from harness.doctor.scene import Scene
+from harness.doctor.settings_files import LOCAL, PROJECT, USER
+from harness.handlers.table import EVENTS, GUARD, ISOLATED
+
+INSTALL = "`harness init` writes the entries again; run it in your own terminal."
+SHORTEST_S, LONGEST_S = 5, 600
+"""A Python that starts on a busy machine needs seconds; 600 is what the CLI takes without a `timeout`."""
+_MODULE = "-m"
+
+
+def entries_present(scene: Scene) -> Check:
+    """Whether each event has its program in the project's own settings."""
+    lacking = [event for event in EVENTS if not any(hook.runs(event) for hook in scene.own(PROJECT))]
+    if not lacking:
+        return good("entries_present", f"all {len(EVENTS)} hook entries stand in {scene.shown(PROJECT)}")
+    names = ", ".join(event.name for event in lacking)
+    elsewhere = sorted(
+        {source for source in (LOCAL, USER) for event in lacking for hook in scene.own(source) if hook.runs(event)}
+    )
+    message = f"{scene.shown(PROJECT)} has no entry of ours for {names}"
+    if elsewhere:
+        message += (
+            f"; they stand in {' and '.join(scene.shown(source) for source in elsewhere)}, which only this machine has and "
+            "a session that loads the project's settings alone does not read"
+        )
+    say = dead if any(event.kind == GUARD for event in lacking) else amiss
+    return say("entries_present", message + ".", INSTALL)
+
+
+def entries_fail_closed(scene: Scene) -> Check:
+    """Whether a guard that crashes, is missing or is late blocks the call."""
+    faults = [
+        f"{hook.where} has onFailure {hook.body.get('onFailure')!r}"
+        for hook in scene.own_guards()
+        if hook.body.get("onFailure") != "block"
+    ]
+    if faults:
+        return dead(
+            "entries_fail_closed",
+            f'A guard that cannot run would let the call through: {_few(faults)}; expected "block".',
+            f'Write "onFailure": "block" there, or: {INSTALL}',
+        )
+    return good("entries_fail_closed", "a guard that cannot run blocks the call")
+
+
+def entries_synchronous(scene: Scene) -> Check:
+    """Whether the CLI waits for each guard's answer, on every call."""
+    faults = [
+        f"{hook.where} has {key}: {hook.body[key]!r}"
+        for hook in scene.own_guards()
+        for key in ("async", "asyncRewake", "once", "if")
+        if hook.body.get(key)
+    ]
+    if faults:
+        return dead(
+            "entries_synchronous",
+            f"The CLI would not wait for a guard, or ask it only sometimes: {_few(faults)}.",
+            f"Remove these keys, or: {INSTALL}",
+        )
+    return good("entries_synchronous", "the CLI waits for every guard")
+
+
+def entries_timeout(scene: Scene) -> Check:
+    """Whether each entry has a time limit in seconds that a hook can keep."""
+    faults = [(hook, fault) for hook in scene.own() if (fault := _timeout_fault(hook.body.get("timeout")))]
+    if faults:
+        guards = any(hook.guard for hook, _ in faults)
+        return (dead if guards else amiss)(
+            "entries_timeout",
+            _few([f"{hook.where}: {fault}" for hook, fault in faults]) + ".",
+            f"`timeout` is in seconds: write 20 or 30, or: {INSTALL}",
+        )
+    return good("entries_timeout", "every entry has a time limit that a hook can keep")
+
+
+def _timeout_fault(value: object) -> str:
+    if value is None:
+        return f"no timeout is set, so a hanging hook is waited for {LONGEST_S} s"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return f"timeout {value!r} is not a number, and the CLI then reads none of the file's hooks"
+    if value > LONGEST_S:
+        return f"timeout {value:g} is no limit: the unit is seconds, not milliseconds"
+    if value < SHORTEST_S:
+        return f"timeout {value:g} s is too short: a hook that is late has not answered"
+    return ""
+
+
+def entries_matcher(scene: Scene) -> Check:
+    """Whether each guard is asked about every tool, and every change of settings."""
+    faults, mends = [], set()
+    for hook in scene.own_guards():
+        left_out = missed(hook.event, hook.matcher)
+        if not left_out:
+            continue
+        every = len(left_out) == len(VALUES[hook.event])
+        seen = "nothing" if every else f"not {_few(list(left_out), 4)}"
+        faults.append(f"{hook.where} has matcher {hook.matcher!r}, which matches {seen}")
+        mends.add(_matcher_mend(hook))
+    if faults:
+        return dead("entries_matcher", _few(faults) + ".", " ".join(sorted(mends)))
+    return good("entries_matcher", "every guard is asked about all that it guards")
+
+
+def _matcher_mend(hook: Hook) -> str:
+    wanted = '"*"' if hook.event == "PreToolUse" else "no matcher"
+    return f"A guard of {hook.event} needs {wanted}; names are exact and case-sensitive. {INSTALL}"
+
+
+def entries_absolute(scene: Scene) -> Check:
+    """Whether each entry starts the same program whatever the session's current folder is."""
+    faults = [(hook, fault) for hook in scene.own() for fault in _place_faults(hook)]
+    if faults:
+        guards = any(hook.guard for hook, _ in faults)
+        return (dead if guards else amiss)(
+            "entries_absolute",
+            _few([f"{hook.where}: {fault}" for hook, fault in faults]) + ".",
+            f"Write command and args apart, with ${{CLAUDE_PROJECT_DIR}}/ before the path, or: {INSTALL}",
+        )
+    return good("entries_absolute", "no entry depends on the current folder")
+
+
+def _place_faults(hook: Hook) -> Iterator[str]:
+    words = hook.words
+    if _MODULE in words:
+        yield f"`{' '.join(words)}` looks for a module in the current folder, so it fails after `cd`"
+        return
+    if not isinstance(hook.body.get("args"), list):
+        yield f"`{hook.body.get('command')}` goes through a shell; expected command and args"
+        return
+    if not words[0].startswith(("/", *PLACEHOLDERS)):
+        yield f"the command {words[0]!r} is not an absolute path"
+    program = hook.program or ""
+    if not program.startswith(("/", *(f"{name}/" for name in PLACEHOLDERS))):
+        yield f"the path {program!r} is relative: it is looked for in the current folder, so it fails after `cd`"
+    elif tuple(words[1:3]) != ISOLATED:
+        yield f"Python is started without {' '.join(ISOLATED)}, so other files than the hook's own decide what it runs"
+
+
+def entries_type(scene: Scene) -> Check:
+    """Whether each of our entries is a command; another type starts nothing of ours."""
+    faults = [
+        f"{hook.where} has type {hook.body.get('type')!r}" for hook in scene.own() if hook.body.get("type") != "command"
+    ]
+    if faults:
+        return dead(
+            "entries_type",
+            f'{_few(faults)}; expected "command". The CLI reads none of the file\'s hooks then.',
+            f'Write "type": "command" there, or: {INSTALL}',
+        )
+    return good("entries_type", "every entry is a command")
+
+
+def entries_once(scene: Scene) -> Check:
+    """Whether an event has one entry of ours: two cost twice, and leave two receipts a call."""
+    faults = []
+    for event in EVENTS:
+        found = [hook for hook in scene.own() if hook.runs(event)]
+        if len(found) > 1:
+            faults.append(f"{event.name} has {len(found)}: {', '.join(hook.where for hook in found)}")
+    if faults:
+        return amiss(
+            "entries_once", f"More than one entry of ours for an event: {_few(faults)}.", "Remove all but one."
+        )
+    return good("entries_once", "every event has one entry of ours")
+
+
+def other_hooks(scene: Scene) -> Check:
+    """Whether a hook that is not ours has a path that holds in the current folder only."""
+    faults = [
+        f"{hook.where}: `{' '.join(hook.words)}`"
+        for hook in scene.hooks
+        if hook.program is None and hook.file.source in (PROJECT, LOCAL) and _is_relative(hook)
+    ]
+    if faults:
+        return amiss(
+            "other_hooks",
+            f"Hooks with a relative path fail after `cd`, or lock every tool: {_few(faults)}.",
+            "Write ${CLAUDE_PROJECT_DIR}/ before the path, and command and args apart.",
+        )
+    return good("other_hooks", "no other hook depends on the current folder")
+
+
+def _is_relative(hook: Hook) -> bool:
+    words = hook.words
+    if any("CLAUDE_P" in word for word in words):
+        return False
+    if _MODULE in words:
+        return True
+    paths = [word for word in words if "/" in word and "://" not in word and " " not in word]
+    return any(not word.startswith(("/", "~", "$", "-")) for word in paths)
+
+
+def _few(items: list[str], most: int = 3) -> str:
+    shown = "; ".join(items[:most]) if most == 3 else ", ".join(items[:most])
+    return shown + (f" and {len(items) - most} more" if len(items) > most else "")

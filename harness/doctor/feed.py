@@ -1,0 +1,193 @@
+"""Each hook is started through the exact command line of the settings and given calls whose answer is known.
+
+A guard must deny one and let one pass; a reminder and an observer must let go. The hooks are started in a folder that is
+not the project, as after `cd`. The receipts that they leave are removed: they are the doctor's, of no session.
+"""
+
+import contextlib
+import json
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.doctor.entries import Hook
+from harness.doctor.report import Check, amiss, dead, good, note
+from harness.doctor.scene import Scene
+from harness.doctor.settings_files import PROJECT
+from harness.doctor.surroundings import Ended, clean_environment, run, temporary_folder
+from harness.handlers.place import Projects
+from harness.handlers.table import BY_NAME, EVENTS, GUARD
+from harness.policy.receipt import file_name
+
+SESSION = "harness-doctor"
+_LONGEST_S = 30.0
+_NOT_FOUND = "can't open file"
+_BROKEN = "hook cannot run"
+DENIED, PASSED = 2, 0
+MEND = "`harness init` installs the hooks again; run it in your own terminal."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    hook: Hook
+    message: str
+    mend: str = MEND
+
+
+def guards_answer(scene: Scene) -> Check:
+    """Whether each guard denies what it must deny, and lets an ordinary call pass."""
+    return _fed(scene, "guards_answer", guards=True)
+
+
+def others_answer(scene: Scene) -> Check:
+    """Whether reminders and observers end well: they never block, so a fault of theirs would stay unseen."""
+    return _fed(scene, "others_answer", guards=False)
+
+
+def _fed(scene: Scene, name: str, *, guards: bool) -> Check:
+    hooks = [hook for event in EVENTS if (event.kind == GUARD) is guards for hook in scene.own() if hook.runs(event)]
+    if not hooks:
+        return note(name, "There is no hook of this kind to start.")
+    faults = [fault for hook in hooks if (fault := first_fault(hook, scene)) is not None]
+    if faults:
+        message = "; ".join(f"{fault.hook.event}: {fault.message}" for fault in faults)
+        mend = " ".join(dict.fromkeys(fault.mend for fault in faults))
+        return (dead if guards else amiss)(name, message, mend)
+    events = ", ".join(dict.fromkeys(hook.event for hook in hooks))
+    return good(
+        name,
+        f"{events}: started as in the settings, from another folder, {'denied and let pass' if guards else 'ended well'}",
+    )
+
+
+def first_fault(hook: Hook, scene: Scene) -> Fault | None:
+    """What is wrong with how `hook` answers; None when it answers as it must."""
+    command = command_line(hook, scene.folder)
+    if command is None:
+        return Fault(hook=hook, message="it has no command line")
+    session = f"{SESSION}-{secrets.token_hex(8)}"
+    try:
+        with temporary_folder() as folder:
+            environment = {
+                **clean_environment(folder, scene.environment),
+                "CLAUDE_PROJECT_DIR": str(scene.folder),
+            }
+            for wanted, call in _calls(hook, scene, session):
+                try:
+                    ended = run(
+                        command,
+                        cwd=folder,
+                        environment=environment,
+                        given=json.dumps(call).encode(),
+                        timeout_s=_limit(hook),
+                    )
+                except OSError as error:
+                    return Fault(hook=hook, message=f"{command[0]} cannot be started ({error.strerror})")
+                fault = _judge(hook, wanted, ended)
+                if fault:
+                    return fault
+    finally:
+        remove_receipts(scene, session)
+    return None
+
+
+def command_line(hook: Hook, folder: Path) -> list[str] | None:
+    """The command line as the CLI makes it: placeholders filled in, without a shell where there are args."""
+    command, args = hook.body.get("command"), hook.body.get("args")
+    if not isinstance(command, str):
+        return None
+    if not isinstance(args, list):
+        return ["/bin/sh", "-c", command]
+    words = [word for word in (command, *args) if isinstance(word, str)]
+    return [word.replace("${CLAUDE_PROJECT_DIR}", str(folder)) for word in words]
+
+
+def _limit(hook: Hook) -> float:
+    value = hook.body.get("timeout")
+    return min(float(value), _LONGEST_S) if isinstance(value, int | float) and value > 0 else _LONGEST_S
+
+
+def _calls(hook: Hook, scene: Scene, session: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(exit status that it must end with, payload)."""
+    base = {
+        "session_id": session,
+        "transcript_path": "",
+        "cwd": str(scene.folder),
+        "hook_event_name": hook.event,
+        "permission_mode": "default",
+    }
+    for wanted, more in _PAYLOADS[hook.event](scene):
+        yield wanted, {**base, **more}
+
+
+def _judge(hook: Hook, wanted: int, ended: Ended) -> Fault | None:
+    said = (ended.stderr.strip() or ended.stdout.strip())[:400]
+    if ended.code is None:
+        return Fault(hook=hook, message=f"it did not answer in {_limit(hook):g} s")
+    if _NOT_FOUND in ended.stderr:
+        return Fault(
+            hook=hook,
+            message=f"hook not found: {said}. Python's own exit status 2 then looks like a denial of every call; no rule "
+            "denied anything",
+        )
+    if _BROKEN in ended.stderr:
+        return Fault(hook=hook, message=f"its own files are missing or damaged: {said}")
+    if wanted == DENIED:
+        if ended.code == DENIED and ended.stderr.strip():
+            return None
+        how = "let pass" if ended.code == PASSED else f"ended with status {ended.code} on"
+        return Fault(hook=hook, message=f"it {how} a call that it must deny{': ' + said if said else ''}")
+    if ended.code == DENIED:
+        return Fault(hook=hook, message=f"it denies an ordinary call: {said}", mend="Mend what it names.")
+    if ended.code != PASSED:
+        return Fault(hook=hook, message=f"it ended with status {ended.code}: {said}")
+    if BY_NAME[hook.event].kind == GUARD and ended.stdout.strip():
+        return Fault(hook=hook, message=f"it printed {said!r}; a guard without an opinion is silent")
+    return None
+
+
+def remove_receipts(scene: Scene, session: str) -> None:
+    """Take away the receipts of a probe's session, and their folder when nothing else is in it."""
+    project = Projects().at(str(scene.folder))
+    if project is None:
+        return
+    receipts = Path(project.receipts)
+    (receipts / file_name(session)).unlink(missing_ok=True)
+    if not scene.had_receipts:
+        with contextlib.suppress(OSError):  # someone else's receipts have come meanwhile
+            receipts.rmdir()
+
+
+def _tool_calls(scene: Scene) -> Iterator[tuple[int, dict[str, Any]]]:
+    for wanted, path in ((DENIED, ".harness/policy.json"), (PASSED, f"{SESSION}.txt")):
+        given = {"file_path": str(scene.folder / path), "content": ""}
+        yield wanted, {"tool_name": "Write", "tool_input": given, "tool_use_id": "toolu_doctor"}
+
+
+def _settings_changes(scene: Scene) -> Iterator[tuple[int, dict[str, Any]]]:
+    yield PASSED, {"source": "project_settings", "file_path": str(scene.file(PROJECT).path)}
+
+
+def _once(**more: object) -> Callable[[Scene], Iterator[tuple[int, dict[str, Any]]]]:
+    """One call with `more` in its payload, which must end well."""
+
+    def calls(_scene: Scene) -> Iterator[tuple[int, dict[str, Any]]]:
+        yield PASSED, dict(more)
+
+    return calls
+
+
+_READ: dict[str, Any] = {"tool_name": "Read", "tool_use_id": "toolu_doctor", "tool_input": {"file_path": "README.md"}}
+_PAYLOADS: dict[str, Callable[[Scene], Iterator[tuple[int, dict[str, Any]]]]] = {
+    "PreToolUse": _tool_calls,
+    "ConfigChange": _settings_changes,
+    "PostToolUse": _once(**_READ, tool_response={}, duration_ms=1),
+    "PostToolBatch": _once(tool_calls=[{**_READ, "tool_response": {}}]),
+    "Stop": _once(stop_hook_active=True, last_assistant_message="", background_tasks=[], session_crons=[]),
+    "SubagentStop": _once(agent_id="doctor", agent_type="general-purpose", stop_hook_active=True),
+    "SessionStart": _once(source="startup"),
+    "SessionEnd": _once(reason="other"),
+    "PreCompact": _once(trigger="manual", custom_instructions=""),
+}

@@ -1,0 +1,82 @@
+"""What the doctor found: one Check for each way in which a guard can be dead, and the Report of all of them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    name: str
+    """Stable, in snake case."""
+    ok: bool | None
+    """None: information, or it could not be told; the message says which."""
+    guard: bool
+    """Whether `ok` False means that a guard does not guard."""
+    message: str
+    mend: str = ""
+
+    @property
+    def dead(self) -> bool:
+        return self.guard and self.ok is False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    project: Path | None
+    """The project's root; None when there is none at or above the folder that was asked about."""
+    checks: tuple[Check, ...]
+
+    @property
+    def dead(self) -> bool:
+        """Whether any guard is dead."""
+        return any(check.dead for check in self.checks)
+
+    def lines(self) -> list[str]:
+        """The report for people: the dead first, then what else is amiss, then the rest, one line each with its mend."""
+        lines = []
+        for check in sorted(self.checks, key=_weight):
+            lines.append(f"{_MARKS[_weight(check)]:5} {check.name:20} {check.message}")
+            if check.mend and check.ok is not True:
+                lines.append(f"{'':27}{check.mend}")
+        dead = sum(check.dead for check in self.checks)
+        lines.append(f"{dead} of {len(self.checks)} checks found a dead guard" if dead else "all guards are alive")
+        return lines
+
+    def document(self) -> dict[str, Any]:
+        """The report as `harness doctor --json` prints it."""
+        return {
+            "project": None if self.project is None else str(self.project),
+            "dead": self.dead,
+            "checks": [
+                {"name": check.name, "ok": check.ok, "guard": check.guard, "message": check.message, "mend": check.mend}
+                for check in self.checks
+            ],
+        }
+
+
+def good(name: str, message: str) -> Check:
+    return Check(name=name, ok=True, guard=True, message=message)
+
+
+def dead(name: str, message: str, mend: str) -> Check:
+    return Check(name=name, ok=False, guard=True, message=message, mend=mend)
+
+
+def amiss(name: str, message: str, mend: str) -> Check:
+    """Something is wrong, and no guard is dead because of it."""
+    return Check(name=name, ok=False, guard=False, message=message, mend=mend)
+
+
+def note(name: str, message: str, mend: str = "") -> Check:
+    """Information, or what could not be told."""
+    return Check(name=name, ok=None, guard=False, message=message, mend=mend)
+
+
+_MARKS = ("DEAD", "amiss", "note", "ok")
+
+
+def _weight(check: Check) -> int:
+    if check.ok is False:
+        return 0 if check.guard else 1
+    return 2 if check.ok is None else 3

@@ -1,0 +1,89 @@
+"""The table of checks, and how they are run over one project."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from harness.doctor.claude_cli import cli_mode, cli_version
+from harness.doctor.entry_checks import (
+    entries_absolute,
+    entries_fail_closed,
+    entries_matcher,
+    entries_once,
+    entries_present,
+    entries_synchronous,
+    entries_timeout,
+    entries_type,
+    other_hooks,
+)
+from harness.doctor.feed import guards_answer, others_answer
+from harness.doctor.hook_files import hook_files_present, hook_files_readable, hook_files_unchanged
+from harness.doctor.information import cage, mcp_server
+from harness.doctor.interpreter import interpreter
+from harness.doctor.live import cli_denies
+from harness.doctor.report import Check, Report, dead
+from harness.doctor.scene import Scene, look, projects_below
+from harness.doctor.session import enclosing_session
+from harness.doctor.settings_checks import hooks_enabled, settings_readable, start_folder
+from harness.doctor.snapshot_checks import snapshot_fresh, snapshot_sound
+from harness.errors import NotFoundError
+
+CHECKS: tuple[Callable[[Scene], Check], ...] = (
+    start_folder,
+    settings_readable,
+    hooks_enabled,
+    entries_present,
+    entries_type,
+    entries_absolute,
+    entries_fail_closed,
+    entries_synchronous,
+    entries_timeout,
+    entries_matcher,
+    entries_once,
+    other_hooks,
+    interpreter,
+    hook_files_present,
+    hook_files_readable,
+    hook_files_unchanged,
+    snapshot_sound,
+    snapshot_fresh,
+    guards_answer,
+    others_answer,
+    cli_version,
+    cli_mode,
+    mcp_server,
+    cage,
+)
+WITH_THE_CLI: tuple[Callable[[Scene], Check], ...] = (cli_denies,)
+
+
+def run_doctor(
+    root: Path, environment: Mapping[str, str], *, start_cli: bool = True, home: Path | None = None
+) -> Report:
+    """Make every check on the project that contains `root`; with `start_cli` the CLI is started once.
+
+    `home` is the user's home folder; None takes the environment's. Raises NotFoundError where no project is near.
+    """
+    home = home or Path(environment.get("HOME") or os.path.expanduser("~"))
+    try:
+        scene = look(root, environment, home=home, session=enclosing_session())
+    except NotFoundError:
+        below = projects_below(root.resolve())
+        if not below:
+            raise
+        return Report(project=None, checks=(_start_below(root.resolve(), below),))
+    return examine(scene, start_cli=start_cli)
+
+
+def examine(scene: Scene, *, start_cli: bool) -> Report:
+    wanted = CHECKS + (WITH_THE_CLI if start_cli else ())
+    return Report(project=scene.root, checks=tuple(check(scene) for check in wanted))
+
+
+def _start_below(start: Path, projects: list[Path]) -> Check:
+    named = ", ".join(str(path) for path in projects[:5])
+    return dead(
+        "start_folder",
+        f"claude started in {start} reads {start}/.claude only, and no project is here; below it are: {named}.",
+        f"Start claude, and `harness doctor`, in the project's own folder, e.g. {projects[0]}.",
+    )

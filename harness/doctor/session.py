@@ -1,0 +1,76 @@
+"""The running Claude Code session around the doctor, if there is one: how it was started, and where."""
+
+import contextlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+import psutil
+
+_CLI = "claude"
+_FROM_NPM = "claude-code"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """A `claude` process among our ancestors."""
+
+    words: tuple[str, ...]
+    """Its command line."""
+    folder: Path
+    """Where it was started; it stays so when the session's own current folder moves."""
+
+    def options(self) -> Iterator[tuple[str, str]]:
+        """(option, value) of the command line; the value is "" where none follows."""
+        words = self.words[1:]
+        for position, word in enumerate(words):
+            if word == "--":
+                return
+            name, joined, value = word.partition("=")
+            if name.startswith("--"):
+                following = words[position + 1] if position + 1 < len(words) else ""
+                yield name, value if joined else following
+
+
+def enclosing_session() -> Session | None:
+    """The nearest `claude` above this process; None when there is none, or the system does not tell."""
+    with contextlib.suppress(psutil.Error):
+        for process in psutil.Process().parents():
+            with contextlib.suppress(psutil.Error, OSError):
+                words = process.cmdline()
+                if is_claude(words):
+                    return Session(words=tuple(words), folder=Path(process.cwd()))
+    return None
+
+
+def is_claude(words: Sequence[str]) -> bool:
+    """Whether a command line is Claude Code's: its own program, or node with the package of npm."""
+    if not words:
+        return False
+    if PurePath(words[0]).name == _CLI:
+        return True
+    return len(words) > 1 and (PurePath(words[1]).name == _CLI or _FROM_NPM in PurePath(words[1]).parts)
+
+
+def switched_off_by(session: Session) -> list[str]:
+    """The options with which the session was started and which keep the project's hooks from running."""
+    found = []
+    for name, value in session.options():
+        if name in ("--bare", "--safe-mode"):
+            found.append(name)
+        elif name == "--setting-sources" and "project" not in value.replace(" ", "").split(","):
+            found.append(f"--setting-sources {value}".rstrip())
+        elif name == "--settings" and _disables(value, session.folder):
+            found.append("--settings with disableAllHooks")
+    return found
+
+
+def _disables(value: str, folder: Path) -> bool:
+    """Whether the value of --settings, JSON or the path of a file, switches hooks off."""
+    try:
+        text = value if value.lstrip().startswith("{") else (folder / value).read_text("utf-8")
+        settings = json.loads(text)
+    except (OSError, ValueError):
+        return False
+    return isinstance(settings, dict) and settings.get("disableAllHooks") not in (None, False, "false")

@@ -1,0 +1,59 @@
+"""The settings files that decide whether hooks run, in the order in which Claude Code lets one win over the other.
+
+Measured with CLI 2.1.332: managed > local > project > user for `disableAllHooks`; a file that is not JSON is left out as a
+whole, without a word in a session that nobody watches; a byte order mark is no fault.
+"""
+
+import json
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+MANAGED, LOCAL, PROJECT, USER = "managed", "local", "project", "user"
+MANAGED_FOLDER = Path("/Library/Application Support/ClaudeCode" if sys.platform == "darwin" else "/etc/claude-code")
+"""Where an organisation's settings are; read in the binary of CLI 2.1.332."""
+SETTINGS = Path(".claude/settings.json")
+LOCAL_SETTINGS = Path(".claude/settings.local.json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingsFile:
+    source: str
+    path: Path
+    problem: str = ""
+    """Why nothing of it is read, e.g. "it is not JSON: ..."; "" when it is read or is not there."""
+    exists: bool = True
+    data: dict[str, Any] = field(default_factory=dict)
+
+
+def read_settings(path: Path, source: str) -> SettingsFile:
+    try:
+        text = path.read_text("utf-8-sig")
+    except (FileNotFoundError, NotADirectoryError):
+        return SettingsFile(source=source, path=path, exists=False)
+    except OSError as error:
+        return SettingsFile(source=source, path=path, problem=f"it cannot be read: {error.strerror}")
+    except UnicodeDecodeError as error:
+        return SettingsFile(source=source, path=path, problem=f"it is not UTF-8: {error.reason} at byte {error.start}")
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return SettingsFile(source=source, path=path, problem=f"it is not JSON: {error}")
+    if not isinstance(data, dict):
+        return SettingsFile(source=source, path=path, problem=f"it holds {type(data).__name__}, expected one object")
+    return SettingsFile(source=source, path=path, data=data)
+
+
+def settings_files(folder: Path, user_folder: Path, managed_folder: Path) -> tuple[SettingsFile, ...]:
+    """The settings that `claude` reads when it is started in `folder`, the strongest first."""
+    managed = [
+        managed_folder / "managed-settings.json",
+        *sorted((managed_folder / "managed-settings.d").glob("*.json")),
+    ]
+    return (
+        *(read_settings(path, MANAGED) for path in managed),
+        read_settings(folder / LOCAL_SETTINGS, LOCAL),
+        read_settings(folder / SETTINGS, PROJECT),
+        read_settings(user_folder / "settings.json", USER),
+    )

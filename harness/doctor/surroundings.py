@@ -1,0 +1,99 @@
+"""Where what the doctor starts lives: an environment made from nothing, folders of its own, and an end for all of it."""
+
+import contextlib
+import secrets
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+MARK = "HARNESS_DOCTOR_PROBE"
+"""In the environment of all that a probe starts."""
+SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
+_END_S = 5.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """How a started program ended; `code` is None when it ran past its time and was ended."""
+
+    code: int | None
+    stdout: str
+    stderr: str
+
+
+@contextlib.contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder outside the project, removed afterwards, also when a program left files there that it alone may write."""
+    with tempfile.TemporaryDirectory(prefix="harness-doctor-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder).resolve()
+
+
+def clean_environment(folder: Path, environment: Mapping[str, str]) -> dict[str, str]:
+    """All that a started program sees. From ours it takes PATH alone: no key, no home, no switch of Claude Code."""
+    for name in ("home", "config", "tmp", "state"):
+        (folder / name).mkdir(exist_ok=True, mode=0o700)
+    return {
+        "PATH": environment.get("PATH") or SYSTEM_PATH,
+        "HOME": str(folder / "home"),
+        "XDG_STATE_HOME": str(folder / "state"),
+        "TMPDIR": str(folder / "tmp"),
+        "LANG": "C.UTF-8",
+        "SHELL": "/bin/sh",
+        "CLAUDE_CONFIG_DIR": str(folder / "config"),
+        "CLAUDE_CODE_TMPDIR": str(folder / "tmp"),
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_AUTOUPDATER": "1",
+    }
+
+
+def run(
+    command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], given: bytes = b"", timeout_s: float
+) -> Ended:
+    """Run `command` to its end. When this returns, nothing that it started is left. Raises OSError when it does not start.
+
+    What it started is known by a mark in its environment, so that a reused process id is never ours.
+    """
+    mark = secrets.token_hex(16)
+    process = subprocess.Popen(
+        list(command),
+        cwd=cwd,
+        env={**environment, MARK: mark},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    code: int | None = None
+    try:
+        out, err = process.communicate(given, timeout=timeout_s)
+        code = process.returncode
+    except subprocess.TimeoutExpired:
+        process.kill()
+        _end_marked(mark)
+        out, err = process.communicate()
+    finally:
+        _end_marked(mark)
+    return Ended(code=code, stdout=out.decode("utf-8", "replace"), stderr=err.decode("utf-8", "replace"))
+
+
+def _end_marked(mark: str) -> None:
+    deadline = time.monotonic() + _END_S
+    while (left := _marked(mark)) and time.monotonic() < deadline:
+        for process in left:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        time.sleep(0.02)
+
+
+def _marked(mark: str) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
