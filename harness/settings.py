@@ -79,8 +79,10 @@ def load_settings(start: Path, environment: Mapping[str, str]) -> Settings:
         )
     memory_dir = _text(path, values, "memory_dir") or ".harness/memory"
     inside = (root / memory_dir).resolve()
-    if not inside.is_relative_to(root):
-        raise ConfigError(f"{path}: memory_dir {memory_dir!r} leaves the project.", mend="Use a path inside it.")
+    if inside == root or not inside.is_relative_to(root):
+        raise ConfigError(
+            f"{path}: memory_dir {memory_dir!r} is not a folder below the project's root.", mend='E.g. "memory".'
+        )
     readable = values.get("readable", [])
     if not isinstance(readable, list) or not all(isinstance(item, str) and os.path.isabs(item) for item in readable):
         raise ConfigError(f"{path}: readable must be a list of absolute paths.", mend='E.g. readable = ["/data"].')

@@ -1,5 +1,6 @@
 """Where everything is. No other module, template or program names an artifact's path."""
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -17,12 +18,14 @@ class Layout:
     def __init__(self, settings: Settings) -> None:
         self.root: Path = settings.root
         self.state: Path = settings.state
-        self._memory = settings.root / settings.memory_dir
+        self._memory = Path(os.path.normpath(settings.root / settings.memory_dir))
 
     def project(self, name: str) -> Path:
         """The project-wide artifact that the contract calls `name`. Raises KeyError for an unknown name."""
         if name == "memory":
             return self._memory
+        if name == "priors":  # beside memory: both are read by people and lie at the top when memory does
+            return self._memory.parent / Path(_path(name, Scope.PROJECT)).name
         return self.root / _path(name, Scope.PROJECT)
 
     def experiment(self, experiment: str, name: str | None = None) -> Path:
@@ -108,6 +111,15 @@ class Layout:
         return self._memory / "BRIEFING.md"
 
     @property
+    def hand_offs(self) -> Path:
+        """What sessions told the next ones, a file each."""
+        return self._memory / "sessions"
+
+    def hand_off(self, at: str, digest: str) -> Path:
+        """The page of one hand-off, by the time and the hash of its fact."""
+        return self.hand_offs / hand_off_name(at, digest)
+
+    @property
     def facts_dir(self) -> Path:
         """The ledger's text form, one file a writer; committed to git."""
         return self._memory / "facts"
@@ -120,6 +132,11 @@ class Layout:
     def relative(self, path: Path) -> str:
         """`path` with forward slashes, from the project's root. Raises ValueError when it is outside."""
         return path.relative_to(self.root).as_posix()
+
+
+def hand_off_name(at: str, digest: str) -> str:
+    """Of time and hash, so that two clones never write the same file."""
+    return f"{at[:19].replace(':', '')}Z-{digest[:8]}.md"
 
 
 def _path(name: str, scope: Scope) -> str:

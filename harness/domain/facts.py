@@ -221,6 +221,29 @@ class TamperingNoticed(Fact):
     experiment: str | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class HandOffWritten(Fact):
+    """What one session tells the next; a claim, never evidence."""
+
+    KIND: ClassVar[str] = "hand_off_written"
+    by: str
+    session: str | None
+    text: str
+    experiment: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PriorRecorded(Fact):
+    KIND: ClassVar[str] = "prior_recorded"
+    prior: str  # "p-0001", from the ledger
+    lesson: str  # one line
+    evidence: str
+    rule: str
+    check: list[str] | None  # words of a command that ends with 0 as long as the rule holds
+    by: str
+    supersedes: str | None = None
+
+
 KINDS: dict[str, type[Fact]] = {
     kind.KIND: kind
     for kind in (
@@ -239,6 +262,8 @@ KINDS: dict[str, type[Fact]] = {
         SessionEnded,
         LoopEnded,
         TamperingNoticed,
+        HandOffWritten,
+        PriorRecorded,
     )
 }
 

@@ -160,6 +160,29 @@ class Session:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HandOff:
+    by: str
+    session: str | None
+    text: str
+    experiment: str | None
+    at: str
+    hash: str  # of the fact
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prior:
+    id: str
+    lesson: str
+    evidence: str
+    rule: str
+    check: tuple[str, ...] | None
+    by: str
+    supersedes: str | None
+    at: str
+    superseded_by: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Objective:
     """What a score is judged by; taken from the approved plan, never guessed."""
 

@@ -194,6 +194,18 @@ def _session_ended(state: State, fact: StoredFact, body: Body) -> None:
     state.update("sessions", (body["session"],), changes)
 
 
+def _hand_off_written(state: State, fact: StoredFact, body: Body) -> None:
+    state.insert("hand_offs", {**body, **_log(fact), "hash": fact.hash})
+
+
+def _prior_recorded(state: State, fact: StoredFact, body: Body) -> None:
+    row = {"id": body["prior"], "number": tail_number(body["prior"]), "record": body}
+    state.insert("priors", row | _log(fact))
+    if body["supersedes"] is not None:
+        _existing(state, fact, "priors", body["supersedes"])
+        state.update("priors", (body["supersedes"],), {"superseded_by": body["prior"]})
+
+
 def _note(state: State, fact: StoredFact, body: Body) -> None:
     state.insert("notes", {"kind": fact.kind, "record": body} | _log(fact))
 
@@ -209,7 +221,7 @@ def _first_finding(findings: list[Body]) -> str | None:
 
 
 def tail_number(identifier: str) -> int:
-    """The number at the end of "v-000001" or "d-0001"; 0 when there is none."""
+    """The number at the end of "v-000001", "d-0001" or "p-0001"; 0 when there is none."""
     digits = identifier.rpartition("-")[2]
     return int(digits) if digits.isdecimal() else 0
 
@@ -228,6 +240,8 @@ _HANDLERS: dict[str, Callable[[State, StoredFact, Body], None]] = {
     "decision_recorded": _decision_recorded,
     "session_started": _session_started,
     "session_ended": _session_ended,
+    "hand_off_written": _hand_off_written,
+    "prior_recorded": _prior_recorded,
     "loop_ended": _note,
     "tampering_noticed": _note,
 }

@@ -19,6 +19,7 @@ _CLAIMS = {
     "verdict_recorded": ("verdict_id",),
     "decision_recorded": ("decision",),
     "session_started": ("session",),
+    "prior_recorded": ("prior",),
 }
 
 

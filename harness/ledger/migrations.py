@@ -41,7 +41,12 @@ def m001_first_schema(connection: sa.Connection) -> None:
     recreate_state(connection)
 
 
-MIGRATIONS: Mapping[int, Migration] = {1: m001_first_schema}
+def m002_hand_offs_and_priors(connection: sa.Connection) -> None:
+    """Two more state tables, and the rows that tell when their pages are out of date."""
+    recreate_state(connection)
+
+
+MIGRATIONS: Mapping[int, Migration] = {1: m001_first_schema, 2: m002_hand_offs_and_priors}
 
 
 def schema_version(connection: sa.Connection, path: Path) -> int:
@@ -66,13 +71,15 @@ def migrate(database: Database, clock: Clock, table: Mapping[int, Migration] = M
     Raises LedgerError when the file is newer than this harness.
     """
     copy: Path | None = None
+    is_new: bool | None = None  # a file that is being made has nothing to keep between its steps
     while True:
         with database.read() as connection:
             version = schema_version(connection, database.path)
         require_known(version, database.path, table)
         if version == max(table):
             return copy
-        if version > 0 and copy is None:
+        is_new = version == 0 if is_new is None else is_new
+        if not is_new and copy is None:
             name = f"{database.path.stem}.v{version}-{secrets.token_hex(4)}.backup.db"
             copy = database.path.with_name(name)
             database.backup(copy)

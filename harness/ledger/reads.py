@@ -13,6 +13,8 @@ from harness.domain.records import (
     Decision,
     Evaluation,
     Experiment,
+    HandOff,
+    Prior,
     RecordedVerdict,
     Run,
     Session,
@@ -29,8 +31,10 @@ from harness.ledger.schema import (
     evaluations,
     experiments,
     facts,
+    hand_offs,
     notes,
     plans,
+    priors,
     queries,
     runs,
     sessions,
@@ -190,6 +194,18 @@ class LedgerReads:
     def tampering(self) -> list[TamperingNoticed]:
         query = sa.select(notes).where(notes.c.kind == TamperingNoticed.KIND).order_by(*_oldest(notes))
         return [TamperingNoticed(**row["record"]) for row in self._rows(query)]
+
+    def hand_offs(self, *, newest: int | None = None) -> list[HandOff]:
+        """Oldest first; `newest` keeps the last so many."""
+        found = self._rows(sa.select(hand_offs).order_by(*_newest(hand_offs)).limit(newest))
+        return [records.hand_off_record(row) for row in reversed(found)]
+
+    def priors(self, *, standing: bool = False) -> list[Prior]:
+        """By number; with `standing` without those that a later one supersedes."""
+        query = sa.select(priors).order_by(priors.c.number)
+        if standing:
+            query = query.where(priors.c.superseded_by.is_(None))
+        return [records.prior_record(row) for row in self._rows(query)]
 
     def queries(self, plan: str, split: Split) -> int:
         """How many looks at `split` were taken under a plan's name."""

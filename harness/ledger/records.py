@@ -10,6 +10,8 @@ from harness.domain.records import (
     Decision,
     Evaluation,
     Experiment,
+    HandOff,
+    Prior,
     RecordedVerdict,
     Run,
     Session,
@@ -62,6 +64,16 @@ def decision_record(row: AnyRow) -> Decision:
 
 def session_record(row: AnyRow) -> Session:
     return Session(**_taken(Session, row))
+
+
+def hand_off_record(row: AnyRow) -> HandOff:
+    return HandOff(**_taken(HandOff, row))
+
+
+def prior_record(row: AnyRow) -> Prior:
+    body = {name: value for name, value in row["record"].items() if name != "prior"}
+    body["check"] = None if body["check"] is None else tuple(body["check"])
+    return Prior(**{**body, "id": row["id"], "superseded_by": row["superseded_by"], "at": row["at"]})
 
 
 def _taken(record: type[Any], row: AnyRow) -> dict[str, Any]:

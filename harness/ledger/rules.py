@@ -24,6 +24,9 @@ from harness.ledger.state import Row, State
 
 Body = dict[str, Any]
 
+LONGEST_HAND_OFF = 4000
+LONGEST_LESSON = 300
+
 
 def require_allowed(state: State, kind: str, body: Body) -> None:
     """Raises TransitionError, NotFoundError, RefusedError or UsageError when the fact may not follow the state."""
@@ -175,6 +178,45 @@ def _session_ended(state: State, body: Body) -> None:
         )
 
 
+def _text(name: str, value: Any, longest: int) -> None:
+    """Raises UsageError unless it is text that says something, in at most so many characters."""
+    if not isinstance(value, str) or not value.strip() or len(value) > longest:
+        found = f"{len(value)} characters" if isinstance(value, str) and value.strip() else f"{value!r:.40}"
+        raise UsageError(f"The {name} is {found}; expected text of 1 to {longest} characters.", mend="Say it shorter.")
+
+
+def _hand_off_written(state: State, body: Body) -> None:
+    _text("hand-off", body["text"], LONGEST_HAND_OFF)
+    _text("name of who hands off", body["by"], LONGEST_LESSON)
+    if body["experiment"] is not None:
+        find_experiment(state, body["experiment"])
+
+
+def _prior_recorded(state: State, body: Body) -> None:
+    _is_new(state, "priors", body["prior"])
+    _text("lesson", body["lesson"], LONGEST_LESSON)
+    if len(body["lesson"].splitlines()) > 1:
+        raise UsageError("The lesson has several lines; expected one.", mend="Put the rest into the evidence.")
+    _text("evidence", body["evidence"], LONGEST_HAND_OFF)
+    _text("rule", body["rule"], LONGEST_HAND_OFF)
+    check = body["check"]
+    if check is not None and not (isinstance(check, list) and check and all(isinstance(word, str) for word in check)):
+        raise UsageError(
+            f"The check is {check!r:.60}; expected the words of a command.", mend="Leave it out or name one."
+        )
+    if body["supersedes"] is None:
+        return
+    before = state.get("priors", body["supersedes"])
+    if before is None:
+        raise NotFoundError(f"There is no prior {body['supersedes']!r}.", mend="`harness priors list` shows them.")
+    if before["superseded_by"] is not None:
+        raise RefusedError(
+            f"{before['id']} is superseded by {before['superseded_by']} already.",
+            mend=f"Supersede {before['superseded_by']} instead.",
+            code="superseded",
+        )
+
+
 _RULES: dict[str, Callable[[State, Body], None]] = {
     "plan_approved": _plan_approved,
     "experiment_opened": _experiment_opened,
@@ -189,4 +231,6 @@ _RULES: dict[str, Callable[[State, Body], None]] = {
     "decision_recorded": _decision_recorded,
     "session_started": _session_started,
     "session_ended": _session_ended,
+    "hand_off_written": _hand_off_written,
+    "prior_recorded": _prior_recorded,
 }

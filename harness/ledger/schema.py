@@ -222,6 +222,31 @@ sessions = sa.Table(
     sa.Index("sessions_ended", "ended_at"),
 )
 
+hand_offs = sa.Table(
+    "hand_offs",
+    metadata,
+    sa.Column("writer", sa.Text, primary_key=True),
+    sa.Column("seq", sa.Integer, primary_key=True),
+    sa.Column("at", sa.Text, nullable=False),
+    sa.Column("hash", sa.Text, nullable=False),  # of the fact; names the file that shows it
+    sa.Column("by", sa.Text, nullable=False),
+    sa.Column("session", sa.Text),
+    sa.Column("experiment", sa.Text),
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Index("hand_offs_at", "at"),
+)
+
+priors = sa.Table(
+    "priors",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("record", _JSON, nullable=False),
+    sa.Column("superseded_by", sa.Text),
+    *_log_columns(),
+    sa.Index("priors_number", "number"),
+)
+
 notes = sa.Table(
     "notes",  # loop ends and tampering: facts that nothing else is counted from
     metadata,
@@ -243,10 +268,12 @@ STATE: tuple[sa.Table, ...] = (
     decisions,
     queries,
     sessions,
+    hand_offs,
+    priors,
     notes,
 )
 
-PROJECTIONS: tuple[str, ...] = ("checklist", "decision_log", "state", "briefing", "facts")
+PROJECTIONS: tuple[str, ...] = ("checklist", "decision_log", "state", "briefing", "hand_offs", "priors", "facts")
 
 
 def primary_key(table: sa.Table) -> tuple[str, ...]:

@@ -19,7 +19,15 @@ from harness.files import atomic_write, canonical_json
 from harness.ledger.schema import spooled
 
 SPOOLED_KINDS = frozenset(
-    {"run_started", "run_ended", "checkpoint_recorded", "evaluation_recorded", "session_ended", "tampering_noticed"}
+    {
+        "run_started",
+        "run_ended",
+        "checkpoint_recorded",
+        "evaluation_recorded",
+        "session_ended",
+        "tampering_noticed",
+        "hand_off_written",
+    }
 )
 
 

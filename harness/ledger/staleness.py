@@ -8,6 +8,7 @@ from harness.ledger.chain import StoredFact
 from harness.ledger.schema import checklist_rows, experiments, projections
 
 _ALWAYS = ("state", "briefing", "facts")
+_OWN_PAGES = {"decision_recorded": "decision_log", "hand_off_written": "hand_offs", "prior_recorded": "priors"}
 _CHECKLIST = {
     "experiment_opened",
     "experiment_moved",
@@ -22,8 +23,8 @@ _SCORES = {"evaluation_recorded", "verdict_recorded"}  # children show their cha
 def mark_stale(connection: sa.Connection, fact: StoredFact) -> None:
     """Note that `fact` has to show in the projections. Constant work, whatever the number of experiments."""
     names = list(_ALWAYS)
-    if fact.kind == "decision_recorded":
-        names.append("decision_log")
+    if fact.kind in _OWN_PAGES:
+        names.append(_OWN_PAGES[fact.kind])
     body: dict[str, Any] = fact.body() if fact.kind in _CHECKLIST else {}
     if body.get("experiment"):
         names.append("checklist")

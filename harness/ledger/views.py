@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus
 from harness.ledger.database import Database
-from harness.ledger.schema import checklist_rows, experiments, projections
+from harness.ledger.schema import checklist_rows, experiments, hand_offs, projections
 
 _OPEN = [status.value for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS]
 _ROW_COLUMNS = [column for column in experiments.c if column.name not in ("by", "session", "opened_at")]
@@ -103,6 +103,12 @@ class LedgerViews:
                 counted = sa.select(sa.func.count()).select_from(experiments).where(among)
                 total = int(connection.execute(counted).scalar_one())
             return texts, total
+
+    def hand_off_keys(self) -> list[tuple[str, str]]:
+        """(time, hash) of every hand-off: what names its file."""
+        query = sa.select(hand_offs.c.at, hand_offs.c.hash).order_by(hand_offs.c.at)
+        with self._database.read() as connection:
+            return [(row.at, row.hash) for row in connection.execute(query)]
 
     def last_number(self) -> int:
         """The highest number of an experiment; 0 when there is none."""

@@ -16,11 +16,12 @@ from harness.domain.facts import (
     ExperimentOpened,
     Fact,
     HeldOutQueried,
+    PriorRecorded,
     RunRegistered,
     VerdictRecorded,
 )
 from harness.domain.ids import experiment_id, run_id
-from harness.domain.records import Decision, Experiment, RecordedVerdict, Run
+from harness.domain.records import Decision, Experiment, Prior, RecordedVerdict, Run
 from harness.domain.statuses import ExperimentStatus, Split
 from harness.errors import LedgerDamagedError, LedgerError, RefusedError
 from harness.ledger.anchors import Anchor, read_anchors, write_anchor
@@ -28,9 +29,9 @@ from harness.ledger.apply import apply
 from harness.ledger.chain import FIRST_PREV, StoredFact, seal
 from harness.ledger.creation import require_anchored
 from harness.ledger.database import Database
-from harness.ledger.records import decision_record, experiment_record, run_record, verdict_record
+from harness.ledger.records import decision_record, experiment_record, prior_record, run_record, verdict_record
 from harness.ledger.rules import find_experiment, require_allowed
-from harness.ledger.schema import decisions, experiments, facts, plans, queries, runs, verdicts
+from harness.ledger.schema import decisions, experiments, facts, plans, priors, queries, runs, verdicts
 from harness.ledger.spool import drain, keep
 from harness.ledger.staleness import mark_stale
 from harness.ledger.state import SqlState
@@ -219,6 +220,15 @@ class LedgerWrites:
             row = writer.state.get("decisions", identifier)
             assert row is not None
             return decision_record(row)
+
+    def record_prior(self, **fields: Any) -> Prior:
+        """`fields`: those of PriorRecorded without prior."""
+        with self.transaction() as writer:
+            identifier = f"p-{_next(writer, priors.c.number):04d}"
+            writer.append(PriorRecorded(prior=identifier, **fields))
+            row = writer.state.get("priors", identifier)
+            assert row is not None
+            return prior_record(row)
 
     def query_held_out(self, experiment: str, split: Split, limit: int) -> int:
         """Record one look at `split` before it is taken, and return its number: 1, 2, ... a plan and split.

@@ -2,9 +2,12 @@
 
 from typing import Any
 
+from harness.artifacts.locate import hand_off_name
 from harness.domain.findings import Finding
 from harness.ledger import Ledger
+from harness.projections.hand_offs import excerpt
 from harness.projections.overview import Overview, best_line, counts_line, next_step, read_overview
+from harness.projections.priors_page import prior_line
 from harness.projections.scores import metric_of
 from harness.projections.text import BANNER, one_line, page
 
@@ -12,11 +15,20 @@ LIMIT = 8000
 _FINDINGS_LIMIT = 3500
 _DECISIONS = 5
 _NOTES = 6
+_PRIORS = 5
+_HAND_OFFS = 2
 
 
 def briefing(ledger: Ledger) -> str:
     overview = read_overview(ledger)
-    text = page(
+    text = _known(ledger, overview)
+    if len(text) > LIMIT:
+        return text[: LIMIT - 2].rstrip() + "…\n"
+    return text + _hand_offs(ledger, LIMIT - len(text))
+
+
+def _known(ledger: Ledger, overview: Overview) -> str:
+    return page(
         [BANNER],
         ["# Briefing"],
         ["## Objective", "", *_objective(overview)],
@@ -25,8 +37,30 @@ def briefing(ledger: Ledger) -> str:
         ["## Open experiment", "", *_current(ledger, overview)],
         ["## Last verdict", "", *_verdict(overview)],
         ["## Last decisions", "", *_decisions(ledger)],
+        _priors(ledger),
     )
-    return text if len(text) <= LIMIT else text[: LIMIT - 2].rstrip() + "…\n"
+
+
+def _hand_offs(ledger: Ledger, room: int) -> str:
+    """The newest hand-offs, newest first, as far as there is room: what a session claims is cut before any fact."""
+    text = "\n## Hand-offs\n"
+    begun = False
+    for item in reversed(ledger.hand_offs(newest=_HAND_OFFS)):
+        lines = excerpt(item, hand_off_name(item.at, item.hash), room - len(text) - 2)
+        if not lines:
+            break
+        text += "\n" + "\n".join(lines) + "\n"
+        begun = True
+    return text if begun else ""
+
+
+def _priors(ledger: Ledger) -> list[str]:
+    standing = ledger.priors(standing=True)
+    if not standing:
+        return []
+    hidden = len(standing) - _PRIORS
+    more = [f"- ... and {hidden} older ones: `harness priors list`"] if hidden > 0 else []
+    return ["## Priors", "", *(prior_line(item) for item in standing[-_PRIORS:]), *more]
 
 
 def _objective(overview: Overview) -> list[str]:

@@ -5,14 +5,17 @@ from pathlib import Path
 from typing import Any
 
 from harness.artifacts.locate import Layout
-from harness.files import atomic_write
+from harness.files import atomic_write, set_aside
 from harness.ledger import Ledger
 from harness.ledger.exchange import export_facts
 from harness.ledger.text_form import text_path
 from harness.projections import checklist
 from harness.projections.briefing import briefing
 from harness.projections.decision_log import HEAD, entry
+from harness.projections.hand_offs import hand_off_page
+from harness.projections.priors_page import priors_page
 from harness.projections.state_page import state_page
+from harness.projections.text import BANNER
 
 Note = dict[str, Any] | None
 
@@ -43,6 +46,8 @@ def _due(ledger: Ledger, layout: Layout) -> set[str]:
     missing = {name for name, path in _FILES.items() if not path(layout).exists()}
     if any(not text_path(layout.facts_dir, writer).exists() for writer in ledger.writers()):
         missing.add("facts")
+    if any(not layout.hand_off(*key).exists() for key in ledger.hand_off_keys()):
+        missing.add("hand_offs")
     edge = checklist.boundary(ledger.last_number())
     if any(not path.exists() for path in _older_pages(layout, edge).values()):
         missing.add("checklist")
@@ -107,6 +112,26 @@ def _briefing(ledger: Ledger, layout: Layout, note: Note, everything: bool) -> t
     return [layout.briefing], None
 
 
+def _hand_offs(ledger: Ledger, layout: Layout, note: Note, everything: bool) -> tuple[list[Path], Note]:
+    """A page is written once; what is there stays, unless everything is made anew."""
+    written = []
+    for item in ledger.hand_offs():
+        path = layout.hand_off(item.at, item.hash)
+        if everything or not path.exists():
+            atomic_write(path, hand_off_page(item), durable=False)
+            written.append(path)
+    return written, None
+
+
+def _priors(ledger: Ledger, layout: Layout, note: Note, everything: bool) -> tuple[list[Path], Note]:
+    """A page of that name that a person wrote, at the top of a repository, is set aside."""
+    path = layout.project("priors")
+    if path.is_file() and not path.read_bytes().startswith(BANNER.encode("utf-8")):
+        set_aside(path, "not-ours")
+    atomic_write(path, priors_page(ledger.priors()), durable=False)
+    return [path], None
+
+
 def _facts(ledger: Ledger, layout: Layout, note: Note, everything: bool) -> tuple[list[Path], Note]:
     return export_facts(ledger, layout.facts_dir, check=everything), None
 
@@ -116,6 +141,8 @@ _PROJECTIONS: dict[str, Callable[[Ledger, Layout, Note, bool], tuple[list[Path],
     "decision_log": _decision_log,
     "state": _state,
     "briefing": _briefing,
+    "hand_offs": _hand_offs,
+    "priors": _priors,
     "facts": _facts,
 }
 _FILES: dict[str, Callable[[Layout], Path]] = {
@@ -123,4 +150,5 @@ _FILES: dict[str, Callable[[Layout], Path]] = {
     "decision_log": lambda layout: layout.decision_log,
     "state": lambda layout: layout.state_md,
     "briefing": lambda layout: layout.briefing,
+    "priors": lambda layout: layout.project("priors"),
 }

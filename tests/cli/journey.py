@@ -120,7 +120,8 @@ class Journey:
     def projections(self) -> dict[str, bytes]:
         """Every rendered page and the facts' text form, by path."""
         base = self.root / ".harness"
-        pages = [*base.glob("experiments/CHECKLIST*.md"), *base.glob("memory/*.md"), *base.glob("memory/facts/*.jsonl")]
+        patterns = ("PRIORS.md", "experiments/CHECKLIST*.md", "memory/**/*.md", "memory/facts/*.jsonl")
+        pages = [page for pattern in patterns for page in base.glob(pattern)]
         return {str(page.relative_to(base)): page.read_bytes() for page in pages}
 
 

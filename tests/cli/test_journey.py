@@ -91,7 +91,7 @@ def test_looking_twice_at_a_gate_records_nothing(kept: Journey) -> None:
 
 def test_projections_come_back_byte_for_byte(kept: Journey) -> None:
     before = kept.projections()
-    assert len(before) == 5
+    assert len(before) == 6
     for name in before:
         (kept.root / ".harness" / name).unlink()
     assert kept.harness("ledger", "rebuild").exit_code == 0

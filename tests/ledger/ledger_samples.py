@@ -8,6 +8,7 @@ from harness.clock import Clock, ManualClock
 from harness.domain.facts import (
     CheckpointRecorded,
     EvaluationRecorded,
+    HandOffWritten,
     LoopEnded,
     PlanApproved,
     RunEnded,
@@ -167,13 +168,30 @@ def life(ledger: Ledger, mean: float = 0.5, *, parent: str | None = None, keep: 
     return identifier
 
 
+def prior(ledger: Ledger, **fields: Any) -> str:
+    values: dict[str, Any] = {
+        "lesson": "Wider is better",
+        "evidence": "exp-0001 to exp-0003",
+        "rule": "Try wider first.",
+        "check": None,
+        "by": "human:ada",
+        **fields,
+    }
+    return ledger.record_prior(**values).id
+
+
 def full_ledger(folder: Path, lives: int = 3, **options: Any) -> Ledger:
-    """A plan, some experiments, an end of the loop and a noticed tampering."""
+    """A plan, some experiments, a hand-off, two priors, a noticed tampering and an end of the loop."""
     ledger = open_ledger(folder, **options)
     ledger.append(plan())
     parent = None
     for index in range(lives):
         parent = life(ledger, 0.5 + index / 10, parent=parent, keep=index == lives - 1)
+    ledger.append(
+        HandOffWritten(by="agent", session="5b0c", text="exp-0003 is kept.\nNext: deeper.", experiment=parent)
+    )
+    first = prior(ledger, check=["python", "-c", "pass"])
+    prior(ledger, lesson="Wider is not always better", supersedes=first)
     ledger.append(TamperingNoticed(what="scorer_changed", path="score.py", expected="1", actual="2"))
     ledger.append(LoopEnded(plan="digits", reason="target", detail="must was reached"))
     return ledger

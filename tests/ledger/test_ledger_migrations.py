@@ -8,13 +8,17 @@ import sqlalchemy as sa
 from ledger_samples import full_ledger, open_ledger
 
 from harness.clock import ManualClock
+from harness.domain.facts import HandOffWritten
 from harness.errors import LedgerDamagedError, LedgerError
 from harness.ledger.migrations import MIGRATIONS
 from harness.ledger.replay import recreate_state
 from harness.ledger.schema import metadata
 from harness.ledger.state import read_state
+from harness.ledger.verify import verify
 
 FIRST = Path(__file__).with_name("ledger_v1.sql")
+LAST = max(MIGRATIONS)
+NEXT = LAST + 1
 
 
 def schema_of(path):
@@ -28,12 +32,15 @@ def columns(inspector, table):
     return [(item["name"], str(item["type"]), item["nullable"]) for item in inspector.get_columns(table)]
 
 
-def m002_note(connection):
+def m_next_note(connection):
     connection.exec_driver_sql("ALTER TABLE facts ADD COLUMN note TEXT")
     recreate_state(connection)
 
 
-def m002_fails(connection):
+m_next_note.__name__ = f"m{NEXT:03d}_note"
+
+
+def m_next_fails(connection):
     connection.exec_driver_sql("ALTER TABLE facts ADD COLUMN note TEXT")
     raise LedgerDamagedError("half-way", mend="")
 
@@ -54,10 +61,33 @@ def test_a_new_file_has_exactly_the_schema_that_the_code_uses(tmp_path):
         )
 
 
-def test_the_first_schemas_file_opens_with_all_its_facts(tmp_path):
-    with sqlite3.connect(tmp_path / "ledger.db") as connection:
+def first_schemas_file(folder):
+    with sqlite3.connect(folder / "ledger.db") as connection:
         connection.executescript(FIRST.read_text("utf-8"))
     connection.close()
+
+
+def test_every_migration_is_numbered_and_named_after_its_number():
+    assert list(MIGRATIONS) == list(range(1, NEXT))
+    assert all(step.__name__.startswith(f"m{version:03d}_") for version, step in MIGRATIONS.items())
+
+
+def test_hand_offs_and_priors_come_to_a_ledger_of_the_first_schema(tmp_path):
+    first_schemas_file(tmp_path)
+    with open_ledger(tmp_path, writer=None) as ledger:
+        assert (ledger.hand_offs(), ledger.priors()) == ([], [])
+        assert {"hand_offs", "priors"} <= ledger.stale_projections()
+        ledger.append(HandOffWritten(by="agent", session=None, text="half done", experiment="exp-0001"))
+        ledger.record_prior(lesson="l", evidence="e", rule="r", check=None, by="human:ada")
+        assert [item.text for item in ledger.hand_offs()] == ["half done"]
+        assert [item.id for item in ledger.priors()] == ["p-0001"]
+    (copy,) = tmp_path.glob("ledger.v1-*.backup.db")
+    assert not [line for line in schema_of(copy) if "hand_offs" in line]
+    assert verify(tmp_path / "ledger.db", tmp_path / "anchors") == []
+
+
+def test_the_first_schemas_file_opens_with_all_its_facts(tmp_path):
+    first_schemas_file(tmp_path)
     with open_ledger(tmp_path, writer=None) as ledger:
         assert ledger.writer == "alice"
         assert [item.id for item in ledger.experiments()] == ["exp-0001"]
@@ -68,20 +98,28 @@ def test_the_first_schemas_file_opens_with_all_its_facts(tmp_path):
             assert read_state(connection) == before
 
 
+def test_a_new_file_goes_through_every_migration_without_a_copy(tmp_path):
+    with open_ledger(tmp_path) as ledger, ledger.connection() as connection:
+        rows = connection.exec_driver_sql("SELECT version FROM migrations ORDER BY version").scalars().all()
+        assert rows == list(MIGRATIONS)
+    assert list(tmp_path.rglob("*.backup.db")) == []
+
+
 def test_a_migration_copies_the_file_first_and_records_itself(tmp_path):
     full_ledger(tmp_path).close()
     before = (tmp_path / "ledger.db").read_bytes()
-    table = {**MIGRATIONS, 2: m002_note}
-    with pytest.raises(LedgerError, match="schema version 1; this harness reads version 2") as old:
+    table = {**MIGRATIONS, NEXT: m_next_note}
+    with pytest.raises(LedgerError, match=f"schema version {LAST}; this harness reads version {NEXT}") as old:
         open_ledger(tmp_path, read_only=True, migrations=table)
     assert old.value.code == "ledger_too_old"
     with open_ledger(tmp_path, migrations=table, clock=ManualClock()) as ledger, ledger.connection() as connection:
         rows = connection.exec_driver_sql("SELECT version, name, at FROM migrations ORDER BY version").all()
-        assert [row[:2] for row in rows] == [(1, "m001_first_schema"), (2, "m002_note")]
-        assert rows[1][2] == "2026-01-01T00:00:00.000Z"
+        assert rows[-1][:2] == (NEXT, m_next_note.__name__)
+        assert [row[0] for row in rows] == list(range(1, NEXT + 1))
+        assert rows[-1][2] == "2026-01-01T00:00:00.000Z"
         assert len(ledger.experiments()) == 3
     (copy,) = tmp_path.glob("*.backup.db")
-    assert copy.name.startswith("ledger.v1-")
+    assert copy.name.startswith(f"ledger.v{LAST}-")
     assert schema_of(copy) != schema_of(tmp_path / "ledger.db")
     copy.replace(tmp_path / "ledger.db")
     with open_ledger(tmp_path) as ledger:
@@ -96,15 +134,15 @@ def test_a_migration_that_fails_leaves_nothing_behind(tmp_path):
     full_ledger(tmp_path).close()
     before = schema_of(tmp_path / "ledger.db")
     with pytest.raises(LedgerDamagedError, match="half-way"):
-        open_ledger(tmp_path, migrations={**MIGRATIONS, 2: m002_fails})
+        open_ledger(tmp_path, migrations={**MIGRATIONS, NEXT: m_next_fails})
     assert schema_of(tmp_path / "ledger.db") == before
     with open_ledger(tmp_path) as ledger:
         assert len(ledger.experiments()) == 3
 
 
 def test_a_newer_file_is_refused_and_left_alone(tmp_path):
-    open_ledger(tmp_path, migrations={**MIGRATIONS, 2: m002_note}).close()
+    open_ledger(tmp_path, migrations={**MIGRATIONS, NEXT: m_next_note}).close()
     for read_only in (False, True):
-        with pytest.raises(LedgerError, match="knows versions up to 1") as error:
+        with pytest.raises(LedgerError, match=f"knows versions up to {LAST}") as error:
             open_ledger(tmp_path, read_only=read_only)
         assert error.value.code == "ledger_too_new"

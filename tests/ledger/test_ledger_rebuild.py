@@ -8,7 +8,7 @@ from harness.domain.facts import KINDS
 from harness.errors import LedgerDamagedError
 from harness.ledger.apply import _HANDLERS
 from harness.ledger.replay import facts_in_order, replay
-from harness.ledger.schema import STATE, experiments, facts, projections
+from harness.ledger.schema import PROJECTIONS, STATE, experiments, facts, projections
 from harness.ledger.state import read_state
 
 
@@ -47,9 +47,9 @@ def test_rebuild_restores_changed_rows(tmp_path):
         assert state_of(ledger) != before
         ledger.rebuild()
         assert state_of(ledger) == before
-        assert ledger.stale_projections() == {"checklist", "decision_log", "state", "briefing", "facts"}
+        assert ledger.stale_projections() == set(PROJECTIONS)
         with ledger.connection() as connection:
-            assert connection.execute(sa.select(sa.func.count()).select_from(projections)).scalar() == 5
+            assert connection.execute(sa.select(sa.func.count()).select_from(projections)).scalar() == len(PROJECTIONS)
 
 
 def test_rebuild_of_facts_that_do_not_fit_changes_nothing(tmp_path):

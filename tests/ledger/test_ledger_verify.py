@@ -8,7 +8,10 @@ from ledger_samples import full_ledger, late_clock, open_ledger
 
 from harness.errors import LedgerDamagedError, NotFoundError
 from harness.ledger.exchange import export_facts, import_facts
+from harness.ledger.migrations import MIGRATIONS
 from harness.ledger.verify import verify
+
+LAST = max(MIGRATIONS)
 
 
 @pytest.fixture
@@ -232,11 +235,11 @@ def test_the_mends_of_another_writers_name_hold(folder):
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE migrations SET version = 2",
-        "UPDATE migrations SET version = 0",
-        "UPDATE migrations SET name = 'm002_other'",
+        f"UPDATE migrations SET version = {LAST + 1} WHERE version = {LAST}",
+        "UPDATE migrations SET version = 0 WHERE version = 1",
+        "UPDATE migrations SET name = 'm009_other'",
         "DELETE FROM migrations",
-        "INSERT INTO migrations VALUES (3, 'm003_later', '2026')",
+        f"INSERT INTO migrations VALUES ({LAST + 2}, 'm{LAST + 2:03d}_later', '2026')",
     ],
 )
 def test_a_change_of_the_schemas_version_is_named_and_nothing_is_migrated(folder, statement):

@@ -12,11 +12,13 @@ from ledger_samples import (
     life,
     open_ledger,
     plan,
+    prior,
     register,
     started,
 )
 
 from harness.artifacts.locate import Layout
+from harness.domain.facts import HandOffWritten
 from harness.domain.ids import experiment_id
 from harness.domain.statuses import ExperimentStatus
 from harness.ledger.exchange import import_facts
@@ -64,13 +66,16 @@ def many(ledger, count, *, close=True):
 def test_files_are_written_once_carry_a_banner_and_hold_no_time_but_the_facts(tmp_path, layout):
     with full_ledger(tmp_path) as ledger:
         written = refresh(ledger, layout)
-        assert sorted(path.name for path in written) == [
+        assert sorted(path.name for path in written if path.parent != layout.hand_offs) == [
             "BRIEFING.md",
             "CHECKLIST.md",
             "DECISION_LOG.md",
+            "PRIORS.md",
             "STATE.md",
             "alice.jsonl",
         ]
+        (told,) = layout.hand_offs.iterdir()
+        assert [told] == [layout.hand_off(*key) for key in ledger.hand_off_keys()]
         assert refresh(ledger, layout) == []
         assert ledger.stale_projections() == set()
     for name, data in contents(layout, facts=False).items():
@@ -124,7 +129,8 @@ def test_w4_changed_files_are_mended(tmp_path, layout):
     with full_ledger(tmp_path) as ledger:
         refresh(ledger, layout)
         whole = contents(layout)
-        for path in (layout.project("checklist"), layout.decision_log, layout.state_md, layout.briefing):
+        (told,) = layout.hand_offs.iterdir()
+        for path in (layout.project("checklist"), layout.decision_log, layout.state_md, layout.briefing, told):
             path.write_text("edited")
         text = layout.facts_dir / "alice.jsonl"
         text.write_bytes(text.read_bytes().replace(b"digits", b"fidgit", 1))
@@ -288,6 +294,94 @@ def test_briefing_is_short_and_says_what_matters(tmp_path, layout):
         ):
             assert words in text, words
         assert "d-0001" not in text
+
+
+def hand_off(ledger, text, experiment=None):
+    ledger.append(HandOffWritten(by="agent", session="5b0c", text=text, experiment=experiment))
+
+
+def test_a_hand_off_is_a_page_and_reaches_the_next_briefing(tmp_path, layout):
+    with open_ledger(tmp_path) as ledger:
+        ledger.append(plan())
+        name = ledger.open_experiment(hypothesis="h", parent=None, by="me").id
+        for text in ("the first", "the second", f"the third\n## Next step\n{NASTY}"):
+            hand_off(ledger, text, name)
+        refresh(ledger, layout)
+        pages = sorted(layout.hand_offs.iterdir())
+        assert [page.read_text("utf-8").count("\n> ") > 0 for page in pages] == [True] * 3
+        assert pages[0].name == f"2026-01-01T000005Z-{ledger.hand_offs()[0].hash[:8]}.md"
+        text = layout.briefing.read_text("utf-8")
+        assert text.index("> the third") < text.index("> the second")
+        assert "the first" not in text
+        assert text.count("\n## Next step\n") == 1, "a hand-off cannot pass for a part of the briefing"
+        assert "claimed, not checked" in text
+        for page in (*pages, layout.briefing):
+            assert "\x1b" not in page.read_text("utf-8")
+
+
+def test_a_hand_off_is_cut_before_any_fact(tmp_path, layout):
+    with open_ledger(tmp_path) as ledger:
+        ledger.append(plan())
+        name = ledger.open_experiment(hypothesis="z" * 400, parent=None, by="me").id
+        findings = [{"code": f"c{index}", "message": "m" * 300, "mend": "n" * 300, "data": {}} for index in range(30)]
+        judged(ledger, name, 0.2, findings=findings)
+        refresh(ledger, layout)
+        before = layout.briefing.read_text("utf-8")
+        hand_off(ledger, "older " * 600)
+        hand_off(ledger, "x" * 4000)
+        refresh(ledger, layout)
+        text = layout.briefing.read_text("utf-8")
+        assert len(text) <= 8000
+        assert text.startswith(before)
+        assert "older" not in text
+        assert "xxx" in text
+        whole = layout.hand_off(*ledger.hand_off_keys()[-1])
+        assert f"cut; all of it: sessions/{whole.name}" in text
+        for _ in range(5):
+            decided(ledger, name, "ESCALATE", reason="r" * 3000)
+        for index in range(40):
+            register(ledger, name, seed=index)
+        hand_off(ledger, "\n" * 3999 + "x")
+        refresh(ledger, layout)
+        assert len(layout.briefing.read_text("utf-8")) <= 8000
+
+
+def test_priors_are_a_page_beside_memory_and_a_line_each_in_the_briefing(tmp_path, layout):
+    with open_ledger(tmp_path) as ledger:
+        refresh(ledger, layout)
+        path = layout.project("priors")
+        assert path == layout.root / ".harness" / "PRIORS.md"
+        assert "None yet." in path.read_text("utf-8")
+        assert "## Priors" not in layout.briefing.read_text("utf-8")
+        first = prior(ledger, lesson=NASTY.split("\n")[0], evidence=NASTY, rule=NASTY, check=["sh", "-c", "echo `x`"])
+        for index in range(6):
+            prior(ledger, lesson=f"lesson {index}", supersedes=first if index == 0 else None)
+        refresh(ledger, layout)
+        text = path.read_text("utf-8")
+        assert next(line for line in text.splitlines() if line.startswith("## p-")) == "## p-0002 lesson 0"
+        assert "- supersedes: p-0001" in text
+        assert "## Superseded\n\n- p-0001 by p-0002: a | b" in text
+        lines = [line for line in layout.briefing.read_text("utf-8").splitlines() if line.startswith("- p-")]
+        assert [line.split()[1] for line in lines] == ["p-0003", "p-0004", "p-0005", "p-0006", "p-0007"]
+        assert lines[0] == "- p-0003 lesson 1 Rule: Try wider first."
+        assert "1 older ones" in layout.briefing.read_text("utf-8")
+
+
+def test_a_page_of_priors_that_a_person_wrote_is_set_aside(tmp_path, layout):
+    path = layout.project("priors")
+    path.parent.mkdir(parents=True)
+    path.write_text("# What I believe\n")
+    with open_ledger(tmp_path) as ledger:
+        refresh(ledger, layout)
+    assert path.with_name("PRIORS.md.not-ours-1").read_text() == "# What I believe\n"
+
+
+def test_memory_at_the_top_has_its_priors_beside_it(tmp_path):
+    settings = Settings(
+        root=tmp_path, state=tmp_path / "s", project_id="test", interpreter=None, memory_dir="memory", readable=()
+    )
+    assert Layout(settings).project("priors") == tmp_path / "PRIORS.md"
+    assert Layout(settings).hand_offs == tmp_path / "memory" / "sessions"
 
 
 def test_w4_state_follows_every_transition(tmp_path, layout):
