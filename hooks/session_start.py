@@ -5,6 +5,7 @@ harness was installed into a project, else the repository that it stands in. Not
 """
 
 import os
+import shutil
 import sys
 
 EVENT = "SessionStart"
@@ -23,7 +24,8 @@ def failed(kind, error, _trace):
 
 
 def start():
-    """Let `harness` be the library and nothing more; keep compiled modules out of the project."""
+    """Let `harness` be the library and nothing more; keep compiled modules out of the project, and begin each session
+    with none: whatever has put its own among them is gone."""
     here = os.path.dirname(os.path.realpath(__file__))
     vendored = os.path.join(here, "lib")
     library = type(sys)("harness")
@@ -31,6 +33,8 @@ def start():
     sys.modules["harness"] = library
     state = os.environ.get("XDG_STATE_HOME") or os.path.join("~", ".local", "state")
     cache = os.path.join(os.path.expanduser(state), "harness", "pycache")
+    if os.path.isabs(cache):
+        shutil.rmtree(cache, ignore_errors=True)
     sys.pycache_prefix = cache if os.path.isabs(cache) else None
     sys.dont_write_bytecode = sys.pycache_prefix is None
 

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 try:
-    from _json import encode_basestring_ascii, make_encoder, make_scanner
-except ImportError:  # an interpreter without the C accelerator
-    make_scanner = None
+    import _json as c_json
+except ImportError:  # an interpreter without the C functions
+    c_json = None  # type: ignore[assignment]
 
 _BLANK = " \t\n\r"
 _CONSTANTS = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
@@ -33,13 +33,13 @@ class _Reading:
 
 def loads(text: str) -> Any:
     """The value of a JSON text. Raises ValueError for anything else, RecursionError for one that is nested too deep."""
-    if make_scanner is None:
+    if c_json is None:
         import json
 
         return json.loads(text)
     start = len(text) - len(text.lstrip(_BLANK))
     try:
-        value, end = make_scanner(_Reading)(text, start)
+        value, end = c_json.make_scanner(_Reading)(text, start)  # type: ignore[arg-type]
     except StopIteration as stop:
         raise ValueError(f"expected a JSON value at character {stop.value}") from None
     if text[end:].strip(_BLANK):
@@ -49,11 +49,11 @@ def loads(text: str) -> Any:
 
 def dumps(value: Any, *, sort_keys: bool = False) -> str:
     """Compact ASCII JSON text, keys sorted or as they stand. Raises TypeError, ValueError or RecursionError."""
-    if make_scanner is None:
+    if c_json is None:
         import json
 
         return json.dumps(value, sort_keys=sort_keys, separators=(",", ":"))
-    encoder = make_encoder({}, _unknown, encode_basestring_ascii, None, ":", ",", sort_keys, False, True)
+    encoder = c_json.make_encoder({}, _unknown, c_json.encode_basestring_ascii, None, ":", ",", sort_keys, False, True)
     return "".join(encoder(value, 0))
 
 

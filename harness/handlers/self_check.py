@@ -1,0 +1,88 @@
+"""What a running hook can see of its own health, cheaply: the quick form of `harness doctor`.
+
+A dead guard cannot speak for itself, so this is told at the start of each session by a hook that still runs.
+"""
+
+from __future__ import annotations
+
+import os
+
+from harness.policy.receipt import sha256_hex
+
+from .place import read_json
+from .settings_guard import SETTINGS, fault
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .scene import Scene
+
+MANIFEST = "MANIFEST.json"
+_AGAIN = "A person runs `harness init` in their own terminal, which installs the hooks again."
+
+
+def dead_guards(scene: Scene) -> list[str]:
+    """One line for each thing that leaves a guard dead or doubtful, with its mend; empty when all is well."""
+    home = scene.home
+    if home is None:
+        return []
+    lines = _files(scene.installed.folder) + _settings(scene)
+    if home.trouble:
+        return [*lines, f"{home.trouble[1]} Every tool call is denied until then. {home.trouble[2]}"]
+    written = home.snapshot.get("policy")
+    if isinstance(written, str) and written != library_digest(scene.installed.library):
+        lines.append(
+            f"The hooks at {scene.installed.folder} are of another version than the `harness` that wrote "
+            f"{os.path.join(home.source, '.harness', 'policy.json')}. {_AGAIN}"
+        )
+    return lines
+
+
+def library_digest(library: str) -> str:
+    """SHA-256 over the sources that hooks run: names and bytes of policy/*.py and handlers/*.py below `library`."""
+    whole = b""
+    for room in ("handlers", "policy"):
+        for name in sorted(os.listdir(os.path.join(library, room))):
+            if name.endswith(".py"):
+                whole += f"{room}/{name}\n".encode() + _bytes(os.path.join(library, room, name)) + b"\n"
+    return sha256_hex(whole)
+
+
+def _files(folder: str) -> list[str]:
+    """Whether the vendored files are those that were installed. Without a manifest nothing is vendored."""
+    path = os.path.join(folder, MANIFEST)
+    manifest, unread = read_json(path)
+    if manifest is None and not unread and not os.path.isdir(os.path.join(folder, "lib")):
+        return []
+    files = manifest.get("files") if isinstance(manifest, dict) else None
+    if not isinstance(files, dict):
+        return [f"{path} is missing or damaged, so nobody can tell whether the hooks were edited. {_AGAIN}"]
+    missing = [name for name in files if not os.path.isfile(os.path.join(folder, name))]
+    edited = [
+        name for name in files if name not in missing and sha256_hex(_bytes(os.path.join(folder, name))) != files[name]
+    ]
+    strange = sorted(_code_below(folder) - set(files))
+    lines = [f"hook not found: {', '.join(missing)} in {folder}. {_AGAIN}"] if missing else []
+    lines += [f"hook edited: {', '.join(edited)} in {folder}. {_AGAIN}"] if edited else []
+    return lines + ([f"not put there by the harness: {', '.join(strange)} in {folder}. {_AGAIN}"] if strange else [])
+
+
+def _settings(scene: Scene) -> list[str]:
+    """What the settings of the project and of this machine switch off."""
+    home = scene.home
+    if home is None:
+        return []
+    local = os.path.join(".claude", "settings.local.json")
+    found = [fault(os.path.join(home.root, name), home, scene) for name in (SETTINGS, local)]
+    return [f"{text} {_AGAIN}" for text in found if text]
+
+
+def _code_below(folder: str) -> set[str]:
+    found = set()
+    for place, _, names in os.walk(folder):
+        found |= {os.path.relpath(os.path.join(place, name), folder) for name in names if name.endswith((".py", ".so"))}
+    return found
+
+
+def _bytes(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
