@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.domain.statuses import HooksMode
 from harness.errors import ConfigError, NotFoundError
 from harness.files import atomic_write
 
 CONFIG = ".harness/config.toml"
 _PROJECT_ID = re.compile(r"[a-z0-9][a-z0-9._-]{2,63}\Z")
-_KEYS = {"project_id", "interpreter", "memory_dir", "readable"}
+_KEYS = {"project_id", "interpreter", "memory_dir", "readable", "hooks"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +32,8 @@ class Settings:
     """Relative to the root; `.harness/memory` unless set."""
     readable: tuple[str, ...]
     """Further absolute paths that caged processes may read, e.g. a data disk."""
+    hooks: HooksMode | None = None
+    """As `harness init --hooks` was told; None: what stands in the project says it."""
 
 
 def state_home(environment: Mapping[str, str]) -> Path:
@@ -101,6 +104,7 @@ def load_settings(start: Path, environment: Mapping[str, str]) -> Settings:
         interpreter=_text(path, values, "interpreter"),
         memory_dir=memory_dir,
         readable=tuple(readable),
+        hooks=_hooks(path, values),
     )
 
 
@@ -108,9 +112,23 @@ def create_config(root: Path, *, name: str, token: str | None = None) -> Path:
     """Write `.harness/config.toml` with a new project id made from `name`; an existing file is left as it is."""
     path = root / CONFIG
     if not path.exists():
-        slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "project"
-        atomic_write(path, f'project_id = "{slug}-{token or secrets.token_hex(4)}"\n')
+        atomic_write(path, new_config(name, token or secrets.token_hex(4)))
     return path
+
+
+def new_config(name: str, token: str) -> str:
+    """The text of config.toml of a new project called `name`; `token` tells it from others of that name."""
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "project"
+    return f'project_id = "{slug}-{token}"\n'
+
+
+def _hooks(path: Path, values: Mapping[str, object]) -> HooksMode | None:
+    value = _text(path, values, "hooks")
+    if value is not None and value not in [*HooksMode]:
+        raise ConfigError(
+            f"{path}: hooks is {value!r}; expected {', '.join(HooksMode)}.", mend="`harness init --hooks` writes it."
+        )
+    return None if value is None else HooksMode(value)
 
 
 def _text(path: Path, values: Mapping[str, object], key: str) -> str | None:

@@ -70,5 +70,10 @@ ARTIFACTS: tuple[Artifact, ...] = (
 
 BY_NAME: dict[str, Artifact] = {artifact.name: artifact for artifact in ARTIFACTS}
 
-PROTECTED: tuple[str, ...] = (".claude", ".harness/hooks", ".git/hooks", ".git/config")
-"""Further project paths that only a person changes: settings, hooks and commands decide what is enforced."""
+PROTECTED: tuple[str, ...] = (".claude", ".mcp.json", ".harness/hooks", ".git/hooks", ".git/config")
+"""Further project paths that only a person changes: settings, hooks, commands and tool servers decide what is
+enforced."""
+PLUGIN_MANIFEST = ".claude-plugin/plugin.json"
+PLUGIN_PROTECTED: tuple[str, ...] = (".claude-plugin", "hooks", "harness/policy", "harness/handlers")
+"""The same, in a project that is itself a plugin of Claude Code (it has PLUGIN_MANIFEST): its hooks and what they
+import."""

@@ -58,6 +58,17 @@ class CageKind(StrEnum):
     NONE = "none"
 
 
+class HooksMode(StrEnum):
+    """How the hooks of a project come to an interactive session."""
+
+    PROJECT = "project"
+    """Vendored into the project and named in its settings; in the harness's own repository its hooks/ as they stand."""
+    PLUGIN = "plugin"
+    """The plugin's, which the person has installed; nothing of the harness is outside .harness/."""
+    NONE = "none"
+    """None: agents of the loop are guarded by the driver, an interactive session by nobody."""
+
+
 class Direction(StrEnum):
     MAXIMIZE = "maximize"
     MINIMIZE = "minimize"

@@ -1,7 +1,8 @@
 """The control paths of a project, kept out of reach of what runs in a cage, or looked at before and after it.
 
 bwrap binds what exists read-only, so the folders are made before the cage is. Landlock cannot take writing away below
-a writable folder, and without a cage there is nothing to take away: there a change is recorded as tampering.
+a writable folder, and without a cage there is nothing to take away: there a change is recorded as tampering, as it is
+in every cage where a file appears that nobody may make beforehand.
 """
 
 import contextlib
@@ -11,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from harness.artifacts.hashes import hash_file
-from harness.contract.artifacts import PROTECTED
+from harness.contract.artifacts import PLUGIN_MANIFEST, PLUGIN_PROTECTED, PROTECTED
+from harness.contract.installation import MCP_SERVERS
 from harness.domain.facts import TamperingNoticed
 from harness.domain.statuses import CageKind
 from harness.errors import RefusedError, UsageError
@@ -23,23 +25,30 @@ from harness.project.frozen import MISSING
 GIT = ".git"
 CHANGED = "protected_path_changed"
 _FILES = (".git/config",)
+_NEVER_MADE = (MCP_SERVERS, *PLUGIN_PROTECTED)
+"""An empty one would be a fault of its own: Claude Code would say that it cannot read it."""
 _UNREADABLE = "unreadable"
 
 
+def control_names(root: Path) -> tuple[str, ...]:
+    """The control paths of the project at `root`, relative to it, whether they exist or not."""
+    return (*PROTECTED, *(PLUGIN_PROTECTED if (root / PLUGIN_MANIFEST).is_file() else ()))
+
+
 def protected_paths(root: Path) -> tuple[Path, ...]:
-    """The protected paths that exist below `root`, after those that were missing are made (empty).
+    """The protected paths that exist below `root`, after those that were missing and may be made are made (empty).
 
     Without a repository nothing is made below .git; where .git is a file (a worktree), it is protected itself.
     """
-    git = root / GIT
-    for path in (root / name for name in PROTECTED):
+    git, names = root / GIT, control_names(root)
+    for path in (root / name for name in names if name not in _NEVER_MADE):
         if os.path.lexists(path) or (git in path.parents and not git.is_dir()):
             continue
         if path.relative_to(root).as_posix() in _FILES:
             path.touch()
         else:
             path.mkdir(parents=True, exist_ok=True)
-    kept = tuple(path for name in PROTECTED if (path := root / name).exists())
+    kept = tuple(path for name in names if (path := root / name).exists())
     return (*kept, git) if git.is_file() else kept
 
 
@@ -64,18 +73,27 @@ def watching(project: Project, cage: CageKind, experiment: Callable[[], str | No
     `experiment` is asked afterwards for the one whose gates then fail; None blames no experiment. Who made the change
     is not known: a person who edits them meanwhile is noticed as well.
     """
-    before = None if cage is CageKind.BWRAP else listing(project.layout.root)
+    root = project.layout.root
+    names = _unheld(root) if cage is CageKind.BWRAP else (*control_names(root), GIT)
+    before = listing(root, names)
     try:
         yield
     finally:
-        if before is not None:
-            note_changes(project.ledger, project.layout.root, before, experiment=experiment())
+        note_changes(project.ledger, root, before, names, experiment=experiment())
 
 
-def listing(root: Path) -> dict[str, str]:
-    """Relative path -> SHA-256 of every file below the protected paths; a link counts by the text of its target."""
+def _unheld(root: Path) -> tuple[str, ...]:
+    """The control paths that no cage can hold as they are, for they do not exist and are not made."""
+    return tuple(name for name in control_names(root) if name in _NEVER_MADE and not os.path.lexists(root / name))
+
+
+def listing(root: Path, names: Iterable[str]) -> dict[str, str]:
+    """Relative path -> SHA-256 of every file below the control paths `names`; a link counts by the text of its target.
+
+    Of .git only the file of a worktree is looked at.
+    """
     found = {}
-    for name in (*PROTECTED, GIT):
+    for name in names:
         top = root / name
         for path in [top] if name == GIT or not _is_folder(top) else _below(top):
             if (digest := _digest(path)) is not None:
@@ -83,9 +101,11 @@ def listing(root: Path) -> dict[str, str]:
     return found
 
 
-def note_changes(ledger: Ledger, root: Path, before: Mapping[str, str], *, experiment: str | None) -> None:
+def note_changes(
+    ledger: Ledger, root: Path, before: Mapping[str, str], names: Iterable[str], *, experiment: str | None
+) -> None:
     """Record each path whose content is not as `before`, once a change. A new repository is no change."""
-    after = listing(root)
+    after = listing(root, names)
     had_git = any(path.startswith(GIT) for path in before)
     known = {(fact.path, fact.expected, fact.actual, fact.experiment) for fact in ledger.tampering()}
     for path in sorted({*before, *after}):

@@ -1,16 +1,20 @@
-"""The policy snapshot of a project (form: policy.snapshot): contract, approved plan and open experiment."""
+"""The policy snapshot of a project (form: policy.snapshot): contract, approved plan, open experiment, installation."""
 
 import shlex
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from harness.contract.artifacts import ARTIFACTS, EXPERIMENTS, PROTECTED, Scope
+from harness.contract.artifacts import ARTIFACTS, EXPERIMENTS, Scope
 from harness.contract.roles import HUMAN_VERBS, ROLE_BY_NAME, ROLES, Role, project_path
 from harness.domain.records import ApprovedPlan, Experiment
 from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus, RunStatus
 from harness.files import atomic_write, pretty_json
 from harness.policy.snapshot import SCHEMA
 from harness.project.context import Project
+from harness.project.hooks_mode import hooks_mode
+from harness.project.protected import control_names
+from harness.rendering.executable import executable
+from harness.rendering.vendored import policy_digest
 from harness.settings import CONFIG
 
 COMMAND = "harness"
@@ -23,11 +27,12 @@ def policy_snapshot(project: Project, role: str | None = None) -> dict[str, Any]
     """What the policy may know now. `role`: whose session it is, in the driver; None is interactive use."""
     approved = project.ledger.plan()
     current = _open_experiment(project)
+    layout = project.layout
     return {
         "schema": SCHEMA,
-        "root": str(project.layout.root),
-        "state": str(project.layout.state),
-        "scratch": [str(project.layout.sessions / "*" / "in")],
+        "root": str(layout.root),
+        "state": str(layout.state),
+        "scratch": [str(layout.sessions / "*" / "in")],
         "mode": "interactive" if role is None else "driver",
         "role": role,
         "roles": _roles(current),
@@ -44,6 +49,12 @@ def policy_snapshot(project: Project, role: str | None = None) -> dict[str, Any]
         "human_verbs": [list(verb) for verb in HUMAN_VERBS],
         "open_experiment": _described(project, current),
         "open_gate": _open_gate(project, current),
+        "command": executable(),
+        "briefing": layout.relative(layout.briefing),
+        "receipts": layout.relative(layout.project("receipts")),
+        "memory": layout.relative(layout.project("memory")),
+        "policy": policy_digest(),
+        "hooks": hooks_mode(project.settings).value,
     }
 
 
@@ -72,7 +83,8 @@ def _protected(project: Project, approved: ApprovedPlan | None) -> list[str]:
     """The harness's own folder, every artifact of the project that is no role's, settings, hooks, the plan."""
     paths = [str(PurePosixPath(CONFIG).parent)]
     paths += [artifact.path for artifact in ARTIFACTS if artifact.scope is Scope.PROJECT]
-    paths += [project.layout.relative(project.layout.project("memory")), *PROTECTED]
+    paths += [project.layout.relative(project.layout.project(name)) for name in ("memory", "priors")]
+    paths += [*control_names(project.layout.root)]
     paths += [] if approved is None else [approved.path]
     return list(dict.fromkeys(paths))
 

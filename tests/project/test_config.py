@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.domain.statuses import HooksMode
 from harness.errors import ConfigError
 from harness.project.context import open_project
 from harness.project.plans import approve_plan
@@ -41,3 +42,14 @@ def test_an_edited_config_is_refused_until_a_person_approves_it(root: Path, envi
     with open_project(root, environment, new_config=True) as project:
         approve_plan(project, root / "plan.md", by="ada")
     open_project(root, environment).close()
+
+
+def test_how_hooks_come_to_a_session_is_one_of_three(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    create_config(root, name="p", token="0")
+    assert load_settings(root, {"HOME": str(tmp_path)}).hooks is None
+    (root / CONFIG).write_text('project_id = "p-0"\nhooks = "plugin"\n', "utf-8")
+    assert load_settings(root, {"HOME": str(tmp_path)}).hooks is HooksMode.PLUGIN
+    (root / CONFIG).write_text('project_id = "p-0"\nhooks = "some"\n', "utf-8")
+    with pytest.raises(ConfigError, match="expected project, plugin, none"):
+        load_settings(root, {"HOME": str(tmp_path)})

@@ -7,7 +7,7 @@ import pytest
 from harness.contract.artifacts import PROTECTED
 from harness.domain.statuses import CageKind
 from harness.project.context import Project
-from harness.project.protected import listing, protected_paths, watching
+from harness.project.protected import GIT, control_names, listing, protected_paths, watching
 
 
 def repository(root: Path) -> None:
@@ -26,24 +26,34 @@ def test_missing_paths_are_made_so_that_they_can_be_bound(tmp_path: Path) -> Non
     ]
     assert not (tmp_path / ".git").exists()
     repository(tmp_path)
-    assert {path.relative_to(tmp_path).as_posix() for path in protected_paths(tmp_path)} == set(PROTECTED)
+    assert {path.relative_to(tmp_path).as_posix() for path in protected_paths(tmp_path)} == {*PROTECTED} - {".mcp.json"}
+    assert not (tmp_path / ".mcp.json").exists(), "an empty one is a fault that Claude Code complains about"
     assert (tmp_path / ".git" / "config").read_text() == "[core]\n"
 
 
 def test_the_file_of_a_worktree_is_protected_itself(tmp_path: Path) -> None:
     (tmp_path / ".git").write_text("gitdir: /elsewhere\n")
     assert tmp_path / ".git" in protected_paths(tmp_path)
-    assert set(listing(tmp_path)) == {".git"}
+    assert set(listing(tmp_path, [*PROTECTED, GIT])) == {".git"}
+
+
+def test_a_plugin_protects_its_hooks_and_what_they_import(tmp_path: Path) -> None:
+    assert set(control_names(tmp_path)) == set(PROTECTED)
+    (tmp_path / ".claude-plugin").mkdir()
+    (tmp_path / ".claude-plugin" / "plugin.json").write_text("{}")
+    (tmp_path / "hooks").mkdir()
+    assert {tmp_path / ".claude-plugin", tmp_path / "hooks"} <= set(protected_paths(tmp_path))
+    assert not (tmp_path / "harness").exists()
 
 
 def test_links_are_listed_and_not_followed(tmp_path: Path) -> None:
     (tmp_path / ".claude").mkdir()
     (tmp_path / ".claude" / "agents").symlink_to("/usr")
-    before = listing(tmp_path)
+    before = listing(tmp_path, PROTECTED)
     assert set(before) == {".claude/agents"}
     (tmp_path / ".claude" / "agents").unlink()
     (tmp_path / ".claude" / "agents").symlink_to("/etc")
-    assert listing(tmp_path)[".claude/agents"] != before[".claude/agents"]
+    assert listing(tmp_path, PROTECTED)[".claude/agents"] != before[".claude/agents"]
 
 
 @pytest.mark.parametrize("cage", [CageKind.LANDLOCK, CageKind.NONE])
@@ -57,6 +67,13 @@ def test_what_changes_meanwhile_is_recorded_once(project: Project, cage: CageKin
             (root / ".git" / "config").write_text("[core]\n\tfsmonitor = evil\n")
     assert [path for path, _, _ in changes(project)] == [".claude/settings.json", ".git/config"]
     assert changes(project)[0] == (".claude/settings.json", "missing", "exp-0001")
+
+
+@pytest.mark.parametrize("cage", list(CageKind))
+def test_a_file_that_no_cage_can_hold_is_noticed_when_it_appears(project: Project, cage: CageKind) -> None:
+    with watching(project, cage, lambda: "exp-0001"):
+        (project.layout.root / ".mcp.json").write_text("{}")
+    assert changes(project) == [(".mcp.json", "missing", "exp-0001")]
 
 
 def test_it_is_recorded_also_when_the_work_ends_in_an_error(project: Project) -> None:

@@ -7,14 +7,17 @@ from pathlib import Path
 import pytest
 
 from harness.clock import ManualClock
+from harness.contract.installation import MANIFEST, VENDORED
 from harness.contract.roles import ROLES
 from harness.domain.statuses import ExperimentStatus, GateName, Verdict
+from harness.handlers.self_check import library_digest
 from harness.policy.decide import decide
 from harness.policy.snapshot import problem
 from harness.project.context import Project, open_project
 from harness.project.experiments import open_experiment
 from harness.project.plans import approve_plan
 from harness.rendering.snapshot import policy_snapshot, write_policy_snapshot
+from harness.rendering.vendored import LIBRARY, vendored_files
 from harness.settings import create_config
 from tests import blobs
 
@@ -54,6 +57,22 @@ def test_project_without_a_plan_has_a_whole_snapshot(project):
     assert (said["entry"], said["frozen"], said["hidden"], said["open_experiment"]) == ([], [], [], None)
     assert (said["mode"], said["role"], said["roles"]["main"]["tools"]) == ("interactive", None, None)
     assert set(said["roles"]) == {"main", *(role.name for role in ROLES)}
+
+
+def test_snapshot_says_how_hooks_find_the_harness(project):
+    said = policy_snapshot(project)
+    assert Path(said["command"]).name == "harness"
+    assert Path(said["command"]).is_absolute()
+    assert (said["receipts"], said["memory"]) == (".harness/receipts", ".harness/memory")
+    assert said["briefing"] == ".harness/memory/BRIEFING.md"
+    assert said["hooks"] == "none"
+    vendored = project.layout.root / VENDORED
+    for name, data in vendored_files().items():
+        (vendored / name).parent.mkdir(parents=True, exist_ok=True)
+        (vendored / name).write_bytes(data)
+    assert library_digest(str(vendored / LIBRARY)) == said["policy"]
+    (vendored / MANIFEST).write_text("{}")
+    assert policy_snapshot(project)["hooks"] == "project"
 
 
 def test_snapshot_is_strict_json(project):
