@@ -15,7 +15,6 @@ from typing import Any
 from harness.doctor.entries import Hook
 from harness.doctor.report import Check, amiss, dead, good, note
 from harness.doctor.scene import Scene
-from harness.doctor.settings_files import PROJECT
 from harness.doctor.surroundings import Ended, clean_environment, run, temporary_folder
 from harness.handlers.place import Projects
 from harness.handlers.table import BY_NAME, EVENTS, GUARD
@@ -24,8 +23,11 @@ from harness.policy.receipt import file_name
 SESSION = "harness-doctor"
 _LONGEST_S = 30.0
 _NOT_FOUND = "can't open file"
-_BROKEN = "hook cannot run"
+_BROKEN = ("hook cannot run", "hook has a fault")
+"""How a hook's program and its handler say that nothing was decided."""
 DENIED, PASSED = 2, 0
+Wanted = tuple[int, dict[str, Any]]
+"""The exit status with which a hook must answer, and what it is given."""
 MEND = "`harness init` installs the hooks again; run it in your own terminal."
 
 
@@ -50,7 +52,8 @@ def _fed(scene: Scene, name: str, *, guards: bool) -> Check:
     hooks = [hook for event in EVENTS if (event.kind == GUARD) is guards for hook in scene.own() if hook.runs(event)]
     if not hooks:
         return note(name, "There is no hook of this kind to start.")
-    faults = [fault for hook in hooks if (fault := first_fault(hook, scene)) is not None]
+    with temporary_folder() as folder:  # one for all, so that compiled modules are kept from hook to hook
+        faults = [fault for hook in hooks if (fault := first_fault(hook, scene, folder)) is not None]
     if faults:
         message = "; ".join(f"{fault.hook.event}: {fault.message}" for fault in faults)
         mend = " ".join(dict.fromkeys(fault.mend for fault in faults))
@@ -62,32 +65,21 @@ def _fed(scene: Scene, name: str, *, guards: bool) -> Check:
     )
 
 
-def first_fault(hook: Hook, scene: Scene) -> Fault | None:
-    """What is wrong with how `hook` answers; None when it answers as it must."""
+def first_fault(hook: Hook, scene: Scene, folder: Path) -> Fault | None:
+    """What is wrong with how `hook`, started in `folder`, answers; None when it answers as it must."""
     command = command_line(hook, scene.folder)
     if command is None:
         return Fault(hook=hook, message="it has no command line")
     session = f"{SESSION}-{secrets.token_hex(8)}"
+    environment = {**clean_environment(folder, scene.environment), "CLAUDE_PROJECT_DIR": str(scene.folder)}
     try:
-        with temporary_folder() as folder:
-            environment = {
-                **clean_environment(folder, scene.environment),
-                "CLAUDE_PROJECT_DIR": str(scene.folder),
-            }
-            for wanted, call in _calls(hook, scene, session):
-                try:
-                    ended = run(
-                        command,
-                        cwd=folder,
-                        environment=environment,
-                        given=json.dumps(call).encode(),
-                        timeout_s=_limit(hook),
-                    )
-                except OSError as error:
-                    return Fault(hook=hook, message=f"{command[0]} cannot be started ({error.strerror})")
-                fault = _judge(hook, wanted, ended)
-                if fault:
-                    return fault
+        for wanted, call in _calls(hook, scene, session, folder):
+            given = json.dumps(call).encode()
+            ended = run(command, cwd=folder, environment=environment, given=given, timeout_s=_limit(hook))
+            if fault := _judge(hook, wanted, ended):
+                return fault
+    except OSError as error:
+        return Fault(hook=hook, message=f"{command[0]} cannot be started ({error.strerror})")
     finally:
         remove_receipts(scene, session)
     return None
@@ -109,8 +101,7 @@ def _limit(hook: Hook) -> float:
     return min(float(value), _LONGEST_S) if isinstance(value, int | float) and value > 0 else _LONGEST_S
 
 
-def _calls(hook: Hook, scene: Scene, session: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(exit status that it must end with, payload)."""
+def _calls(hook: Hook, scene: Scene, session: str, folder: Path) -> Iterator[Wanted]:
     base = {
         "session_id": session,
         "transcript_path": "",
@@ -118,7 +109,7 @@ def _calls(hook: Hook, scene: Scene, session: str) -> Iterator[tuple[int, dict[s
         "hook_event_name": hook.event,
         "permission_mode": "default",
     }
-    for wanted, more in _PAYLOADS[hook.event](scene):
+    for wanted, more in _PAYLOADS[hook.event](scene, folder):
         yield wanted, {**base, **more}
 
 
@@ -132,8 +123,8 @@ def _judge(hook: Hook, wanted: int, ended: Ended) -> Fault | None:
             message=f"hook not found: {said}. Python's own exit status 2 then looks like a denial of every call; no rule "
             "denied anything",
         )
-    if _BROKEN in ended.stderr:
-        return Fault(hook=hook, message=f"its own files are missing or damaged: {said}")
+    if any(words in ended.stderr for words in _BROKEN):
+        return Fault(hook=hook, message=f"its own files are missing or damaged, so no rule was asked: {said}")
     if wanted == DENIED:
         if ended.code == DENIED and ended.stderr.strip():
             return None
@@ -145,6 +136,8 @@ def _judge(hook: Hook, wanted: int, ended: Ended) -> Fault | None:
         return Fault(hook=hook, message=f"it ended with status {ended.code}: {said}")
     if BY_NAME[hook.event].kind == GUARD and ended.stdout.strip():
         return Fault(hook=hook, message=f"it printed {said!r}; a guard without an opinion is silent")
+    if BY_NAME[hook.event].kind != GUARD and ended.stderr.strip():
+        return Fault(hook=hook, message=said)  # it lets go whatever happens, and says so here alone
     return None
 
 
@@ -160,27 +153,31 @@ def remove_receipts(scene: Scene, session: str) -> None:
             receipts.rmdir()
 
 
-def _tool_calls(scene: Scene) -> Iterator[tuple[int, dict[str, Any]]]:
+def _tool_calls(scene: Scene, _folder: Path) -> Iterator[Wanted]:
     for wanted, path in ((DENIED, ".harness/policy.json"), (PASSED, f"{SESSION}.txt")):
         given = {"file_path": str(scene.folder / path), "content": ""}
         yield wanted, {"tool_name": "Write", "tool_input": given, "tool_use_id": "toolu_doctor"}
 
 
-def _settings_changes(scene: Scene) -> Iterator[tuple[int, dict[str, Any]]]:
-    yield PASSED, {"source": "project_settings", "file_path": str(scene.file(PROJECT).path)}
+def _settings_changes(_scene: Scene, folder: Path) -> Iterator[Wanted]:
+    """Settings of nobody, in the probe's own folder: one file that switches hooks off, one that says nothing."""
+    path = folder / "settings.json"
+    for wanted, text in ((DENIED, '{"disableAllHooks": true}'), (PASSED, "{}")):
+        path.write_text(text, "utf-8")
+        yield wanted, {"source": "user_settings", "file_path": str(path)}
 
 
-def _once(**more: object) -> Callable[[Scene], Iterator[tuple[int, dict[str, Any]]]]:
+def _once(**more: object) -> Callable[[Scene, Path], Iterator[Wanted]]:
     """One call with `more` in its payload, which must end well."""
 
-    def calls(_scene: Scene) -> Iterator[tuple[int, dict[str, Any]]]:
+    def calls(_scene: Scene, _folder: Path) -> Iterator[Wanted]:
         yield PASSED, dict(more)
 
     return calls
 
 
 _READ: dict[str, Any] = {"tool_name": "Read", "tool_use_id": "toolu_doctor", "tool_input": {"file_path": "README.md"}}
-_PAYLOADS: dict[str, Callable[[Scene], Iterator[tuple[int, dict[str, Any]]]]] = {
+_PAYLOADS: dict[str, Callable[[Scene, Path], Iterator[Wanted]]] = {
     "PreToolUse": _tool_calls,
     "ConfigChange": _settings_changes,
     "PostToolUse": _once(**_READ, tool_response={}, duration_ms=1),

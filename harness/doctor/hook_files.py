@@ -1,28 +1,26 @@
 """Checks of the hooks' own files: there, readable, and as `harness init` wrote them."""
 
-import json
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+import harness
 from harness.doctor.entries import Hook
 from harness.doctor.feed import command_line
 from harness.doctor.report import Check, dead, good, note
-from harness.doctor.scene import Scene
-from harness.files import sha256_file, walk_files
+from harness.doctor.scene import VENDORED, Scene
+from harness.handlers.place import read_json
+from harness.handlers.self_check import MANIFEST, library_digest, vendored_files
 
-VENDORED = Path(".claude/hooks/harness")
-MANIFEST = "MANIFEST.json"
+OWN_LIBRARY = Path(harness.__file__).parent
 INSTALL = "`harness init` installs the hooks again; run it in your own terminal."
-_CODE = (".py", ".so", ".pyd", ".pyc")
 
 
 def hook_files_present(scene: Scene) -> Check:
     """Whether every program of our entries, and every file of the library below them, is there."""
-    wanted = {*_programs(scene), *_recorded(scene)}
-    missing = sorted(path for path in wanted if not path.is_file())
+    wanted = dict.fromkeys((*_programs(scene), *_recorded(scene)))
+    missing = [path for path in wanted if not path.is_file()]
     if missing:
         return dead(
             "hook_files_present",
@@ -55,41 +53,41 @@ def hook_files_unchanged(scene: Scene) -> Check:
     folder = scene.folder / VENDORED
     if not folder.is_dir():
         return note("hook_files_unchanged", "The hooks are not copies: git tells what changed in them.")
-    manifest = read_manifest(folder)
-    if manifest is None:
-        return dead(
-            "hook_files_unchanged",
-            f"{folder / MANIFEST} is missing or damaged, so nobody can tell what was edited.",
-            INSTALL,
-        )
-    changed = [folder / name for name, digest in manifest["files"].items() if _differs(folder / name, digest)]
-    known = {folder / name for name in manifest["files"]}
-    added = [path for path in walk_files(folder) if path.suffix in _CODE and path not in known]
-    added = [path for path in added if "__pycache__" not in path.parts]
-    faults = [f"edited: {_listed(sorted(changed), scene)}"] if changed else []
-    faults += [f"not put there by the harness: {_listed(added, scene)}"] if added else []
+    found = vendored_files(str(folder))
+    if found is None:
+        where = folder / MANIFEST
+        said = f"{where} is missing or damaged, so nobody can tell whether the hooks were edited."
+        return dead("hook_files_unchanged", said, INSTALL)
+    says = (("edited", "edited"), ("strange", "not put there by the harness"))
+    faults = [
+        f"{words}: {_listed([folder / name for name in found[kind]], scene)}" for kind, words in says if found[kind]
+    ]
     if faults:
         return dead(
             "hook_files_unchanged", f"The hooks are not those that were installed; {'; '.join(faults)}.", INSTALL
         )
-    return good("hook_files_unchanged", f"all {len(known)} files are as they were installed")
+    return good("hook_files_unchanged", "the hooks are as they were installed")
 
 
-def read_manifest(folder: Path) -> dict[str, Any] | None:
-    """The manifest of vendored hooks; None when it is missing or has no list of files with their hashes."""
+def hook_files_current(scene: Scene) -> Check:
+    """Whether the copied rules are those of this harness: another version may judge otherwise than the gates do."""
+    library = scene.folder / VENDORED / "lib/harness"
+    if not library.is_dir():
+        return note("hook_files_current", "The hooks are not copies: they are this harness's own.")
     try:
-        value = json.loads((folder / MANIFEST).read_text("utf-8"))
-    except (OSError, ValueError):
-        return None
-    files = value.get("files") if isinstance(value, dict) else None
-    named = isinstance(files, dict) and all(isinstance(digest, str) for digest in files.values())
-    return value if named and files else None
+        same = library_digest(str(library)) == library_digest(str(OWN_LIBRARY))
+    except OSError as error:
+        return dead("hook_files_current", f"The hooks' library cannot be read: {error}.", INSTALL)
+    if same:
+        return good("hook_files_current", "the hooks have this harness's rules")
+    return dead("hook_files_current", f"The rules in {library} are another version's than this harness's.", INSTALL)
 
 
 def _recorded(scene: Scene) -> Iterator[Path]:
     folder = scene.folder / VENDORED
-    manifest = read_manifest(folder)
-    yield from (folder / name for name in manifest["files"]) if manifest else ()
+    manifest, _ = read_json(str(folder / MANIFEST))
+    files = manifest.get("files") if isinstance(manifest, dict) else None
+    yield from (folder / name for name in files) if isinstance(files, dict) else ()
 
 
 def _programs(scene: Scene) -> Iterator[Path]:
@@ -114,16 +112,6 @@ def _closed_folders(scene: Scene, files: set[Path]) -> Iterator[Path]:
     """Folders between the project and the files that may not be entered."""
     inside = {parent for path in files for parent in path.parents if parent.is_relative_to(scene.folder / ".claude")}
     yield from (folder for folder in inside if not _may(folder, stat.S_IXUSR, os.X_OK))
-
-
-def _differs(path: Path, digest: str) -> bool:
-    """Whether the file is there and is another; a missing one is named elsewhere."""
-    try:
-        return sha256_file(path) != digest
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
 
 
 def _listed(paths: list[Path], scene: Scene) -> str:

@@ -17,20 +17,21 @@ from harness.doctor.entry_checks import (
     other_hooks,
 )
 from harness.doctor.feed import guards_answer, others_answer
-from harness.doctor.hook_files import hook_files_present, hook_files_readable, hook_files_unchanged
+from harness.doctor.hook_files import hook_files_current, hook_files_present, hook_files_readable, hook_files_unchanged
 from harness.doctor.information import cage, mcp_server
 from harness.doctor.interpreter import interpreter
 from harness.doctor.live import cli_denies
 from harness.doctor.report import Check, Report, dead
 from harness.doctor.scene import Scene, look, projects_below
 from harness.doctor.session import enclosing_session
-from harness.doctor.settings_checks import hooks_enabled, settings_readable, start_folder
+from harness.doctor.settings_checks import hooks_enabled, settings_accepted, settings_readable, start_folder
 from harness.doctor.snapshot_checks import snapshot_fresh, snapshot_sound
 from harness.errors import NotFoundError
 
 CHECKS: tuple[Callable[[Scene], Check], ...] = (
     start_folder,
     settings_readable,
+    settings_accepted,
     hooks_enabled,
     entries_present,
     entries_type,
@@ -45,6 +46,7 @@ CHECKS: tuple[Callable[[Scene], Check], ...] = (
     hook_files_present,
     hook_files_readable,
     hook_files_unchanged,
+    hook_files_current,
     snapshot_sound,
     snapshot_fresh,
     guards_answer,

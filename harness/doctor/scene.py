@@ -1,5 +1,6 @@
 """What the doctor looks at: a project, the settings that a session there reads, and the environment; read once."""
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,11 +8,15 @@ from pathlib import Path
 
 from harness.doctor.entries import Hook, hooks_of
 from harness.doctor.session import Session
-from harness.doctor.settings_files import MANAGED_FOLDER, SettingsFile, settings_files
+from harness.doctor.settings_files import MANAGED_FOLDER, PLUGIN, PROJECT, SettingsFile, settings_files
 from harness.errors import NotFoundError
-from harness.handlers.place import Projects
+from harness.handlers.place import SNAPSHOT, Projects, read_json
 from harness.settings import CONFIG
 
+VENDORED = Path(".claude/hooks/harness")
+"""Where `harness init` puts the hooks of a project."""
+OWN = Path("hooks")
+"""Where they are in the harness's own repository and in its plugin."""
 _DEPTH, _MOST_FOLDERS = 3, 2000
 
 
@@ -33,6 +38,26 @@ class Scene:
     """The running session around the doctor, if it is about this project."""
     had_receipts: bool = True
     """Whether the folder of receipts was there before the doctor came."""
+
+    @cached_property
+    def mode(self) -> str:
+        """How the snapshot says that hooks come to this project: "project", "plugin" or "none"."""
+        value, _ = read_json(os.path.join(self.root, SNAPSHOT))
+        mode = value.get("hooks") if isinstance(value, dict) else None
+        return mode if isinstance(mode, str) else PROJECT
+
+    @property
+    def plugin_folder(self) -> Path | None:
+        """The plugin's own folder, which only what the plugin starts is told."""
+        given = self.environment.get("CLAUDE_PLUGIN_ROOT")
+        return Path(given).resolve() if given and self.mode == PLUGIN else None
+
+    @property
+    def hooks_folder(self) -> Path:
+        if self.plugin_folder is not None:
+            return self.plugin_folder / OWN
+        vendored = self.folder / VENDORED
+        return vendored if vendored.is_dir() or not (self.folder / OWN / "hooks.json").is_file() else self.folder / OWN
 
     @cached_property
     def hooks(self) -> tuple[Hook, ...]:

@@ -4,7 +4,10 @@ from collections.abc import Iterator
 
 from harness.doctor.report import Check, amiss, dead, good
 from harness.doctor.scene import Scene
-from harness.doctor.settings_files import LOCAL, MANAGED, PROJECT, USER, SettingsFile
+from harness.doctor.settings_files import LOCAL, MANAGED, PLUGIN, PROJECT, USER, SettingsFile
+from harness.handlers.scene import Scene as HookScene
+from harness.handlers.settings_guard import fault
+from harness.handlers.table import BY_NAME
 
 
 def start_folder(scene: Scene) -> Check:
@@ -32,6 +35,27 @@ def settings_readable(scene: Scene) -> Check:
         named = "; ".join(f"{file.path}: {file.problem}" for file in others)
         return amiss("settings_readable", f"A settings file is not read: {named}.", "Mend what is named.")
     return good("settings_readable", "the settings files are JSON")
+
+
+def settings_accepted(scene: Scene) -> Check:
+    """Whether the guard of settings, ConfigChange, would let the project's settings be loaded as they are now."""
+    found = [text for source in (PROJECT, LOCAL) if (text := _refused(scene, source))]
+    if found:
+        return dead(
+            "settings_accepted", " ".join(found), "`harness init` writes the entries again; remove other keys by hand."
+        )
+    return good("settings_accepted", "the guard of settings has nothing against them")
+
+
+def _refused(scene: Scene, source: str) -> str:
+    """Asked in this process, of the function that the hook calls; a file that is not read is named elsewhere."""
+    if scene.file(source).problem:
+        return ""
+    program = str(scene.hooks_folder / BY_NAME["ConfigChange"].program)
+    plugin = {"CLAUDE_PLUGIN_ROOT": str(scene.hooks_folder.parent)} if scene.mode == PLUGIN else {}
+    hook = HookScene({"cwd": str(scene.folder)}, program, plugin, 0.0)
+    home = hook.projects.at(str(scene.folder))
+    return "" if home is None else fault(str(scene.file(source).path), home, hook)
 
 
 def hooks_enabled(scene: Scene) -> Check:

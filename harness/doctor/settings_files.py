@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-MANAGED, LOCAL, PROJECT, USER = "managed", "local", "project", "user"
+MANAGED, LOCAL, PROJECT, USER, PLUGIN = "managed", "local", "project", "user", "plugin"
 MANAGED_FOLDER = Path("/Library/Application Support/ClaudeCode" if sys.platform == "darwin" else "/etc/claude-code")
 """Where an organisation's settings are; read in the binary of CLI 2.1.332."""
 SETTINGS = Path(".claude/settings.json")

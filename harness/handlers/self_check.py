@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .scene import Scene
 
 MANIFEST = "MANIFEST.json"
+_CODE = (".py", ".pyc", ".so")
 _AGAIN = "A person runs `harness init` in their own terminal, which installs the hooks again."
 
 
@@ -47,23 +48,33 @@ def library_digest(library: str) -> str:
     return sha256_hex(whole)
 
 
+def vendored_files(folder: str) -> dict[str, list[str]] | None:
+    """Which of the installed files in `folder` are missing, edited, or strange (code that was not installed), by their
+    names in it; None when no manifest says what was installed."""
+    manifest, _ = read_json(os.path.join(folder, MANIFEST))
+    files = manifest.get("files") if isinstance(manifest, dict) else None
+    if not isinstance(files, dict) or not files:
+        return None
+    missing = [name for name in files if not os.path.isfile(os.path.join(folder, name))]
+    return {
+        "missing": missing,
+        "edited": [
+            name for name in files if name not in missing and _digest(os.path.join(folder, name)) != files[name]
+        ],
+        "strange": sorted(_code_below(folder) - set(files)),
+    }
+
+
 def _files(folder: str) -> list[str]:
     """Whether the vendored files are those that were installed. Without a manifest nothing is vendored."""
     path = os.path.join(folder, MANIFEST)
-    manifest, unread = read_json(path)
-    if manifest is None and not unread and not os.path.isdir(os.path.join(folder, "lib")):
+    found = vendored_files(folder)
+    if found is None and not os.path.exists(path) and not os.path.isdir(os.path.join(folder, "lib")):
         return []
-    files = manifest.get("files") if isinstance(manifest, dict) else None
-    if not isinstance(files, dict):
+    if found is None:
         return [f"{path} is missing or damaged, so nobody can tell whether the hooks were edited. {_AGAIN}"]
-    missing = [name for name in files if not os.path.isfile(os.path.join(folder, name))]
-    edited = [
-        name for name in files if name not in missing and sha256_hex(_bytes(os.path.join(folder, name))) != files[name]
-    ]
-    strange = sorted(_code_below(folder) - set(files))
-    lines = [f"hook not found: {', '.join(missing)} in {folder}. {_AGAIN}"] if missing else []
-    lines += [f"hook edited: {', '.join(edited)} in {folder}. {_AGAIN}"] if edited else []
-    return lines + ([f"not put there by the harness: {', '.join(strange)} in {folder}. {_AGAIN}"] if strange else [])
+    says = (("missing", "hook not found"), ("edited", "hook edited"), ("strange", "not put there by the harness"))
+    return [f"{words}: {', '.join(found[kind])} in {folder}. {_AGAIN}" for kind, words in says if found[kind]]
 
 
 def _settings(scene: Scene) -> list[str]:
@@ -79,8 +90,16 @@ def _settings(scene: Scene) -> list[str]:
 def _code_below(folder: str) -> set[str]:
     found = set()
     for place, _, names in os.walk(folder):
-        found |= {os.path.relpath(os.path.join(place, name), folder) for name in names if name.endswith((".py", ".so"))}
-    return found
+        found |= {os.path.relpath(os.path.join(place, name), folder) for name in names if name.endswith(_CODE)}
+    return {name for name in found if "__pycache__" not in name.split(os.sep)}
+
+
+def _digest(path: str) -> str:
+    """SHA-256 of a file; empty for one that cannot be read, which is none that was installed."""
+    try:
+        return sha256_hex(_bytes(path))
+    except OSError:
+        return ""
 
 
 def _bytes(path: str) -> bytes:

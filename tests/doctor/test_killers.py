@@ -1,0 +1,423 @@
+"""Each way to kill a guard, really done to a project that `harness init` made: the doctor names it and its mend."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.doctor.made import Made, make
+
+from harness.errors import NotFoundError
+
+INIT = "harness init"
+RENDER = "harness render"
+
+
+@dataclass(frozen=True)
+class Killer:
+    name: str
+    kill: Callable[[Made], dict[str, Any] | None]
+    """Does it; returns further arguments for the doctor."""
+    check: str
+    message: tuple[str, ...]
+    mend: str
+    guard: bool = True
+    """False: no guard is dead of it, and the doctor only says what is amiss."""
+
+
+def entry(event: str, **changes: Any) -> Callable[[Made], None]:
+    """Change the hook entry of `event`; a value of None removes the key."""
+
+    def kill(made: Made) -> None:
+        settings = made.settings()
+        hook = settings["hooks"][event][0]["hooks"][0]
+        for key, value in changes.items():
+            if value is None:
+                del hook[key]
+            else:
+                hook[key] = value
+        made.write(settings)
+
+    return kill
+
+
+def matcher(event: str, value: Any) -> Callable[[Made], None]:
+    def kill(made: Made) -> None:
+        settings = made.settings()
+        settings["hooks"][event][0]["matcher"] = value
+        made.write(settings)
+
+    return kill
+
+
+def settings_with(**changes: Any) -> Callable[[Made], None]:
+    return lambda made: made.write({**made.settings(), **changes})
+
+
+def text_in(name: str, text: str) -> Callable[[Made], None]:
+    """Write a file below the project; `text` is all of it."""
+
+    def kill(made: Made) -> None:
+        path = made.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+
+    return kill
+
+
+def in_hooks(name: str, act: Callable[[Path], object]) -> Callable[[Made], None]:
+    return lambda made: void(act(made.hooks / name))
+
+
+def void(_value: object) -> None:
+    return None
+
+
+def edited(path: Path) -> None:
+    path.write_text(path.read_text("utf-8") + "\n# edited\n", "utf-8")
+
+
+def closed(path: Path) -> None:
+    path.chmod(0)
+
+
+def in_snapshot(**changes: Any) -> Callable[[Made], None]:
+    def kill(made: Made) -> None:
+        made.policy.write_text(json.dumps({**json.loads(made.policy.read_text("utf-8")), **changes}), "utf-8")
+
+    return kill
+
+
+def ledger_moved_on(made: Made) -> None:
+    """The snapshot is what it was before an approval: written back after the ledger went on."""
+    before = made.policy.read_bytes()
+    made.approve()
+    made.policy.write_bytes(before)
+
+
+def interpreter(make: Callable[[Made], Path]) -> Callable[[Made], None]:
+    def kill(made: Made) -> None:
+        program = str(make(made))
+        settings = made.settings()
+        for groups in settings["hooks"].values():
+            groups[0]["hooks"][0]["command"] = program
+        made.write(settings)
+
+    return kill
+
+
+def program(made: Made, place: str, text: str) -> Path:
+    path = made.home / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+    path.chmod(0o755)
+    return path
+
+
+def a_cli(version: str) -> Callable[[Made], dict[str, Any]]:
+    def kill(made: Made) -> dict[str, Any]:
+        cli = program(made, "bin/claude", f"#!/bin/sh\necho '{version} (Claude Code)'\n")
+        return {"PATH": f"{cli.parent}:/usr/bin:/bin"}
+
+    return kill
+
+
+def only_local(made: Made) -> None:
+    hooks = made.settings()["hooks"]
+    made.write({key: value for key, value in made.settings().items() if key != "hooks"})
+    text_in(".claude/settings.local.json", json.dumps({"hooks": hooks}))(made)
+
+
+def twice(made: Made) -> None:
+    settings = made.settings()
+    settings["hooks"]["PreToolUse"] *= 2
+    made.write(settings)
+
+
+def without(event: str) -> Callable[[Made], None]:
+    def kill(made: Made) -> None:
+        settings = made.settings()
+        del settings["hooks"][event]
+        made.write(settings)
+
+    return kill
+
+
+def subfolder(made: Made) -> dict[str, Any]:
+    (made.root / "src").mkdir()
+    return {"start": made.root / "src"}
+
+
+def monorepo(made: Made) -> dict[str, Any]:
+    return {"start": made.root.parent}
+
+
+def user_settings(**values: Any) -> Callable[[Made], None]:
+    def kill(made: Made) -> None:
+        path = made.home / ".claude/settings.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(values), "utf-8")
+
+    return kill
+
+
+HOOK = ".claude/hooks/harness/pre_tool_use.py"
+RELATIVE = ["-I", "-S", HOOK]
+MODULE = ["-m", "harness.handlers.pre_tool_use"]
+NO_BRACES = ["-I", "-S", f"$CLAUDE_PROJECT_DIR/{HOOK}"]
+NOT_ISOLATED = [f"${{CLAUDE_PROJECT_DIR}}/{HOOK}"]
+CASE_01 = Path(__file__).parent / "inputs/case-01/settings_relative.json"
+
+KILLERS = (
+    # files
+    Killer(
+        "hook missing", in_hooks("pre_tool_use.py", Path.unlink), "hook_files_present", ("hook not found", HOOK), INIT
+    ),
+    Killer("hook missing, fed", in_hooks("pre_tool_use.py", Path.unlink), "guards_answer", ("hook not found",), INIT),
+    Killer("hooks' folder gone", in_hooks("", shutil.rmtree), "hook_files_present", ("hook not found", HOOK), INIT),
+    Killer("hook not readable", in_hooks("pre_tool_use.py", closed), "hook_files_readable", (HOOK,), "chmod"),
+    Killer(
+        "library not readable",
+        in_hooks("lib/harness/policy/decide.py", closed),
+        "hook_files_readable",
+        ("decide.py",),
+        "chmod",
+    ),
+    Killer("hook edited", in_hooks("pre_tool_use.py", edited), "hook_files_unchanged", ("edited", HOOK), INIT),
+    Killer(
+        "library missing",
+        in_hooks("lib/harness/policy/judge.py", Path.unlink),
+        "hook_files_present",
+        ("judge.py",),
+        INIT,
+    ),
+    Killer(
+        "library missing, fed",
+        in_hooks("lib/harness/policy/judge.py", Path.unlink),
+        "guards_answer",
+        ("missing or damaged",),
+        INIT,
+    ),
+    Killer(
+        "library edited", in_hooks("lib/harness/policy/judge.py", edited), "hook_files_unchanged", ("judge.py",), INIT
+    ),
+    Killer(
+        "a package in a module's place",
+        in_hooks(
+            "lib/harness/policy/decide/__init__.py", lambda path: (path.parent.mkdir(), path.write_text("DENY = 1\n"))
+        ),
+        "hook_files_unchanged",
+        ("not put there", "decide/__init__.py"),
+        INIT,
+    ),
+    Killer(
+        "manifest missing", in_hooks("MANIFEST.json", Path.unlink), "hook_files_unchanged", ("MANIFEST.json",), INIT
+    ),
+    # the snapshot
+    Killer("snapshot missing", lambda made: made.policy.unlink(), "snapshot_sound", ("missing",), RENDER),
+    Killer(
+        "snapshot damaged",
+        text_in(".harness/policy.json", '{"schema": 1'),
+        "snapshot_sound",
+        ("snapshot_damaged",),
+        RENDER,
+    ),
+    Killer("snapshot older", in_snapshot(schema=0), "snapshot_sound", ("older",), RENDER),
+    Killer("snapshot newer", in_snapshot(schema=2), "snapshot_sound", ("newer",), RENDER),
+    Killer("snapshot of another place", in_snapshot(root="/elsewhere"), "snapshot_sound", ("/elsewhere",), RENDER),
+    Killer("snapshot behind the ledger", ledger_moved_on, "snapshot_fresh", ("stale", "frozen"), RENDER),
+    Killer("snapshot of an older policy", in_snapshot(policy="0" * 64), "snapshot_fresh", ("stale", "policy"), RENDER),
+    # the interpreter
+    Killer(
+        "interpreter missing",
+        interpreter(lambda made: made.home / "gone/python3"),
+        "interpreter",
+        ("does not exist",),
+        INIT,
+    ),
+    Killer(
+        "interpreter below shims",
+        interpreter(lambda made: program(made, ".pyenv/shims/python3", '#!/bin/sh\nexec /usr/bin/python3 "$@"\n')),
+        "interpreter",
+        ("shim",),
+        INIT,
+    ),
+    Killer(
+        "interpreter a script",
+        interpreter(lambda made: program(made, "bin/python3", '#!/bin/sh\nexec /usr/bin/python3 "$@"\n')),
+        "interpreter",
+        ("script",),
+        INIT,
+    ),
+    Killer("interpreter uv", interpreter(lambda made: program(made, "bin/uv", "")), "interpreter", ("uv",), INIT),
+    Killer("interpreter fails", interpreter(lambda _: Path("/bin/false")), "interpreter", ("self-test",), INIT),
+    Killer(
+        "interpreter by PATH", entry("PreToolUse", command="python3"), "interpreter", ("not an absolute path",), INIT
+    ),
+    # where it starts
+    Killer(
+        "relative path",
+        entry("PreToolUse", args=RELATIVE),
+        "entries_absolute",
+        ("relative", "PreToolUse"),
+        "CLAUDE_PROJECT_DIR",
+    ),
+    Killer("relative path, fed", entry("PreToolUse", args=RELATIVE), "guards_answer", ("hook not found",), INIT),
+    Killer("module form", entry("PreToolUse", args=MODULE), "entries_absolute", ("-m", "module"), "CLAUDE_PROJECT_DIR"),
+    Killer(
+        "placeholder without braces",
+        entry("PreToolUse", args=NO_BRACES),
+        "entries_absolute",
+        ("$CLAUDE_PROJECT_DIR/",),
+        INIT,
+    ),
+    Killer("not isolated", entry("PreToolUse", args=NOT_ISOLATED), "entries_absolute", ("-I -S",), INIT),
+    Killer(
+        "shell form",
+        entry("PreToolUse", command=f'/usr/bin/python3 -I -S "$CLAUDE_PROJECT_DIR"/{HOOK}', args=None),
+        "entries_absolute",
+        ("shell",),
+        INIT,
+    ),
+    # settings that are not loaded
+    Killer("started in a subfolder", subfolder, "start_folder", ("/src",), "Start it in"),
+    Killer("started above the project", monorepo, "start_folder", ("my project",), "my project"),
+    Killer("no hooks in settings", settings_with(hooks={}), "entries_present", ("PreToolUse", "ConfigChange"), INIT),
+    Killer("settings gone", lambda made: made.settings_file.unlink(), "entries_present", ("PreToolUse",), INIT),
+    Killer("one guard left out", without("ConfigChange"), "entries_present", ("ConfigChange",), INIT),
+    Killer("local settings only", only_local, "entries_present", (".claude/settings.local.json",), INIT),
+    Killer(
+        "settings no JSON", text_in(".claude/settings.json", '{"hooks": {},}'), "settings_readable", ("not JSON",), INIT
+    ),
+    Killer("settings a list", text_in(".claude/settings.json", "[]"), "settings_readable", ("list",), INIT),
+    # switched off
+    Killer(
+        "off in the project", settings_with(disableAllHooks=True), "hooks_enabled", (".claude/settings.json",), "Remove"
+    ),
+    Killer("off as text", settings_with(disableAllHooks="true"), "hooks_enabled", (".claude/settings.json",), "Remove"),
+    Killer(
+        "off locally",
+        text_in(".claude/settings.local.json", '{"disableAllHooks": true}'),
+        "hooks_enabled",
+        ("settings.local.json",),
+        "Remove",
+    ),
+    Killer(
+        "off for the user",
+        user_settings(disableAllHooks=True),
+        "hooks_enabled",
+        ("home/.claude/settings.json",),
+        "Remove",
+    ),
+    Killer("off by a variable", lambda _: {"CLAUDE_CODE_SIMPLE": "1"}, "cli_mode", ("CLAUDE_CODE_SIMPLE",), "Unset"),
+    Killer("safe mode", lambda _: {"CLAUDE_CODE_SAFE_MODE": "true"}, "cli_mode", ("CLAUDE_CODE_SAFE_MODE",), "Unset"),
+    Killer(
+        "the user's variable",
+        user_settings(env={"CLAUDE_CODE_SIMPLE": "1"}),
+        "cli_mode",
+        ("home/.claude/settings.json",),
+        "Unset",
+    ),
+    Killer("older CLI", a_cli("2.1.294"), "cli_version", ("2.1.294", "onFailure"), "claude update"),
+    # entries that do not guard
+    Killer("milliseconds", entry("PreToolUse", timeout=30000), "entries_timeout", ("30000", "seconds"), INIT),
+    Killer("too short", entry("PreToolUse", timeout=1), "entries_timeout", ("1 s", "too short"), INIT),
+    Killer("timeout as text", entry("PreToolUse", timeout="30"), "entries_timeout", ("'30'", "not a number"), INIT),
+    Killer("no timeout", entry("ConfigChange", timeout=None), "entries_timeout", ("no timeout",), INIT),
+    Killer(
+        "no onFailure", entry("PreToolUse", onFailure=None), "entries_fail_closed", ("PreToolUse", "None"), '"block"'
+    ),
+    Killer(
+        "onFailure continue",
+        entry("ConfigChange", onFailure="continue"),
+        "entries_fail_closed",
+        ("continue",),
+        '"block"',
+    ),
+    Killer("asynchronous", entry("PreToolUse", **{"async": True}), "entries_synchronous", ("async",), "Remove"),
+    Killer("filtered", entry("PreToolUse", **{"if": "Bash(git *)"}), "entries_synchronous", ("if", "git"), "Remove"),
+    Killer("matcher of another case", matcher("PreToolUse", "bash"), "entries_matcher", ("'bash'", "nothing"), '"*"'),
+    Killer("matcher Task", matcher("PreToolUse", "Task"), "entries_matcher", ("'Task'", "Write"), '"*"'),
+    Killer("matcher a list", matcher("PreToolUse", "Write,Edit"), "entries_matcher", ("Bash",), '"*"'),
+    Killer("matcher without MCP", matcher("PreToolUse", "^[A-Z]"), "entries_matcher", ("mcp__",), '"*"'),
+    Killer(
+        "matcher of one source",
+        matcher("ConfigChange", "user_settings"),
+        "entries_matcher",
+        ("project_settings",),
+        "no matcher",
+    ),
+    Killer("another type", entry("PreToolUse", type="prompt"), "entries_type", ("'prompt'",), '"command"'),
+    # amiss, and no guard is dead of it
+    Killer("twice", twice, "entries_once", ("PreToolUse has 2",), "Remove", guard=False),
+    Killer(
+        "observer without a limit", entry("Stop", timeout=30000), "entries_timeout", ("30000",), "seconds", guard=False
+    ),
+    Killer("observer left out", without("SessionEnd"), "entries_present", ("SessionEnd",), INIT, guard=False),
+    Killer(
+        "local settings no JSON",
+        text_in(".claude/settings.local.json", "{"),
+        "settings_readable",
+        ("not JSON",),
+        "Mend",
+        guard=False,
+    ),
+)
+
+
+@pytest.mark.parametrize("killer", KILLERS, ids=lambda killer: killer.name)
+def test_each_way_to_kill_a_guard_is_named_with_its_mend(killer: Killer, tmp_path: Path):
+    made = make(tmp_path)
+    report = made.doctor(**(killer.kill(made) or {}))
+    (check,) = [check for check in report.checks if check.name == killer.check]
+    assert (check.ok, check.guard, report.dead) == (False, killer.guard, killer.guard), "\n".join(report.lines())
+    assert [words for words in killer.message if words not in check.message] == [], check.message
+    assert killer.mend in check.mend
+
+
+def test_an_untouched_project_has_no_dead_guard_and_nothing_amiss(tmp_path: Path):
+    made = make(tmp_path)
+    report = made.doctor()
+    assert [check.message for check in report.checks if check.ok is False] == []
+    assert not report.dead
+
+
+def test_case_01_a_relative_hook_of_somebody_else_is_named(tmp_path: Path):
+    made = make(tmp_path)
+    settings = made.settings()
+    settings["hooks"]["PreToolUse"] += json.loads(CASE_01.read_text("utf-8"))["hooks"]["PreToolUse"]
+    made.write(settings)
+    report = made.doctor()
+    (check,) = [check for check in report.checks if check.name == "other_hooks"]
+    assert check.ok is False
+    assert "python3 .claude/hooks/guard.py" in check.message
+    assert not report.dead
+
+
+def test_case_03_a_missing_hook_is_no_policy(tmp_path: Path):
+    """Python ends with 2 when its script is not there, which looks like a denial; the doctor says what it is."""
+    made = make(tmp_path)
+    (made.hooks / "pre_tool_use.py").unlink()
+    checks = {check.name: check for check in made.doctor().checks}
+    assert "hook not found" in checks["hook_files_present"].message
+    assert "hook not found" in checks["guards_answer"].message
+    assert "no rule denied anything" in checks["guards_answer"].message
+    assert "harness init" in checks["guards_answer"].mend
+
+
+def test_without_a_project_it_says_so(tmp_path: Path):
+    made = make(tmp_path)
+    shutil.rmtree(made.root / ".harness")
+    with pytest.raises(NotFoundError) as raised:
+        made.doctor()
+    assert "harness init" in raised.value.mend
+
+
+def test_nothing_is_left_behind(tmp_path: Path):
+    made = make(tmp_path)
+    before = made.files()
+    made.doctor()
+    assert made.files() == before
