@@ -9,11 +9,13 @@ from typing import Any, Literal, cast
 
 from claude_agent_sdk import HookCallback, HookMatcher
 
+from harness.audit.both_readers import judge_call
 from harness.clock import iso
 from harness.domain.statuses import CageKind
 from harness.driver.desk import Desk
 from harness.driver.session import Hooks
-from harness.policy.decide import decide
+from harness.errors import MissingExtraError
+from harness.policy.decide import DENY, answer
 from harness.policy.receipt import append_receipt, receipt
 
 HOOK_SECONDS = 60.0
@@ -58,7 +60,7 @@ class Guard:
         """Allow or deny, always said out loud: under `dontAsk` silence would deny without a reason."""
         call = {**payload, "agent_type": self._desk.role.name}
         with self._desk.pulse.working():
-            said = decide(call, self._snapshot())
+            said = _judged(call, self._snapshot())
             if said["permission"] is None:
                 said |= {"permission": "allow"} | ({"rule": UNCAGED} if self._desk.cage is CageKind.NONE else {})
             self._record(call, said)
@@ -95,6 +97,14 @@ class Guard:
             return {}
         self._reminders += 1
         return {"decision": "block", "reason": " ".join(owed)}
+
+
+def _judged(call: dict[str, Any], snapshot: dict[str, Any]) -> dict[str, Any]:
+    """The policy's answer; a denial where a command line cannot be read as it has to be."""
+    try:
+        return judge_call(call, snapshot)
+    except MissingExtraError as error:
+        return answer(DENY, "reader_missing", error.message, error.mend)
 
 
 def _matcher(callback: Callable[..., Any], *, on_failure: Literal["block"] | None = None) -> HookMatcher:

@@ -44,6 +44,8 @@ ONLY_IN: dict[str, set[str]] = {
     "scipy": {"evaluation"},
     "pydantic": {"artifacts", "model_door"},
     "mnist1d": {"demo"},
+    "tree_sitter": {"audit"},
+    "tree_sitter_bash": {"audit"},
     "torch": set(),
 }
 RUN_LOGGER_MAY_USE = {"harness.files", "harness.errors", "harness.clock", "harness.domain", "harness.domain.variables"}

@@ -6,6 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
+from harness.audit import bash_tree
 from harness.contract.roles import ROLE_BY_NAME
 from harness.domain.statuses import CageKind
 from harness.driver.callbacks import Guard
@@ -58,6 +59,25 @@ def test_what_the_policy_forbids_is_denied_with_reason_and_next_step(
     assert said["permissionDecision"] == "deny"
     assert len(said["permissionDecisionReason"]) > 40
     assert receipts(project)[0]["permission"] == "deny"
+
+
+def test_what_only_the_tree_reader_sees_through_is_denied(project: Project) -> None:
+    said = ask(guard_of(project, "model-builder"), project, "Bash", command="case go in go) python train.py;; esac")
+    assert said["permissionDecision"] == "deny"
+    assert receipts(project)[0]["rule"] == "training_outside_harness"
+
+
+def test_without_the_tree_reader_commands_are_denied_and_the_reason_says_so(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bash_tree._parser.cache_clear()
+    monkeypatch.setattr(bash_tree, "_MISSING", ImportError("No module named 'tree_sitter'"))
+    guard = guard_of(project, "model-builder")
+    said = ask(guard, project, "Bash", command="ls")
+    assert said["permissionDecision"] == "deny"
+    assert "tree_sitter" in said["permissionDecisionReason"]
+    assert receipts(project)[0]["rule"] == "reader_missing"
+    assert ask(guard, project, "Write", file_path="train.py", content="x")["permissionDecision"] == "allow"
 
 
 def test_the_state_directory_is_denied_also_to_a_read(project: Project) -> None:
