@@ -3,11 +3,14 @@
 import re
 from typing import Any
 
-from harness.contract.roles import OFF_LIMITS_FOR_ALL, Role, project_path
+from harness.contract.installation import PLUGIN
+from harness.contract.roles import MCP_SERVER, OFF_LIMITS_FOR_ALL, Role, project_path
 from harness.domain import variables
 from harness.rendering.sources import fill, has_template
 
 BANNER = "<!-- Rendered by `harness render` from the contract and templates/agents/; an edit here is overwritten. -->"
+
+_PLUGIN_TOOL = f"mcp__plugin_{PLUGIN}_{MCP_SERVER}__"
 
 
 def system_prompt(role: Role) -> str:
@@ -24,6 +27,10 @@ def system_prompt(role: Role) -> str:
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
-def agent_file(role: Role) -> str:
-    """The role as Claude Code's agent definition: front matter, banner, prompt."""
-    return fill("agents/agent.md.j2", role=role, banner=BANNER, body=system_prompt(role).rstrip())
+def agent_file(role: Role, *, plugin: bool = False) -> str:
+    """The role as Claude Code's agent definition: front matter, banner, prompt.
+
+    The tools of a plugin's server have names of their own; an agent of the plugin may meet either server.
+    """
+    tools = (*role.allowed_tools, *(f"{_PLUGIN_TOOL}{tool}" for tool in role.mcp_tools if plugin))
+    return fill("agents/agent.md.j2", role=role, tools=tools, banner=BANNER, body=system_prompt(role).rstrip())

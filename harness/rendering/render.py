@@ -1,28 +1,35 @@
-"""Agent definitions on disk: written from the contract, or compared with it."""
+"""Derived files on disk: written from the contract, or compared with it."""
 
 from pathlib import Path
+from typing import Any
 
+from harness.contract.artifacts import PLUGIN_MANIFEST
+from harness.contract.installation import AGENTS, COMMANDS, MANIFEST, MCP_SERVERS, OWN_HOOKS, SETTINGS, VENDORED
 from harness.contract.roles import ROLES
+from harness.contract.slash_commands import SLASH_COMMANDS
 from harness.errors import RefusedError
-from harness.files import atomic_write
-from harness.rendering.prompts import BANNER, agent_file
+from harness.files import atomic_write, pretty_json
+from harness.project.hooks_mode import has_own_hooks
+from harness.rendering import commands, prompts
+from harness.rendering.claude_files import own_servers, own_settings, plugin_hooks, plugin_manifest, plugin_market
+from harness.rendering.commands import command_file
+from harness.rendering.prompts import agent_file
 
-AGENTS = Path(".claude/agents")
-"""Where Claude Code looks for agents in every project."""
-PLUGIN_AGENTS = Path("agents")
-"""Where a plugin has them; only a repository with its own templates is one."""
+BANNERS = (prompts.BANNER, commands.BANNER)
+PLUGIN_AGENTS, PLUGIN_COMMANDS = "agents", "commands"
+"""Where a plugin has them; only the harness's own repository is one."""
 
 
 def render(root: Path, check: bool = False) -> list[Path]:
-    """Write agents/*.md and .claude/agents/*.md below `root`; with `check`, write nothing.
+    """Write what is derived and belongs to `root`; with `check`, write nothing.
 
-    Returns the paths, relative to `root`, that were not as the contract says: changed, missing, or rendered once and of
-    no role any more (removed). A file of the same name without our banner is a person's: it is never overwritten, and
-    raises RefusedError.
+    Returns the paths, relative to `root`, that were not as the contract says: changed, missing, or rendered once and no
+    longer wanted (removed). A Markdown file of the same name without our banner is a person's: it is never overwritten,
+    and raises RefusedError.
     """
     wanted = expected(root)
     differing = [path for path, text in wanted.items() if _read(root / path) != text]
-    stale = [path for folder in _folders(root) for path in _rendered(root, folder) if path not in wanted]
+    stale = [path for folder in _folders(wanted) for path in _rendered(root, folder) if path not in wanted]
     if not check:
         for path in differing:
             _require_ours(root / path)
@@ -34,26 +41,54 @@ def render(root: Path, check: bool = False) -> list[Path]:
 
 
 def expected(root: Path) -> dict[Path, str]:
-    """Path relative to `root` -> text, for every rendered file."""
-    return {folder / f"{role.name}.md": agent_file(role) for folder in _folders(root) for role in ROLES}
+    """Path relative to `root` -> text, for every rendered file: in the harness's own repository all of them, in a
+    project with vendored hooks agents and commands, elsewhere none."""
+    if has_own_hooks(root):
+        return {**_own_files(), **installed_texts()}
+    return installed_texts() if (root / VENDORED / MANIFEST).is_file() else {}
 
 
-def _folders(root: Path) -> tuple[Path, ...]:
-    return (PLUGIN_AGENTS, AGENTS) if (root / "templates" / "agents").is_dir() else (AGENTS,)
+def installed_texts() -> dict[Path, str]:
+    """Agents and slash commands, as they stand in every project."""
+    agents = {Path(AGENTS, f"{role.name}.md"): agent_file(role) for role in ROLES}
+    return agents | {Path(COMMANDS, f"{command.name}.md"): command_file(command) for command in SLASH_COMMANDS}
+
+
+def is_rendered(text: str) -> bool:
+    """Whether a Markdown file was written by us."""
+    return any(banner in text for banner in BANNERS)
+
+
+def _own_files() -> dict[Path, str]:
+    """The plugin, and what `claude` reads in this repository beside agents and commands."""
+    documents: dict[str, dict[str, Any]] = {
+        f"{OWN_HOOKS}/hooks.json": plugin_hooks(),
+        PLUGIN_MANIFEST: plugin_manifest(),
+        ".claude-plugin/marketplace.json": plugin_market(),
+        SETTINGS: own_settings(),
+        MCP_SERVERS: own_servers(),
+    }
+    agents = {Path(PLUGIN_AGENTS, f"{role.name}.md"): agent_file(role, plugin=True) for role in ROLES}
+    texts = {Path(PLUGIN_COMMANDS, f"{command.name}.md"): command_file(command) for command in SLASH_COMMANDS}
+    return {**{Path(name): pretty_json(value) for name, value in documents.items()}, **agents, **texts}
+
+
+def _folders(wanted: dict[Path, str]) -> list[Path]:
+    return sorted({path.parent for path in wanted})
 
 
 def _rendered(root: Path, folder: Path) -> list[Path]:
     found = sorted((root / folder).glob("*.md"))
-    return [path.relative_to(root) for path in found if BANNER in (_read(path) or "")]
+    return [path.relative_to(root) for path in found if is_rendered(_read(path) or "")]
 
 
 def _require_ours(path: Path) -> None:
     text = _read(path)
-    if text is not None and BANNER not in text:
+    if text is not None and path.suffix == ".md" and not is_rendered(text):
         raise RefusedError(
-            f"{path} exists and was not rendered by the harness, which has a role of that name.",
-            mend="Rename that agent, then run `harness render` again.",
-            code="agent_file_taken",
+            f"{path} exists and was not rendered by the harness, which has a file of that name.",
+            mend="Rename that file, then run `harness render` again.",
+            code="rendered_file_taken",
         )
 
 

@@ -9,11 +9,14 @@ import pytest
 import yaml
 from jinja2 import UndefinedError
 
+from harness.contract.installation import AGENTS, COMMANDS, MANIFEST, VENDORED
 from harness.contract.roles import OFF_LIMITS_FOR_ALL, ROLE_BY_NAME, ROLES, project_path
+from harness.contract.slash_commands import SLASH_COMMANDS
 from harness.domain import variables
 from harness.errors import RefusedError
+from harness.rendering import commands, prompts
 from harness.rendering.prompts import BANNER, agent_file, system_prompt
-from harness.rendering.render import AGENTS, expected, render
+from harness.rendering.render import expected, installed_texts, render
 from harness.rendering.sources import fill
 
 SECTIONS = ("Ownership", "Off-limits", "Produces", "Consumes", "Validation checklist")
@@ -30,6 +33,14 @@ def test_agent_files_are_claude_code_agents(role):
     assert head["description"].endswith(role.purpose)
     assert body.startswith(BANNER)
     assert body.endswith(system_prompt(role))
+
+
+@pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
+def test_an_agent_of_the_plugin_may_use_the_tools_of_either_server(role):
+    here, plugin = (yaml.safe_load(agent_file(role, plugin=which).split("---\n")[1]) for which in (False, True))
+    tools = plugin.pop("tools").split(", ")
+    assert tools == here.pop("tools").split(", ") + [f"mcp__plugin_harness_harness__{tool}" for tool in role.mcp_tools]
+    assert plugin == here
 
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
@@ -95,54 +106,85 @@ def test_predict_snippet_runs_as_it_stands(tmp_path, monkeypatch):
         assert (table["id"].tolist(), table["prediction"].tolist()) == ([0, 1, 2], [2.0, 2.0, 2.0])
 
 
-def test_render_writes_and_then_has_nothing_to_do(tmp_path):
-    written = render(tmp_path)
-    assert written == sorted(AGENTS / f"{role.name}.md" for role in ROLES)
-    assert render(tmp_path, check=True) == []
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """A project with vendored hooks, as far as rendering looks."""
+    manifest = tmp_path / VENDORED / MANIFEST
+    manifest.parent.mkdir(parents=True)
+    manifest.write_text("{}")
+    return tmp_path
+
+
+def test_render_writes_and_then_has_nothing_to_do(installed):
+    written = render(installed)
+    assert written == sorted(installed_texts())
+    assert {path.parent.as_posix() for path in written} == {AGENTS, COMMANDS}
+    assert render(installed, check=True) == []
+    assert render(installed) == []
+    assert not (installed / "agents").exists(), "a project that is no plugin has .claude/ only"
+
+
+def test_a_folder_without_hooks_of_ours_gets_nothing(tmp_path):
     assert render(tmp_path) == []
-    assert not (tmp_path / "agents").exists(), "a project that is no plugin has .claude/agents only"
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_repository_with_templates_has_both_folders(tmp_path):
+def test_the_harness_own_repository_is_a_plugin_too(tmp_path):
     (tmp_path / "templates" / "agents").mkdir(parents=True)
-    render(tmp_path)
-    for role in ROLES:
-        name = f"{role.name}.md"
-        assert (tmp_path / "agents" / name).read_text() == (tmp_path / AGENTS / name).read_text()
-
-
-def test_check_names_changed_missing_and_stale_files_and_writes_nothing(tmp_path):
-    render(tmp_path)
-    folder = tmp_path / AGENTS
-    (folder / "oracle.md").write_text(BANNER + "changed")
-    (folder / "model-builder.md").unlink()
-    (folder / "retired.md").write_text(f"---\nname: retired\n---\n{BANNER}\n")
-    (folder / "mine.md").write_text("---\nname: mine\n---\nA person's own agent.\n")
-    named = [AGENTS / name for name in ("model-builder.md", "oracle.md", "retired.md")]
-    assert render(tmp_path, check=True) == named
-    assert not (folder / "model-builder.md").exists()
-    assert render(tmp_path) == named
-    assert not (folder / "retired.md").exists()
-    assert (folder / "mine.md").exists()
+    (tmp_path / "hooks").mkdir()
+    assert {path.as_posix() for path in render(tmp_path)} >= {
+        "hooks/hooks.json",
+        ".claude-plugin/plugin.json",
+        ".claude/settings.json",
+        ".mcp.json",
+        "agents/oracle.md",
+        f"{AGENTS}/oracle.md",
+        "commands/status.md",
+        f"{COMMANDS}/status.md",
+    }
+    for command in SLASH_COMMANDS:
+        name = f"{command.name}.md"
+        assert (tmp_path / "commands" / name).read_bytes() == (tmp_path / COMMANDS / name).read_bytes()
     assert render(tmp_path, check=True) == []
 
 
-def test_a_persons_agent_of_the_same_name_is_never_overwritten(tmp_path):
-    folder = tmp_path / AGENTS
-    folder.mkdir(parents=True)
-    (folder / "oracle.md").write_text("my own oracle\n")
-    assert render(tmp_path, check=True) == sorted(expected(tmp_path))
-    with pytest.raises(RefusedError, match="oracle"):
-        render(tmp_path)
-    assert [path.name for path in folder.iterdir()] == ["oracle.md"]
-    assert (folder / "oracle.md").read_text() == "my own oracle\n"
+def test_check_names_changed_missing_and_stale_files_and_writes_nothing(installed):
+    render(installed)
+    folder = installed / AGENTS
+    (folder / "oracle.md").write_text(prompts.BANNER + "changed")
+    (folder / "model-builder.md").unlink()
+    (folder / "retired.md").write_text(f"---\nname: retired\n---\n{prompts.BANNER}\n")
+    (folder / "mine.md").write_text("---\nname: mine\n---\nA person's own agent.\n")
+    (installed / COMMANDS / "old.md").write_text(f"---\n---\n{commands.BANNER}\n")
+    named = [Path(AGENTS, name) for name in ("model-builder.md", "oracle.md", "retired.md")]
+    named.append(Path(COMMANDS, "old.md"))
+    assert render(installed, check=True) == named
+    assert not (folder / "model-builder.md").exists()
+    assert render(installed) == named
+    assert not (folder / "retired.md").exists()
+    assert not (installed / COMMANDS / "old.md").exists()
+    assert (folder / "mine.md").exists()
+    assert render(installed, check=True) == []
+
+
+@pytest.mark.parametrize("taken", [f"{AGENTS}/oracle.md", f"{COMMANDS}/status.md"])
+def test_a_persons_file_of_the_same_name_is_never_overwritten(installed, taken):
+    path = installed / taken
+    path.parent.mkdir(parents=True)
+    path.write_text("my own\n")
+    assert render(installed, check=True) == sorted(expected(installed))
+    with pytest.raises(RefusedError, match=path.stem):
+        render(installed)
+    assert [found.name for found in path.parent.iterdir()] == [path.name]
+    assert path.read_text() == "my own\n"
 
 
 def test_templates_are_strict():
     with pytest.raises(UndefinedError):
-        fill("agents/agent.md.j2", role=ROLES[0], banner="")
+        fill("agents/agent.md.j2", role=ROLES[0], tools=(), banner="")
 
 
-def test_templates_stand_in_one_place():
+def test_templates_and_hooks_stand_in_one_place():
     root = Path(__file__).parents[2]
-    assert (root / "harness" / "rendering" / "templates").resolve() == root / "templates"
+    for name in ("templates", "hooks"):
+        assert (root / "harness" / "rendering" / name).resolve() == root / name

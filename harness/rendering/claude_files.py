@@ -1,0 +1,73 @@
+"""What Claude Code reads of the harness as JSON: hook entries, tool servers, the plugin's manifest and its market."""
+
+from importlib.metadata import version
+from typing import Any
+
+from harness.contract.installation import OWN_HOOKS, PLUGIN, PLUGIN_VARIABLE, PROJECT_VARIABLE, VENDORED
+from harness.contract.roles import MCP_SERVER, ROLES
+from harness.contract.slash_commands import SLASH_COMMANDS
+from harness.handlers.table import ISOLATED, hooks_section
+
+PACKAGE = "experiment-harness"
+SYSTEM_PYTHON = "/usr/bin/python3"
+"""Of the plugin and of this repository, whose files are the same on every machine; a project's own is chosen there."""
+_LAUNCHER = "mcp.py"
+_ABOUT = "Claude runs machine-learning experiments; the harness decides what is true about them."
+
+
+def project_hooks(interpreter: str) -> dict[str, Any]:
+    """The hooks section of a project's settings."""
+    return hooks_section(interpreter, f"{PROJECT_VARIABLE}/{VENDORED}")
+
+
+def project_server(interpreter: str) -> dict[str, Any]:
+    """The entry of a project's .mcp.json. Claude Code knows the project's folder there only as a variable of its own
+    environment, which may be unset; the server's working directory is that folder then."""
+    return _server(interpreter, f"{_or_here(PROJECT_VARIABLE)}/{VENDORED}")
+
+
+def own_settings() -> dict[str, Any]:
+    """.claude/settings.json of the harness's own repository."""
+    return {"hooks": hooks_section(SYSTEM_PYTHON, f"{PROJECT_VARIABLE}/{OWN_HOOKS}")}
+
+
+def own_servers() -> dict[str, Any]:
+    """.mcp.json of the harness's own repository. As a plugin it has another: the manifest's wins over this file."""
+    return {"mcpServers": {MCP_SERVER: _server(SYSTEM_PYTHON, f"{_or_here(PROJECT_VARIABLE)}/{OWN_HOOKS}")}}
+
+
+def plugin_hooks() -> dict[str, Any]:
+    """hooks/hooks.json."""
+    return {"description": _ABOUT, "hooks": hooks_section(SYSTEM_PYTHON, f"{PLUGIN_VARIABLE}/{OWN_HOOKS}")}
+
+
+def plugin_manifest() -> dict[str, Any]:
+    """.claude-plugin/plugin.json; hooks/hooks.json is found without being named."""
+    return {
+        "name": PLUGIN,
+        "version": version(PACKAGE),
+        "description": _ABOUT,
+        "author": {"name": PACKAGE},
+        "license": "Apache-2.0",
+        "agents": [f"./agents/{role.name}.md" for role in ROLES],
+        "commands": [f"./commands/{command.name}.md" for command in SLASH_COMMANDS],
+        "mcpServers": {MCP_SERVER: _server(SYSTEM_PYTHON, f"{PLUGIN_VARIABLE}/{OWN_HOOKS}")},
+    }
+
+
+def plugin_market() -> dict[str, Any]:
+    """.claude-plugin/marketplace.json: a clone of this repository is what the plugin is installed from."""
+    return {
+        "name": PACKAGE,
+        "owner": {"name": PACKAGE},
+        "description": _ABOUT,
+        "plugins": [{"name": PLUGIN, "source": "./", "description": _ABOUT}],
+    }
+
+
+def _server(interpreter: str, folder: str) -> dict[str, Any]:
+    return {"type": "stdio", "command": interpreter, "args": [*ISOLATED, f"{folder}/{_LAUNCHER}"]}
+
+
+def _or_here(variable: str) -> str:
+    return variable.replace("}", ":-.}")
