@@ -35,7 +35,7 @@ def output_tokens(session: Session) -> int:
 
 
 def test_case_42_one_answer_on_several_rows_is_counted_once_with_its_last_usage():
-    session = read_session(INPUTS / "42/stream.jsonl")
+    session = read_session(INPUTS / "case-42/stream.jsonl")
     first, second = of(Answer, session)
     assert (first.message_id, second.message_id) == ("msg_A", "chatcmpl-1")
     assert output_tokens(session) == 159 + 7
@@ -48,7 +48,7 @@ def test_case_42_one_answer_on_several_rows_is_counted_once_with_its_last_usage(
 
 
 def test_case_43_a_summary_is_no_prompt_and_nothing_before_it_is_lost():
-    session = read_session(INPUTS / "43/compact.jsonl")
+    session = read_session(INPUTS / "case-43/compact.jsonl")
     assert [prompt.text for prompt in of(UserPrompt, session)] == ["first ask", "second ask"]
     assert len(of(Answer, session)) == 2
     (compaction,) = of(Compaction, session)
@@ -57,15 +57,15 @@ def test_case_43_a_summary_is_no_prompt_and_nothing_before_it_is_lost():
 
 
 def test_case_43_rows_that_are_written_again_after_a_compaction_count_once():
-    session = read_session(INPUTS / "43/compact_twice_replayed.jsonl")
+    session = read_session(INPUTS / "case-43/compact_twice_replayed.jsonl")
     assert len(of(UserPrompt, session)) == len(of(Answer, session)) == 1
     assert len(of(Compaction, session)) == 2
     assert output_tokens(session) == 5
 
 
 def test_case_44_a_subagent_belongs_to_its_session_and_a_warm_up_is_no_task():
-    assert list(session_files(INPUTS / "44")) == [INPUTS / "44/S.jsonl"]
-    session = read_session(INPUTS / "44/S.jsonl")
+    assert list(session_files(INPUTS / "case-44")) == [INPUTS / "case-44/S.jsonl"]
+    session = read_session(INPUTS / "case-44/S.jsonl")
     assert session.id == "S"
     (task,) = [agent for agent in session.subagents if agent.kind is AgentKind.TASK]
     assert (task.id, task.agent_type, task.call) == ("ag1", "x", "toolu_T")
