@@ -5,31 +5,16 @@ from pathlib import Path
 import numpy as np
 
 from harness.artifacts.tables import write_table
+from harness.settings import create_config
+from tests.plan_text import plan_text
 
-PLAN = """\
----
-schema: 1
-name: blobs
-workflow: classical-ml
-objective: Tell two blobs apart
-data:
-  train: data/train.npz
-  validation: data/validation.npz
-  held_out: {path: data/held_out.npz, inputs: [x], label: y, id: row}
-oracle:
-  metric: accuracy
-  direction: maximize
-  scorer: accuracy
-  predict: python predict.py
-  tiers: {must: 0.90, should: 0.92}
-  seeds: 3
-  queries: 20
-training: {entry: python train.py}
-budget: {experiments: 3, run_minutes: 1, total_minutes: 5}
----
-
-# Blobs
-"""
+PLAN = plan_text(
+    "blobs",
+    "Tell two blobs apart",
+    tiers="must: 0.90, should: 0.92",
+    budget="experiments: 3, run_minutes: 1, total_minutes: 5",
+    row="row",
+)
 
 
 def table(rows: int, seed: int) -> dict[str, np.ndarray]:
@@ -40,3 +25,17 @@ def table(rows: int, seed: int) -> dict[str, np.ndarray]:
 def write_tables(root: Path) -> None:
     for seed, (name, rows) in enumerate([("train", 60), ("validation", 30), ("held_out", 40)]):
         write_table(root / f"data/{name}.npz", table(rows, seed))
+
+
+def make_root(root: Path, *, plan: str = PLAN, train: str = "print('train')\n") -> Path:
+    """A project folder whose plan nobody approved yet."""
+    create_config(root, name="blobs", token="cafe")
+    write_tables(root)
+    for name, text in (("plan.md", plan), ("train.py", train), ("predict.py", "print('predict')\n")):
+        (root / name).write_text(text)
+    return root
+
+
+def own_environment(folder: Path) -> dict[str, str]:
+    """A state directory and a home of its own."""
+    return {"XDG_STATE_HOME": str(folder / "state"), "HOME": str(folder / "home")}

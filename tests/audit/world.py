@@ -23,30 +23,17 @@ from harness.project.plans import approve_plan, data_paths
 from harness.project.seeds import seeds_for
 from harness.run_logger import RunLogger
 from harness.settings import create_config
+from tests.plan_text import plan_text
 
-PLAN = """---
-schema: 1
-name: signs
-workflow: classical-ml
-objective: Tell the sign of x
-data:
-  train: data/train.csv
-  validation: data/validation.csv
-  held_out: {path: data/held_out.csv, inputs: [x], label: y, id: row}
-oracle:
-  metric: accuracy
-  direction: maximize
-  scorer: accuracy
-  predict: python predict.py
-  tiers: {must: 0.80, should: 0.90}
-  seeds: 3
-  queries: 3
-training: {entry: python train.py}
-budget: {experiments: 6, run_minutes: 1, total_minutes: 10}
-loop: {stop_tier: must, patience: 3}
----
-# Signs
-"""
+PLAN = plan_text(
+    "signs",
+    "Tell the sign of x",
+    tiers="must: 0.80, should: 0.90",
+    budget="experiments: 6, run_minutes: 1, total_minutes: 10",
+    queries=3,
+    table="csv",
+    row="row",
+)
 PREDICT = """import csv, json, os
 cut = json.load(open(os.environ["HARNESS_CHECKPOINT"]))["cut"]
 with open(os.environ["HARNESS_INPUTS"], newline="") as rows, open(os.environ["HARNESS_PREDICTIONS"], "w") as out:

@@ -9,62 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from tests.centroids import PREDICT, TRAIN
+from tests.plan_text import plan_text
 from tests.terminal import run_in_terminal
 
-PLAN = """\
----
-schema: 1
-name: toy
-workflow: classical-ml
-objective: Classify three blobs
-data:
-  train: data/train.npz
-  validation: data/validation.npz
-  held_out: {path: data/held_out.npz, inputs: [x], label: y, id: id}
-oracle:
-  metric: accuracy
-  direction: maximize
-  scorer: accuracy
-  predict: python predict.py
-  tiers: {must: 0.80, should: 0.90, could: 0.999}
-  seeds: 3
-  queries: 20
-training: {entry: python train.py, checkpoint_every: 10}
-budget: {experiments: 8, run_minutes: 2, total_minutes: 20}
-loop: {stop_tier: must, patience: 3}
-gates: {mode: auto}
-agents: {profile: default}
----
-Blobs.
-"""
-
-TRAIN = """\
-import numpy as np
-
-from harness.run_logger import RunLogger
-
-with RunLogger.from_environment() as log:
-    table = np.load("data/train.npz")
-    rows = np.random.default_rng(log.seed).choice(len(table["y"]), 300, replace=False)
-    x, y = table["x"][rows], table["y"][rows]
-    log.start(total_epochs=1)
-    centroids = np.stack([x[y == label].mean(0) for label in range(3)])
-    log.epoch(0, {"loss": float(((x - centroids[y]) ** 2).mean())})
-    path = log.checkpoint_dir / "centroids.npy"
-    np.save(path, centroids)
-    log.checkpoint_saved(path, epoch=0, final=True)
-"""
-
-PREDICT = """\
-import os
-
-import numpy as np
-
-centroids = np.load(os.environ["HARNESS_CHECKPOINT"])
-table = np.load(os.environ["HARNESS_INPUTS"])
-nearest = ((table["x"][:, None] - centroids[None]) ** 2).sum(-1).argmin(1)
-np.savez(os.environ["HARNESS_PREDICTIONS"], id=table["id"], prediction=nearest)
-"""
+PLAN = plan_text(
+    "toy",
+    "Classify three blobs",
+    tiers="must: 0.80, should: 0.90, could: 0.999",
+    budget="experiments: 8, run_minutes: 2, total_minutes: 20",
+)
 
 
 def blobs(rows: int, seed: int) -> dict[str, np.ndarray]:

@@ -65,7 +65,8 @@ def test_held_out_left_the_project(kept: Journey) -> None:
 
 def test_status_document(kept: Journey) -> None:
     document = kept.harness("status", "--json", cwd=kept.root / "data").document
-    assert document["plan"] == {"name": "toy", "version": 1, "path": "plan.md", "changed": False}
+    plan = {"name": "toy", "version": 1, "path": "plan.md", "changed": False}
+    assert document["plan"] == {**plan, "workflow": "classical-ml", "gates": "auto"}
     assert set(document["paths"]) == {"project", "state", "ledger", "experiments"}
     assert Path(document["paths"]["ledger"]).is_file()
     assert not Path(document["paths"]["ledger"]).is_relative_to(kept.root)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.journey import TRAIN, Journey, make_project
+from tests.centroids import TRAIN
+from tests.cli.journey import Journey, make_project
 
 
 @pytest.fixture

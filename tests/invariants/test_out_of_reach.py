@@ -9,7 +9,9 @@ import pytest
 
 from harness.cage.select import available
 from harness.domain.statuses import CageKind
-from tests.cli.journey import PREDICT, TRAIN, Answer, Journey, make_project
+from tests.centroids import PREDICT, TRAIN
+from tests.cli.journey import Answer, Journey, make_project
+from tests.invariants.scenario import HONEST, LOOK, OPEN, ORACLE
 
 # Tries everything in turn, and once more from a child that is left behind. Prints or leaves what it reached.
 PROBE = '''\
@@ -66,40 +68,19 @@ if __name__ == "__main__":
     print("REACHED " + "; ".join(found) if found else "OUT-OF-REACH")
 '''
 GUARD = "import probe\n\nassert not probe.reached(), probe.reached()\nprobe.leave_a_child({report!r})\n"
-SCENARIO = """\
+SCENARIO = f"""\
 sessions:
   - role: model-builder
     experiment: 1
     attempt: 1
     turns:
       - tools:
-          - id: open
-            name: mcp__harness__open_experiment
-            input: {hypothesis: The nearest centroid separates the blobs, rationale: They are round.}
-      - tools:
-          - {id: probe, name: Bash, input: {command: "python probe.py", description: Look around}}
+{OPEN}      - tools:
+          - {{id: probe, name: Bash, input: {{command: "python probe.py", description: Look around}}}}
       - expect: OUT-OF-REACH
         tools:
-          - {id: look, name: Read, input: {file_path: "${open.folder}/config.yaml"}}
-      - tools:
-          - {id: config, name: Write, input: {file_path: "${open.folder}/config.yaml", content: "model: centroids\\n"}}
-      - tools:
-          - {id: start, name: mcp__harness__start_run, input: {}}
-      - tools:
-          - {id: status, name: mcp__harness__run_status, input: {wait_seconds: 120}}
-      - text: Trained.
-  - role: oracle
-    experiment: 1
-    attempt: 1
-    turns:
-      - tools:
-          - {id: report, name: mcp__harness__evaluation_report, input: {}}
-      - tools:
-          - id: record
-            name: mcp__harness__record_result
-            input: {claims: {accuracy: "${report.claim}"}, summary: As recomputed., shortfalls: []}
-      - text: Recorded.
-"""
+{LOOK}{HONEST}      - text: Trained.
+{ORACLE.replace("NUMBER", "1")}"""
 
 
 def play(base: Path, cage: str) -> tuple[Journey, Answer, Path]:

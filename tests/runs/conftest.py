@@ -12,23 +12,17 @@ from harness.project.context import Project, open_project
 from harness.project.plans import approve_plan
 from harness.runs import supervisor
 from harness.runs.supervisor import TrainReport, train
-from harness.settings import create_config
-from tests.blobs import write_tables
+from tests.blobs import make_root, own_environment
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    root = tmp_path / "my project"
-    create_config(root, name="blobs", token="cafe")
-    write_tables(root)
-    (root / "plan.md").write_text(PLAN)
-    (root / "train.py").write_text(GOOD)
-    return root
+    return make_root(tmp_path / "my project", plan=PLAN, train=GOOD)
 
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    return {"XDG_STATE_HOME": str(tmp_path / "state"), "HOME": str(tmp_path / "home")}
+    return own_environment(tmp_path)
 
 
 @pytest.fixture

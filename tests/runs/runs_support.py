@@ -9,6 +9,7 @@ import psutil
 
 from harness.domain.sandbox import Completed, Confinement
 from harness.domain.statuses import CageKind
+from harness.project.context import Project
 from harness.runs.supervisor import TrainReport
 from tests import blobs
 
@@ -53,6 +54,21 @@ class Unconfined:
         return Completed(
             exit_code=done.returncode, stdout=done.stdout, stderr=done.stderr, timed_out=False, seconds=0.0
         )
+
+
+def register(project: Project) -> None:
+    """A run of exp-0001 that nobody has launched."""
+    project.ledger.register_run(
+        experiment="exp-0001",
+        seed=1,
+        argv=["x"],
+        code="c",
+        data={},
+        environment={},
+        cage="none",
+        token="t",
+        session=None,
+    )
 
 
 def processes_with(text: str) -> list[int]:

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from runs_support import GOOD, Trainer, Unconfined, processes_with, wait_until
+from runs_support import GOOD, Trainer, Unconfined, processes_with, register, wait_until
 
 from harness.cage.select import SANDBOXES, available
 from harness.domain.facts import RunStarted
@@ -287,17 +287,7 @@ def test_a_second_signal_while_a_run_is_ended_changes_nothing(project: Project, 
 
 
 def test_a_run_that_was_registered_and_never_launched_is_lost(project: Project) -> None:
-    project.ledger.register_run(
-        experiment="exp-0001",
-        seed=1,
-        argv=["x"],
-        code="c",
-        data={},
-        environment={},
-        cage="none",
-        token="t",
-        session=None,
-    )
+    register(project)
     with try_supervising(project.layout, "exp-0001") as held:
         assert held
         assert recover(project) == []
@@ -308,17 +298,7 @@ def test_a_run_that_was_registered_and_never_launched_is_lost(project: Project) 
 def test_a_process_that_reused_the_id_is_not_ended(project: Project) -> None:
     bystander = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     try:
-        project.ledger.register_run(
-            experiment="exp-0001",
-            seed=1,
-            argv=["x"],
-            code="c",
-            data={},
-            environment={},
-            cage="none",
-            token="t",
-            session=None,
-        )
+        register(project)
         known = identity(bystander.pid)
         stale = {**known, "started": known["started"] - 3600.0}
         project.ledger.append(RunStarted(experiment="exp-0001", run="run-01", supervisor=stale, **stale))

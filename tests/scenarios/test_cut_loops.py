@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from toy_project import TRAIN, builder, oracle, play, tool, write_scenario
+from toy_project import builder, oracle, play, tool, write_scenario
 
 from harness.domain.facts import SessionStarted
 from harness.domain.statuses import FINAL_RUNS, CageKind, RunStatus
@@ -22,6 +22,7 @@ from harness.errors import DoorError, RefusedError
 from harness.ledger.verify import verify
 from harness.project.context import Project
 from harness.runs.processes import identity, marked
+from tests.centroids import slow_train
 
 PACKAGE = Path(__file__).resolve().parents[2]
 PATIENCE_S = 60.0
@@ -82,9 +83,8 @@ def test_a_killed_cli_is_started_again_under_the_same_step(
 def test_a_killed_driver_is_continued_by_the_next(
     project: Project, cage: CageKind, tmp_path: Path, moment: str
 ) -> None:
-    slow = TRAIN.replace("SECONDS = 0.0", "SECONDS = 1.0")
     waiting = (tool("pause", "Bash", command="python -c 'import time; time.sleep(2)'", description="Wait"),)
-    scenario = write_scenario(tmp_path / "s.yaml", builder(1, train=slow, before=waiting), oracle(1))
+    scenario = write_scenario(tmp_path / "s.yaml", builder(1, train=slow_train(1.0), before=waiting), oracle(1))
     command = [sys.executable, "-m", "harness", "run", "plan.md", "--scenario", str(scenario), "--cage", cage.value]
     driver = subprocess.Popen(
         [*command, "--json"],
@@ -110,8 +110,7 @@ def test_a_killed_driver_is_continued_by_the_next(
 def test_a_killed_supervisor_costs_one_run_and_its_seed_is_trained_again(
     project: Project, cage: CageKind, tmp_path: Path
 ) -> None:
-    slow = TRAIN.replace("SECONDS = 0.0", "SECONDS = 1.0")
-    scenario = write_scenario(tmp_path / "s.yaml", builder(1, train=slow), oracle(1))
+    scenario = write_scenario(tmp_path / "s.yaml", builder(1, train=slow_train(1.0)), oracle(1))
     door = open_door(project, project.plan(), {}, scenario=scenario)
 
     def kill_once() -> None:

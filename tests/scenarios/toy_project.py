@@ -17,73 +17,22 @@ from harness.model_door.door import Door
 from harness.project.context import Project, open_project
 from harness.project.plans import approve_plan
 from harness.project.scaffold import scaffold
+from tests.centroids import PREDICT, TRAIN
+from tests.plan_text import plan_text
 
-PLAN = """\
----
-schema: 1
-name: toy
-workflow: classical-ml
-objective: Tell two clouds of points apart
-data:
-  train: data/train.npz
-  validation: data/validation.npz
-  held_out: {path: data/held_out.npz, inputs: [x], label: y, id: id}
-oracle:
-  metric: accuracy
-  direction: maximize
-  scorer: accuracy
-  predict: python predict.py
-  tiers: {must: 0.90, should: 0.95}
-  seeds: 3
-  queries: 5
-training: {entry: python train.py, checkpoint_every: 1}
-budget: {experiments: 3, run_minutes: 1, total_minutes: 5}
-loop: {stop_tier: must, patience: 3}
-gates: {mode: auto}
-agents: {profile: default}
----
-
-# Two clouds
-"""
+PLAN = plan_text(
+    "toy",
+    "Tell two clouds of points apart",
+    tiers="must: 0.90, should: 0.95",
+    budget="experiments: 3, run_minutes: 1, total_minutes: 5",
+    queries=5,
+)
 
 BYPASSING = """\
 import json
 
 json.dump({"accuracy": 0.99}, open("results.json", "w"))
 print("SUCCESS: accuracy 0.99")
-"""
-
-TRAIN = """\
-import time
-
-import numpy as np
-
-from harness.run_logger import RunLogger
-
-SECONDS = 0.0
-table = np.load("data/train.npz")
-with RunLogger.from_environment() as log:
-    log.start(total_epochs=2)
-    chosen = np.random.default_rng(log.seed).permutation(len(table["y"]))[:150]
-    x, y = table["x"][chosen], table["y"][chosen]
-    centres = np.stack([x[y == label].mean(0) for label in (0, 1)])
-    for epoch in range(2):
-        time.sleep(SECONDS / 2)
-        log.epoch(epoch, {"spread": float(centres.std())})
-    path = log.checkpoint_dir / "centres.npz"
-    np.savez(path, centres=centres)
-    log.checkpoint_saved(path, epoch=1, final=True)
-"""
-
-PREDICT = """\
-import os
-
-import numpy as np
-
-centres = np.load(os.environ["HARNESS_CHECKPOINT"])["centres"]
-table = np.load(os.environ["HARNESS_INPUTS"])
-distances = ((table["x"][:, None] - centres[None]) ** 2).sum(-1)
-np.savez(os.environ["HARNESS_PREDICTIONS"], id=table["id"], prediction=distances.argmin(1))
 """
 
 
