@@ -1,4 +1,4 @@
-"""The start of the MCP server in interactive use: the `harness` that wrote the project's policy, with its `mcp` verb."""
+"""The start of the MCP server in interactive use: the `harness` that wrote the policy, with its `mcp` verb."""
 
 from __future__ import annotations
 

@@ -3,37 +3,39 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable
-from typing import Any
 
-from .git import tree_change
-from .judge import Denial, Judge
+from .code import code_denial
+from .denials import experiment_open, persons_verb, training_outside, unreadable
+from .git import settings_given, tree_change
+from .judge import Denial
 from .paths import inside
 from .shell import read_script
-from .tokens import Command, Script
 from .training import Entry, harness_verb, human_verb
-from .verbs import Effects, effects
+from .verbs import effects
 from .words import Argument, arguments, assigned, expand, table
 from .wrappers import INPUT_NAMES, unwrap
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .judge import Judge
+    from .tokens import Command, Script
+    from .verbs import Effects
+
 DEEPEST = 8
-_WRITES = re.compile(
-    r"open\s*\([^)]*,\s*(?:mode\s*=\s*)?[\"'][rbt]*[wax+]|write|unlink|remove|rename|replace|rmtree|shutil|system|subprocess|popen"
-    r"|chmod|chown|truncate|symlink|link|touch|mkdir|rmdir|save|dump|to_csv|to_json|exec|eval|__import__|>",
-    re.IGNORECASE,
-)
-_INTERNALS = re.compile(r"(?:from|import)\s+harness(?!\.run_logger)\b|\bharness\.(?!run_logger)[a-z_]+\b")
+_TAKES_NAMES = table("rm rmdir unlink shred mv ln touch chmod chown truncate tee cp install rsync sed perl dd git")
 
 
 class BashRules:
     """One command line, judged. `denials` holds what forbids it, `unsure` why more may be touched than was read."""
 
     def __init__(
-        self, snapshot: dict[str, Any], judge: Judge, cwd: str, read: Callable[[str], Script] = read_script
+        self, snapshot: dict[str, Any], judge: Judge, cwd: str, read: Callable[[str], Script] | None = None
     ) -> None:
         self.snapshot = snapshot
-        self.read_script = read
+        self.read_script = read or read_script
         self.judge = judge
         self.entry = Entry(snapshot)
         self.cwds: tuple[str, ...] = (cwd,)
@@ -77,22 +79,14 @@ class BashRules:
         if named is None and any(self.judge.write(".", cwd) for cwd in self.cwds):
             named = next(self.judge.shown(cwd) for cwd in self.cwds if self.judge.write(".", cwd))
         if named is not None:
-            self.deny(
-                "unreadable_command",
-                f"The command cannot be read to its end ({self.unsure[0]}), and it names {named}, which is protected.",
-                "Split it into plain commands with literal paths, or read the file with the Read tool.",
-                named,
-            )
-
-    def deny(self, rule: str, reason: str, mend: str, path: str = "") -> None:
-        self.denials.append(Denial(rule, reason, mend, path))
+            self.denials.append(unreadable(self.unsure[0], named))
 
     def command(self, command: Command, depth: int) -> None:
         words = assigned(command, self.environment)
         for redirection in command.redirections:
             for target in expand(redirection.target, self.environment):
-                if redirection.operator in (">&", "<&") and re.fullmatch(r"\d*-?", target.text):
-                    continue
+                if redirection.operator in (">&", "<&") and not target.text.strip("0123456789-"):
+                    continue  # another descriptor
                 if redirection.operator in ("<", "<&"):
                     self.read(target)
                     self.fed = self.fed or self.entry.is_script(target.text, self.cwds)
@@ -126,13 +120,14 @@ class BashRules:
         if self.harness(program, rest):
             return
         if self.entry.started_by(program, rest, self.cwds, self.fed and not inputs):
-            self.training([program, *[argument.text for argument in rest]])
+            words = [program, *[argument.text for argument in rest]]
+            self.denials.append(training_outside(self.snapshot, words))
             return
         if base in ("cd", "pushd", "chdir"):
             for folder in [item for item in rest if not item.text.startswith("-")][:1] or [Argument("~")]:
                 self.enter(folder)
         if base == "git":
-            self.git(rest)
+            self.git(rest, depth)
             self.unsure += ["git takes names from its input"] if named_by_input else []
             return
         known = effects(base, rest, inputs)
@@ -156,7 +151,8 @@ class BashRules:
             self.read(argument)
             self.fed = self.fed or self.entry.is_script(argument.text, self.cwds)
         for code in known.code:
-            self.code(code)
+            denial = code_denial(code, self.judge, self.entry, self.cwds)
+            self.denials += [denial] if denial else []
         for script in known.scripts:
             self.script(script, depth + 1)
         for program in known.programs:
@@ -169,39 +165,24 @@ class BashRules:
             return False
         verb = human_verb(words, self.snapshot["human_verbs"])
         if verb:
-            self.deny(
-                "human_verb",
-                f"`harness {verb}` is a person's verb: no agent approves, overrides or rewrites what is recorded.",
-                "Say in your answer what a person should decide, and why.",
-            )
+            self.denials.append(persons_verb(verb))
         elif words[:2] == ["experiment", "new"] and self.snapshot["open_experiment"]:
             self.denials.append(experiment_open(self.snapshot))
         return True
 
-    def training(self, words: list[str]) -> None:
-        current = self.snapshot["open_experiment"]
-        experiment = current["id"] if current else "EXP"
-        by_hand = f"`harness train {experiment} -- {' '.join(words)}`"
-        driver = self.snapshot["mode"] == "driver"
-        self.deny(
-            "training_outside_harness",
-            f"`{' '.join(words)}` starts training outside the harness: no run is registered, so no gate can pass it.",
-            f"Call the tool start_run instead (by hand: {by_hand})." if driver else f"Use {by_hand}.",
-        )
-
-    def git(self, rest: list[Argument]) -> None:
+    def git(self, rest: list[Argument], depth: int) -> None:
         before = self.cwds
         change = tree_change(rest, self.cwds)
         for folder in change.folders:
             self.enter(folder)
+        for script in settings_given(rest):
+            self.script(script, depth + 1)
         for path in change.paths:
             self.change(path, below=True)
         if change.whole and not self.denials and self.judge.tree_is_ours(self.cwds):
-            self.deny(
-                "git_over_protected",
-                f"{change.whole}, and protected files are among them.",
-                "Name the files after `--`, e.g. `git checkout -- train.py`; take other changes with Edit.",
-            )
+            reason = f"{change.whole}, and protected files are among them."
+            mend = "Name the files after `--`, e.g. `git checkout -- train.py`; take other changes with Edit."
+            self.denials.append(Denial("git_over_protected", reason, mend))
         self.cwds = before
 
     def enter(self, folder: Argument) -> None:
@@ -257,57 +238,3 @@ class BashRules:
                     if denial and denial.rule != "read_only_role" and not reading:
                         self.denials.append(denial)
                         return
-
-    def code(self, code: str) -> None:
-        """Program text: running the entry, the harness's internals, or naming what is protected."""
-        if self.entry.in_code(code):
-            self.training(["<program text>"])
-            return
-        if _INTERNALS.search(code):
-            self.deny(
-                "harness_internals",
-                "The program text uses the harness's own modules; only harness.run_logger is for agents.",
-                "Use the harness's tools, or its command.",
-            )
-            return
-        experiments = self.snapshot["experiments"]
-        named = self.judge.names(code.replace(experiments, "")) or (experiments if experiments in code else None)
-        where = next((cwd for cwd in self.cwds if self.judge.write(".", cwd)), None)
-        writes = bool(_WRITES.search(code))
-        if named is not None and (named != experiments or writes):
-            self.deny(
-                "code_names_protected",
-                f"The program text names {named}, which is protected, and what it does with it cannot be told.",
-                "Read it with the Read tool or `cat`; write your own files with Write or Edit.",
-                named,
-            )
-        elif where is not None and writes:
-            self.deny(
-                "code_names_protected",
-                f"The program text may write, and it would run in {self.judge.shown(where)}, which is protected.",
-                "Run it from the project's root and write elsewhere.",
-                where,
-            )
-        else:
-            self.paths += [named] if named else []
-
-
-_TAKES_NAMES = table("rm rmdir unlink shred mv ln touch chmod chown truncate tee cp install rsync sed perl dd git")
-
-
-def experiment_open(snapshot: dict[str, Any]) -> Denial:
-    """Why no further experiment may be opened now, with the next command."""
-    current = snapshot["open_experiment"]
-    experiment, gate = current["id"], snapshot["open_gate"]
-    if gate:
-        return Denial(
-            "gate_open",
-            f"{experiment}'s {gate} gate awaits a decision; another experiment is opened after it.",
-            f"See `harness gate check {experiment}`; a person or the loop decides it.",
-        )
-    return Denial(
-        "experiment_open",
-        f"{experiment} is {current['status']} and not decided; there is one open experiment at a time.",
-        f"Go on with {experiment}: start_run trains it (by hand: `harness train {experiment} -- CMD`), "
-        f"then `harness gate check {experiment}`.",
-    )

@@ -6,16 +6,19 @@ judge it denies, and says how to mend it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from .bash import BashRules, experiment_open
-from .judge import Denial, Judge
+from .denials import experiment_open
+from .judge import Judge
 from .paths import places
-from .shell import read_script
 from .snapshot import MEND, problem
 from .texts import texts
-from .tokens import Script
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from .judge import Denial
+    from .tokens import Script
 
 ALLOW, DENY = "allow", "deny"
 WRITERS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
@@ -24,14 +27,15 @@ _OPTIONAL = frozenset({"Glob", "Grep"})
 _LONGEST_PATH = 4096
 
 
-def decide(call: Any, snapshot: Any, read: Callable[[str], Script] = read_script) -> dict[str, Any]:
+def decide(call: Any, snapshot: Any, read: Callable[[str], Script] | None = None) -> dict[str, Any]:
     """The permission for `call` under `snapshot` (form: policy.snapshot).
 
     `call` is the payload of a PreToolUse hook: tool_name, tool_input, cwd, and perhaps agent_type; other keys are
     ignored. Returns permission ("allow", "deny" or None for no opinion), rule, reason, mend and paths.
 
     A call whose agent_type names no role of the snapshot is judged as the snapshot's `role`, and where that is null as
-    the role "main": any tool, the model-builder's files. `read` reads the command line of a Bash call.
+    the role "main": any tool, the model-builder's files. `read` reads the command line of a Bash call
+    (shell.read_script when it is None).
     """
     unusable = problem(snapshot)
     if unusable:
@@ -84,7 +88,7 @@ class _Call:
         given: dict[str, Any],
         cwd: Any,
         listed: bool,
-        read: Callable[[str], Script],
+        read: Callable[[str], Script] | None,
     ) -> None:
         self.snapshot = snapshot
         self.judge = Judge(snapshot, role)
@@ -146,6 +150,8 @@ class _Call:
         cwd = self.folder(".")
         if cwd is None:
             return self.nowhere("the command")
+        from .bash import BashRules  # its many modules only for the calls that need them
+
         rules = BashRules(self.snapshot, self.judge, cwd, self.read)
         rules.run(command)
         if rules.denials:

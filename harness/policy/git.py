@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
+from .record import Record
 from .words import Argument, table
 
 _VALUED = frozenset(
@@ -18,12 +18,16 @@ _READ_CONFIG = ("--get", "--get-all", "--get-regexp", "--list", "-l", "get", "li
 _BRANCH = ("-b", "-B", "--orphan", "-c", "-C", "--create")
 
 
-class TreeChange(NamedTuple):
-    paths: list[Argument]
-    whole: str
-    """Why any file of the working tree may change; empty when only `paths` do."""
-    folders: list[Argument]
-    """Working directories that `-C` sets."""
+class TreeChange(Record):
+    """`whole`: why any file of the working tree may change, empty when only `paths` do. `folders`: working directories
+    that `-C` sets."""
+
+    __slots__ = ("folders", "paths", "whole")
+
+    def __init__(self, paths: list[Argument], whole: str, folders: list[Argument]) -> None:
+        self.paths = paths
+        self.whole = whole
+        self.folders = folders
 
 
 def tree_change(arguments: list[Argument], cwds: tuple[str, ...]) -> TreeChange:
@@ -34,6 +38,8 @@ def tree_change(arguments: list[Argument], cwds: tuple[str, ...]) -> TreeChange:
         valued = rest[0].text in _VALUED
         if rest[0].text in ("-C", "--work-tree"):
             folders += rest[1:2]
+        if rest[0].text.startswith("--work-tree="):
+            folders.append(rest[0].with_text(rest[0].text.partition("=")[2]))
         rest = rest[2:] if valued else rest[1:]
     if not rest:
         return TreeChange([], "", folders)
@@ -49,6 +55,8 @@ def _verb(verb: str, rest: list[Argument], cwds: tuple[str, ...]) -> tuple[list[
     operands = [argument for argument in rest if not argument.text.startswith("-")]
     if verb in ("rm", "mv"):
         return operands, ""
+    if verb in ("clone", "init") or (verb == "bundle" and texts[:1] == ["create"]):
+        return operands[1:] if verb in ("clone", "bundle") else operands, ""
     if verb == "config":
         reading = any(text in _READ_CONFIG for text in texts) or len(operands) == 1
         return ([], "") if reading else ([Argument(".git/config")], "git config changes how git and its hooks run")
@@ -84,13 +92,23 @@ def _verb(verb: str, rest: list[Argument], cwds: tuple[str, ...]) -> tuple[list[
     return ([], f"git {verb} rewrites files") if verb in _WHOLE_TREE else ([], "")
 
 
+def settings_given(arguments: list[Argument]) -> list[str]:
+    """The values that `-c NAME=VALUE` sets for this one call: many of git's settings are commands, as aliases are."""
+    values = [arguments[i + 1].text for i, item in enumerate(arguments[:-1]) if item.text == "-c"]
+    pairs = [value.partition("=") for value in values]
+    return [
+        value.lstrip("!") if value.startswith("!") or "alias." not in name else f"git {value}"
+        for name, _, value in pairs
+    ]
+
+
 def _outputs(rest: list[Argument]) -> list[Argument]:
     found = []
     for index, argument in enumerate(rest):
         if argument.text in ("-o", "--output"):
             found += rest[index + 1 : index + 2]
         elif argument.text.startswith("--output="):
-            found.append(argument._replace(text=argument.text[len("--output=") :]))
+            found.append(argument.with_text(argument.text[len("--output=") :]))
     return found
 
 

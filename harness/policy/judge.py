@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
-import re
-from typing import Any, NamedTuple
 
 from .paths import fold, inside, matches, may_meet, places, same_file
+from .record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
-class Denial(NamedTuple):
-    rule: str
-    reason: str
-    mend: str
-    path: str = ""
+class Denial(Record):
+    __slots__ = ("mend", "path", "reason", "rule")
+
+    def __init__(self, rule: str, reason: str, mend: str, path: str = "") -> None:
+        self.rule = rule
+        self.reason = reason
+        self.mend = mend
+        self.path = path
 
 
 class Judge:
@@ -65,7 +71,8 @@ class Judge:
     def write_pattern(self, pattern: str, cwd: str, *, below: bool = False) -> Denial | None:
         """Like `write` for a path with wildcards; what it may name counts as named."""
         written = os.path.join(cwd, os.path.expanduser(pattern))
-        literal = written[: re.search(r"[*?\[]|\Z", written).start()].rpartition("/")[0] or "/"  # type: ignore[union-attr]
+        wild = min(place for place in (written.find(mark) % (len(written) + 1) for mark in "*?["))
+        literal = written[:wild].rpartition("/")[0] or "/"
         for whole in (written, os.path.realpath(literal) + "/" + written[len(literal) :].lstrip("/")):
             for known in [self.state, *self.hidden, *self.protected, *self.frozen]:
                 if may_meet(whole, known, below=below):
@@ -85,7 +92,7 @@ class Judge:
         folded = fold(text)
         for known in [self.state, *self.hidden, *self.protected, *(self.frozen if frozen else [])]:
             name = self.shown(known)
-            if re.search(rf"(?<![\w-]){re.escape(fold(name))}(?![\w-])", folded):
+            if _spells(folded, fold(name)):
                 return name
         return None
 
@@ -195,3 +202,17 @@ class Judge:
             return None
         reason = f"{self.shown(place)} is another name (hard link) of the protected {self.shown(other)}."
         return Denial("hard_link", reason, "Write to a file of its own.", place)
+
+
+def _spells(text: str, name: str) -> bool:
+    """Whether `name` stands in `text` and is no part of a longer word there."""
+    at = text.find(name)
+    while at >= 0:
+        if not _wordy(text[at - 1 : at]) and not _wordy(text[at + len(name) : at + len(name) + 1]):
+            return True
+        at = text.find(name, at + 1)
+    return False
+
+
+def _wordy(character: str) -> bool:
+    return character.isalnum() or character in ("_", "-")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-import unicodedata
-from collections.abc import Iterator
-from fnmatch import fnmatchcase
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SCANNED = 20_000
 """How many protected files are compared with a file that has several names, before the answer is "cannot tell"."""
@@ -30,6 +31,10 @@ def places(path: str, cwd: str) -> tuple[str, ...]:
 
 def fold(path: str) -> str:
     """The form in which two paths are compared where a miss would be the error: case and Unicode form aside."""
+    if path.isascii():
+        return path.lower()
+    import unicodedata
+
     return unicodedata.normalize("NFC", path).casefold()
 
 
@@ -44,7 +49,19 @@ def matches(path: str, glob: str, *, whole: bool) -> bool:
     parts, patterns = path.split("/"), glob.split("/")
     if len(parts) < len(patterns) or (whole and len(parts) != len(patterns)):
         return False
-    return all(fnmatchcase(parts[index], pattern) for index, pattern in enumerate(patterns))
+    return all(wild_match(parts[index], pattern) for index, pattern in enumerate(patterns))
+
+
+def wild_match(name: str, pattern: str) -> bool:
+    """fnmatch.fnmatchcase, without its import for the patterns that are common: none, one `*`."""
+    if not any(character in pattern for character in "*?["):
+        return name == pattern
+    head, _, tail = pattern.partition("*")
+    if not any(character in head + tail for character in "*?["):
+        return len(name) >= len(head) + len(tail) and name.startswith(head) and name.endswith(tail)
+    from fnmatch import fnmatchcase
+
+    return fnmatchcase(name, pattern)
 
 
 def may_meet(pattern: str, path: str, *, below: bool) -> bool:
@@ -57,7 +74,7 @@ def may_meet(pattern: str, path: str, *, below: bool) -> bool:
 
 
 def _component(name: str, pattern: str) -> bool:
-    return fnmatchcase(name, pattern) and (not name.startswith(".") or pattern.startswith((".", "[")))
+    return wild_match(name, pattern) and (not name.startswith(".") or pattern.startswith((".", "[")))
 
 
 def same_file(path: str, protected: list[str]) -> str | None:

@@ -8,6 +8,7 @@ null), rule, reason (denials only) and input (SHA-256 of the canonical JSON of t
 from __future__ import annotations
 
 import os
+import time as clock
 
 from .jsontext import dumps
 
@@ -83,11 +84,20 @@ def append_receipt(folder: str, line: dict[str, Any]) -> str:
     data = dumps(line).encode("ascii") + b"\n"
     descriptor = os.open(path, flags, 0o644)
     try:
-        size = os.fstat(descriptor).st_size
-        if size and os.pread(descriptor, 1, size - 1) != b"\n":
+        if _is_torn(descriptor):
             data = b"\n" + data  # a write before was cut off; this line stays whole
         while data:
             data = data[os.write(descriptor, data) :]
     finally:
         os.close(descriptor)
     return path
+
+
+def _is_torn(descriptor: int) -> bool:
+    """Whether the file ends within a line, and goes on doing so: another process may be writing just now."""
+    for _ in range(3):
+        size = os.fstat(descriptor).st_size
+        if not size or os.pread(descriptor, 1, size - 1) == b"\n":
+            return False
+        clock.sleep(0.002)
+    return True

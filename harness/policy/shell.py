@@ -7,32 +7,17 @@ unquoted heredocs are listed beside the outer ones: order and nesting do not mat
 
 from __future__ import annotations
 
-import re
+from .shell_words import Nested, WordReader, arithmetic_end
+from .tokens import Command, Heredoc, Redirection, Script, Unreadable
 
-from .tokens import (
-    DYNAMIC,
-    QUOTED,
-    TEXT,
-    VARIABLE,
-    Command,
-    Heredoc,
-    Part,
-    Redirection,
-    Script,
-    Unreadable,
-    Word,
-    ansi_value,
-)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .tokens import Word
 
 LONGEST = 200_000
 DEEPEST = 12
-_PLAIN = re.compile(r"[^\s\\'\"$`;&|<>(){}#\n]+")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_SPECIAL = "?!$#@*-0123456789"
-_REDIRECTION = re.compile(r"(?:\d*|&)(?:>>|>\||>&|<>|<<<|<<-|<<|<&|>|<)")
-_ARITHMETIC = re.compile(r"\(\([\w\s$+\-*%<>=!&|^~?:,]*\)\)")
-"""Only what can be nothing else: no path, no quote, no nested parentheses."""
-_LOOP = re.compile(r"\(\([^;`()]*;[^;`()]*;[^;`()]*\)\)")
+_OPERATORS = (">>", ">|", ">&", "<>", "<<<", "<<-", "<<", "<&", ">", "<")
+"""Of redirections; a longer one stands before those that it starts with."""
 _LEADING = frozenset({"if", "then", "else", "elif", "while", "until", "do", "!", "{", "coproc"})
 _ALONE = frozenset({"fi", "done", "}", "esac"})
 
@@ -51,22 +36,22 @@ def read_script(text: str) -> Script:
     return Script(tuple(reader.commands), tuple(reader.loops), "")
 
 
-class _Reader:
-    def __init__(self, text: str, depth: int) -> None:
+def _read(text: str, at: int, depth: int, closing: str | None) -> Nested:
+    """A script inside of another one, from `at` to `closing`. Raises Unreadable."""
+    reader = _Reader(text, depth, at)
+    reader.script(closing)
+    return Nested(reader.commands, reader.loops, reader.at)
+
+
+class _Reader(WordReader):
+    def __init__(self, text: str, depth: int, at: int = 0) -> None:
         if depth > DEEPEST:
             raise Unreadable("it is nested too deeply")
-        self.text = text
-        self.at = 0
-        self.depth = depth
-        self.commands: list[Command] = []
-        self.loops: list[tuple[str, tuple[Word, ...]]] = []
+        super().__init__(text, at, depth, _read)
         self.words: list[Word] = []
         self.redirections: list[Redirection] = []
         self.inputs: list[str] = []
         self.waiting: list[Heredoc] = []
-
-    def peek(self, count: int = 1) -> str:
-        return self.text[self.at : self.at + count]
 
     def script(self, closing: str | None) -> None:
         """Read until `closing` at this level, or to the end when it is None."""
@@ -102,11 +87,11 @@ class _Reader:
 
     def item(self) -> None:
         character = self.peek()
-        redirection = _REDIRECTION.match(self.text, self.at)
+        redirection = _redirection(self.text, self.at)
         if redirection and self.peek(2) in ("<(", ">("):
             self.words.append(self.word())
         elif redirection:
-            self.redirect(redirection.group())
+            self.redirect(redirection)
         elif character == "\n":
             self.at += 1
             self.finish()
@@ -136,10 +121,10 @@ class _Reader:
 
     def group(self) -> None:
         header = [word.plain for word in self.words] == ["for"]
-        arithmetic = (_LOOP if header else _ARITHMETIC).match(self.text, self.at)
-        if arithmetic and (header or not self.words):  # else `((` is two groups
+        end = (_loop_end if header else arithmetic_end)(self.text, self.at)
+        if end and (header or not self.words):  # else `((` is two groups
             self.words.clear()
-            self.at = arithmetic.end()
+            self.at = end
             return
         self.at += 1
         if self.words and self.peek() == ")":  # name() { ...; }: the body is read like any other command
@@ -148,15 +133,7 @@ class _Reader:
             return
         if self.words:
             raise Unreadable("a ( stands inside a command")
-        inner = _Reader(self.text, self.depth + 1)
-        inner.at = self.at
-        inner.script(")")
-        self.at = inner.at
-        self.take(inner)
-
-    def take(self, inner: _Reader) -> None:
-        self.commands += inner.commands
-        self.loops += inner.loops
+        self.at = self.nested(self.text, self.at, ")")
 
     def test(self) -> None:
         end = self.text.find("]]", self.at)
@@ -231,137 +208,23 @@ class _Reader:
                 inner.expansion()
             else:
                 inner.at += 1
-        self.take(inner)
+        self.commands += inner.commands
+        self.loops += inner.loops
 
-    def word(self) -> Word:
-        parts: list[Part] = []
-        start = self.at
-        while self.at < len(self.text):
-            character = self.peek()
-            plain = _PLAIN.match(self.text, self.at)
-            if plain:
-                self.at = plain.end()
-                parts.append(Part(TEXT, plain.group()))
-            elif character in "<>" and self.peek(2) in ("<(", ">(") and self.at == start:
-                self.at += 1
-                parts.append(self.substitution())
-            elif character in " \t\r\n;&|<>()":
-                break
-            else:
-                parts += self.quoting(character)
-        return Word(tuple(parts), self.text[start : self.at])
 
-    def quoting(self, character: str) -> list[Part]:
-        """One quoted, escaped or expanded piece of a word."""
-        if character == "\\":
-            piece = self.peek(2)[1:]
-            self.at += 2
-            return [] if piece == "\n" else [Part(QUOTED, piece)]
-        if character == "'":
-            return [Part(QUOTED, self.until("'"))]
-        if character == '"':
-            return self.double()
-        if character in "$`":
-            return self.expansion()
-        self.at += 1  # { } and # inside a word
-        return [Part(TEXT, character)]
+def _redirection(text: str, at: int) -> str:
+    """The redirection's operator at `at`, with the number or `&` before it; empty when none is there."""
+    start = at
+    while text[at : at + 1].isdigit():
+        at += 1
+    if at == start and text[at : at + 1] == "&":
+        at += 1
+    operator = next((sign for sign in _OPERATORS if text.startswith(sign, at)), "")
+    return text[start:at] + operator if operator else ""
 
-    def until(self, quote: str) -> str:
-        end = self.text.find(quote, self.at + 1)
-        if end < 0:
-            raise Unreadable(f"a {quote} is not closed")
-        piece, self.at = self.text[self.at + 1 : end], end + 1
-        return piece
 
-    def double(self) -> list[Part]:
-        self.at += 1
-        parts: list[Part] = [Part(QUOTED, "")]
-        while self.peek() != '"':
-            character = self.peek()
-            if not character:
-                raise Unreadable('a " is not closed')
-            if character == "\\":
-                piece = self.peek(2)[1:]
-                self.at += 2
-                parts.append(Part(QUOTED, "" if piece == "\n" else piece if piece in '"\\$`' else "\\" + piece))
-            elif character in "$`":
-                parts += self.expansion()
-            else:
-                end = self.at
-                while end < len(self.text) and self.text[end] not in '"\\$`':
-                    end += 1
-                parts.append(Part(QUOTED, self.text[self.at : end]))
-                self.at = end
-        self.at += 1
-        return parts
-
-    def expansion(self) -> list[Part]:
-        """A `$...` or a backtick at the current place."""
-        if self.peek() == "`":
-            body = self.backticks()
-            inner = _Reader(body, self.depth + 1)
-            inner.script(None)
-            self.take(inner)
-            return [Part(DYNAMIC, body)]
-        following = self.peek(2)[1:]
-        name = _NAME.match(self.text, self.at + 1)
-        if following == "'":
-            self.at += 1
-            return [Part(QUOTED, ansi_value(self.ansi()))]
-        if following == '"':
-            self.at += 1
-            return self.double()
-        arithmetic = _ARITHMETIC.match(self.text, self.at + 1)
-        if arithmetic:
-            self.at = arithmetic.end()
-            return [Part(DYNAMIC, arithmetic.group())]
-        if following == "(":
-            self.at += 1
-            return [self.substitution()]
-        if following == "{":
-            return [self.braces()]
-        if name:
-            self.at = name.end()
-            return [Part(VARIABLE, name.group())]
-        self.at += 2 if following and following in _SPECIAL else 1
-        return [Part(DYNAMIC, "$" + following)] if following and following in _SPECIAL else [Part(TEXT, "$")]
-
-    def backticks(self) -> str:
-        body: list[str] = []
-        self.at += 1
-        while self.peek() != "`":
-            if not self.peek():
-                raise Unreadable("a backtick is not closed")
-            step = 2 if self.peek() == "\\" else 1
-            piece = self.peek(step)
-            body.append(piece[1:] if step == 2 and piece[1:] in "`\\$" else piece)
-            self.at += step
-        self.at += 1
-        return "".join(body)
-
-    def ansi(self) -> str:
-        start = self.at = self.at + 1
-        while self.peek() != "'":
-            if not self.peek():
-                raise Unreadable("a $' is not closed")
-            self.at += 2 if self.peek() == "\\" else 1
-        self.at += 1
-        return self.text[start : self.at - 1]
-
-    def substitution(self) -> Part:
-        start = self.at = self.at + 1
-        inner = _Reader(self.text, self.depth + 1)
-        inner.at = self.at
-        inner.script(")")
-        self.at = inner.at
-        self.take(inner)
-        return Part(DYNAMIC, self.text[start : self.at - 1])
-
-    def braces(self) -> Part:
-        end = self.text.find("}", self.at)
-        if end < 0:
-            raise Unreadable("a } is missing")
-        body, self.at = self.text[self.at + 2 : end], end + 1
-        if "`" in body or "$" in body:
-            raise Unreadable("a ${...} holds another expansion")
-        return Part(VARIABLE, body) if _NAME.fullmatch(body) else Part(DYNAMIC, body)
+def _loop_end(text: str, at: int) -> int:
+    """Where the `((a; b; c))` of a `for` ends; 0 when it is something else."""
+    end = text.find("))", at + 2) if text[at : at + 2] == "((" else -1
+    body = text[at + 2 : end]
+    return end + 2 if end >= 0 and body.count(";") == 2 and not set(body) & set("`()") else 0

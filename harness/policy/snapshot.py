@@ -30,7 +30,10 @@ unless they are said to be absolute.
 from __future__ import annotations
 
 import os
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 SCHEMA = 1
 MEND = "A person runs `harness render` in the project, which writes the snapshot again, then repeats the step."

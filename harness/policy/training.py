@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
-from fnmatch import fnmatchcase
-from typing import Any
 
-from .verbs import PYTHON, SHELLS
-from .words import Argument, table
+from .paths import wild_match
+from .verbs import PYTHON_VALUED, SHELLS, is_python, python_option
+from .words import table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .words import Argument
 
 _LAUNCHERS = table(
     "torchrun accelerate deepspeed mpirun mpiexec srun sbatch horovodrun colossalai composer ray jupyter runipy "
@@ -18,7 +22,6 @@ _RUNNING_MODULES = table(
     "cProfile profile pdb trace runpy coverage debugpy torch.distributed.run torch.distributed.launch "
     "accelerate.commands.launch scalene memory_profiler kernprof viztracer"
 )
-_PYTHON_VALUED = frozenset({"-W", "-X", "--check-hash-based-pycs"})
 
 
 class Entry:
@@ -29,7 +32,7 @@ class Entry:
         self.root: str = snapshot["root"]
         self.script = next((word for word in self.words[1:] if not word.startswith("-")), "")
         self.module = self.words[2] if len(self.words) > 2 and self.words[1] == "-m" else ""
-        if not self.script and self.words and not PYTHON.match(os.path.basename(self.words[0])):
+        if not self.script and self.words and not is_python(os.path.basename(self.words[0])):
             self.script = self.words[0]
         base = os.path.basename(self.script)
         stem = os.path.splitext(base)[0]
@@ -43,18 +46,20 @@ class Entry:
         same = os.path.realpath(os.path.join(self.root, self.script))
         if self.script and any(os.path.realpath(os.path.join(cwd, text)) == same for cwd in cwds):
             return True
-        return any(fnmatchcase(os.path.basename(text).lower(), pattern.lower()) for pattern in self.patterns)
+        return any(wild_match(os.path.basename(text).lower(), pattern.lower()) for pattern in self.patterns)
 
     def is_module(self, name: str) -> bool:
         if not self.words:
             return False
         last = name.split(".")[-1]
-        return name == self.module or any(fnmatchcase(last + ".py", pattern) for pattern in self.patterns)
+        return name == self.module or any(wild_match(last + ".py", pattern) for pattern in self.patterns)
 
     def in_code(self, code: str) -> bool:
         """Whether program text runs the entry: naming the script is not enough, running it is."""
-        if not self.stem:
+        if not self.stem or self.stem not in code:
             return False
+        import re
+
         stem = re.escape(self.stem)
         running = r"runpy|exec\s*\(|os\.(?:system|popen|exec\w*|spawn\w*)|subprocess|\bmain\s*\("
         return bool(re.search(rf"\b{stem}\w*\b", code) and re.search(running, code))
@@ -69,7 +74,7 @@ class Entry:
             return True
         if self.is_script(program, cwds):
             return True
-        if PYTHON.match(base):
+        if is_python(base):
             return self._python(texts, cwds, fed)
         if base in SHELLS or base in ("source", "."):
             return any(self.is_script(text, cwds) for text in texts)
@@ -78,7 +83,7 @@ class Entry:
         )
 
     def _exactly(self, program: str, texts: list[str]) -> bool:
-        if PYTHON.match(os.path.basename(self.words[0])):
+        if is_python(os.path.basename(self.words[0])):
             return False  # compared by script, whatever the interpreter is called
         words = [os.path.basename(program), *texts]
         return words[: len(self.words)] == [os.path.basename(self.words[0]), *self.words[1:]]
@@ -87,14 +92,13 @@ class Entry:
         index = 0
         while index < len(texts):
             text = texts[index]
-            if text in _PYTHON_VALUED:
+            if text in PYTHON_VALUED:
                 index += 2
             elif text in ("-V", "-VV", "--version", "-h", "--help"):
                 return False
-            elif re.match(r"-[A-Za-z]*c", text):
+            elif python_option(text, "c") is not None:
                 return False  # program text is looked at on its own
-            elif re.match(r"-[A-Za-z]*m", text):
-                attached = re.sub(r"\A-[A-Za-z]*?m", "", text)
+            elif (attached := python_option(text, "m")) is not None:
                 rest = texts[index + 1 :]
                 module, following = (attached, rest) if attached else ("".join(rest[:1]), rest[1:])
                 if module in _RUNNING_MODULES:
@@ -114,7 +118,7 @@ def harness_verb(program: str, arguments: list[Argument], names: list[str]) -> l
     texts = [argument.text for argument in arguments]
     if os.path.basename(program) not in names:
         module = texts.index("-m") if "-m" in texts else -1
-        if not PYTHON.match(os.path.basename(program)) or module < 0:
+        if not is_python(os.path.basename(program)) or module < 0:
             return None
         if "".join(texts[module + 1 : module + 2]).split(".")[0] not in names:
             return None

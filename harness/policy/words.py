@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-import re
-from typing import NamedTuple
+from .record import Record
+from .tokens import DYNAMIC, QUOTED, VARIABLE, Part, Word, is_assignment
 
-from .tokens import DYNAMIC, QUOTED, VARIABLE, Command, Word, is_assignment
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .tokens import Command
 
 MOST = 64
-_WILD = re.compile(r"[*?\[]")
-_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_WILD = "*?["
 
 
-class Argument(NamedTuple):
-    text: str
-    known: bool = True
-    """False: the text holds an expansion whose value nobody here knows."""
-    pattern: bool = False
-    """Unquoted wildcards stand in it."""
+class Argument(Record):
+    """`known` False: the text holds an expansion whose value nobody here knows. `pattern`: unquoted wildcards stand in
+    it."""
+
+    __slots__ = ("known", "pattern", "text")
+
+    def __init__(self, text: str, known: bool = True, pattern: bool = False) -> None:
+        self.text = text
+        self.known = known
+        self.pattern = pattern
+
+    def with_text(self, text: str) -> Argument:
+        """The same but for the text."""
+        return Argument(text, self.known, self.pattern)
 
 
 def table(names: str) -> frozenset[str]:
@@ -34,6 +43,7 @@ def arguments(words: tuple[Word, ...], environment: dict[str, list[str]]) -> lis
 
 
 def expand(word: Word, environment: dict[str, list[str]]) -> list[Argument]:
+    """The arguments that `word` may give. Where there are too many to list, one of them is unknown."""
     values: list[tuple[str, bool]] = [("", True)]
     wild = False
     for part in word.parts:
@@ -43,18 +53,23 @@ def expand(word: Word, environment: dict[str, list[str]]) -> list[Argument]:
             pieces = environment.get(part.text)
         else:
             pieces = [_escaped(part.text) if part.kind == QUOTED else part.text]
-            wild = wild or (part.kind != QUOTED and bool(_WILD.search(part.text)))
+            wild = wild or (part.kind != QUOTED and is_wild(part.text))
         if pieces is None:
             values = [(text + "${" + part.text + "}", False) for text, _ in values]
         else:
-            values = [(text + piece, known) for text, known in values for piece in pieces][:MOST]
-    alone = len(word.parts) == 1 and word.parts[0].kind == VARIABLE and word.raw.startswith("$")
+            values = _few([(text + piece, known) for text, known in values for piece in pieces])
+    bare = '"' not in word.raw and any(part.kind == VARIABLE for part in word.parts)  # the shell splits and matches it
     found: list[Argument] = []
     for text, known in values:
-        for piece in _split(text) if alone and known else _braces(text) if "{" in word.raw else [text]:
-            pattern = (wild or alone) and bool(_WILD.search(piece))
-            found.append(Argument(piece if pattern else _unescaped(piece), known, pattern))
+        pieces = _split(text) if bare and known else _braces(text) if "{" in word.raw else [text]
+        for piece in pieces or [text]:
+            pattern = (wild or bare) and is_wild(piece)
+            found.append(Argument(piece if pattern else _unescaped(piece), known and pieces is not None, pattern))
     return found
+
+
+def _few(values: list[tuple[str, bool]]) -> list[tuple[str, bool]]:
+    return values if len(values) <= MOST else [*values[:MOST], (values[MOST][0], False)]
 
 
 def assigned(command: Command, environment: dict[str, list[str]]) -> tuple[Word, ...]:
@@ -75,15 +90,14 @@ def assigned(command: Command, environment: dict[str, list[str]]) -> tuple[Word,
 
 def note(word: Word, environment: dict[str, list[str]]) -> None:
     """Remember one assignment; a later one adds a possible value, because branches and loops are not followed."""
-    first = word.parts[0].text
-    name, _, rest = first.partition("=")
-    value = Word((word.parts[0]._replace(text=rest), *word.parts[1:]), word.raw)
+    first_part = word.parts[0]
+    name, _, rest = first_part.text.partition("=")
+    value = Word((Part(first_part.kind, rest), *word.parts[1:]), word.raw)
     values = expand(value, environment)
     name = name.rstrip("+")
     if all(value.known for value in values):
         known = environment.setdefault(name, [])
         known += [value.text for value in values if value.text not in known]
-        del known[MOST:]
     else:
         environment.pop(name, None)
 
@@ -94,23 +108,43 @@ def _split(text: str) -> list[str]:
     return words if len(words) < 2 else [*words, text]
 
 
-def _braces(text: str) -> list[str]:
-    """`a{b,c}` is `ab` and `ac`; ranges and nested braces that do not reduce stay as they are."""
-    match = _BRACES.search(text)
-    if match is None or match.group().startswith("${"):
+def is_wild(text: str) -> bool:
+    return any(character in text for character in _WILD)
+
+
+def _braces(text: str) -> list[str] | None:
+    """`a{b,c}` is `ab` and `ac`; ranges and nested braces that do not reduce stay as they are. None: too many."""
+    start, end = _innermost(text)
+    if end < 0:
         return [text]
     found: list[str] = []
-    for choice in match.group(1).split(","):
-        found += _braces(text[: match.start()] + choice + text[match.end() :])
-        if len(found) > MOST:
-            return [text]
+    for choice in text[start + 1 : end].split(","):
+        more = _braces(text[:start] + choice + text[end + 1 :])
+        if more is None or len(found) + len(more) > MOST:
+            return None
+        found += more
     return found
+
+
+def _innermost(text: str) -> tuple[int, int]:
+    """Where the first `{...,...}` without braces in it starts and ends; (-1, -1) when there is none."""
+    end = text.find("}")
+    while end >= 0:
+        start = text.rfind("{", 0, end)
+        if start >= 0 and "," in text[start:end] and "}" not in text[start:end]:
+            return start, end
+        end = text.find("}", end + 1)
+    return -1, -1
 
 
 def _escaped(text: str) -> str:
     """Quoted wildcards, marked so that they match themselves only."""
-    return re.sub(r"[*?\[]", lambda match: f"[{match.group()}]", text)
+    if not is_wild(text):
+        return text
+    return "".join(f"[{character}]" if character in _WILD else character for character in text)
 
 
 def _unescaped(text: str) -> str:
-    return re.sub(r"\[([*?\[])\]", r"\1", text)
+    for character in _WILD if "]" in text else "":
+        text = text.replace(f"[{character}]", character)
+    return text

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import os
-import re
-from typing import NamedTuple
 
-from .words import Argument
+from .record import Record
+from .tokens import is_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .words import Argument
 
 
-class Wrapper(NamedTuple):
-    valued: tuple[str, ...] = ()
-    """Options whose value is the next word."""
-    operands: int = 0
-    """Words of its own before the program."""
-    verbs: tuple[str, ...] = ()
-    """Only with one of these as first word, e.g. `uv run`."""
+class Wrapper(Record):
+    """`valued`: options whose value is the next word; `operands`: words of its own before the program; `verbs`: only
+    with one of these as first word, e.g. `uv run`."""
+
+    __slots__ = ("operands", "valued", "verbs")
+
+    def __init__(self, valued: tuple[str, ...] = (), operands: int = 0, verbs: tuple[str, ...] = ()) -> None:
+        self.valued = valued
+        self.operands = operands
+        self.verbs = verbs
 
 
 WRAPPERS: dict[str, Wrapper] = {
@@ -58,24 +64,26 @@ WRAPPERS: dict[str, Wrapper] = {
 }
 INPUT_NAMES = frozenset({"xargs", "parallel"})
 """Those whose program gets further words from standard input."""
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 
-class Unwrapped(NamedTuple):
-    arguments: list[Argument]
-    """The program that is run in the end, with its arguments; empty when there is none."""
-    wrappers: list[str]
-    folders: list[Argument]
-    """Working directories that a wrapper sets."""
-    scripts: list[Argument]
-    """Shell text that a wrapper runs (`env -S`, `flock -c`, `script -c`)."""
-    files: list[Argument]
-    """Files that a wrapper itself writes (`time -o`, `strace -o`)."""
+class Unwrapped:
+    """`arguments`: the program that is run in the end, with its arguments; empty when there is none. `folders`:
+    working directories that a wrapper sets. `scripts`: shell text that it runs (`env -S`, `flock -c`). `files`: those
+    that it writes itself (`time -o`)."""
+
+    __slots__ = ("arguments", "files", "folders", "scripts", "wrappers")
+
+    def __init__(self, arguments: list[Argument]) -> None:
+        self.arguments = arguments
+        self.wrappers: list[str] = []
+        self.folders: list[Argument] = []
+        self.scripts: list[Argument] = []
+        self.files: list[Argument] = []
 
 
 def unwrap(arguments: list[Argument]) -> Unwrapped:
     """Take off wrappers, however many, with their options."""
-    found = Unwrapped(list(arguments), [], [], [], [])
+    found = Unwrapped(list(arguments))
     while found.arguments:
         name = os.path.basename(found.arguments[0].text)
         wrapper = WRAPPERS.get(name)
@@ -88,7 +96,7 @@ def unwrap(arguments: list[Argument]) -> Unwrapped:
                 break
             rest = rest[place + 1 :]
         found.wrappers.append(name)
-        found = found._replace(arguments=_strip(name, wrapper, rest, found))
+        found.arguments = _strip(name, wrapper, rest, found)
     return found
 
 
@@ -100,7 +108,7 @@ def _strip(name: str, wrapper: Wrapper, rest: list[Argument], found: Unwrapped) 
             rest = rest[1:]
         elif text.startswith("-") and len(text) > 1:
             rest = _option(name, wrapper, rest, found)
-        elif name in ("env", "sudo", "doas") and _ASSIGNMENT.match(text):
+        elif name in ("env", "sudo", "doas") and is_name(text.partition("=")[0]) and "=" in text:
             rest = rest[1:]
         elif operands:
             operands -= 1
@@ -115,7 +123,7 @@ def _option(name: str, wrapper: Wrapper, rest: list[Argument], found: Unwrapped)
     text = rest[0].text
     option, _, attached = text.partition("=")
     takes = text in wrapper.valued
-    value = rest[1:2] if takes else [rest[0]._replace(text=attached)] if attached else []
+    value = rest[1:2] if takes else [rest[0].with_text(attached)] if attached else []
     if option in ("-C", "--chdir", "--directory", "--cwd", "-D") and name in ("env", "uv", "poetry", "conda", "sudo"):
         found.folders.extend(value)
     if option in ("-o", "--output") and name in ("time", "strace"):
@@ -124,5 +132,5 @@ def _option(name: str, wrapper: Wrapper, rest: list[Argument], found: Unwrapped)
         found.scripts.extend(value or rest[1:2])
         return rest[2:] if not attached else rest[1:]
     if name == "env" and text.startswith("-S"):
-        found.scripts.append(rest[0]._replace(text=text[2:]))
+        found.scripts.append(rest[0].with_text(text[2:]))
     return rest[2:] if takes else rest[1:]
