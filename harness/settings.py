@@ -43,17 +43,18 @@ def state_home(environment: Mapping[str, str]) -> Path:
 
 
 def find_root(start: Path) -> Path:
-    """The nearest folder at or above `start` with `.harness/config.toml`; from a git worktree without one,
-    the main worktree's. Raises NotFoundError when there is none."""
+    """The nearest folder at or above `start` with `.harness/config.toml`; from a linked git worktree without one, the
+    project at the same place of the main worktree. Raises NotFoundError when there is none."""
     here = start.resolve()
+    passed: list[Path] = []
     for folder in (here, *here.parents):
+        passed.append(folder)
         if (folder / CONFIG).is_file():
             return folder
-        link = folder / ".git"
-        if link.is_file():
-            main = _main_worktree(link)
-            if main is not None and (main / CONFIG).is_file():
-                return main
+        main = main_worktree(folder)
+        for below in passed if main else ():
+            if main and (main / below.relative_to(folder) / CONFIG).is_file():
+                return main / below.relative_to(folder)
     raise NotFoundError(
         f"No harness project at or above {start}: expected a folder with {CONFIG}.",
         mend="Run `harness init` in the repository, or pass `--project DIR`.",
@@ -138,12 +139,15 @@ def _text(path: Path, values: Mapping[str, object], key: str) -> str | None:
     return value
 
 
-def _main_worktree(link: Path) -> Path | None:
-    """The main worktree that a linked worktree's `.git` file leads to, through `commondir`."""
+def main_worktree(folder: Path) -> Path | None:
+    """The main worktree when `folder` is the top of a linked one: its .git file leads there, through `commondir`."""
+    link = folder / ".git"
+    if not link.is_file():
+        return None
     text = link.read_text("utf-8", errors="replace").strip()
     if not text.startswith("gitdir:"):
         return None
-    git_dir = (link.parent / text.removeprefix("gitdir:").strip()).resolve()
+    git_dir = (folder / text.removeprefix("gitdir:").strip()).resolve()
     common = git_dir / "commondir"
     if not common.is_file():
         return None

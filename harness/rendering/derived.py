@@ -12,6 +12,14 @@ def write_derived(project: Project, *, everything: bool = False) -> list[Path]:
 
     The policy snapshot is what hooks judge by, so it follows every fact too.
     """
-    written = refresh(project.ledger, project.layout, everything=everything)
+    written = [] if facts_wait(project) else refresh(project.ledger, project.layout, everything=everything)
     write_policy_snapshot(project)
     return written
+
+
+def facts_wait(project: Project) -> bool:
+    """Whether the ledger is empty and the project brings facts as text: a clone, before `harness ledger import`.
+
+    Its committed projections say more than an empty ledger does, so they are left as they are.
+    """
+    return project.ledger.position() == 0 and any(project.layout.facts_dir.glob("*.jsonl"))

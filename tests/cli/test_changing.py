@@ -2,6 +2,7 @@
 
 import ast
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,20 @@ def test_looking_writes_nothing(root: Path) -> None:
     done = CliRunner().invoke(experiment_verbs.command, ["list", "--project", str(root)])
     assert done.exit_code == 0, done.output
     assert not (root / ".harness" / "policy.json").exists()
+
+
+def test_the_pages_of_a_clone_stay_until_its_facts_are_imported(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with changing(root) as project:
+        open_experiment(project, hypothesis="wider", rationale="", parent=None, by="human")
+    clone = tmp_path / "clone"
+    shutil.copytree(root, clone)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another machine"))
+    with changing(clone):
+        pass
+    assert "wider" in (clone / ".harness" / "experiments" / "CHECKLIST.md").read_text("utf-8")
+    assert snapshot(clone)["open_experiment"] is None
 
 
 def test_no_verb_opens_a_project_for_writing_in_another_way() -> None:

@@ -8,7 +8,7 @@ from harness.domain.statuses import HooksMode
 from harness.errors import ConfigError
 from harness.project.context import open_project
 from harness.project.plans import approve_plan
-from harness.settings import CONFIG, create_config, load_settings
+from harness.settings import CONFIG, create_config, find_root, load_settings
 
 
 @pytest.mark.parametrize("place", ["state/harness", "state/harness/{id}/vault", "", "link"])
@@ -53,3 +53,17 @@ def test_how_hooks_come_to_a_session_is_one_of_three(tmp_path: Path) -> None:
     (root / CONFIG).write_text('project_id = "p-0"\nhooks = "some"\n', "utf-8")
     with pytest.raises(ConfigError, match="expected project, plugin, none"):
         load_settings(root, {"HOME": str(tmp_path)})
+
+
+@pytest.mark.parametrize("place", ["", "packages/model"])
+def test_a_linked_worktree_leads_to_the_project_at_the_same_place_of_the_main_one(tmp_path: Path, place: str) -> None:
+    main, linked = tmp_path / "main", tmp_path / "linked"
+    git_dir = main / ".git" / "worktrees" / "linked"
+    git_dir.mkdir(parents=True)
+    (git_dir / "commondir").write_text("../..\n")
+    (linked / place / "src").mkdir(parents=True)
+    (linked / ".git").write_text(f"gitdir: {git_dir}\n")
+    create_config(main / place, name="p", token="0")
+    assert find_root(linked / place / "src") == main / place
+    create_config(linked / place, name="p", token="0")
+    assert find_root(linked / place / "src") == linked / place
