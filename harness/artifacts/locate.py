@@ -66,6 +66,11 @@ class Layout:
         return self.state / "approved-config.toml"
 
     @property
+    def accepted(self) -> Path:
+        """The control files as a person accepted them last; see harness.project.accepted."""
+        return self.state / "accepted.json"
+
+    @property
     def anchors(self) -> Path:
         return self.state / "anchors"
 

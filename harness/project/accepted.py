@@ -1,0 +1,165 @@
+"""The control files as a person accepted them last, kept outside the project: what the audit compares with.
+
+A part of two files is left out, because Claude Code and git write it in ordinary work and it decides nothing here:
+the permissions that a person gave at a prompt, and which branch follows which.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from harness.artifacts.locate import Layout
+from harness.artifacts.text import read_bytes
+from harness.clock import iso
+from harness.errors import ConfigError, NotFoundError, UsageError
+from harness.files import atomic_write, canonical_json, pretty_json, sha256_bytes
+from harness.project.protected import GIT, control_names, listing
+from harness.settings import CONFIG
+
+_SCHEMA = 1
+_WORKTREES = ".claude/worktrees/"
+"""Where Claude Code puts whole copies of the repository for its agents; none of them is what a session obeys."""
+_LOCAL_SETTINGS = ".claude/settings.local.json"
+_GIT_CONFIG = ".git/config"
+_SECTION = re.compile(r'\[\s*([\w.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]\s*(?:[#;].*)?')
+_REMOTE_KEYS = re.compile(r"(?:url|pushurl|fetch|push|tagopt|prune)\s*=", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """A file that only grows, as it was when it was last looked at."""
+
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accepted:
+    at: str
+    by: str
+    files: Mapping[str, str]
+    """Path relative to the root -> digest, of every control file that there was."""
+    receipts: Mapping[str, Seen] = field(default_factory=dict)
+    """Name of a session's receipts -> what of them has been seen."""
+
+
+def control_listing(root: Path) -> dict[str, str]:
+    """Path -> digest of each control file of the project at `root` that exists."""
+    found = {
+        path: digest
+        for path, digest in listing(root, (*control_names(root), GIT, CONFIG)).items()
+        if not path.startswith(_WORKTREES)
+    }
+    for path, digest in ((_LOCAL_SETTINGS, _settings_digest), (_GIT_CONFIG, _git_digest)):
+        if path in found and not (root / path).is_symlink():
+            found[path] = digest(root / path) or found[path]
+    return {path: digest for path, digest in found.items() if digest != _NOTHING}
+
+
+def read_accepted(layout: Layout) -> Accepted | None:
+    """None when nothing was accepted yet. Raises ConfigError (accepted_damaged) when the file is not what it was."""
+    try:
+        value = json.loads(read_bytes(layout.accepted))
+        if value["schema"] != _SCHEMA:
+            raise ValueError(f"schema {value['schema']!r}")
+        receipts = {
+            name: Seen(bytes=int(seen["bytes"]), sha256=seen["sha256"]) for name, seen in value["receipts"].items()
+        }
+        return Accepted(at=value["at"], by=value["by"], files=dict(value["files"]), receipts=receipts)
+    except NotFoundError:
+        return None
+    except (UsageError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ConfigError(
+            f"{layout.accepted} is damaged ({error}); it holds the control files as they were accepted.",
+            mend="Look at them, then let a person run `harness audit --accept`.",
+            code="accepted_damaged",
+        ) from error
+
+
+def accept(layout: Layout, *, by: str, at: datetime, paths: Iterable[str] | None = None) -> Accepted:
+    """Take the control files as they are now for what they should be.
+
+    With `paths`, those alone, and what else was accepted stays; where nothing was accepted yet, all. A damaged list is
+    replaced by a whole one only, never by a part: then it raises ConfigError as `read_accepted`.
+    """
+    before = None if paths is None else read_accepted(layout)
+    now = control_listing(layout.root)
+    if before is None or paths is None:
+        made = Accepted(at=iso(at), by=by, files=now, receipts=seen_receipts(layout))
+    else:
+        chosen = set(paths)
+        files = {path: digest for path, digest in before.files.items() if path not in chosen}
+        files |= {path: digest for path, digest in now.items() if path in chosen}
+        made = replace(before, files=files)
+    _write(layout, made)
+    return made
+
+
+def note_receipts(layout: Layout, accepted: Accepted, *, cut: Iterable[str]) -> None:
+    """Remember how far each session's receipts were seen; those in `cut` stay as they were remembered."""
+    kept = {name: seen for name, seen in accepted.receipts.items() if name in set(cut)}
+    now = {**seen_receipts(layout), **kept}
+    if now != dict(accepted.receipts):
+        _write(layout, replace(accepted, receipts=now))
+
+
+def seen_receipts(layout: Layout) -> dict[str, Seen]:
+    found = {}
+    for path in sorted(layout.project("receipts").glob("*.jsonl")):
+        try:
+            data = read_bytes(path)
+        except UsageError:
+            continue
+        found[path.name] = Seen(bytes=len(data), sha256=sha256_bytes(data))
+    return found
+
+
+def _write(layout: Layout, accepted: Accepted) -> None:
+    document: dict[str, Any] = {
+        "schema": _SCHEMA,
+        "at": accepted.at,
+        "by": accepted.by,
+        "files": dict(sorted(accepted.files.items())),
+        "receipts": {name: {"bytes": s.bytes, "sha256": s.sha256} for name, s in sorted(accepted.receipts.items())},
+    }
+    atomic_write(layout.accepted, pretty_json(document))
+
+
+_NOTHING = sha256_bytes(b"")
+"""The digest of a file that decides nothing: it is as good as none."""
+
+
+def _settings_digest(path: Path) -> str | None:
+    """Of local settings without what a person allowed at a prompt; None when they are no JSON object."""
+    try:
+        value = json.loads(read_bytes(path))
+    except (UsageError, ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    value.pop("permissions", None)
+    return sha256_bytes(canonical_json(value)) if value else _NOTHING
+
+
+def _git_digest(path: Path) -> str | None:
+    """Of git's configuration without its branches and the addresses of remotes; None when it is not plain."""
+    try:
+        lines = [line.strip() for line in read_bytes(path).decode("utf-8").split("\n")]
+    except (UsageError, UnicodeDecodeError):
+        return None
+    section, kept = "", []
+    for line in lines:
+        if line.endswith("\\"):
+            return None
+        if line.startswith("["):
+            match = _SECTION.fullmatch(line)
+            if match is None:
+                return None
+            section = match[1].casefold()
+        if section != "branch" and not (section == "remote" and (line.startswith("[") or _REMOTE_KEYS.match(line))):
+            kept.append(line)
+    return sha256_bytes("\n".join(line for line in kept if line).encode("utf-8"))
