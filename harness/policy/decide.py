@@ -24,6 +24,7 @@ ALLOW, DENY = "allow", "deny"
 WRITERS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
 READERS = {"Read": "file_path", "Glob": "path", "Grep": "path", "LS": "path"}
 _OPTIONAL = frozenset({"Glob", "Grep"})
+_OWN_TOOL = "mcp__harness__"
 _LONGEST_PATH = 4096
 
 
@@ -48,7 +49,7 @@ def decide(call: Any, snapshot: Any, read: Callable[[str], Script] | None = None
     if role not in snapshot["roles"]:
         reason = f"The policy snapshot has no role {role}; a call of an unknown role is denied by default."
         return answer(DENY, "role_unknown", reason, MEND)
-    tool, given = call["tool_name"], call.get("tool_input")
+    tool, given = plain_name(call["tool_name"]), call.get("tool_input")
     tools = snapshot["roles"][role].get("tools")
     if tools is not None and tool not in tools:
         reason = f"The role {role} does not have the tool {tool}; a tool that is not listed is denied by default."
@@ -61,6 +62,13 @@ def decide(call: Any, snapshot: Any, read: Callable[[str], Script] | None = None
     except (ValueError, RecursionError, OSError) as error:
         reason = f"{tool} names a path that no file has ({type(error).__name__}: {error})."
         return answer(DENY, "path_unreadable", reason, "Give a plain path inside the project.")
+
+
+def plain_name(tool: str) -> str:
+    """A tool's name as the rules know it: the harness's own tools are called mcp__plugin_<plugin>_harness__<tool> where
+    the server comes with the plugin."""
+    _, found, name = tool.rpartition("_harness__") if tool.startswith("mcp__plugin_") else ("", "", "")
+    return _OWN_TOOL + name if found else tool
 
 
 def role_of(call: dict[str, Any], snapshot: dict[str, Any]) -> str:
@@ -166,7 +174,7 @@ class _Call:
         )
 
     def mcp(self) -> dict[str, Any]:
-        if self.tool.startswith("mcp__harness__"):
+        if self.tool.startswith(_OWN_TOOL):
             return self.harness_tool()
         cwd = self.folder(".") or self.snapshot["root"]
         for text in texts(self.given):
@@ -180,7 +188,7 @@ class _Call:
     def harness_tool(self) -> dict[str, Any]:
         """The harness's own tools check their arguments themselves; here only the order of steps is held."""
         current = self.snapshot["open_experiment"]
-        if self.tool == "mcp__harness__open_experiment" and current:
+        if self.tool == _OWN_TOOL + "open_experiment" and current:
             hypothesis = self.given.get("hypothesis")
             again = isinstance(hypothesis, str) and " ".join(hypothesis.split()) == current["hypothesis"]
             if not again:  # asking again for the same one, e.g. after a cut session, is left to the tool

@@ -16,13 +16,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-try:  # hashlib loads OpenSSL, which costs more than the hash; the C functions are the same ones that it falls back to
-    from _sha256 import sha256  # type: ignore[import-not-found, unused-ignore]
-except ImportError:
-    try:
-        from _sha2 import sha256  # type: ignore[import-not-found, unused-ignore]
-    except ImportError:
-        from hashlib import sha256
+try:  # hashlib loads OpenSSL, which takes longer than the hash; this is the function that it falls back to
+    from _sha256 import sha256  # type: ignore[import-not-found]
+except ImportError:  # Python 3.12 and newer
+    from hashlib import sha256
 
 _SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
 _MOST, _LONGEST = 50, 1000
