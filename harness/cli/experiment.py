@@ -1,6 +1,7 @@
-"""`harness experiment new | list | show | compare`."""
+"""`harness experiment new | result | list | show | compare`."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,10 @@ import click
 
 from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option, project_option
+from harness.cli.person import caller, session_of
+from harness.errors import UsageError
 from harness.project.context import open_project
-from harness.project.experiments import open_experiment
+from harness.project.experiments import open_experiment, record_result
 from harness.views.comparison import comparison
 from harness.views.details import details
 from harness.views.snapshot import experiment_row, experiment_rows
@@ -30,7 +33,14 @@ def command() -> None:
 def new(hypothesis: str, rationale: str, parent: str | None, project: Path, as_json: bool) -> None:
     """Open an experiment and make its folder."""
     with changing(project) as opened:
-        experiment = open_experiment(opened, hypothesis=hypothesis, rationale=rationale, parent=parent, by="human")
+        experiment = open_experiment(
+            opened,
+            hypothesis=hypothesis,
+            rationale=rationale,
+            parent=parent,
+            by=caller(environment()),
+            session=session_of(environment()),
+        )
         folder = opened.layout.experiment(experiment.id)
     emit(
         {"experiment": experiment.id, "status": experiment.status, "folder": str(folder)},
@@ -39,6 +49,33 @@ def new(hypothesis: str, rationale: str, parent: str | None, project: Path, as_j
             f"opened {experiment.id}: {folder}\n"
             f"next: write its config.yaml, then `harness train {experiment.id}` (or `-- COMMAND`)"
         ),
+    )
+
+
+@command.command("result")
+@click.argument("experiment")
+@click.option("--claim", "claims", multiple=True, metavar="METRIC=VALUE", help="A recomputed number, digit for digit.")
+@click.option("--summary", required=True, help="What the evaluation says.")
+@click.option("--shortfall", "shortfalls", multiple=True, help="What is missing, most important first.")
+@project_option
+@json_option
+def result(
+    experiment: str, claims: Sequence[str], summary: str, shortfalls: Sequence[str], project: Path, as_json: bool
+) -> None:
+    """Write result.md of EXPERIMENT: `harness experiment result exp-0001 --claim accuracy=0.94 --summary TEXT`."""
+    with changing(project) as opened:
+        path = record_result(
+            opened,
+            experiment,
+            claims=_claims(claims),
+            summary=summary,
+            shortfalls=shortfalls,
+            by=caller(environment()),
+        )
+    emit(
+        {"experiment": experiment, "written": str(path)},
+        as_json=as_json,
+        text=lambda: f"wrote {path}\nnext: `harness gate check {experiment}`",
     )
 
 
@@ -82,6 +119,18 @@ def compare_command(candidate: str, reference: str, project: Path, as_json: bool
     lines = [f"{side['id']}  {side['score']:.4g}  {side['n_seeds']} seeds, {side['evidence']}" for side in sides]
     emit(document, as_json=as_json, text=lambda: "\n".join([*lines, document["why"]]))
     sys.exit(0 if document["better"] else 1)
+
+
+def _claims(given: Sequence[str]) -> dict[str, str]:
+    """Metric -> the number as it was typed: how many digits it has is part of the claim."""
+    read: dict[str, str] = {}
+    for text in given:
+        metric, sign, value = text.partition("=")
+        if not sign or not metric.strip() or metric.strip() in read:
+            what = "is given twice" if sign and metric.strip() else "is no claim"
+            raise UsageError(f"--claim {text!r} {what}; expected METRIC=VALUE.", mend="E.g. `--claim accuracy=0.94`.")
+        read[metric.strip()] = value.strip()
+    return read
 
 
 def _show_text(row: dict[str, Any], document: dict[str, Any]) -> str:

@@ -8,16 +8,22 @@ import click
 
 from harness.cli.output import emit, environment, json_option, project_option, sandbox_for
 from harness.project.context import open_project
+from harness.projections.briefing import briefing
 from harness.views.snapshot import snapshot
 from harness.views.tables import experiments_table
 
 
 @click.command("status")
+@click.option("--briefing", "only_briefing", is_flag=True, help="Print what the next session is told.")
 @project_option
 @json_option
-def command(project: Path, as_json: bool) -> None:
+def command(only_briefing: bool, project: Path, as_json: bool) -> None:
     """Show the plan, the cage, what runs now and the newest experiments."""
     with open_project(project, environment(), read_only=True) as opened:
+        if only_briefing:
+            text = briefing(opened.ledger)
+            emit({"briefing": text}, as_json=as_json, text=lambda: text)
+            return
         picture = snapshot(opened, cage=sandbox_for("auto").kind)
     emit(picture, as_json=as_json, text=lambda: _text(picture))
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import click
 
 from harness.cli.changing import changing
-from harness.cli.output import cage_option, emit, json_option, project_option, sandbox_for
+from harness.cli.output import cage_option, emit, environment, json_option, project_option, sandbox_for
+from harness.cli.person import session_of
 from harness.cli.progress import print_event
 from harness.domain.findings import as_text
 from harness.runs.supervisor import train
@@ -37,7 +38,7 @@ def command(
             experiment,
             list(training_command) or None,
             sandbox=sandbox_for(cage),
-            session=session,
+            session=session or session_of(environment()),
             on_event=(lambda event: None) if as_json else print_event,
         )
     runs = [

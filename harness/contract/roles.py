@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from harness.contract.artifacts import ARTIFACTS, BY_NAME, EXPERIMENTS, RUNS, Artifact, Scope
 
 MCP_SERVER = "harness"
-"""Name of the driver's in-process tool server; its tools are called `mcp__harness__<tool>`."""
+"""Name of both tool servers, the driver's in-process one and `harness mcp`; tools are `mcp__harness__<tool>`."""
 
 HUMAN_VERBS: tuple[tuple[str, ...], ...] = (
     ("init",),
@@ -17,6 +17,7 @@ HUMAN_VERBS: tuple[tuple[str, ...], ...] = (
     ("gate", "approve"),
     ("gate", "reject"),
     ("ledger", "import"),
+    ("priors", "add"),
 )
 """Verbs of the `harness` command that only a person uses: the command itself refuses them below an agent's process,
 and the policy refuses them to every role, through every tool."""
@@ -63,7 +64,8 @@ class Role:
 OFF_LIMITS_FOR_ALL: tuple[str, ...] = (
     "The state directory outside the project: ledger, vault, held-out rows. You can neither read nor write it.",
     "`.claude/`, `.harness/` but for your own artifacts of the open experiment; `plan.md`, its scorer and data.",
-    "The human's verbs: making a project, approving plans, approving, overriding, rejecting at a gate, ledger import.",
+    "The human's verbs: making a project, approving plans, approving, overriding, rejecting at a gate, ledger import, "
+    "adding priors.",
     "Claims as evidence. A number counts when the harness recomputed it from a checkpoint; say what you saw, not more.",
 )
 
@@ -106,7 +108,7 @@ ROLES: tuple[Role, ...] = (
         step="build",
         purpose="Proposes one hypothesis, writes its code and starts its training through the harness.",
         tools=("Bash", "Read", "Edit", "Write"),
-        mcp_tools=("open_experiment", "start_run", "run_status"),
+        mcp_tools=("open_experiment", "start_run", "run_status", "hand_off"),
         writes_code=True,
         off_limits=(
             "Training outside the harness: never run the training command yourself; call start_run.",

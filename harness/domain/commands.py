@@ -16,12 +16,19 @@ PASSED_ON = (
     *("NVIDIA_VISIBLE_DEVICES", "PYTORCH_CUDA_ALLOC_CONF", "CUBLAS_WORKSPACE_CONFIG"),
 )
 """Facts of the machine. Everything else, keys above all, stays with the harness."""
+OURS = ("HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "TMPDIR", "USER", "LOGNAME")
+"""What a command of the harness itself needs beside them: where the state is, and whose."""
 _PYTHONS = ("python", "python3")
 
 
 def passed_on(inherited: Mapping[str, str]) -> dict[str, str]:
     """The allowed part of `inherited`."""
     return {name: inherited[name] for name in PASSED_ON if name in inherited}
+
+
+def for_ourselves(inherited: Mapping[str, str]) -> dict[str, str]:
+    """The part of `inherited` that a process of ours gets which is no agent's; no key is in it."""
+    return passed_on(inherited) | {name: inherited[name] for name in OURS if name in inherited}
 
 
 def with_interpreter(argv: Sequence[str], interpreter: str) -> list[str]:

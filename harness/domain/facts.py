@@ -10,6 +10,9 @@ from typing import Any, ClassVar
 
 from harness.errors import LedgerDamagedError
 
+LONGEST_HAND_OFF = 4000
+"""Characters."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:

@@ -21,6 +21,7 @@ from harness.errors import NotFoundError, RefusedError, UsageError
 from harness.evaluation.score import summarise
 from harness.project.context import Project
 from harness.project.experiments import ensure_hypothesis, open_experiment, record_result
+from harness.project.hand_offs import write_hand_off
 
 LONGEST_WAIT_S = 600.0
 REGISTER_SECONDS = 60.0
@@ -40,12 +41,15 @@ class Desk:
         cage: CageKind,
         experiment: str | None = None,
         parent: str | None = None,
+        by: str | None = None,
         pulse: Pulse | None = None,
         on_change: Callable[[], None] = lambda: None,
         tell: Callable[[str], None] = lambda _text: None,
     ) -> None:
         self.project, self.session, self.role, self.cage = project, session, role, cage
         self.current, self._parent = experiment, parent
+        self.by = by or role.name
+        """Who acts, as facts and result.md say it."""
         self.pulse, self._on_change, self._tell = pulse or Pulse(), on_change, tell
         self.supervisor: Supervisor | None = None
         """Of the runs that this session started, the newest."""
@@ -58,8 +62,8 @@ class Desk:
             hypothesis=arguments["hypothesis"],
             rationale=arguments["rationale"],
             parent=self._parent,
-            by=self.role.name,
-            session=self.session,
+            by=self.by,
+            session=self.session or None,
         )
         self.current = opened.id
         self._on_change()
@@ -131,9 +135,25 @@ class Desk:
             claims=arguments.get("claims", {}),
             summary=arguments["summary"],
             shortfalls=arguments.get("shortfalls", []),
-            by=self.role.name,
+            by=self.by,
         )
         return {"experiment_id": experiment.id, "written": str(path)}
+
+    async def hand_off(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        written = write_hand_off(
+            self.project,
+            text=arguments["text"],
+            by=self.by,
+            session=self.session or None,
+            experiment=arguments.get("experiment_id") or self.current,
+        )
+        self._on_change()
+        layout = self.project.layout
+        return {
+            "experiment_id": written.experiment,
+            "at": written.at,
+            "page": layout.relative(layout.hand_off(written.at, written.hash)),
+        }
 
     def _experiment(self, arguments: dict[str, Any]) -> Experiment:
         identifier = arguments.get("experiment_id") or self.current
@@ -164,7 +184,9 @@ class Desk:
     async def _start(self, experiment: str, words: list[str] | None, before: set[str]) -> None:
         """Start a supervisor; one that was killed before it registered a run is started again: nothing was begun."""
         for _ in range(STARTS):
-            self.supervisor = Supervisor.start(self.project, experiment, words, cage=self.cage, session=self.session)
+            self.supervisor = Supervisor.start(
+                self.project, experiment, words, cage=self.cage, session=self.session or None
+            )
             await self._until(lambda: self._registered(experiment, before), REGISTER_SECONDS)
             if self._registered_any(experiment, before) or not self.supervisor.killed():
                 return

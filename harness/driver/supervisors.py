@@ -10,20 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.domain.commands import passed_on
+from harness.domain.commands import for_ourselves
 from harness.domain.records import Run
 from harness.domain.statuses import FINAL_RUNS, CageKind
 from harness.project.context import Project
 from harness.runs.lock import try_supervising
 from harness.runs.processes import is_same_alive
 
-_OURS = ("HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "TMPDIR", "USER", "LOGNAME")
 _PACKAGE = Path(__file__).resolve().parents[1]
-
-
-def _passed_on() -> dict[str, str]:
-    """What a supervisor needs of our environment: where the state is, and facts of the machine; no key."""
-    return passed_on(os.environ) | {name: os.environ[name] for name in _OURS if name in os.environ}
 
 
 def is_supervised(project: Project, run: Run) -> bool:
@@ -74,7 +68,7 @@ class Supervisor:
             process = subprocess.Popen(
                 command,
                 cwd=project.layout.root,
-                env={**_passed_on(), "PYTHONPATH": str(_PACKAGE.parent), "PYTHONSAFEPATH": "1"},
+                env={**for_ourselves(os.environ), "PYTHONPATH": str(_PACKAGE.parent), "PYTHONSAFEPATH": "1"},
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,

@@ -1,20 +1,24 @@
-"""The in-process tools through which agents act: each answers one JSON object; none of them is a human verb."""
+"""The tools through which agents act, one table for both servers: in-process for the driver's sessions, stdio for
+interactive use. Each answers one JSON object; none of them is a human verb."""
 
+import contextlib
 import json
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from claude_agent_sdk import SdkMcpTool
 
+from harness.domain.facts import LONGEST_HAND_OFF
 from harness.driver.desk import LONGEST_WAIT_S, Desk
 from harness.errors import HarnessError
 from harness.files import strict
 
-_EXPERIMENT_ID = {"type": "string", "description": "Leave it out for the experiment of this session."}
+_EXPERIMENT_ID = {"type": "string", "description": "Leave it out for the experiment that is worked on."}
 _SPECS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "open_experiment": (
-        "Open the one experiment of this session: one hypothesis that its result can refute. Answers its id and the "
-        "files that you write for it.",
+        "Open an experiment, one at a time: one hypothesis that its result can refute. Answers its id and the files "
+        "that you write for it.",
         {
             "hypothesis": {"type": "string", "description": "One line."},
             "rationale": {"type": "string", "description": "Why it should hold."},
@@ -53,27 +57,37 @@ _SPECS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
         },
         ["summary"],
     ),
+    "hand_off": (
+        "Tell the next session what it has to know and cannot read elsewhere: what you tried, saw and left undone. "
+        "Its briefing shows it as your claim.",
+        {
+            "experiment_id": _EXPERIMENT_ID,
+            "text": {"type": "string", "description": f"At most {LONGEST_HAND_OFF} characters."},
+        },
+        ["text"],
+    ),
 }
 TOOLS = tuple(_SPECS)
 
 
 def session_tools(desk: Desk) -> list[SdkMcpTool[Any]]:
     """The tools of the desk's role, by the contract. Raises KeyError for a tool that is not in the table."""
-    return [_tool(desk, name) for name in desk.role.mcp_tools]
+    return [tool(name, lambda: contextlib.nullcontext(desk)) for name in desk.role.mcp_tools]
 
 
-def _tool(desk: Desk, name: str) -> SdkMcpTool[Any]:
+def tool(name: str, at_desk: Callable[[], AbstractContextManager[Desk]]) -> SdkMcpTool[Any]:
+    """The tool `name` of the table; `at_desk` gives the desk of one call, and is left when the call is answered."""
     description, properties, required = _SPECS[name]
-    method: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]] = getattr(desk, name)
 
     async def handle(arguments: dict[str, Any]) -> dict[str, Any]:
         try:
-            with desk.pulse.working():
+            with at_desk() as desk, desk.pulse.working():
+                method: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]] = getattr(desk, name)
                 answer = await method(arguments)
+                desk.done.add(name)
         except HarnessError as error:
             said = {"error": {"code": error.code, "message": error.message, "mend": error.mend}}
             return {"content": [{"type": "text", "text": _text(said)}], "is_error": True}
-        desk.done.add(name)
         return {"content": [{"type": "text", "text": _text(answer)}]}
 
     schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
+from harness.domain.facts import LONGEST_HAND_OFF
 from harness.domain.ids import experiment_number, run_number
 from harness.domain.statuses import (
     CLOSED_EXPERIMENTS,
@@ -24,7 +25,6 @@ from harness.ledger.state import Row, State
 
 Body = dict[str, Any]
 
-LONGEST_HAND_OFF = 4000
 LONGEST_LESSON = 300
 
 

@@ -182,12 +182,18 @@ def _same_again(project: Project, line: str, parent: str | None) -> Experiment |
     return None
 
 
-def _require_room(project: Project, plan: str, limit: int) -> None:
+def undecided_experiment(project: Project) -> Experiment | None:
+    """The newest that is neither kept nor discarded; there is one at most."""
     undecided = [status for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS]
-    if waiting := project.ledger.experiments(newest=1, statuses=undecided):
+    found = project.ledger.experiments(newest=1, statuses=undecided)
+    return found[-1] if found else None
+
+
+def _require_room(project: Project, plan: str, limit: int) -> None:
+    if waiting := undecided_experiment(project):
         raise RefusedError(
-            f"{waiting[0].id} is {waiting[0].status} and not decided yet; one experiment at a time is worked on.",
-            mend=f"Go on with {waiting[0].id}, or discard it: `harness gate reject {waiting[0].id} --reason ...`.",
+            f"{waiting.id} is {waiting.status} and not decided yet; one experiment at a time is worked on.",
+            mend=f"Go on with {waiting.id}, or discard it: `harness gate reject {waiting.id} --reason ...`.",
             code="experiment_undecided",
         )
     opened = sum(project.ledger.counts(plan)["experiments"].values())

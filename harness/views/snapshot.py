@@ -28,9 +28,7 @@ def snapshot(project: Project, *, cage: str, newest: int | None = 20) -> dict[st
             "experiments": str(project.layout.project("checklist").parent),
         },
         "counts": ledger.counts(),
-        "active": active_experiment(
-            [(item, ledger.runs(item.id)) for item in ledger.experiments(newest=newest)], is_alive
-        ),
+        "active": active(project, newest=newest),
         "runs": [
             {
                 "experiment": run.experiment,
@@ -43,6 +41,12 @@ def snapshot(project: Project, *, cage: str, newest: int | None = 20) -> dict[st
         ],
         "experiments": experiment_rows(project, newest=newest),
     }
+
+
+def active(project: Project, *, newest: int | None = 20) -> str | None:
+    """The experiment that a person means who asks what is going on, among the newest."""
+    ledger = project.ledger
+    return active_experiment([(item, ledger.runs(item.id)) for item in ledger.experiments(newest=newest)], is_alive)
 
 
 def _plan(project: Project, plan: ApprovedPlan) -> dict[str, Any]:

@@ -41,6 +41,7 @@ def test_tools_of_the_roles_that_steps_use():
         "mcp__harness__open_experiment",
         "mcp__harness__start_run",
         "mcp__harness__run_status",
+        "mcp__harness__hand_off",
     )
     assert set(oracle.allowed_tools) == {"Read", "mcp__harness__evaluation_report", "mcp__harness__record_result"}
     assert not oracle.writes_code

@@ -1,0 +1,99 @@
+"""The agents' tools over stdio, for `claude` in a repository and for plugins: the table of harness.driver.tools.
+
+Who calls is not known here: main Claude or any subagent. Which role may call what is the policy's rule, held by the
+PreToolUse hook; here every call is recorded as an agent's. The project is opened for each call, so that one that is
+broken answers with an error, and other processes work in between.
+"""
+
+import contextlib
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import anyio
+from claude_agent_sdk import create_sdk_mcp_server
+from mcp.server.stdio import stdio_server
+
+from harness.contract.roles import MCP_SERVER, ROLE_BY_NAME
+from harness.domain.records import Experiment
+from harness.domain.statuses import CageKind
+from harness.driver.desk import Desk
+from harness.driver.supervisors import is_held
+from harness.driver.tools import TOOLS, tool
+from harness.errors import UsageError
+from harness.project.context import Project, open_project
+from harness.project.experiments import undecided_experiment
+from harness.rendering.derived import write_derived
+
+AGENT = "agent"
+FILES_OF = "model-builder"
+"""Whose artifacts a caller without a role writes; the policy judges it so too."""
+DISTRIBUTION = "experiment-harness"
+
+
+class OpenDesk(Desk):
+    """The desk of a caller who is bound to no experiment: the one that is not decided, unless it names another."""
+
+    def _experiment(self, arguments: dict[str, Any]) -> Experiment:
+        if named := arguments.get("experiment_id"):
+            return self.project.ledger.experiment(named)
+        current = undecided_experiment(self.project)
+        if current is None:
+            raise UsageError(
+                "Every experiment is decided.",
+                mend="Call open_experiment first, or pass the experiment_id of one to look at.",
+                code="no_experiment",
+            )
+        return current
+
+    def _going(self, experiment: str) -> bool:
+        """Also between two runs of a supervisor that an earlier call, or another process, started."""
+        return super()._going(experiment) or is_held(self.project, experiment)
+
+
+def serve(start: Path, environment: Mapping[str, str], cage: Callable[[], CageKind], session: str | None) -> None:
+    """Answer on stdin and stdout until the client closes them. Nothing else is written to stdout meanwhile.
+
+    `cage` is asked at each call: one that does not work here is that call's error.
+    """
+
+    def at_desk() -> contextlib.AbstractContextManager[Desk]:
+        return _desk(start, environment, cage, session)
+
+    tools = [tool(name, at_desk) for name in TOOLS]
+    server = create_sdk_mcp_server(MCP_SERVER, version=version(DISTRIBUTION), tools=tools)["instance"]
+
+    async def run() -> None:
+        async with stdio_server() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a reader that waits for a line cannot be interrupted otherwise
+    try:
+        anyio.run(run)
+    except* BrokenPipeError:
+        pass  # the client has gone; a call that was at work has recorded what it did
+
+
+@contextlib.contextmanager
+def _desk(
+    start: Path, environment: Mapping[str, str], cage: Callable[[], CageKind], session: str | None
+) -> Iterator[Desk]:
+    """One call's view of the project; what is derived from the ledger follows also a call that failed."""
+    with open_project(start, environment) as project:
+        desk = _open_desk(project, cage(), session)
+        try:
+            yield desk
+        finally:
+            write_derived(project)
+
+
+def _open_desk(project: Project, cage: CageKind, session: str | None) -> Desk:
+    return OpenDesk(
+        project,
+        session=session or "",
+        role=ROLE_BY_NAME[FILES_OF],
+        by=AGENT,
+        cage=cage,
+    )

@@ -1,0 +1,51 @@
+"""`harness watch` beside a training that goes on, and after it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.journey import TRAIN, Journey, make_project
+
+SLOW = TRAIN.replace("    log.epoch(0, {", "    import time\n    time.sleep(1.0)\n    log.epoch(0, {")
+
+
+@pytest.fixture
+def journey(tmp_path: Path) -> Journey:
+    made = make_project(tmp_path / "project", tmp_path / "home")
+    (made.root / "train.py").write_text(SLOW, "utf-8")
+    assert made.harness("init").exit_code == 0
+    assert made.harness("plan", "approve").exit_code == 0
+    assert made.harness("experiment", "new", "--hypothesis", "centroids").exit_code == 0
+    return made
+
+
+def test_rows_come_while_it_trains_and_watching_ends_with_it(journey: Journey) -> None:
+    nothing = journey.harness("watch", "--json")
+    assert (nothing.exit_code, nothing.document["error"]["code"]) == (2, "nothing_runs")
+    command = [sys.executable, "-m", "harness", "train", "exp-0001"]
+    with subprocess.Popen(command, cwd=journey.root, env=journey.environment(), stderr=subprocess.PIPE) as training:
+        assert training.stderr is not None
+        training.stderr.readline()  # the first run is registered
+        watching = journey.harness("watch", "exp-0001")
+        training.communicate(timeout=120)
+    assert training.returncode == 0
+    assert watching.exit_code == 0, watching.stderr
+    lines = [line for line in watching.stdout.splitlines() if "  epoch 0  loss " in line]
+    assert [line.split()[0] for line in lines] == ["run-01", "run-02", "run-03"]
+    assert all(line.endswith(" s") for line in lines)
+    assert "exp-0001: ended (logged, not recomputed)" in watching.stdout
+
+    once = journey.harness("watch", "--once", "--json")
+    assert once.exit_code == 0
+    assert (once.document["experiment"], once.document["state"]) == ("exp-0001", "ended")
+    assert [run["status"] for run in once.document["runs"]] == ["completed"] * 3
+
+
+def test_a_failed_run_is_exit_one(journey: Journey) -> None:
+    (journey.root / "train.py").write_text("raise MemoryError\n", "utf-8")
+    assert journey.harness("train", "exp-0001").exit_code == 1
+    assert journey.harness("watch", "exp-0001", "--once").exit_code == 0
+    answer = journey.harness("watch", "exp-0001", "--json")
+    assert (answer.exit_code, answer.document["runs"][0]["status"]) == (1, "failed")

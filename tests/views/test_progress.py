@@ -1,0 +1,158 @@
+"""What a watcher sees of runs: rows once each, of the past only what helps, and nothing that is not a number."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.domain.facts import RunEnded, RunStarted
+from harness.domain.records import Run
+from harness.domain.statuses import RunStatus
+from harness.errors import NotFoundError
+from harness.project.context import Project
+from harness.runs.lock import supervising
+from harness.runs.processes import identity
+from harness.views.progress import ROWS_AT_START, Following, all_completed, is_watched_over, progress, watched
+from tests.audit.world import World
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return World.make(tmp_path).project
+
+
+def run_of(project: Project, experiment: str, *, seed: int = 7, alive: bool = True) -> Run:
+    run = project.ledger.register_run(
+        experiment=experiment,
+        seed=seed,
+        argv=["python", "train.py"],
+        code="0" * 64,
+        data={},
+        environment={},
+        cage="none",
+        token="0" * 64,
+    )
+    who = identity() if alive else {"pid": 1, "boot": "an earlier one", "started": 1.0}
+    project.ledger.append(RunStarted(experiment=experiment, run=run.id, supervisor=who, **who))
+    project.layout.run(experiment, run.id).mkdir(parents=True, exist_ok=True)
+    return project.ledger.run(experiment, run.id)
+
+
+def ended(project: Project, run: Run, status: RunStatus = RunStatus.COMPLETED) -> None:
+    fields: dict[str, Any] = {"exit_code": 0, "reason": "it ended", "seconds": 3.0, "rows": 5}
+    project.ledger.append(RunEnded(experiment=run.experiment, run=run.id, status=status.value, **fields))
+
+
+def log(project: Project, run: Run, *rows: dict[str, Any]) -> None:
+    with project.layout.run(run.experiment, run.id, "metrics").open("a") as stream:
+        for row in rows:
+            stream.write(json.dumps({"run": f"{run.experiment}/{run.id}", **row}) + "\n")
+
+
+def row(epoch: Any, second: int, **metrics: Any) -> dict[str, Any]:
+    return {"t": f"2026-01-01T00:00:{second:02d}.500Z", "event": "epoch", "epoch": epoch, "metrics": metrics}
+
+
+START = {"t": "2026-01-01T00:00:00.000Z", "event": "start", "token": "t"}
+
+
+def test_rows_come_once_each_with_their_seconds(project: Project) -> None:
+    experiment = project.ledger.open_experiment(hypothesis="h", parent=None, by="me").id
+    run = run_of(project, experiment)
+    following = Following(project, experiment)
+    assert following.new_rows() == []
+    log(project, run, START, row(0, 2, loss=0.5))
+    (first,) = following.new_rows()
+    assert first == {"run": "run-01", "seed": 7, "epoch": 0, "metrics": {"loss": 0.5}, "seconds": 2.5}
+    assert following.new_rows() == []
+    log(project, run, row(1, 4, loss=0.25))
+    second = run_of(project, experiment, seed=8)
+    log(project, second, START, row(0, 1, loss=0.7))
+    assert [(item["run"], item["epoch"], item["seconds"]) for item in following.new_rows()] == [
+        ("run-01", 1, 4.5),
+        ("run-02", 0, 1.5),
+    ]
+
+
+def test_who_comes_late_sees_the_last_rows_only(project: Project) -> None:
+    experiment = project.ledger.open_experiment(hypothesis="h", parent=None, by="me").id
+    run = run_of(project, experiment)
+    log(project, run, START, *(row(epoch, epoch, loss=1.0) for epoch in range(40)))
+    following = Following(project, experiment)
+    assert [item["epoch"] for item in following.new_rows()] == list(range(40 - ROWS_AT_START, 40))
+    log(project, run, *(row(epoch, epoch, loss=1.0) for epoch in range(40, 58)))
+    assert len(following.new_rows()) == 18
+
+
+def test_what_the_training_writes_cannot_reach_the_terminal(project: Project) -> None:
+    experiment = project.ledger.open_experiment(hypothesis="h", parent=None, by="me").id
+    run = run_of(project, experiment)
+    hostile = {"loss\x1b[2J\nx": 1.0, "text": "\x1b[31m", "flag": True, "nan": "NaN", "n" * 500: 2}
+    log(
+        project,
+        run,
+        START,
+        row(0, 1, **hostile),
+        row("\x1b[2J", 2, loss=1.0),
+        {**row(1, 3), "metrics": [1]},
+        {**row(2, 4, loss=1.0), "run": "exp-0009/run-01"},
+        {**row(3, 5, loss=1.0), "t": "yesterday"},
+        {**row(4, 6, loss=1.0), "t": 7},
+    )
+    with project.layout.run(experiment, run.id, "metrics").open("a") as stream:
+        stream.write("not json\n")
+    first, odd = Following(project, experiment).new_rows()
+    assert list(first["metrics"]) == ["loss[2J x", "nan", "n" * 39 + "…"]
+    assert (odd["epoch"], odd["seconds"]) == (3, None)
+
+
+def test_progress_says_where_each_run_is(project: Project) -> None:
+    experiment = project.ledger.open_experiment(hypothesis="h", parent=None, by="me").id
+    assert progress(project, experiment)["state"] == "not started"
+    first = run_of(project, experiment)
+    status = {"run": f"{experiment}/run-01", "status": "running", "epoch": 3, "total_epochs": 20, "metrics": {"a": 1}}
+    project.layout.run(experiment, first.id, "status").write_text(json.dumps(status))
+    document = progress(project, experiment)
+    assert (document["state"], document["seeds_wanted"], document["evidence"]) == ("running", 3, "logged")
+    (shown,) = document["runs"]
+    assert (shown["alive"], shown["epoch"], shown["total_epochs"], shown["metrics"]) == (True, 3, 20, {"a": 1.0})
+    ended(project, first)
+    project.layout.run(experiment, first.id, "status").write_text("{")
+    document = progress(project, experiment)
+    assert document["state"] == "ended"
+    assert (document["runs"][0]["epoch"], document["runs"][0]["seconds"]) == (None, 3.0)
+    with supervising(project.layout, experiment):
+        assert is_watched_over(project, experiment), "its supervisor lives, between two runs"
+    assert not is_watched_over(project, experiment)
+
+
+def test_a_run_whose_supervisor_died_is_no_reason_to_wait(project: Project) -> None:
+    experiment = project.ledger.open_experiment(hypothesis="h", parent=None, by="me").id
+    run_of(project, experiment, alive=False)
+    document = progress(project, experiment)
+    assert (document["state"], document["runs"][0]["alive"]) == ("ended", False)
+    assert not all_completed(document)
+
+
+def test_the_newest_run_of_each_seed_says_whether_all_completed(project: Project) -> None:
+    experiment = project.ledger.open_experiment(hypothesis="h", parent=None, by="me").id
+    ended(project, run_of(project, experiment), RunStatus.FAILED)
+    assert not all_completed(progress(project, experiment))
+    ended(project, run_of(project, experiment))
+    assert all_completed(progress(project, experiment))
+    assert not all_completed({"runs": []})
+
+
+def test_what_is_watched_is_what_is_named_else_what_is_active(project: Project) -> None:
+    with pytest.raises(NotFoundError) as nothing:
+        watched(project, None)
+    assert nothing.value.code == "nothing_runs"
+    experiment = project.ledger.open_experiment(hypothesis="h", parent=None, by="me").id
+    assert watched(project, experiment) == experiment
+    with pytest.raises(NotFoundError):
+        watched(project, None)
+    run_of(project, experiment)
+    assert watched(project, None) == experiment
+    with pytest.raises(NotFoundError, match="exp-0009"):
+        watched(project, "exp-0009")
