@@ -26,10 +26,13 @@ def before_tool(call: dict[str, Any], scene: Scene) -> Outcome:
         return Outcome()
     answers = [(project, _answer(call, project, projects, scene)) for project in projects]
     denial = next((answer for _, answer in answers if answer["permission"] == DENY), None)
+    folders: set[str] = set()
     for project, answer in answers:
-        unseen = _receipt(call, project, denial or answer, scene)
-        if unseen:
-            return unseen
+        if project.receipts not in folders:  # a worktree's are the main one's
+            unseen = _receipt(call, project, denial or answer, scene)
+            if unseen:
+                return unseen
+        folders.add(project.receipts)
     return Outcome() if denial is None else refused(denial["reason"], denial["mend"])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .code import code_denial
+from .code import code_denial, may_write
 from .denials import experiment_open, persons_verb, training_outside, unreadable
 from .git import settings_given, tree_change
 from .judge import Denial
@@ -145,7 +145,11 @@ class BashRules:
             self.change(argument)
         for argument in known.trees:
             self.change(argument, below=True)
-        self.unknown(known.given)
+        if known.given and any(may_write(code) for code in known.code):
+            for argument in known.given:
+                self.change(argument)
+        else:
+            self.unknown(known.given)
         self.unsure += [known.unsure] if known.unsure else []
         for argument in known.reads:
             self.read(argument)

@@ -42,6 +42,10 @@ def loads(text: str) -> Any:
         value, end = c_json.make_scanner(_Reading)(text, start)  # type: ignore[arg-type]
     except StopIteration as stop:
         raise ValueError(f"expected a JSON value at character {stop.value}") from None
+    except SystemError:  # it would raise json's own error, and finds that json was not imported
+        import json
+
+        return json.loads(text)
     if text[end:].strip(_BLANK):
         raise ValueError(f"more text stands after the JSON value, at character {end}")
     return value

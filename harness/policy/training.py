@@ -114,7 +114,7 @@ class Entry:
 
 
 def harness_verb(program: str, arguments: list[Argument], names: list[str]) -> list[str] | None:
-    """The words after the harness's own command, without options, up to `--`; None for another program."""
+    """The words after the harness's own command, up to `--`, its options last; None for another program."""
     texts = [argument.text for argument in arguments]
     if os.path.basename(program) not in names:
         module = texts.index("-m") if "-m" in texts else -1
@@ -124,6 +124,7 @@ def harness_verb(program: str, arguments: list[Argument], names: list[str]) -> l
             return None
         texts = texts[module + 2 :]
     words: list[str] = []
+    options: list[str] = []
     skip = False
     for text in texts:
         if text == "--":
@@ -132,14 +133,19 @@ def harness_verb(program: str, arguments: list[Argument], names: list[str]) -> l
             skip = False
         elif text.startswith("-"):
             skip = text == "--project"
+            options.append(text)
         else:
             words.append(text)
-    return words
+    return words + options
 
 
 def human_verb(words: list[str], verbs: list[list[str]]) -> str | None:
-    """The verb that only a person uses, when `words` call one."""
+    """The verb that only a person uses, when `words` call one; a verb may be one with an option only."""
+    called = [word for word in words if not word.startswith("-")]
     for verb in verbs:
-        if any(words[start : start + len(verb)] == verb for start in range(1 if len(verb) == 1 else 3)):
+        named = [word for word in verb if not word.startswith("-")]
+        if not all(word in words for word in verb[len(named) :]):
+            continue
+        if any(called[start : start + len(named)] == named for start in range(1 if len(named) == 1 else 3)):
             return " ".join(verb)
     return None
