@@ -123,7 +123,7 @@ def _failed(event: Event, program: str, call: dict[str, Any], error: BaseExcepti
             more = {} if is_guard else {"error": reason[:1000]}
             note(scene.home, call, what, event=event.name, role="main", now=scene.now, **more)
         elif scene.installed.root is None:
-            is_guard = False  # a plugin's hook, in no project: there is nothing to guard
+            return Outcome()  # a plugin's hook, in no project: there is nothing to guard
     except Exception:  # noqa: BLE001  a fault while a fault is noted changes nothing about the answer
         mend += " No receipt of this could be written."
     return refused(reason, mend) if is_guard else Outcome(errors=f"harness: {reason} {mend}\n")

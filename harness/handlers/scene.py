@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from .place import Projects, installation
@@ -30,7 +31,7 @@ class Scene:
         root = self.installed.root
         if root is not None:
             return self.projects.at(root)
-        for place in (self.environment.get("CLAUDE_PROJECT_DIR", ""), self.cwd):
+        for place in (self.environment.get("CLAUDE_PROJECT_DIR", ""), self.cwd, _own_cwd()):
             found = self.projects.containing(place) if place.startswith("/") else None
             if found:
                 return found
@@ -53,3 +54,11 @@ class Scene:
     def protected(self) -> list[str]:
         """What runs as this guard, with its compiled modules: no project's agent changes it."""
         return [*self.installed.protected(), *([sys.pycache_prefix] if sys.pycache_prefix else [])]
+
+
+def _own_cwd() -> str:
+    """Where the hook was started: the session's directory too; empty when it was deleted."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""

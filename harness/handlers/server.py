@@ -24,11 +24,7 @@ def serve(program: str) -> NoReturn:
 
 def server(program: str, environment: Mapping[str, str]) -> tuple[str, str]:
     """(path of `harness`, root of the project); (what is wrong, "") when there is nothing to start."""
-    try:
-        cwd = os.getcwd()
-    except OSError:
-        cwd = ""  # it was deleted; the project is found without it
-    scene = Scene({"cwd": cwd}, program, environment, time.time())
+    scene = Scene({}, program, environment, time.time())
     home = scene.home
     if home is None:
         return "no project is here, so there are no tools to offer. `harness init` sets one up.", ""

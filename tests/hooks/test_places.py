@@ -1,0 +1,282 @@
+"""Wherever the session, the hook and the path are: the project that contains a path judges it, and notes it once."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hook_project import PYTHON, REPOSITORY, HookProject, git, other_project
+from test_reported_cases import add_worktree
+
+OWN = ".harness/experiments/exp-0002/hypothesis.md"
+
+
+@pytest.fixture
+def other(project: HookProject) -> Path:
+    return other_project(project.folder / "other", project.folder / "other_state")
+
+
+def lines_of(folder: Path, session: str = "s-1") -> list[dict]:
+    path = folder / ".harness" / "receipts" / f"{session}.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def test_the_same_decision_from_everywhere(project: HookProject, other: Path):
+    places = [project.root, project.root / "sub", other, Path("/"), project.folder / "gone"]
+    targets = {"plan.md": True, "model.py": False, ".claude/settings.json": True}
+    for cwd in places:
+        for name, denied in targets.items():
+            assert project.call("Write", {"file_path": str(project.root / name)}, cwd=cwd).denied is denied
+            assert project.shell(f"rm '{project.root / name}'", cwd=cwd).denied is denied
+    assert len(project.receipts()) == len(places) * len(targets) * 2
+
+
+def test_a_cwd_that_was_deleted_under_the_hook(project: HookProject):
+    gone = project.root / "gone"
+    gone.mkdir()
+    payload = json.dumps({"tool_name": "Bash", "tool_input": {"command": "rm ../plan.md"}, "cwd": str(gone)})
+    script = 'cd "$1" && rmdir "$1" && exec "$2" -I -S "$3"'
+    ended = subprocess.run(
+        ["sh", "-c", script, "sh", str(gone), PYTHON, str(project.programs / "pre_tool_use.py")],
+        input=payload.encode(),
+        capture_output=True,
+        env=project.environment,
+        timeout=60,
+    )
+    assert ended.returncode == 2
+    assert b"plan.md" in ended.stderr
+
+
+@pytest.mark.parametrize("cwd", [None, 3, "", "relative", "/nowhere\0"])
+def test_without_a_usable_cwd_relative_paths_are_denied(project: HookProject, cwd):
+    call = {"tool_name": "Write", "tool_input": {"file_path": "model.py"}, "session_id": "s-1", "cwd": cwd}
+    assert project.start("pre_tool_use.py", json.dumps(call).encode()).denied
+    call["tool_input"] = {"file_path": str(project.root / "model.py")}
+    assert not project.start("pre_tool_use.py", json.dumps(call).encode()).denied
+
+
+def test_another_project_judges_what_lies_in_it(project: HookProject, other: Path):
+    assert project.call("Write", {"file_path": str(other / "plan.md")}).denied
+    assert project.call("Write", {"file_path": "plan.md"}, cwd=other).denied
+    assert not project.call("Write", {"file_path": str(other / OWN)}).denied
+    assert not project.call("Write", {"file_path": "train.py"}, cwd=other).denied
+    assert project.call("mcp__files__write", {"path": str(other / ".harness/policy.json")}).denied
+    assert len(lines_of(other)) == len(project.receipts()) == 5
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm {other}/plan.md",
+        "cd {other} && rm plan.md",
+        "cd ../other; rm plan.md",
+        "cd ..; cd other; rm plan.md",
+        "bash -c 'cd ../other && rm plan.md'",
+        "make -C ../other && rm ../other/plan.md",
+        "git -C ../other rm plan.md",
+        "env -C ../other rm plan.md",
+        "cp notes.txt ../other/plan.md",
+        "cd ../other && python -c \"open('plan.md','w')\"",
+        "tar -xf x.tar -C../other/.harness",
+    ],
+)
+def test_a_command_is_judged_by_each_project_that_it_names(project: HookProject, other: Path, command: str):
+    assert project.shell(command.format(other=other)).denied
+    assert lines_of(other)[-1]["permission"] == "deny"
+
+
+def test_a_command_run_in_another_project_is_judged_by_both(project: HookProject, other: Path):
+    assert project.shell("rm plan.md", cwd=other).denied
+    assert project.shell(f"rm '{project.root}/plan.md'", cwd=other).denied
+    assert not project.shell("ls", cwd=other).denied
+
+
+def test_a_project_without_a_snapshot_is_read_and_not_written(project: HookProject, other: Path):
+    (other / ".harness" / "policy.json").unlink()
+    assert not project.call("Read", {"file_path": str(other / "train.py")}).denied
+    answer = project.call("Write", {"file_path": str(other / "train.py")})
+    assert answer.denied
+    assert f"harness render --project {other}" in answer.errors
+
+
+def test_a_link_into_another_project_counts_as_both(project: HookProject, other: Path):
+    (project.root / "link").symlink_to(other)
+    assert project.call("Write", {"file_path": "link/plan.md"}).denied
+    assert not project.call("Write", {"file_path": "link/train.py"}).denied
+
+
+def test_worktree_within_the_project(project: HookProject):
+    """As Claude Code makes them for a subagent of its own: below .claude/, which is protected otherwise."""
+    add_worktree(project)
+    inner = project.root / ".claude" / "worktrees" / "agent-1"
+    git(project.root, "worktree", "add", "-q", "-b", "inner", str(inner))
+    assert not project.call("Edit", {"file_path": "train.py"}, cwd=inner).denied
+    assert not project.call("Write", {"file_path": OWN}, cwd=inner).denied
+    assert not project.shell("sed -i s/a/b/ train.py && git add train.py", cwd=inner).denied
+    for name in ("plan.md", ".harness/config.toml", ".claude/settings.json", ".git", ".harness/policy.json"):
+        assert project.call("Write", {"file_path": name}, cwd=inner).denied, name
+        assert project.shell(f"rm {name}", cwd=inner).denied, name
+    assert project.shell("rm ../../settings.json", cwd=inner).denied
+    assert project.shell("rm -rf ../agent-1", cwd=project.root / ".claude/worktrees/agent-1").denied
+    assert not (inner / ".harness" / "receipts").exists()
+
+
+def test_worktree_of_a_project_that_git_does_not_hold(project: HookProject):
+    """Nothing of .harness/ is in the worktree, and the main one's rules still hold there."""
+    shutil.rmtree(project.root / ".git")
+    git(project.root, "init", "-q")
+    git(project.root, "add", "train.py", "plan.md")
+    git(project.root, "commit", "-q", "-m", "x")
+    git(project.root, "worktree", "add", "-q", "-b", "other", str(project.folder / "tree"))
+    assert project.call("Write", {"file_path": "plan.md"}, cwd=project.folder / "tree").denied
+    assert not project.call("Write", {"file_path": "train.py"}, cwd=project.folder / "tree").denied
+
+
+def test_hooks_that_came_with_a_worktree_use_the_main_ones_policy(project: HookProject):
+    add_worktree(project)
+    tree = project.folder / "work tree"
+    shutil.copytree(project.programs, tree / ".claude" / "hooks" / "harness")
+    project.programs = tree / ".claude" / "hooks" / "harness"
+    assert project.call("Write", {"file_path": "plan.md"}, cwd=tree).denied
+    assert not project.call("Write", {"file_path": "train.py"}, cwd=tree).denied
+    assert len(project.receipts()) == 2
+
+
+def test_a_project_in_a_subfolder_of_a_repository(project: HookProject):
+    top = project.folder / "mono"
+    shutil.move(project.root, top / "packages" / "model")
+    project.root = top / "packages" / "model"
+    shutil.rmtree(project.root / ".git")
+    git(top, "init", "-q")
+    project.programs = project.root / ".claude" / "hooks" / "harness"
+    project.save({**project.snapshot, "root": str(project.root), "mode": "interactive", "role": None})
+    assert project.call("Write", {"file_path": "packages/model/plan.md"}, cwd=top).denied
+    assert not project.call("Write", {"file_path": "packages/model/train.py"}, cwd=top).denied
+    assert not project.call("Write", {"file_path": "packages/other.py"}, cwd=top).denied
+
+
+@pytest.mark.parametrize("what", [".harness", ".harness/config.toml"])
+def test_hooks_of_a_project_that_is_gone_deny_and_say_what_a_person_does(project: HookProject, what: str):
+    path = project.root / what
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for answer in (
+        project.shell("ls"),
+        project.call("Read", {"file_path": "/etc/hosts"}),
+        project.shell("ls", cwd="/"),
+    ):
+        assert answer.denied
+        assert "in their own terminal" in answer.errors
+        assert "`harness init`" in answer.errors
+        assert "`harness init --remove`" in answer.errors
+    assert project.event("config_change.py", source="project_settings").denied
+    said = project.event("session_start.py", source="startup")
+    assert said.code == 0
+    assert "every tool call is denied" in said.output
+    for program in ("stop.py", "post_tool_use.py", "session_end.py"):
+        assert project.event(program).code == 0
+    assert path.parent.exists() and not path.exists()
+
+
+class TestPlugin:
+    """The programs of a plugin: this repository's layout, somewhere else."""
+
+    @pytest.fixture
+    def plugin(self, project: HookProject) -> HookProject:
+        place = project.folder / "plug in"
+        shutil.copytree(REPOSITORY / "hooks", place / "hooks", ignore=shutil.ignore_patterns("__pycache__"))
+        for room in ("policy", "handlers"):
+            hidden = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(REPOSITORY / "harness" / room, place / "harness" / room, ignore=hidden)
+        shutil.rmtree(project.root / ".claude")
+        project.programs = place / "hooks"
+        project.environment["CLAUDE_PLUGIN_ROOT"] = str(place)
+        return project
+
+    def test_is_silent_where_there_is_no_project(self, plugin: HookProject, tmp_path: Path):
+        empty = tmp_path / "empty"
+        empty.mkdir()
+        plugin.environment["CLAUDE_PROJECT_DIR"] = str(empty)
+        for program in sorted(path.name for path in plugin.programs.glob("*.py") if path.name != "mcp.py"):
+            given = {"tool_name": "Bash", "tool_input": {"command": "rm -rf x"}, "tool_calls": []}
+            answer = plugin.event(program, cwd=empty, source="startup", **given)
+            assert (answer.code, answer.output, answer.errors) == (0, "", ""), program
+            broken = plugin.start(program, b"half")
+            assert (broken.code, broken.output) == (0, ""), program
+        assert list(empty.iterdir()) == []
+
+    @pytest.mark.parametrize("variable", ["set", "unset"])
+    def test_enforces_in_a_project(self, plugin: HookProject, variable: str):
+        if variable == "unset":
+            del plugin.environment["CLAUDE_PROJECT_DIR"]
+        assert plugin.call("Write", {"file_path": "plan.md"}).denied
+        assert plugin.shell("cd sub; rm ../plan.md").denied
+        assert not plugin.call("Write", {"file_path": "model.py"}).denied
+        assert len(plugin.receipts()) == 3
+        assert plugin.start("pre_tool_use.py", b"half", cwd=plugin.root / "sub").denied
+
+    def test_reaches_a_project_from_outside(self, plugin: HookProject, tmp_path: Path):
+        plugin.environment["CLAUDE_PROJECT_DIR"] = str(tmp_path / "elsewhere")
+        assert plugin.call("Write", {"file_path": str(plugin.root / "plan.md")}, cwd=tmp_path).denied
+        assert plugin.shell(f"rm '{plugin.root}/plan.md'", cwd=tmp_path).denied
+
+    def test_guards_its_own_files(self, plugin: HookProject):
+        for name in ("hooks/stop.py", "harness/policy/decide.py", "harness/handlers/run.py"):
+            assert plugin.call("Write", {"file_path": str(plugin.programs.parent / name)}).denied, name
+
+    def test_refuses_settings_that_switch_it_off(self, plugin: HookProject):
+        path = plugin.write(".claude/settings.json", '{"disableAllHooks": true}')
+        assert plugin.event("config_change.py", source="project_settings", file_path=str(path)).denied
+        path.write_text("{}")
+        assert not plugin.event("config_change.py", source="project_settings", file_path=str(path)).denied
+
+
+def test_hooks_of_this_repository_belong_to_it(project: HookProject):
+    """hooks/ at the top of the project, with the library beside it, as in a clone of this repository."""
+    shutil.rmtree(project.root / ".claude")
+    shutil.copytree(REPOSITORY / "hooks", project.root / "hooks", ignore=shutil.ignore_patterns("__pycache__"))
+    for room in ("policy", "handlers"):
+        hidden = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(REPOSITORY / "harness" / room, project.root / "harness" / room, ignore=hidden)
+    project.programs = project.root / "hooks"
+    assert project.call("Write", {"file_path": str(project.root / "plan.md")}, cwd="/").denied
+    assert project.shell("rm hooks/stop.py").denied
+    assert project.shell("echo x > harness/policy/decide.py").denied
+    assert not project.shell("ls").denied
+    assert not list((project.root / "harness").rglob("*.pyc"))
+
+
+def test_modules_of_the_project_are_never_imported_by_a_hook(project: HookProject):
+    for name in ("json", "os", "_json", "typing", "signal", "re", "harness"):
+        for folder in (project.root, project.programs, project.programs / "lib"):
+            (folder / f"{name}.py").write_text("raise SystemExit(0)\n")
+    assert project.shell("rm plan.md", cwd=project.root).denied
+    assert project.shell('python -c \'open("plan.md", "w")\'').denied
+
+
+def test_compiled_modules_lie_outside_the_project_and_are_guarded(project: HookProject):
+    project.shell("ls")
+    cache = Path(project.environment["XDG_STATE_HOME"]) / "harness" / "pycache"
+    compiled = [path for path in cache.rglob("*.pyc") if "decide" in path.name]
+    assert compiled
+    assert not list(project.root.rglob("*.pyc"))
+    assert project.call("Write", {"file_path": str(compiled[0])}).denied
+    assert project.shell(f"cp x.pyc '{compiled[0]}'").denied
+    compiled[0].write_bytes(b"not the harness's")
+    (cache / "more.pyc").touch()
+    project.event("session_start.py", source="startup")
+    assert not (cache / "more.pyc").exists()
+    assert compiled[0].read_bytes() != b"not the harness's", "a session starts with none but its own"
+
+
+@pytest.mark.parametrize("state", ["/proc/nothing", "relative/path"])
+def test_a_cache_that_cannot_be_written_changes_no_answer(project: HookProject, state: str):
+    project.environment["XDG_STATE_HOME"] = state
+    assert project.shell("rm plan.md").denied
+    assert not project.shell("ls").denied
+    assert not list(project.root.rglob("*.pyc"))
+
+
+def test_with_next_to_no_environment(project: HookProject):
+    project.environment = {"XDG_STATE_HOME": str(project.folder / "state_home")}
+    assert project.shell("rm plan.md").denied
