@@ -24,7 +24,8 @@ def serve(program: str) -> NoReturn:
 
 def server(program: str, environment: Mapping[str, str]) -> tuple[str, str]:
     """(path of `harness`, root of the project); (what is wrong, "") when there is nothing to start."""
-    scene = Scene({}, program, environment, time.time())
+    above = os.path.dirname(os.path.dirname(os.path.realpath(program)))
+    scene = Scene({}, program, {**environment, "CLAUDE_PLUGIN_ROOT": above}, time.time())  # the session's project
     home = scene.home
     if home is None:
         return "no project is here, so there are no tools to offer. `harness init` sets one up.", ""

@@ -175,7 +175,8 @@ def test_hooks_of_a_project_that_is_gone_deny_and_say_what_a_person_does(project
     assert "every tool call is denied" in said.output
     for program in ("stop.py", "post_tool_use.py", "session_end.py"):
         assert project.event(program).code == 0
-    assert path.parent.exists() and not path.exists()
+    assert path.parent.exists()
+    assert not path.exists()
 
 
 class TestPlugin:
