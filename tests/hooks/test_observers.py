@@ -1,0 +1,109 @@
+"""PostToolUse and PostToolBatch note what happened; the model hears of a changed control file."""
+
+import json
+from typing import Any
+
+import pytest
+from hook_project import HookProject
+
+
+def after(project: HookProject, session: str = "s-1") -> str:
+    """What the model is told after one more call."""
+    given = {"tool_name": "Bash", "tool_input": {"command": "python3 w.py"}, "tool_use_id": "toolu_1"}
+    answer = project.event("post_tool_use.py", session=session, tool_response={"stdout": "a secret"}, **given)
+    assert (answer.code, answer.errors) == (0, "")
+    if not answer.output:
+        return ""
+    said = json.loads(answer.output)["hookSpecificOutput"]
+    assert said["hookEventName"] == "PostToolUse"
+    return said["additionalContext"]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        (".claude/settings.json", ".claude/settings.json"),
+        (".claude/settings.local.json", ".claude/settings.local.json"),
+        (".harness/config.toml", ".harness/config.toml"),
+        ("plan.md", "plan.md"),
+        (".claude/hooks/harness/stop.py", ".claude/hooks/harness"),
+        (".claude/hooks/harness/lib/harness/policy/git.py", ".claude/hooks/harness"),
+        (".claude/hooks/harness/lib/harness/handlers/new.py", ".claude/hooks/harness"),
+    ],
+)
+def test_a_changed_control_file_is_told_once(project: HookProject, name: str, shown: str):
+    assert after(project) == ""
+    path = project.root / name
+    before = path.read_text() if path.exists() else ""
+    project.write(name, before + "\n# changed\n")
+    text = after(project)
+    assert text.startswith(f"harness: {shown} changed")
+    assert "harness audit" in text
+    assert after(project) == ""
+    line = project.receipts()[1]
+    assert (line["rule"], line["paths"]) == ("control_changed", [shown])
+    assert line["control"][shown] != project.receipts()[0]["control"][shown]
+
+
+def test_the_start_of_the_session_is_what_it_is_compared_with(project: HookProject):
+    project.event("session_start.py", source="startup")
+    (project.root / ".claude/settings.json").unlink()
+    assert ".claude/settings.json changed" in after(project)
+    assert after(project, session="s-2") == ""
+
+
+def test_ordinary_files_are_not_told(project: HookProject):
+    assert after(project) == ""
+    project.write("train.py", "x")
+    project.write(".harness/experiments/exp-0002/hypothesis.md", "x")
+    assert after(project) == ""
+    assert "a secret" not in (project.root / ".harness/receipts/s-1.jsonl").read_text()
+
+
+def test_the_last_digests_are_found_far_back(project: HookProject):
+    """Behind more than a block of other receipts, and behind a torn line."""
+    assert after(project) == ""
+    project.write("plan.md", "changed\n")
+    with (project.root / ".harness/receipts/s-1.jsonl").open("a") as file:
+        file.writelines(json.dumps({"event": "PreToolUse", "paths": ["x" * 500]}) + "\n" for _ in range(500))
+        file.write('{"torn')
+    assert "plan.md changed" in after(project)
+
+
+def batch(project: HookProject, *calls: Any, **fields: Any) -> list[dict[str, Any]]:
+    answer = project.event("post_tool_batch.py", tool_calls=list(calls), **fields)
+    assert (answer.code, answer.output, answer.errors) == (0, "", "")
+    return [line for line in project.receipts() if line["rule"] == "unhooked"]
+
+
+def call(identity: str, tool: str = "Bash", **given: Any) -> dict[str, Any]:
+    return {"tool_name": tool, "tool_input": given, "tool_use_id": identity, "tool_response": "ok"}
+
+
+def test_calls_that_no_guard_saw_are_noted(project: HookProject):
+    project.shell("ls", identity="toolu_1")
+    project.call("Write", {"file_path": "plan.md"}, identity="toolu_2")
+    assert batch(project, call("toolu_1"), call("toolu_2")) == []
+    lines = batch(project, call("toolu_3", "Write", file_path="a.py"), call("toolu_1"), agent_type="oracle")
+    assert [(line["tool_use_id"], line["tool"], line["paths"], line["role"]) for line in lines] == [
+        ("toolu_3", "Write", ["a.py"], "oracle")
+    ]
+
+
+def test_a_later_event_about_a_call_is_no_sign_of_a_guard(project: HookProject):
+    after(project)
+    assert [line["tool_use_id"] for line in batch(project, call("toolu_1"))] == ["toolu_1"]
+
+
+@pytest.mark.parametrize("calls", [None, {}, "x", [], [None], [3], [{}], [{"tool_use_id": 3}]], ids=repr)
+def test_a_batch_of_another_form_is_passed_over(project: HookProject, calls):
+    answer = project.event("post_tool_batch.py", tool_calls=calls)
+    assert (answer.code, answer.output, answer.errors) == (0, "", "")
+
+
+@pytest.mark.parametrize("program", ["post_tool_use.py", "post_tool_batch.py", "session_end.py", "pre_compact.py"])
+def test_a_receipt_that_cannot_be_written_blocks_nothing(project: HookProject, program: str):
+    (project.root / ".harness/receipts/s-1.jsonl").mkdir()
+    answer = project.event(program, tool_calls=[call("toolu_9")], tool_name="Bash", tool_input={})
+    assert (answer.code, answer.output) == (0, "")
+    assert "Traceback" not in answer.errors

@@ -1,0 +1,156 @@
+"""SessionStart hands the briefing over and says what is wrong; SessionEnd and PreCompact leave a receipt."""
+
+import hashlib
+import json
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from hook_project import HookProject
+
+from harness.handlers.self_check import library_digest
+
+BRIEFING = ".harness/memory/BRIEFING.md"
+
+
+def start(project: HookProject, source: str = "startup", **environment: str) -> str:
+    payload = {"session_id": "s-1", "cwd": str(project.root), "hook_event_name": "SessionStart", "source": source}
+    answer = project.start("session_start.py", json.dumps(payload).encode(), **environment)
+    assert (answer.code, answer.errors) == (0, "")
+    return answer.output
+
+
+@pytest.fixture
+def sound(project: HookProject) -> HookProject:
+    """With a manifest, as it is after an installation."""
+    files = sorted(project.programs.rglob("*.py"))
+    digests = {str(path.relative_to(project.programs)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    settings = json.loads((project.root / ".claude/settings.json").read_text())["hooks"]
+    project.write(".claude/hooks/harness/MANIFEST.json", json.dumps({"files": digests, "settings": settings}))
+    return project
+
+
+@pytest.mark.parametrize("source", ["startup", "resume", "clear", "compact", "fork"])
+def test_the_briefing_is_all_that_a_sound_session_hears(sound: HookProject, source: str):
+    sound.write(BRIEFING, "# Briefing\n\nexp-0002 is open: größer.\n")
+    assert start(sound, source) == "# Briefing\n\nexp-0002 is open: größer.\n"
+    (line,) = sound.receipts()
+    assert (line["event"], line["source"], line["dead"]) == ("SessionStart", source, [])
+
+
+def test_without_a_briefing_nothing_is_said(sound: HookProject):
+    assert start(sound) == ""
+
+
+def test_the_snapshot_says_where_the_briefing_is(sound: HookProject):
+    sound.save({**sound.snapshot, "mode": "interactive", "role": None, "briefing": "memory/BRIEFING.md"})
+    sound.write("memory/BRIEFING.md", "here\n")
+    sound.write(BRIEFING, "not here\n")
+    assert start(sound) == "here\n"
+
+
+def test_at_most_8000_characters(sound: HookProject):
+    sound.write(BRIEFING, "ö" * 20_000)
+    text = start(sound)
+    assert len(text) == 8_000
+    assert text.endswith(f"[shortened; the whole briefing is {sound.root / BRIEFING}]\n")
+    sound.write(".claude/settings.local.json", '{"disableAllHooks": true}')
+    text = start(sound)
+    assert len(text) == 8_000
+    assert text.startswith("harness: ")
+
+
+KILLED = {
+    "a program edited": (".claude/hooks/harness/stop.py", "# x\n", "hook edited: stop.py"),
+    "a module edited": (".claude/hooks/harness/lib/harness/policy/git.py", "# x\n", "hook edited: lib/harness"),
+    "a program missing": (".claude/hooks/harness/pre_tool_use.py", None, "hook not found: pre_tool_use.py"),
+    "a file added": (".claude/hooks/harness/lib/json.py", "# x\n", "not put there by the harness: lib/json.py"),
+    "a damaged manifest": (".claude/hooks/harness/MANIFEST.json", "{", "missing or damaged"),
+    "no manifest": (".claude/hooks/harness/MANIFEST.json", None, "missing or damaged"),
+    "hooks disabled": (".claude/settings.local.json", '{"disableAllHooks": true}', "disableAllHooks"),
+    "settings damaged": (".claude/settings.json", "{", "no readable JSON"),
+    "settings gone": (".claude/settings.json", None, "is gone"),
+    "no guard": (".claude/settings.json", '{"hooks": {}}', "lacks the harness's guard for PreToolUse, ConfigChange"),
+}
+
+
+@pytest.mark.parametrize("name", KILLED)
+def test_what_kills_a_guard_is_named_with_its_mend(sound: HookProject, name: str):
+    path, text, expected = KILLED[name]
+    sound.write(BRIEFING, "the briefing\n")
+    (sound.root / path).unlink() if text is None else sound.write(path, text)
+    said = start(sound)
+    first, *_ = said.splitlines()
+    assert first.startswith("harness: ")
+    assert expected in first
+    assert "`harness init`" in first
+    assert said.endswith("the briefing\n")
+    assert len(sound.receipts()[0]["dead"]) >= 1
+
+
+def test_hooks_of_another_version_than_the_snapshot(sound: HookProject):
+    digest = library_digest(str(sound.programs / "lib" / "harness"))
+    sound.save({**sound.snapshot, "mode": "interactive", "role": None, "policy": digest})
+    assert start(sound) == ""
+    sound.save({**sound.snapshot, "mode": "interactive", "role": None, "policy": "0" * 64})
+    assert "of another version" in start(sound)
+
+
+def test_the_command_is_offered_to_the_sessions_shell(sound: HookProject):
+    command = sound.folder / "it's a place" / "harness"
+    command.parent.mkdir()
+    command.write_text("#!/bin/sh\necho found\n")
+    command.chmod(0o755)
+    sound.save({**sound.snapshot, "mode": "interactive", "role": None, "command": str(command)})
+    variables = sound.folder / "variables"
+    for _ in range(2):
+        start(sound, CLAUDE_ENV_FILE=str(variables))
+    assert variables.read_text().count("export PATH=") == 1
+    script = f"PATH=/usr/bin:/bin; . {shlex.quote(str(variables))}; harness"
+    assert subprocess.run(["sh", "-c", script], capture_output=True, timeout=10, check=True).stdout == b"found\n"
+
+
+@pytest.mark.parametrize("command", [None, 3, "/nowhere/harness"])
+def test_a_command_that_is_not_there_is_not_offered(sound: HookProject, command):
+    sound.save({**sound.snapshot, "mode": "interactive", "role": None, "command": command})
+    start(sound, CLAUDE_ENV_FILE=str(sound.folder / "variables"))
+    assert not (sound.folder / "variables").exists()
+
+
+def test_the_end_and_a_compaction_leave_a_receipt(project: HookProject):
+    for program, fields in (("session_end.py", {"reason": "other"}), ("pre_compact.py", {"trigger": "auto"})):
+        answer = project.event(program, **fields)
+        assert (answer.code, answer.output, answer.errors) == (0, "", "")
+    end, compact = project.receipts()
+    assert (end["event"], end["reason"]) == ("SessionEnd", "other")
+    assert (compact["event"], compact["trigger"]) == ("PreCompact", "auto")
+
+
+class TestServer:
+    """mcp.py becomes the `harness mcp` of the session's project."""
+
+    def start(self, project: HookProject, command: str | None, cwd: Path | str):
+        project.save({**project.snapshot, "mode": "interactive", "role": None, "command": command})
+        return project.start("mcp.py", b"asked\n", cwd=cwd)
+
+    def test_becomes_the_verb(self, project: HookProject):
+        command = project.folder / "harness"
+        command.write_text('#!/bin/sh\necho "$@"; cat\n')
+        command.chmod(0o755)
+        for cwd in (project.root, "/"):
+            answer = self.start(project, str(command), cwd)
+            assert (answer.code, answer.output) == (0, f"mcp --project {project.root}\nasked\n")
+
+    @pytest.mark.parametrize("command", [None, "/nowhere/harness"])
+    def test_says_what_is_missing(self, project: HookProject, command: str | None):
+        answer = self.start(project, command, "/")
+        assert answer.code == 1
+        assert "cannot be run" in answer.errors
+        assert "Traceback" not in answer.errors
+
+    def test_without_a_project(self, project: HookProject):
+        (project.root / ".harness" / "config.toml").unlink()
+        answer = project.start("mcp.py", b"")
+        assert answer.code == 1
+        assert "no project is here" in answer.errors
