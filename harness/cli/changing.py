@@ -11,13 +11,20 @@ from harness.rendering.derived import write_derived
 
 
 @contextlib.contextmanager
-def changing(start: Path, *, restore: bool = False, new_config: bool = False) -> Iterator[Project]:
+def changing(
+    start: Path, *, restore: bool = False, new_config: bool = False, deriving: bool = False
+) -> Iterator[Project]:
     """The project that contains `start`, open for writing; see `open_project` for the arguments and what is raised.
+
+    In a clone whose facts are not imported yet a verb that is to record something is refused (facts_not_imported);
+    `deriving` says that this one records nothing.
 
     Also a verb that fails or is interrupted may have recorded facts: they are shown, as far as the ledger lets it, and
     its own error stays the answer.
     """
     with open_project(start, environment(), restore=restore, new_config=new_config) as project:
+        if not (restore or deriving):
+            project.ledger.require_imported()
         try:
             yield project
         except BaseException:

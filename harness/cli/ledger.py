@@ -39,7 +39,7 @@ def verify_command(project: Path, as_json: bool) -> None:
 @json_option
 def rebuild_command(project: Path, as_json: bool) -> None:
     """Derive the state and every projection anew from the facts."""
-    with changing(project) as opened:
+    with changing(project, deriving=True) as opened:
         opened.ledger.rebuild()
         written = write_derived(opened, everything=True)
     emit(
@@ -55,7 +55,7 @@ def rebuild_command(project: Path, as_json: bool) -> None:
 @json_option
 def export_command(folder: Path | None, project: Path, as_json: bool) -> None:
     """Write the facts as text, one file a writer, to FOLDER (default: the project's memory/facts)."""
-    with changing(project) as opened:
+    with changing(project, deriving=True) as opened:
         written = export_facts(opened.ledger, folder or opened.layout.facts_dir)
         target = folder or opened.layout.facts_dir
     lines = [f"wrote {path}" for path in written] or [f"nothing new: {target} has every fact"]

@@ -20,7 +20,7 @@ def command(check: bool, project: Path, as_json: bool) -> None:
     """Render agents from the contract; in a project also the policy snapshot that hooks read."""
     differing = [str(path) for path in render(project, check=check)]
     if not check and (project / CONFIG).exists():
-        with changing(project) as opened:
+        with changing(project, deriving=True) as opened:
             differing.append(opened.layout.relative(write_policy_snapshot(opened)))
     verb = "differs from its template" if check else "rendered"
     emit(

@@ -39,6 +39,8 @@ def _text(picture: dict[str, Any]) -> str:
         f"cage     {picture['cage']}",
         f"state    {picture['paths']['state']}",
     ]
+    if picture["facts_wait"]:
+        lines.append("memory   this clone's facts are not read in yet: `harness ledger import`")
     if plan and plan["changed"]:
         lines.append(f"         {plan['path']} has changed since: `harness plan approve` makes it a new version")
     if picture["active"]:

@@ -82,6 +82,7 @@ def _desk(
 ) -> Iterator[Desk]:
     """One call's view of the project; what is derived from the ledger follows also a call that failed."""
     with open_project(start, environment) as project:
+        project.ledger.require_imported()
         desk = _open_desk(project, cage(), session)
         try:
             yield desk

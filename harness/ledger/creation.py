@@ -19,6 +19,7 @@ from harness.ledger.failures import damaged, translated
 from harness.ledger.locking import network_type
 from harness.ledger.migrations import Migration, migrate, require_known, schema_version
 from harness.ledger.schema import facts, meta
+from harness.ledger.text_form import text_files
 
 
 class LedgerWarning(UserWarning):
@@ -106,6 +107,20 @@ def require_never_made(path: Path, anchors: Path) -> None:
             f"{path} is gone, but {anchors} names facts of writer {', '.join(writers)}.",
             mend="Restore the file from a backup, or run `harness ledger import` to read the text form.",
         )
+
+
+def require_imported(path: Path, anchors: Path, text: Path) -> None:
+    """Raises NotFoundError when there never was a ledger here and `text` holds facts: a clone."""
+    if not path.exists() and text_files(text) and not anchored_writers(anchors):
+        raise not_imported(text)
+
+
+def not_imported(text: Path) -> NotFoundError:
+    return NotFoundError(
+        f"{text} holds this project's facts, and this machine's ledger has none of them yet.",
+        mend="A person reads them in, once in a clone: `harness ledger import`.",
+        code="facts_not_imported",
+    )
 
 
 def _require_file(path: Path) -> None:

@@ -12,7 +12,13 @@ import sqlalchemy as sa
 from harness.clock import Clock
 from harness.errors import UsageError
 from harness.ledger.anchors import read_anchors
-from harness.ledger.creation import create_database, open_database, require_anchored, require_never_made
+from harness.ledger.creation import (
+    create_database,
+    open_database,
+    require_anchored,
+    require_imported,
+    require_never_made,
+)
 from harness.ledger.database import Database
 from harness.ledger.local_writer import forget_local_writer, local_writer, note_local_writer
 from harness.ledger.migrations import MIGRATIONS, Migration
@@ -27,7 +33,14 @@ class Ledger(LedgerReads, LedgerViews, LedgerWrites):
     """One project's ledger. Use `Ledger.open`, as a context manager or with `close`."""
 
     def __init__(
-        self, database: Database, *, anchors: Path, clock: Clock, writer: str, restoring: bool = False
+        self,
+        database: Database,
+        *,
+        anchors: Path,
+        clock: Clock,
+        writer: str,
+        restoring: bool = False,
+        text: Path | None = None,
     ) -> None:
         self._database = database
         self._active = threading.local()
@@ -35,6 +48,7 @@ class Ledger(LedgerReads, LedgerViews, LedgerWrites):
         self._clock = clock
         self.writer = writer
         self._restoring = restoring
+        self._text = text
 
     @classmethod
     def open(
@@ -47,6 +61,7 @@ class Ledger(LedgerReads, LedgerViews, LedgerWrites):
         read_only: bool = False,
         busy_seconds: float = 30.0,
         restore: bool = False,
+        text: Path | None = None,
         migrations: Mapping[int, Migration] = MIGRATIONS,
     ) -> "Ledger":
         """Open the ledger at `path`; for writing it is made when missing, and migrated after a backup.
@@ -55,8 +70,12 @@ class Ledger(LedgerReads, LedgerViews, LedgerWrites):
         ledger that was cut, or makes a new one though anchors of a lost one exist: for `import_facts`, which brings
         the lost facts back; nothing can be appended before they are.
 
-        Raises NotFoundError (ledger_missing, when it is only to be read), LedgerError (ledger_too_new, ledger_too_old),
-        LedgerDamagedError, LedgerReadOnlyError or LedgerBusyError. A file that cannot be read is left as it is.
+        `text` is where the project brings facts as text, e.g. in a clone: an empty ledger takes no fact of its own
+        while they wait, since it would give their ids to other things.
+
+        Raises NotFoundError (ledger_missing or facts_not_imported, when it is only to be read), LedgerError
+        (ledger_too_new, ledger_too_old), LedgerDamagedError, LedgerReadOnlyError or LedgerBusyError. A file that cannot
+        be read is left as it is.
         """
         if writer is not None and not is_writer_name(writer):
             raise UsageError(f"{writer!r} cannot name a writer.", mend="Use letters, digits, '.', '_' and '-'.")
@@ -65,6 +84,8 @@ class Ledger(LedgerReads, LedgerViews, LedgerWrites):
                 require_never_made(path, anchors)
             forget_local_writer(anchors)
             create_database(path, writer=writer or f"w{secrets.token_hex(4)}", clock=clock, migrations=migrations)
+        if read_only and text is not None:
+            require_imported(path, anchors, text)
         database = open_database(
             path, clock=clock, read_only=read_only, busy_seconds=busy_seconds, migrations=migrations
         )
@@ -78,7 +99,7 @@ class Ledger(LedgerReads, LedgerViews, LedgerWrites):
         except BaseException:
             database.close()
             raise
-        return cls(database, anchors=anchors, clock=clock, writer=writer or own, restoring=restore)
+        return cls(database, anchors=anchors, clock=clock, writer=writer or own, restoring=restore, text=text)
 
     @property
     def path(self) -> Path:

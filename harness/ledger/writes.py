@@ -27,7 +27,7 @@ from harness.errors import LedgerDamagedError, LedgerError, RefusedError
 from harness.ledger.anchors import Anchor, read_anchors, write_anchor
 from harness.ledger.apply import apply
 from harness.ledger.chain import FIRST_PREV, StoredFact, seal
-from harness.ledger.creation import require_anchored
+from harness.ledger.creation import not_imported, require_anchored
 from harness.ledger.database import Database
 from harness.ledger.records import decision_record, experiment_record, prior_record, run_record, verdict_record
 from harness.ledger.rules import find_experiment, require_allowed
@@ -35,6 +35,7 @@ from harness.ledger.schema import decisions, experiments, facts, plans, priors, 
 from harness.ledger.spool import drain, keep
 from harness.ledger.staleness import mark_stale
 from harness.ledger.state import SqlState
+from harness.ledger.text_form import text_files
 
 _INSERT = facts.insert().returning(facts.c.position)
 
@@ -100,6 +101,7 @@ class LedgerWrites:
     _clock: Clock
     _active: threading.local
     _restoring: bool
+    _text: Path | None
     anchors: Path
     writer: str
 
@@ -113,6 +115,7 @@ class LedgerWrites:
         with self._database.write() as connection:
             if self._restoring:
                 require_anchored(connection, read_anchors(self.anchors), self._database.path)
+            self.require_imported()
             writer = Writer(connection, writer=self.writer, clock=self._clock)
             self._active.writer = writer
             try:
@@ -125,6 +128,19 @@ class LedgerWrites:
         if writer.appended:
             last = writer.appended[-1]
             write_anchor(self.anchors, Anchor(writer=last.writer, seq=last.seq, hash=last.hash))
+
+    def facts_wait(self) -> bool:
+        """Whether the ledger is empty and the project brings facts as text: a clone, before they are imported."""
+        if self._text is None:
+            return False
+        with self._database.read() as connection:
+            empty = connection.execute(sa.select(facts.c.position).limit(1)).first() is None
+        return empty and bool(text_files(self._text))
+
+    def require_imported(self) -> None:
+        """Raises NotFoundError (facts_not_imported) while facts wait: a fact of our own would take one of their ids."""
+        if self._text is not None and self.facts_wait():
+            raise not_imported(self._text)
 
     def append(self, fact: Fact) -> StoredFact:
         """Store one fact and its effect.

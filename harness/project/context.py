@@ -78,6 +78,7 @@ def open_project(
         clock=used,
         read_only=read_only,
         restore=restore,
+        text=layout.facts_dir,
     )
     return Project(settings=settings, layout=layout, ledger=ledger, clock=used)
 

@@ -10,16 +10,9 @@ from harness.rendering.snapshot import write_policy_snapshot
 def write_derived(project: Project, *, everything: bool = False) -> list[Path]:
     """Write what is out of date or gone, with `everything` all projections anew; returns the projections written.
 
-    The policy snapshot is what hooks judge by, so it follows every fact too.
+    The policy snapshot is what hooks judge by, so it follows every fact too. In a clone whose facts are not imported
+    yet the committed projections say more than the empty ledger does: they are left as they are.
     """
-    written = [] if facts_wait(project) else refresh(project.ledger, project.layout, everything=everything)
+    written = [] if project.ledger.facts_wait() else refresh(project.ledger, project.layout, everything=everything)
     write_policy_snapshot(project)
     return written
-
-
-def facts_wait(project: Project) -> bool:
-    """Whether the ledger is empty and the project brings facts as text: a clone, before `harness ledger import`.
-
-    Its committed projections say more than an empty ledger does, so they are left as they are.
-    """
-    return project.ledger.position() == 0 and any(project.layout.facts_dir.glob("*.jsonl"))

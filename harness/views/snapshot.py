@@ -28,6 +28,7 @@ def snapshot(project: Project, *, cage: str, newest: int | None = 20) -> dict[st
             "experiments": str(project.layout.project("checklist").parent),
         },
         "counts": ledger.counts(),
+        "facts_wait": ledger.facts_wait(),
         "active": active(project, newest=newest),
         "runs": [
             {

@@ -67,7 +67,7 @@ def test_the_pages_of_a_clone_stay_until_its_facts_are_imported(
     clone = tmp_path / "clone"
     shutil.copytree(root, clone)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another machine"))
-    with changing(clone):
+    with changing(clone, deriving=True):
         pass
     assert "wider" in (clone / ".harness" / "experiments" / "CHECKLIST.md").read_text("utf-8")
     assert snapshot(clone)["open_experiment"] is None
