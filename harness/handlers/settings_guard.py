@@ -143,7 +143,7 @@ def _listed(value: Any) -> list[Any]:
 
 def _path(call: dict[str, Any], home: Project, scene: Scene) -> str | None:
     """The settings file that changed, absolute; None when something else did (a skill, a command)."""
-    given, source = call.get("file_path"), call.get("source")
+    given, source = call.get("file_path"), str(call.get("source"))
     if not isinstance(given, str) or not given or "\0" in given:
         return os.path.join(home.root, _FILES[source]) if source in _FILES else None
     path = os.path.normpath(os.path.join(scene.cwd or "/", given))
