@@ -12,7 +12,7 @@ from .paths import inside
 from .shell import read_script
 from .training import Entry, harness_verb, human_verb
 from .verbs import effects
-from .words import Argument, arguments, assigned, expand, table
+from .words import Argument, arguments, assigned, expand, remember, table
 from .wrappers import INPUT_NAMES, unwrap
 
 TYPE_CHECKING = False
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from .effects import Effects
     from .judge import Judge
     from .tokens import Command, Script
-    from .verbs import Effects
 
 DEEPEST = 8
 _TAKES_NAMES = table("rm rmdir unlink shred mv ln touch chmod chown truncate tee cp install rsync sed perl dd git")
@@ -45,6 +45,7 @@ class BashRules:
             "HOME": [os.path.expanduser("~")],
             "CLAUDE_PROJECT_DIR": [snapshot["root"]],
             "HARNESS_PROJECT": [snapshot["root"]],
+            "XDG_STATE_HOME": [os.path.dirname(os.path.dirname(snapshot["state"]))],
         }
         self.denials: list[Denial] = []
         self.unsure: list[str] = []
@@ -67,9 +68,7 @@ class BashRules:
         for command in script.commands:
             assigned(command, self.environment)
         for name, words in script.loops:
-            values = arguments(words, self.environment)
-            if name and all(value.known for value in values):
-                self.environment[name] = self.environment.get(name, []) + [value.text for value in values]
+            remember(name, arguments(words, self.environment), self.environment)
         for command in script.commands:
             self.command(command, depth)
 
@@ -107,6 +106,8 @@ class BashRules:
         if not found.arguments:
             return
         head, rest = found.arguments[0], found.arguments[1:]
+        if found.wrappers and " " in head.text:  # watch and parallel hand their words to a shell
+            self.script(" ".join(argument.text for argument in found.arguments), depth + 1)
         if not head.known or head.pattern:
             self.unsure.append(f"the program {head.text} is not known here")
             self.unknown(rest)

@@ -205,10 +205,11 @@ class Judge:
 
 
 def _spells(text: str, name: str) -> bool:
-    """Whether `name` stands in `text` and is no part of a longer word there."""
+    """Whether `name` stands in `text` and is no part of a longer word there; before a dot a word may end anyway."""
     at = text.find(name)
     while at >= 0:
-        if not _wordy(text[at - 1 : at]) and not _wordy(text[at + len(name) : at + len(name) + 1]):
+        starts = name.startswith(".") or not _wordy(text[at - 1 : at])
+        if starts and not _wordy(text[at + len(name) : at + len(name) + 1]):
             return True
         at = text.find(name, at + 1)
     return False

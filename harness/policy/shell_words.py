@@ -179,7 +179,8 @@ class WordReader:
     def substitution(self) -> Part:
         start = self.at + 1
         self.at = self.nested(self.text, start, ")")
-        return Part(DYNAMIC, self.text[start : self.at - 1])
+        body = self.text[start : self.at - 1]
+        return Part(VARIABLE, "PWD") if body.strip() == "pwd" else Part(DYNAMIC, body)
 
     def braces(self) -> Part:
         end = self.text.find("}", self.at)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from .interpreters import PYTHON_VALUED, SHELLS, is_python, python_option
 from .paths import wild_match
-from .verbs import PYTHON_VALUED, SHELLS, is_python, python_option
 from .words import table
 
 TYPE_CHECKING = False

@@ -50,7 +50,7 @@ def expand(word: Word, environment: dict[str, list[str]]) -> list[Argument]:
         if part.kind == DYNAMIC:
             pieces: list[str] | None = None
         elif part.kind == VARIABLE:
-            pieces = environment.get(part.text)
+            pieces = environment.get(part.text) or None
         else:
             pieces = [_escaped(part.text) if part.kind == QUOTED else part.text]
             wild = wild or (part.kind != QUOTED and is_wild(part.text))
@@ -63,7 +63,7 @@ def expand(word: Word, environment: dict[str, list[str]]) -> list[Argument]:
     for text, known in values:
         pieces = _split(text) if bare and known else _braces(text) if "{" in word.raw else [text]
         for piece in pieces or [text]:
-            pattern = (wild or bare) and is_wild(piece)
+            pattern = (wild or bare or piece != text) and is_wild(piece)
             found.append(Argument(piece if pattern else _unescaped(piece), known and pieces is not None, pattern))
     return found
 
@@ -78,28 +78,40 @@ def assigned(command: Command, environment: dict[str, list[str]]) -> tuple[Word,
     while words and is_assignment(words[0]):
         note(words[0], environment)
         words = words[1:]
-    if words and words[0].plain in ("export", "declare", "typeset", "local", "readonly"):
+    program = words[0].plain if words else ""
+    if program in ("export", "declare", "typeset", "local", "readonly"):
+        by_name = any((word.plain or "").startswith("-") and "n" in (word.plain or "") for word in words[1:])
         for word in words[1:]:
             if is_assignment(word):
-                note(word, environment)
-    if words and words[0].plain in ("read", "mapfile", "readarray", "unset"):
+                forget(word.raw.partition("=")[0], environment) if by_name else note(word, environment)
+    if program in ("read", "mapfile", "readarray", "unset", "getopts"):
         for word in words[1:]:
-            environment.pop(word.plain or "", None)
+            forget(word.plain or "", environment)
+    if program == "printf" and [word.plain for word in words[1:2]] == ["-v"]:
+        forget(words[2].plain or "" if words[2:] else "", environment)
     return words
 
 
 def note(word: Word, environment: dict[str, list[str]]) -> None:
     """Remember one assignment; a later one adds a possible value, because branches and loops are not followed."""
-    first_part = word.parts[0]
-    name, _, rest = first_part.text.partition("=")
-    value = Word((Part(first_part.kind, rest), *word.parts[1:]), word.raw)
-    values = expand(value, environment)
-    name = name.rstrip("+")
-    if all(value.known for value in values):
-        known = environment.setdefault(name, [])
-        known += [value.text for value in values if value.text not in known]
+    first = word.parts[0]
+    name, _, rest = first.text.partition("=")
+    value = Word((Part(first.kind, rest), *word.parts[1:]), word.raw)
+    remember(name.rstrip("+"), expand(value, environment), environment)
+
+
+def remember(name: str, values: list[Argument], environment: dict[str, list[str]]) -> None:
+    """Add possible values of a variable; one that nobody knows makes it unknown for good."""
+    known = environment.setdefault(name, [value.text for value in values])
+    if not known or not all(value.known for value in values):
+        forget(name, environment)
     else:
-        environment.pop(name, None)
+        known += [value.text for value in values if value.text not in known]
+
+
+def forget(name: str, environment: dict[str, list[str]]) -> None:
+    """What `name` holds is not known, whatever is assigned elsewhere: no value stands for that."""
+    environment[name] = []
 
 
 def _split(text: str) -> list[str]:
@@ -113,8 +125,12 @@ def is_wild(text: str) -> bool:
 
 
 def _braces(text: str) -> list[str] | None:
-    """`a{b,c}` is `ab` and `ac`; ranges and nested braces that do not reduce stay as they are. None: too many."""
-    start, end = _innermost(text)
+    """`a{b,c}` is `ab` and `ac`; what else braces give, ranges, is any text: a wildcard. None: too many."""
+    start, end = _innermost(text, "..")
+    while end >= 0:
+        text = text[:start] + "*" + text[end + 1 :]
+        start, end = _innermost(text, "..")
+    start, end = _innermost(text, ",")
     if end < 0:
         return [text]
     found: list[str] = []
@@ -126,12 +142,12 @@ def _braces(text: str) -> list[str] | None:
     return found
 
 
-def _innermost(text: str) -> tuple[int, int]:
-    """Where the first `{...,...}` without braces in it starts and ends; (-1, -1) when there is none."""
+def _innermost(text: str, between: str) -> tuple[int, int]:
+    """Where the first `{...}` with `between` and no braces in it starts and ends; (-1, -1) when there is none."""
     end = text.find("}")
     while end >= 0:
         start = text.rfind("{", 0, end)
-        if start >= 0 and "," in text[start:end] and "}" not in text[start:end]:
+        if start >= 0 and between in text[start:end] and "}" not in text[start:end]:
             return start, end
         end = text.find("}", end + 1)
     return -1, -1

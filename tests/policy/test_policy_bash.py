@@ -6,6 +6,8 @@ import pytest
 from policy_project import CONTROL, FROZEN, OPEN
 
 POLICY = ".harness/policy.json"
+MANY = " ".join(f"a{number}" for number in range(70))
+"""More words than are followed one by one."""
 SPELLED = {"policy": POLICY, "root": "{root}"}
 
 # Each of these changes, removes or replaces .harness/policy.json when bash runs it in the project's root.
@@ -146,6 +148,24 @@ WRITES = [
     "# tidy up\nrm .harness/policy.json",
     "rm \\\n .harness/policy.json",
     "echo 'it is done'\trm;\nrm\t.harness/policy.json",
+    f"for f in {MANY} .harness/policy.json; do rm -f $f; done",
+    f"rm -f {{{MANY.replace(' ', ',')},.harness/policy.json}}",
+    "F='x .harness/policy.json'; rm -f ./nothing$F",
+    "F='.harn*'; rm -rf ./$F",
+    "F=x; read F <<< .harness/policy.json; rm $F",
+    "F=x; printf -v F .harness/policy.json; rm $F",
+    "F=.harness/policy.json; declare -n G=F; rm $G",
+    "rm .harness/polic{y..y}.json",
+    "sed -n w.harness/policy.json notes.txt",
+    "python3 -W ignore -c \"open('.harness/policy.json', 'w')\"",
+    "python3 -X utf8 -c 'import sys; open(sys.argv[1], \"w\")' .harness/policy.json",
+    "git -c alias.x='!echo x > .harness/policy.json' x",
+    "uniq notes.txt .harness/policy.json",
+    'cd "$(pwd)/.harness" && rm policy.json',
+    'rm -rf "$(pwd)"/.harness',
+    "bash -cx 'rm .harness/policy.json'",
+    "trap 'rm .harness/policy.json' EXIT; true",
+    "mkdir way && cp notes.txt way/policy.json && cp way/* .harness",
 ]
 
 

@@ -1,0 +1,113 @@
+"""Programs that run program text: shells, Python and other languages, and those that hand text to a shell."""
+
+from __future__ import annotations
+
+from .effects import Effects
+from .words import table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .words import Argument
+
+CODE = table("node nodejs bun deno perl ruby php lua R Rscript osascript tclsh julia awk gawk mawk nawk sed")
+SHELLS = frozenset(["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "rbash"])
+FED = frozenset(["at", "batch", "crontab"])
+"""What they read is run by a shell later."""
+TEXT_RUNNERS = ("su", "ssh", "script", "tmux", "screen", "expect", "entr", "hyperfine", "runuser")
+PYTHON_VALUED = frozenset({"-W", "-X", "--check-hash-based-pycs"})
+"""Its options whose value is the next word."""
+_PYTHON_FLAGS = frozenset("bBdEiIOPqsSuvx")
+
+
+def is_python(program: str) -> bool:
+    """Whether `program` is a name of the Python interpreter: python, python3.11, pypy3, ipython, python3.13t."""
+    for name in ("python", "ipython", "pypy"):
+        if program.startswith(name):
+            version = program[len(name) :]
+            version = version[:-1] if version.endswith("t") else version
+            return not version or all(part.isdigit() for part in version.split("."))
+    return False
+
+
+def python_option(text: str, letter: str) -> str | None:
+    """What stands behind `-c` or `-m` (the `letter`) in one word, flags such as -I before it; None: it is not it."""
+    flags, found, rest = text[1:].partition(letter) if text.startswith("-") else ("", "", "")
+    return rest if found and _PYTHON_FLAGS.issuperset(flags) else None
+
+
+def is_flag(text: str, letter: str) -> bool:
+    """Whether `text` is a group of short options with `letter` among them."""
+    return text.startswith("-") and not text.startswith("--") and text[1:].isalpha() and letter in text
+
+
+def shell_effects(program: str, arguments: list[Argument], inputs: tuple[str, ...]) -> Effects:
+    texts = [argument.text for argument in arguments]
+    if program in FED:
+        return Effects(scripts=list(inputs), given=arguments)
+    if program == "eval":
+        unknown = not all(argument.known for argument in arguments)
+        return Effects(scripts=[" ".join(texts)], unsure="eval runs text that is not known here" if unknown else "")
+    if program == "trap":
+        return Effects(scripts=texts[:1])
+    for index, text in enumerate(texts):
+        if is_flag(text, "c"):
+            body = arguments[index + 1 : index + 2]
+            known = bool(body) and body[0].known
+            return Effects(scripts=[item.text for item in body], unsure="" if known else "-c runs unknown text")
+    if inputs:
+        return Effects(scripts=list(inputs), given=arguments)
+    if all(text.startswith("-") for text in texts) and "--version" not in texts:
+        return Effects(unsure=f"{program} takes its commands from its input")
+    return Effects(given=arguments)
+
+
+def python_effects(arguments: list[Argument], inputs: tuple[str, ...]) -> Effects:
+    valued = False
+    for index, argument in enumerate(arguments):
+        if valued:
+            valued = False
+            continue
+        valued = argument.text in PYTHON_VALUED
+        code = python_option(argument.text, "c")
+        if code is not None:
+            following = [argument.with_text(code)] if code else arguments[index + 1 : index + 2]
+            unsure = "" if all(item.known for item in following) else "-c runs unknown text"
+            rest = arguments[index + (1 if code else 2) :]
+            return Effects(code=[item.text for item in following], given=rest, unsure=unsure)
+        asked = argument.text in ("-V", "-VV", "--version", "-h", "--help")
+        if asked or python_option(argument.text, "m") is not None:
+            return Effects(given=arguments)
+        if argument.text == "-":
+            break
+        if not argument.text.startswith("-"):
+            return Effects(given=arguments)
+    return Effects(code=list(inputs), given=arguments, unsure="" if inputs else "it takes its program from its input")
+
+
+def code_effects(program: str, arguments: list[Argument], operands: list[Argument], inputs: tuple[str, ...]) -> Effects:
+    in_place = any(_in_place(argument.text) for argument in arguments)
+    if program in ("awk", "gawk", "mawk", "nawk"):
+        in_place = any(argument.text in ("inplace", "-iinplace") for argument in arguments)
+    elif program not in ("sed", "perl", "ruby"):
+        in_place = False
+    code = [argument.text for argument in arguments if _is_program_text(argument.text)]
+    return Effects(changes=operands if in_place else [], reads=operands, code=code + list(inputs))
+
+
+def _in_place(text: str) -> bool:
+    """`-i`, `-i.bak`, `-ni`, `--in-place=.bak`."""
+    head, found, _ = text[1:].partition("i")
+    return text.startswith("--in-place") or (text.startswith("-") and bool(found) and (head.isalnum() or not head))
+
+
+def _is_program_text(text: str) -> bool:
+    """Whether a word may be a program of sed or awk rather than a file's name; `w` in sed's writes a file."""
+    if any(character in "{}();>=|/" or character.isspace() for character in text):
+        return True
+    head, found, _ = text.removeprefix("-").partition("w")
+    return bool(found) and all(character.islower() or character.isdigit() or character == "$" for character in head)
+
+
+def text_runner(arguments: list[Argument], operands: list[Argument], values: list[Argument]) -> Effects:
+    """Programs that hand one of their words, or their input, to a shell."""
+    return Effects(given=arguments, scripts=[argument.text for argument in arguments if " " in argument.text])
