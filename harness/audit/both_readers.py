@@ -7,17 +7,22 @@ from harness.policy.decide import ALLOW, DENY, decide
 from harness.policy.shell import read_script
 from harness.policy.tokens import Script
 
+_UNREADABLE = "unreadable_command"
 _STRICTNESS = {ALLOW: 0, None: 1, DENY: 2}
 
 
 def judge_call(call: dict[str, Any], snapshot: Any) -> dict[str, Any]:
     """What `policy.decide` says, once with its own reader and once with tree-sitter's: deny before no opinion before
-    allow. Raises MissingExtraError, for a command line, when tree-sitter is not installed."""
+    allow, and of two denials the one that could read the command.
+
+    Raises MissingExtraError, for a command line, when tree-sitter is not installed.
+    """
     first = decide(call, snapshot)
-    if call.get("tool_name") != "Bash" or first["permission"] == DENY:
+    if call.get("tool_name") != "Bash" or (first["permission"] == DENY and first["rule"] != _UNREADABLE):
         return first
     second = decide(call, snapshot, _tree)
-    return second if _STRICTNESS[second["permission"]] > _STRICTNESS[first["permission"]] else first
+    stricter = _STRICTNESS[second["permission"]] - _STRICTNESS[first["permission"]]
+    return second if stricter > 0 or (stricter == 0 and first["rule"] == _UNREADABLE) else first
 
 
 def _tree(text: str) -> Script:

@@ -17,6 +17,7 @@ HUMAN_VERBS: tuple[tuple[str, ...], ...] = (
     ("gate", "approve"),
     ("gate", "reject"),
     ("ledger", "import"),
+    ("audit", "--accept"),
     ("priors", "add"),
 )
 """Verbs of the `harness` command that only a person uses: the command itself refuses them below an agent's process,
@@ -65,7 +66,7 @@ OFF_LIMITS_FOR_ALL: tuple[str, ...] = (
     "The state directory outside the project: ledger, vault, held-out rows. You can neither read nor write it.",
     "`.claude/`, `.harness/` but for your own artifacts of the open experiment; `plan.md`, its scorer and data.",
     "The human's verbs: making a project, approving plans, approving, overriding, rejecting at a gate, ledger import, "
-    "adding priors.",
+    "adding priors, accepting what the audit found.",
     "Claims as evidence. A number counts when the harness recomputed it from a checkpoint; say what you saw, not more.",
 )
 

@@ -14,12 +14,14 @@ from harness.domain.records import ApprovedPlan
 from harness.errors import HarnessError, NotFoundError, RefusedError, UsageError
 from harness.files import sha256_bytes
 from harness.ledger.creation import require_never_made
+from harness.project.accepted import accept, read_accepted
 from harness.project.context import Project, approve_config, open_layout, open_project
 from harness.project.frozen import frozen_changes
 from harness.project.held_out import InVault, move_to_vault
 from harness.project.plan_review import Draft, as_one_error, notes, read_draft, review_plan
 from harness.project.scorer import freeze_scorer
 from harness.project.splits import Split, described, load_split, make_split, split_paths
+from harness.settings import CONFIG
 
 __all__ = ["approve_plan", "check_plan", "data_hashes", "data_paths", "frozen_changes", "require_approved"]
 
@@ -70,6 +72,7 @@ def approve_plan(project: Project, path: Path, *, by: str) -> ApprovedPlan:
     root, layout = project.layout.root, project.layout
     with project.ledger.transaction():
         pass  # a ledger that cannot be written says so before anything is moved
+    read_accepted(layout)  # and so does a damaged list of what was accepted
     draft = read_draft(root, path)
     plan = draft.plan
     review = review_plan(layout, plan, approved=_held_out_hashes(project))
@@ -81,6 +84,7 @@ def approve_plan(project: Project, path: Path, *, by: str) -> ApprovedPlan:
     moved = review.in_vault or move_to_vault(root, plan.data.held_out.path, layout.held_out, project.clock)
     splits["held_out"] = _described_held_out(project, review.splits["held_out"], moved, plan)
     approve_config(layout)
+    accept(layout, by=by, at=project.clock.now(), paths=[CONFIG])
     return _record(project, draft, sha256=sha256, splits=splits, scorer=scorer, by=by)
 
 

@@ -94,7 +94,3 @@ class Session:
     """Row type -> how many rows of it were not read: none of them is an event."""
     damaged: int = 0
     """Lines of which something is lost, the torn last line of a session that runs left out."""
-
-    def all_events(self) -> tuple[Event, ...]:
-        """Those of the main thread, then of each subagent."""
-        return (*self.events, *(event for agent in self.subagents for event in agent.events))

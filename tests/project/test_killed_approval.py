@@ -12,7 +12,7 @@ from harness.project.context import Project
 from harness.project.plans import approve_plan, frozen_changes
 from tests.blobs import PLAN
 
-STEPS = 8
+STEPS = 9
 """Validation, plan, held-out and its note are renamed into place, the source is unlinked, the fact is stored, and its
 anchor is renamed into place; a split that the harness makes adds two files."""
 

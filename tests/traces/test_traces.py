@@ -27,7 +27,8 @@ SHARED = Path(__file__).parents[3] / "shared" / "cases" / "traces"
 
 
 def of(kind: type[Event], session: Session) -> list[Any]:
-    return [event for event in session.all_events() if isinstance(event, kind)]
+    threads = (session.events, *(agent.events for agent in session.subagents))
+    return [event for events in threads for event in events if isinstance(event, kind)]
 
 
 def output_tokens(session: Session) -> int:

@@ -1,0 +1,203 @@
+"""What sessions did in a project, as their receipts and their transcripts tell it: two witnesses, neither needs the
+other. A hook that did not fire leaves no receipt, and the transcript still has the call."""
+
+import json
+import mmap
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from harness.artifacts.jsonl import LineFeed, parse_line
+from harness.artifacts.text import read_bytes
+from harness.clock import parse_iso
+from harness.errors import UsageError
+from harness.traces.events import Event, Session, ToolCall, ToolResult
+from harness.traces.read import read_session, session_files
+
+GUARD, AFTER, AFTER_BATCH = "PreToolUse", "PostToolUse", "PostToolBatch"
+_PROJECTS = "projects"
+_REFUSED = ("<tool_use_error>", "PreToolUse:", "The user doesn't want to", "Permission to use ")
+"""How the results of calls begin that were never made."""
+_EXITED = "Exit code "
+"""How the error of a command begins that ran."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Receipt:
+    time: datetime
+    event: str
+    tool: str
+    call: str
+    permission: str | None
+    rule: str
+    reason: str
+    paths: tuple[str, ...]
+    control: Mapping[str, str]
+    """Control path -> digest, where the hook left some."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    """One tool call of a transcript."""
+
+    id: str
+    tool: str
+    input: Mapping[str, Any]
+    cwd: str
+    agent: str | None
+    agent_type: str | None
+    started: datetime
+    ended: datetime | None
+    """When its result came; None when it has none."""
+    ran: bool
+    """False when Claude Code refused it before it ran."""
+    done: bool
+    """Whether its result can only be that of a call that ran."""
+
+
+@dataclass(kw_only=True)
+class Activity:
+    """One session."""
+
+    session: str
+    receipts: list[Receipt] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    transcript: Path | None = None
+
+    def span(self) -> tuple[datetime, datetime] | None:
+        """The first and the last moment of which it left a trace."""
+        moments = [item.time for item in self.receipts] + [call.started for call in self.calls]
+        moments += [call.ended for call in self.calls if call.ended is not None]
+        return (min(moments), max(moments)) if moments else None
+
+
+def read_activities(receipts: Path, transcripts: Iterable[Path]) -> list[Activity]:
+    """Every session of which there are receipts or a transcript, sorted by name. What cannot be read is left out."""
+    found: dict[str, Activity] = {}
+    for path in sorted(receipts.glob("*.jsonl")):
+        for name, receipt in _receipts(path):
+            found.setdefault(name, Activity(session=name)).receipts.append(receipt)
+    for path in transcripts:
+        try:
+            session = read_session(path)
+        except UsageError:
+            continue
+        activity = found.setdefault(session.id, Activity(session=session.id))
+        activity.calls += _calls(session)
+        activity.transcript = path
+    return [found[name] for name in sorted(found)]
+
+
+def transcript_home(environment: Mapping[str, str]) -> Path:
+    """Where Claude Code keeps its transcripts: `$CLAUDE_CONFIG_DIR/projects`, by default `~/.claude/projects`."""
+    named = environment.get("CLAUDE_CONFIG_DIR")
+    home = environment.get("HOME")
+    return (Path(named) if named else Path(home or "~").expanduser() / ".claude") / _PROJECTS
+
+
+def worktrees(root: Path) -> list[Path]:
+    """The linked git worktrees of the repository whose main one is at `root`."""
+    found = []
+    for link in sorted((root / ".git" / "worktrees").glob("*/gitdir")):
+        try:
+            found.append(Path(read_bytes(link).decode("utf-8").strip()).parent)
+        except (UsageError, UnicodeDecodeError):
+            continue
+    return [path for path in found if path.is_dir()]
+
+
+def transcripts_of(root: Path, folder: Path, since: datetime | None) -> Iterator[Path]:
+    """The transcripts in `folder` that may be of the project at `root`: those in folders that Claude Code named after
+    it or a folder below it, and those that spell its path. Files that nobody wrote to after `since` are left out."""
+    named = re.sub(r"[^A-Za-z0-9]", "-", str(root))
+    spelled = {json.dumps(str(root), ensure_ascii=ascii_only)[1:-1].encode() for ascii_only in (True, False)}
+    for path in session_files(folder):
+        family = [path, *(path.with_suffix("") / "subagents").rglob("*.jsonl")]
+        if since is not None and all(_written(item) < since.timestamp() for item in family):
+            continue
+        place = path.parent.name
+        if place == named or place.startswith(named + "-") or any(_holds(item, spelled) for item in family):
+            yield path
+
+
+def _written(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _holds(path: Path, texts: Iterable[bytes]) -> bool:
+    try:
+        with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return any(data.find(text) >= 0 for text in texts)
+    except (OSError, ValueError):  # ValueError: an empty file
+        return False
+
+
+def _receipts(path: Path) -> Iterator[tuple[str, Receipt]]:
+    """(session, receipt) of each whole line, in order."""
+    try:
+        data = read_bytes(path)
+    except UsageError:
+        return
+    feed = LineFeed()
+    for line in (*feed.feed(data), feed.rest):
+        for row in parse_line(line, lambda row: "session" in row).rows:
+            moment = _moment(row.get("time"))
+            if moment is None:
+                continue
+            paths, control = row.get("paths"), row.get("control")
+            receipt = Receipt(
+                time=moment,
+                event=str(row.get("event")),
+                tool=str(row.get("tool") or ""),
+                call=str(row.get("tool_use_id") or ""),
+                permission=row["permission"] if isinstance(row.get("permission"), str) else None,
+                rule=str(row.get("rule") or ""),
+                reason=str(row.get("reason") or ""),
+                paths=tuple(item for item in paths if isinstance(item, str)) if isinstance(paths, list) else (),
+                control={str(k): str(v) for k, v in control.items()} if isinstance(control, dict) else {},
+            )
+            yield str(row.get("session")), receipt
+
+
+def _calls(session: Session) -> list[Call]:
+    """The tool calls of the session and of all its subagents, Claude Code's own among them."""
+    threads: list[tuple[str | None, Sequence[Event]]] = [(None, session.events)]
+    threads += [(agent.agent_type, agent.events) for agent in session.subagents]
+    found = []
+    for agent_type, events in threads:
+        results = {event.call: event for event in events if isinstance(event, ToolResult)}
+        for event in events:
+            if isinstance(event, ToolCall) and (started := _moment(event.time)) is not None:
+                result = results.get(event.id)
+                found.append(_call(event, result, agent_type, started))
+    return found
+
+
+def _call(event: ToolCall, result: ToolResult | None, agent_type: str | None, started: datetime) -> Call:
+    refused = result is not None and result.error and result.text.startswith(_REFUSED)
+    refused = refused and not event.tool.startswith("mcp__")  # such a tool words its errors itself
+    return Call(
+        id=event.id,
+        tool=event.tool,
+        input=event.input,
+        cwd=event.cwd,
+        agent=event.agent,
+        agent_type=agent_type,
+        started=started,
+        ended=_moment(result.time) if result is not None else None,
+        ran=not refused,
+        done=result is not None and (not result.error or result.text.startswith(_EXITED)),
+    )
+
+
+def _moment(text: Any) -> datetime | None:
+    try:
+        return parse_iso(text) if isinstance(text, str) else None
+    except ValueError:
+        return None

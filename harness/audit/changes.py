@@ -1,0 +1,146 @@
+"""What is no longer as it was accepted, frozen or recorded: the facts of an audit, whoever caused them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from harness.artifacts.hashes import hash_file
+from harness.artifacts.text import read_bytes
+from harness.audit.files import content_hash
+from harness.contract.artifacts import BY_NAME, Scope
+from harness.domain.statuses import CLOSED_EXPERIMENTS
+from harness.errors import UsageError
+from harness.files import sha256_bytes
+from harness.project.accepted import Accepted, control_listing
+from harness.project.context import Project
+from harness.project.frozen import MISSING, frozen_changes
+from harness.project.protected import GIT
+
+_OF_THIS_PROCESS = {"command"}
+"""What of a policy snapshot depends on who wrote it and decides no permission."""
+
+
+class ChangeKind(StrEnum):
+    CONTROL = "control"
+    FROZEN = "frozen"
+    RECORDED = "recorded"
+    RECEIPTS = "receipts"
+    POLICY = "policy"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Change:
+    kind: ChangeKind
+    path: str
+    """Relative to the project's root; absolute for what lies in the vault."""
+    expected: str
+    """A digest, or "missing"."""
+    actual: str
+    at: datetime | None
+    """When the file was last changed, as the file system says; of one that is gone, when its folder was."""
+
+
+def control_changes(root: Path, accepted: Accepted) -> list[Change]:
+    """Control files that are not as a person accepted them last. A new repository is no change."""
+    now = control_listing(root)
+    had_git = any(path.startswith(GIT) for path in accepted.files)
+    found = []
+    for path in sorted({*accepted.files, *now}):
+        expected, actual = accepted.files.get(path, MISSING), now.get(path, MISSING)
+        if expected != actual and (had_git or not path.startswith(GIT)):
+            found.append(_change(ChangeKind.CONTROL, root, path, expected, actual))
+    return found
+
+
+def receipt_changes(project: Project, accepted: Accepted) -> list[Change]:
+    """Receipts that are gone, shorter than they were, or begin otherwise: they only ever grow."""
+    root, folder = project.layout.root, project.layout.project("receipts")
+    found = []
+    for name, seen in sorted(accepted.receipts.items()):
+        try:
+            actual = sha256_bytes(read_bytes(folder / name)[: seen.bytes])
+        except UsageError:
+            actual = MISSING
+        if actual != seen.sha256:
+            path = project.layout.relative(folder / name)
+            found.append(_change(ChangeKind.RECEIPTS, root, path, seen.sha256, actual))
+    return found
+
+
+def policy_changes(project: Project, snapshot: Mapping[str, Any]) -> list[Change]:
+    """Whether the file that hooks decide by says what `snapshot`, made from the ledger just now, says."""
+    path = project.layout.project("policy")
+    try:
+        data = read_bytes(path)
+        written = orjson.loads(data)
+    except (UsageError, ValueError):
+        data, written = b"", None
+    expected = {key: value for key, value in snapshot.items() if key not in _OF_THIS_PROCESS}
+    actual = {k: v for k, v in written.items() if k not in _OF_THIS_PROCESS} if isinstance(written, dict) else None
+    if actual == orjson.loads(orjson.dumps(expected)):
+        return []
+    digests = (sha256_bytes(orjson.dumps(snapshot)), sha256_bytes(data) if path.exists() else MISSING)
+    return [_change(ChangeKind.POLICY, project.layout.root, project.layout.relative(path), *digests)]
+
+
+def recorded_changes(project: Project) -> Iterator[Change]:
+    """Files of the plan and of experiments that are not what the ledger says they were: plan, scorer and splits as
+    approved, a run's rows and status at its end, its final checkpoint, a decided experiment's files as judged.
+
+    What a clone lacks is not looked for: the vault, and without any folder of a run all runs. A checkpoint that is
+    gone is the gates' business.
+    """
+    root = project.layout.root
+    if project.ledger.plan() is not None:
+        for found in frozen_changes(project):
+            data = found.data
+            if Path(data["path"]).is_absolute() and not project.layout.vault.exists():
+                continue
+            yield _change(ChangeKind.FROZEN, root, data["path"], data["expected"], data["actual"])
+    if any(True for _ in project.layout.experiments.glob("*/runs/*")):
+        yield from _runs(project)
+    for experiment in project.ledger.experiments(statuses=list(CLOSED_EXPERIMENTS)):
+        verdict = project.ledger.latest_verdict(experiment.id)
+        for name, expected in sorted(verdict.evidence.items()) if verdict else []:
+            if name in BY_NAME and BY_NAME[name].scope is Scope.EXPERIMENT:
+                yield from _recorded(project, project.layout.experiment(experiment.id, name), expected)
+
+
+def _runs(project: Project) -> Iterator[Change]:
+    for experiment in project.ledger.experiments():
+        for run in project.ledger.runs(experiment.id):
+            for name, expected in sorted(run.files.items()):
+                yield from _recorded(project, project.layout.run(experiment.id, run.id, name), expected)
+            finals = [item for item in project.ledger.checkpoints(experiment.id, run.id) if item.final]
+            for item in finals[-1:]:
+                actual = content_hash(project.layout, item.path)
+                if actual is not None and actual != item.id:
+                    yield _change(ChangeKind.RECORDED, project.layout.root, item.path, item.id, actual)
+
+
+def _recorded(project: Project, path: Path, expected: str) -> Iterator[Change]:
+    try:
+        actual = hash_file(path)
+    except UsageError:
+        actual = MISSING
+    if actual != expected:
+        yield _change(ChangeKind.RECORDED, project.layout.root, project.layout.relative(path), expected, actual)
+
+
+def _change(kind: ChangeKind, root: Path, path: str, expected: str, actual: str) -> Change:
+    return Change(kind=kind, path=path, expected=expected, actual=actual, at=_changed_at(root / path))
+
+
+def _changed_at(path: Path) -> datetime | None:
+    """The inode's time of change, which no program sets at will; for what is gone, its nearest folder's."""
+    for place in (path, *path.parents):
+        try:
+            return datetime.fromtimestamp(place.lstat().st_ctime, UTC)
+        except OSError:
+            continue
+    return None

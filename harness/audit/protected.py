@@ -1,0 +1,110 @@
+"""The audit of protected paths: what changed since a person accepted it, however it was made, and which session that
+falls into; and which calls went past the guards. No part of it rests on a hook having fired."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from harness.artifacts.agent_file import AgentFile, read_agents
+from harness.audit.activity import Activity, Call, read_activities, transcripts_of, worktrees
+from harness.audit.attribution import Names, Suspect, spells, suspects
+from harness.audit.changes import (
+    Change,
+    control_changes,
+    policy_changes,
+    receipt_changes,
+    recorded_changes,
+)
+from harness.audit.unguarded import Unguarded, judged_again, unguarded
+from harness.clock import parse_iso
+from harness.contract.installation import AGENTS
+from harness.project.accepted import Accepted, note_receipts, read_accepted
+from harness.project.context import Project
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditReport:
+    accepted: Accepted | None
+    changes: tuple[tuple[Change, tuple[Suspect, ...]], ...]
+    unguarded: tuple[Unguarded, ...]
+    sessions: int
+    """Of which receipts or a transcript were read."""
+    unseen: int
+    """Calls that the guard left no receipt of, the harmless ones too."""
+    agents: tuple[AgentFile, ...]
+    """Agent files that Claude Code may read otherwise than they were meant."""
+
+    @property
+    def clean(self) -> bool:
+        """Whether there is nothing to answer for: without anything accepted, nobody can say so."""
+        return self.accepted is not None and not self.changes and not self.unguarded
+
+
+def audit_protected(project: Project, snapshot: Mapping[str, Any], transcripts: Sequence[Path]) -> AuditReport:
+    """Look at everything; `snapshot` is the policy as the ledger says it now, `transcripts` the folders to look in.
+
+    Notes how far receipts were seen, so that a later cut is noticed. Raises ConfigError when the accepted list is
+    damaged, MissingExtraError when tree-sitter is not installed.
+    """
+    layout = project.layout
+    accepted = read_accepted(layout)
+    since = parse_iso(accepted.at) if accepted is not None else None
+    activities = activities_of(project, transcripts, since)
+    snapshots = _snapshots(snapshot, layout.root)
+    cut = receipt_changes(project, accepted) if accepted is not None else []
+    changes = [
+        *(control_changes(layout.root, accepted) if accepted is not None else []),
+        *recorded_changes(project),
+        *cut,
+        *policy_changes(project, snapshot),
+    ]
+    names = _names(snapshots, str(layout.root))
+    found: list[Unguarded] = []
+    unseen = 0
+    for activity in activities:
+        calls, missed = unguarded(activity, snapshots, since)
+        found += calls
+        unseen += missed
+    if accepted is not None:
+        note_receipts(layout, accepted, cut=[Path(change.path).name for change in cut])
+    return AuditReport(
+        accepted=accepted,
+        changes=tuple((change, tuple(suspects(change, activities, names))) for change in changes),
+        unguarded=tuple(sorted(found, key=lambda item: item.time)),
+        sessions=len(activities),
+        unseen=unseen,
+        agents=tuple(agent for agent in read_agents(layout.root / AGENTS) if agent.problems),
+    )
+
+
+def activities_of(project: Project, transcripts: Iterable[Path], since: datetime | None) -> list[Activity]:
+    """The sessions of the project, its worktrees included."""
+    root = project.layout.root
+    places = (root, *worktrees(root))
+    files = dict.fromkeys(
+        path for folder in transcripts for place in places for path in transcripts_of(place, folder, since)
+    )
+    return read_activities(project.layout.project("receipts"), files)
+
+
+def _snapshots(snapshot: Mapping[str, Any], root: Path) -> list[dict[str, Any]]:
+    """The rules over the project's own files and over those of its worktrees."""
+    return [dict(snapshot), *({**snapshot, "root": str(place)} for place in worktrees(root))]
+
+
+def _names(snapshots: Sequence[Mapping[str, Any]], root: str) -> Names:
+    """A call names a path when it spells it, or when a rule denies the call because of it."""
+
+    denied: dict[int, tuple[str, ...]] = {}
+
+    def names(call: Call, path: str) -> bool:
+        if spells(call, path, root):
+            return True
+        if id(call) not in denied:
+            said = judged_again(call, snapshots) if call.input else None
+            denied[id(call)] = tuple(said["paths"]) if said else ()
+        return any(path == item or path.startswith(item.rstrip("/") + "/") for item in denied[id(call)])
+
+    return names

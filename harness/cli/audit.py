@@ -1,0 +1,148 @@
+"""`harness audit`: what changed at the protected paths since a person accepted them, and in which session."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harness.audit.activity import transcript_home
+from harness.audit.attribution import NOBODY, Suspect
+from harness.audit.changes import Change, control_changes
+from harness.audit.protected import AuditReport, audit_protected
+from harness.audit.unguarded import Unguarded
+from harness.cli.output import emit, environment, json_option, project_option
+from harness.cli.person import require_person
+from harness.clock import iso
+from harness.errors import ConfigError
+from harness.project.accepted import Accepted, accept, read_accepted
+from harness.project.context import Project, open_project
+from harness.rendering.snapshot import policy_snapshot
+
+_MOST_SESSIONS = 3
+_NEXT = "Look at each; restore what should not have changed. A person accepts the rest with `harness audit --accept`."
+
+
+@click.command("audit")
+@click.option("--accept", "accepting", is_flag=True, help="Take the control files as they are now. A person's verb.")
+@click.option(
+    "--transcripts",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    multiple=True,
+    help="A folder with Claude Code transcripts; default: where the CLI keeps them.",
+)
+@project_option
+@json_option
+def command(accepting: bool, transcripts: tuple[Path, ...], project: Path, as_json: bool) -> None:
+    """Name every protected file that changed, the session that it falls into, and the calls that no guard stopped.
+
+    Exit 1 when anything was found.
+    """
+    if accepting:
+        by = require_person("audit --accept", environment())
+        with open_project(project, environment(), read_only=True) as opened:
+            _accept(opened, by, as_json=as_json)
+        return
+    folders = transcripts or (transcript_home(environment()),)
+    with open_project(project, environment(), read_only=True) as opened:
+        report = audit_protected(opened, policy_snapshot(opened), folders)
+    emit(_document(report, folders), as_json=as_json, text=lambda: "\n".join(_lines(report)))
+    sys.exit(0 if report.clean else 1)
+
+
+def _accept(project: Project, by: str, *, as_json: bool) -> None:
+    layout = project.layout
+    try:
+        before = read_accepted(layout)
+    except ConfigError:  # damaged: it is what is being replaced
+        before = None
+    changes = [change.path for change in control_changes(layout.root, before)] if before is not None else []
+    made = accept(layout, by=by, at=project.clock.now())
+    document = {"accepted": _plain(made), "files": len(made.files), "changed": changes}
+    lines = [f"accepted {len(made.files)} control files by {by}", *(f"  changed: {path}" for path in changes)]
+    emit(document, as_json=as_json, text=lambda: "\n".join(lines))
+
+
+def _plain(accepted: Accepted | None) -> dict[str, str] | None:
+    return None if accepted is None else {"at": accepted.at, "by": accepted.by}
+
+
+def _document(report: AuditReport, folders: Sequence[Path]) -> dict[str, Any]:
+    return {
+        "clean": report.clean,
+        "accepted": _plain(report.accepted),
+        "changes": [
+            {
+                "kind": change.kind.value,
+                "path": change.path,
+                "expected": change.expected,
+                "actual": change.actual,
+                "changed_at": None if change.at is None else iso(change.at),
+                "sessions": [
+                    {"session": item.session, "confidence": item.words(), "calls": list(item.calls)} for item in found
+                ],
+                "covered": bool(found),
+            }
+            for change, found in report.changes
+        ],
+        "unguarded": [
+            {
+                "session": item.session,
+                "agent": item.agent,
+                "tool": item.tool,
+                "tool_use_id": item.call,
+                "time": iso(item.time),
+                "guard": item.guard,
+                "rule": item.rule,
+                "reason": item.reason,
+                "paths": list(item.paths),
+            }
+            for item in report.unguarded
+        ],
+        "sessions": report.sessions,
+        "calls_without_receipt": report.unseen,
+        "transcripts": [str(folder) for folder in folders],
+        "agents": [
+            {
+                "path": str(agent.path),
+                "name": agent.name,
+                "tools": None if agent.tools is None else list(agent.tools),
+                "problems": list(agent.problems),
+            }
+            for agent in report.agents
+        ],
+    }
+
+
+def _lines(report: AuditReport) -> Iterator[str]:
+    if report.accepted is None:
+        yield "nothing was accepted yet, so nobody can say what changed: a person runs `harness audit --accept`"
+    else:
+        yield f"compared with what {report.accepted.by} accepted at {report.accepted.at}"
+    for change, found in report.changes:
+        yield from _change_lines(change, found)
+    for item in report.unguarded:
+        yield from _call_lines(item)
+    for agent in report.agents:
+        yield from (f"  agent {agent.path.name}: {problem}" for problem in agent.problems)
+    yield f"{report.sessions} sessions read; {report.unseen} calls without a receipt of the guard"
+    yield "nothing found" if report.clean else _NEXT
+
+
+def _change_lines(change: Change, found: Sequence[Suspect]) -> Iterator[str]:
+    when = f"; last changed {iso(change.at)}" if change.at is not None else ""
+    yield f"{change.path} ({change.kind.value}): expected {change.expected[:12]}, is {change.actual[:12]}{when}"
+    for item in found[:_MOST_SESSIONS]:
+        calls = ", ".join(f"{call['tool']} {call['tool_use_id']} at {call['time']}" for call in item.calls)
+        yield f"  session {item.session}, {item.words()}" + (f": {calls}" if calls else "")
+    if len(found) > _MOST_SESSIONS:
+        yield f"  and {len(found) - _MOST_SESSIONS} more sessions"
+    if not found:
+        yield f"  {NOBODY}"
+
+
+def _call_lines(item: Unguarded) -> Iterator[str]:
+    who = f" (agent {item.agent})" if item.agent else ""
+    yield f"session {item.session}{who}: {item.tool} {item.call} at {iso(item.time)}; the guard {item.guard}"
+    yield f"  {item.rule}: {item.reason}"
