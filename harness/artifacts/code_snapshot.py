@@ -19,7 +19,8 @@ from harness.artifacts.text import read_bytes
 from harness.errors import UsageError
 from harness.files import atomic_write, canonical_json, pretty_json, sha256_bytes
 
-NEVER = frozenset({".git", ".harness"})
+NEVER = frozenset({".git", ".harness", ".claude", ".mcp.json"})
+"""Claude Code writes to the last two in ordinary work, also while a run trains; no code of a run comes from there."""
 _SKIPPED_WITHOUT_GIT = frozenset({".venv", "venv", "__pycache__", "node_modules"})
 
 
@@ -49,8 +50,8 @@ class Snapshot:
 def take_snapshot(root: Path, objects: Path, *, exclude: Iterable[str] = ()) -> Snapshot:
     """Keep the code below `root` in `objects`.
 
-    `exclude`: paths relative to `root`, files or folders, that are no code (the plan's tables). `.harness` and `.git`
-    never count. In a git work tree git says what is ignored; elsewhere all files count but those of virtual
+    `exclude`: paths relative to `root`, files or folders, that are no code (the plan's tables). NEVER does not count.
+    In a git work tree git says what is ignored; elsewhere all files count but those of virtual
     environments and caches. Raises GitFailedError when there is a repository that git cannot read.
     """
     out = NEVER | {PurePosixPath(path).as_posix() for path in exclude}

@@ -1,25 +1,119 @@
-"""`harness init`: make a repository a project."""
+"""`harness init`: put the harness into a repository, or take it out again."""
 
+import sys
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
-from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option
 from harness.cli.person import require_person
-from harness.project.scaffold import scaffold
+from harness.contract.installation import VENDORED
+from harness.doctor.report import Report
+from harness.doctor.run import run_doctor
+from harness.domain.statuses import HooksMode
+from harness.install.changes import Change, Conflict
+from harness.install.install import Installation, install
+from harness.install.removal import Removal, remove
+
+_NEXT = "next: fill in {plan}, then `harness plan check {plan}` and `harness plan approve {plan}`"
 
 
 @click.command("init")
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path), default=".")
+@click.option("--dry-run", is_flag=True, help="Show every change, and make none.")
+@click.option("--remove", "take_out", is_flag=True, help="Take the harness out again.")
+@click.option(
+    "--hooks",
+    type=click.Choice([*HooksMode]),
+    default=None,
+    help="project: in .claude/ (default); plugin: the plugin's, nothing is written outside .harness/; none: no hooks.",
+)
 @json_option
-def command(directory: Path, as_json: bool) -> None:
-    """Write .harness/config.toml and a plan.md to fill in; what exists already is left as it is. A person's verb."""
-    require_person("init", environment(), needs_terminal=False)  # it approves nothing
-    written = scaffold(directory)
-    with changing(directory):
-        pass  # makes the ledger, so that looking works from now on
-    document = {"project": str(directory.resolve()), "written": [str(path) for path in written]}
-    lines = [f"wrote {path}" for path in written] or ["nothing to do: the project is there already"]
-    lines.append("next: fill in plan.md, then `harness plan check plan.md` and `harness plan approve plan.md`")
+def command(directory: Path, dry_run: bool, take_out: bool, hooks: str | None, as_json: bool) -> None:
+    """Make DIRECTORY a project with hooks, agents and slash commands; what a person wrote there stays. A person's verb.
+
+    A second call changes nothing; a newer harness replaces what is as it was written and names what was edited. Exit 1
+    when a file was left as it is, or a guard is dead afterwards.
+    """
+    by = require_person("init", environment(), needs_terminal=False)  # it approves no plan and no score
+    if take_out:
+        _print_removal(remove(directory, environment(), by=by, dry_run=dry_run), dry_run=dry_run, as_json=as_json)
+    else:
+        mode = None if hooks is None else HooksMode(hooks)
+        _print(install(directory, mode, environment(), by=by, dry_run=dry_run), dry_run=dry_run, as_json=as_json)
+
+
+def _print(done: Installation, *, dry_run: bool, as_json: bool) -> None:
+    place = done.place
+    report = None
+    if place.mode is HooksMode.PROJECT and not dry_run:
+        report = run_doctor(place.root, environment(), start_cli=False)
+    document = {
+        "project": str(place.layout.root),
+        "root": str(place.root),
+        "hooks": place.mode,
+        "interpreter": done.interpreter,
+        "rejected": [{"interpreter": path, "why": why} for path, why in done.rejected],
+        **_files(done.changes, done.conflicts, done.notes, dry_run=dry_run),
+        "doctor": None if report is None else report.document(),
+    }
+    emit(document, as_json=as_json, text=lambda: "\n".join(_lines(done, report, dry_run=dry_run)))
+    sys.exit(1 if done.conflicts or (report is not None and report.dead) else 0)
+
+
+def _print_removal(done: Removal, *, dry_run: bool, as_json: bool) -> None:
+    document = {
+        "project": str(done.place.layout.root),
+        "root": str(done.place.root),
+        **_files(done.changes, done.conflicts, done.notes, dry_run=dry_run),
+    }
+    lines = [*_shown(done.changes, dry_run=dry_run), *_told(done.conflicts), *done.notes]
+    lines.append("nothing was changed" if dry_run else f"the harness is out of {done.place.root}")
     emit(document, as_json=as_json, text=lambda: "\n".join(lines))
+    sys.exit(1 if done.conflicts else 0)
+
+
+def _files(
+    changes: Sequence[Change], conflicts: Sequence[Conflict], notes: Sequence[str], *, dry_run: bool
+) -> dict[str, Any]:
+    return {
+        "dry_run": dry_run,
+        "changes": [{"path": item.path, "action": item.action} for item in changes],
+        "conflicts": [{"path": item.path, "message": item.message, "mend": item.mend} for item in conflicts],
+        "notes": list(notes),
+    }
+
+
+def _lines(done: Installation, report: Report | None, *, dry_run: bool) -> list[str]:
+    lines = _shown(done.changes, dry_run=dry_run) or ["nothing to do: all of it is there already"]
+    lines += [f"not {path}: it {why}" for path, why in done.rejected if why != "does not exist"]
+    lines += [f"{done.interpreter} runs the hooks"] if done.interpreter else []
+    lines += [*_told(done.conflicts), *done.notes]
+    if dry_run:
+        return [*lines, "nothing was changed"]
+    if report is not None:
+        lines += report.lines() if report.dead else ["all guards are alive (`harness doctor` also starts the CLI once)"]
+    if done.place.mode is HooksMode.PLUGIN:
+        lines.append("the hooks are the plugin's; it enforces here once it is installed in Claude Code")
+    plan = next((item.path for item in done.changes if item.path.endswith("plan.md")), None)
+    return [*lines, _NEXT.format(plan=plan)] if plan else lines
+
+
+def _shown(changes: Sequence[Change], *, dry_run: bool) -> list[str]:
+    """One line a file, of the vendored ones one in all; with a dry run the whole difference."""
+    if dry_run:
+        return [item.text() for item in changes]
+    copies = [item for item in changes if item.path.startswith(VENDORED)]
+    lines = [f"{_DONE[item.action]} {item.path}" for item in changes if item not in copies]
+    counts = Counter(_DONE[item.action] for item in copies)
+    return [*lines, *(f"{done} {count} files below {VENDORED}" for done, count in counts.items())]
+
+
+_DONE = {"create": "wrote", "change": "changed", "delete": "removed"}
+
+
+def _told(conflicts: Sequence[Conflict]) -> list[str]:
+    return [f"left as it is: {item.message}\n  {item.mend}" for item in conflicts]

@@ -7,9 +7,10 @@ import click
 
 from harness.cli.changing import changing
 from harness.cli.output import emit, json_option, project_option
+from harness.errors import NotFoundError
 from harness.rendering.render import render
 from harness.rendering.snapshot import write_policy_snapshot
-from harness.settings import CONFIG
+from harness.settings import CONFIG, find_root
 
 
 @click.command("render")
@@ -17,11 +18,16 @@ from harness.settings import CONFIG
 @project_option
 @json_option
 def command(check: bool, project: Path, as_json: bool) -> None:
-    """Render agents from the contract; in a project also the policy snapshot that hooks read."""
-    differing = [str(path) for path in render(project, check=check)]
-    if not check and (project / CONFIG).exists():
-        with changing(project, deriving=True) as opened:
+    """Render agents and slash commands from the contract, and the policy snapshot that hooks read.
+
+    In the harness's own repository also its plugin and its settings.
+    """
+    root = _root(project)
+    differing = []
+    if not check and (root / CONFIG).exists():
+        with changing(root, deriving=True) as opened:  # first: hooks deny without it, whatever else is amiss
             differing.append(opened.layout.relative(write_policy_snapshot(opened)))
+    differing += [str(path) for path in render(root, check=check)]
     verb = "differs from its template" if check else "rendered"
     emit(
         {"differing" if check else "written": differing},
@@ -29,3 +35,11 @@ def command(check: bool, project: Path, as_json: bool) -> None:
         text=lambda: "\n".join(f"{path} {verb}" for path in differing) or "all rendered files are fresh",
     )
     sys.exit(1 if check and differing else 0)
+
+
+def _root(start: Path) -> Path:
+    """The project that contains `start`; `start` itself where there is none: a repository that is no project yet."""
+    try:
+        return find_root(start)
+    except NotFoundError:
+        return start

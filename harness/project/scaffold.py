@@ -47,18 +47,22 @@ as cheating.
 
 
 def scaffold(directory: Path) -> list[Path]:
-    """Make `directory` a project: config.toml, .gitignore in .harness, and a plan.md to fill in.
+    """Make `directory` a project without hooks: config.toml, .gitignore in .harness, and a plan.md to fill in.
 
     What exists is left as it is. Returns the files that were written.
     """
     root = directory.resolve()
     root.mkdir(parents=True, exist_ok=True)
     written = []
-    config = root / CONFIG
-    if not config.exists():
+    if not (root / CONFIG).exists():
         written.append(create_config(root, name=root.name))
-    for path, text in ((config.parent / ".gitignore", _IGNORED), (root / BY_NAME["plan"].path, PLAN_FORM)):
-        if not path.exists():
-            atomic_write(path, text)
-            written.append(path)
+    for name, text in forms(BY_NAME["plan"].path).items():
+        if not (root / name).exists():
+            atomic_write(root / name, text)
+            written.append(root / name)
     return written
+
+
+def forms(plan: str) -> dict[str, str]:
+    """Path -> text of what a project gets beside config.toml; `plan` is where the form of the plan goes."""
+    return {str(Path(CONFIG).with_name(".gitignore")): _IGNORED, plan: PLAN_FORM}

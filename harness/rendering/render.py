@@ -1,5 +1,6 @@
 """Derived files on disk: written from the contract, or compared with it."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ from harness.contract.installation import AGENTS, COMMANDS, MANIFEST, MCP_SERVER
 from harness.contract.roles import ROLES
 from harness.contract.slash_commands import SLASH_COMMANDS
 from harness.errors import RefusedError
-from harness.files import atomic_write, pretty_json
+from harness.files import atomic_write, pretty_json, sha256_bytes
 from harness.project.hooks_mode import has_own_hooks
 from harness.rendering import commands, prompts
 from harness.rendering.claude_files import own_servers, own_settings, plugin_hooks, plugin_manifest, plugin_market
@@ -37,6 +38,7 @@ def render(root: Path, check: bool = False) -> list[Path]:
             atomic_write(root / path, wanted[path])
         for path in stale:
             (root / path).unlink()
+        _note(root, wanted)
     return sorted(differing + stale)
 
 
@@ -71,6 +73,21 @@ def _own_files() -> dict[Path, str]:
     agents = {Path(PLUGIN_AGENTS, f"{role.name}.md"): agent_file(role, plugin=True) for role in ROLES}
     texts = {Path(PLUGIN_COMMANDS, f"{command.name}.md"): command_file(command) for command in SLASH_COMMANDS}
     return {**{Path(name): pretty_json(value) for name, value in documents.items()}, **agents, **texts}
+
+
+def _note(root: Path, wanted: dict[Path, str]) -> None:
+    """Let the manifest of vendored hooks know what stands there now, so that it is not taken for an edit."""
+    path = root / VENDORED / MANIFEST
+    if has_own_hooks(root) or not path.is_file():
+        return
+    try:
+        value: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        before = dict(value["rendered"])
+    except (ValueError, KeyError, TypeError):
+        return  # damaged: `harness init` writes it anew, and the doctor says so
+    value["rendered"] = {str(name): sha256_bytes(text.encode("utf-8")) for name, text in wanted.items()}
+    if value["rendered"] != before:
+        atomic_write(path, pretty_json(value))
 
 
 def _folders(wanted: dict[Path, str]) -> list[Path]:

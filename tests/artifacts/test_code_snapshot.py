@@ -37,6 +37,8 @@ def root(tmp_path: Path) -> Path:
         "lib/é\nnet.py": "x = 1\n",
         "run.sh": "#!/bin/sh\n",
         ".harness/experiments/exp-0001/hypothesis.md": "h",
+        ".claude/settings.local.json": "{}",
+        ".mcp.json": "{}",
         ".venv/lib/x.py": "x",
         "lib/__pycache__/net.pyc": "x",
         "data/train.npz": "rows",

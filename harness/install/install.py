@@ -1,0 +1,158 @@
+"""`harness init`: put the harness into a repository, so that a cut installation is finished by the next one."""
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.domain.statuses import HooksMode
+from harness.errors import NotFoundError
+from harness.files import atomic_write
+from harness.install.changes import Change, Conflict, make
+from harness.install.interpreter import Chosen, candidates, choose
+from harness.install.manifest import read_manifest
+from harness.install.place import Place, place_of
+from harness.install.undo import undo_of
+from harness.install.wanted import MERGED, Wanted, base_of, wanted
+from harness.project.accepted import accept, control_listing, read_accepted
+from harness.project.context import Project, approve_config, open_project
+from harness.rendering.derived import write_derived
+from harness.rendering.snapshot import write_policy_snapshot
+from harness.settings import CONFIG
+
+
+@dataclass(frozen=True, kw_only=True)
+class Installation:
+    """What was done, or with a dry run what would be."""
+
+    place: Place
+    interpreter: str | None
+    rejected: tuple[tuple[str, str], ...] = ()
+    changes: tuple[Change, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+
+def install(
+    directory: Path, mode: HooksMode | None, environment: Mapping[str, str], *, by: str, dry_run: bool = False
+) -> Installation:
+    """Make `directory` a project and give it its hooks, as `mode` says; with `dry_run` write nothing at all.
+
+    `by` is the person who does it: what is written is accepted by them, as the audit understands it. A second call
+    changes nothing. Raises RefusedError or UsageError before anything is written: a settings file that is no JSON, no
+    Python for the hooks, a link that leads out of the project.
+    """
+    if dry_run:
+        place = place_of(directory, mode, environment)
+        chosen, found = _look(place, environment)
+        return _told(place, chosen, (*_config(place), *found.changes), found)
+    directory.mkdir(parents=True, exist_ok=True)
+    with locked(directory.resolve()):
+        place = place_of(directory, mode, environment)
+        chosen, found = _look(place, environment)
+        early = _config(place)
+        _write_config(place)
+        with open_project(place.layout.root, environment) as project:
+            _write(place, project, found, by)
+            notes = ["the facts of this clone wait: `harness ledger import`"] if project.ledger.facts_wait() else []
+        return _told(place, chosen, (*early, *found.changes), found, *notes)
+
+
+@contextlib.contextmanager
+def locked(root: Path) -> Iterator[None]:
+    """Let one installation at a time work in `root`; a second one waits. The lock ends with its process."""
+    descriptor = os.open(root, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _look(place: Place, environment: Mapping[str, str]) -> tuple[Chosen | None, Wanted]:
+    chosen = None
+    if place.mode is HooksMode.PROJECT and not place.own:
+        before = read_manifest(place.root)
+        chosen = choose(candidates(None if before is None else before.interpreter))
+    read_accepted(place.layout)  # a damaged list is told before anything is written
+    undo = undo_of(place.layout.state, place.root)
+    interpreter = "" if chosen is None else chosen.interpreter
+    return chosen, wanted(place, interpreter, undo, plan=_wants_plan(place, environment))
+
+
+def _wants_plan(place: Place, environment: Mapping[str, str]) -> bool:
+    """Whether the project has no plan anywhere: none approved and none in the folder of plans."""
+    if place.layout.project("plans").is_dir():
+        return False
+    try:
+        with open_project(place.layout.root, environment, read_only=True) as project:
+            return project.ledger.plan() is None
+    except NotFoundError:
+        return True
+
+
+def _config(place: Place) -> tuple[Change, ...]:
+    path = place.layout.project("config_toml")
+    before = path.read_bytes() if path.is_file() else None
+    after = place.config.encode()
+    return () if before == after else (Change(path=CONFIG, before=before, after=after),)
+
+
+def _write_config(place: Place) -> None:
+    """A changed line about hooks is a person's decision, so it is approved with what was approved before."""
+    for change in _config(place):
+        approved = place.layout.approved_config
+        stands = approved.is_file() and approved.read_bytes() == change.before
+        atomic_write(place.layout.project("config_toml"), place.config)
+        if stands:
+            approve_config(place.layout)
+
+
+def _write(place: Place, project: Project, found: Wanted, by: str) -> None:
+    """What was there is kept first; hooks come before the settings that start them, and after what they judge by."""
+    accepted = acceptable(place, found.changes)
+    undo = undo_of(place.layout.state, place.root)
+    for change in found.changes:
+        if change.after is not None:
+            undo.remember(change.path, change.before, change.after, base=base_of(change))
+    undo.folders += [name for name in _missing_folders(place.root, found.changes) if name not in undo.folders]
+    if found.changes:
+        undo.save()
+    write_derived(project)
+    make(place.root, [change for change in found.changes if change.path not in MERGED])
+    write_policy_snapshot(project)  # once more: it says that the hooks are there
+    make(place.root, [change for change in found.changes if change.path in MERGED])
+    if accepted is not None:
+        accept(project.layout, by=by, at=project.clock.now(), paths=accepted)
+
+
+def acceptable(place: Place, changes: Iterable[Change]) -> list[str] | None:
+    """The paths of `changes` that a person accepts by making them; None when there is nothing to accept.
+
+    A person's file that was no longer as accepted before stays noticed: the audit tells who changed it.
+    """
+    if place.layout.root != place.root:
+        return None
+    before, now = read_accepted(place.layout), control_listing(place.root)
+    known = {} if before is None else before.files
+    paths = [item.path for item in changes if item.path not in MERGED or now.get(item.path) == known.get(item.path)]
+    return paths if paths or before is None else None
+
+
+def _missing_folders(root: Path, changes: tuple[Change, ...]) -> Iterator[str]:
+    for change in changes:
+        above = [folder for folder in (root / change.path).parents if folder.is_relative_to(root) and folder != root]
+        yield from (str(folder.relative_to(root)) for folder in above if not folder.exists())
+
+
+def _told(place: Place, chosen: Chosen | None, changes: tuple[Change, ...], found: Wanted, *notes: str) -> Installation:
+    return Installation(
+        place=place,
+        interpreter=None if chosen is None else chosen.interpreter,
+        rejected=() if chosen is None else chosen.rejected,
+        changes=changes,
+        conflicts=found.conflicts,
+        notes=notes,
+    )

@@ -1,0 +1,94 @@
+"""Where an installation goes: the folder whose hooks these are, its project, and how hooks are to come to a session."""
+
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.artifacts.locate import Layout
+from harness.domain.statuses import HooksMode
+from harness.errors import RefusedError
+from harness.install.manifest import read_manifest
+from harness.project.hooks_mode import has_own_hooks
+from harness.settings import CONFIG, Settings, load_settings, main_worktree, new_config, state_home
+
+_HOOKS_LINE = re.compile(r"(?m)^hooks[ \t]*=.*$")
+_MEMORY = ".harness/memory"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    root: Path
+    """Where `claude` is started: its .claude/ gets the hooks."""
+    layout: Layout
+    """The project's paths, also before it is made. Its root is `root`, or from a linked worktree without a project of
+    its own the same folder of the main worktree."""
+    mode: HooksMode
+    config: str
+    """config.toml as it is to be."""
+
+    @property
+    def own(self) -> bool:
+        """The harness's own repository: its files are rendered, nothing is vendored."""
+        return has_own_hooks(self.root)
+
+    @property
+    def new(self) -> bool:
+        return not self.layout.project("config_toml").is_file()
+
+
+def place_of(directory: Path, mode: HooksMode | None, environment: Mapping[str, str]) -> Place:
+    """Where `harness init --hooks MODE` of `directory` goes; without a mode what config.toml says, else vendored hooks.
+
+    Raises RefusedError (hooks_installed) when the project has vendored hooks and `mode` is another, ConfigError when
+    config.toml cannot be read.
+    """
+    root = directory.resolve()
+    project = _project_of(root)
+    if not (project / CONFIG).is_file():
+        return _new_place(root, mode or HooksMode.PROJECT, environment)
+    settings = load_settings(project, environment)
+    chosen = mode or settings.hooks or HooksMode.PROJECT
+    if read_manifest(root) is not None and chosen is not HooksMode.PROJECT:
+        raise RefusedError(
+            f"{root} has the hooks of the harness in its .claude/; with --hooks {chosen} it would have none there.",
+            mend=f"Take them out with `harness init --remove`, then run `harness init --hooks {chosen}`.",
+            code="hooks_installed",
+        )
+    config = (project / CONFIG).read_bytes().decode("utf-8")
+    return Place(root=root, layout=Layout(settings), mode=chosen, config=_with_mode(config, chosen, settings.hooks))
+
+
+def _new_place(root: Path, mode: HooksMode, environment: Mapping[str, str]) -> Place:
+    config = new_config(root.name, secrets.token_hex(4))
+    identifier = config.split('"')[1]
+    settings = Settings(
+        root=root,
+        state=state_home(environment) / identifier,
+        project_id=identifier,
+        interpreter=None,
+        memory_dir=_MEMORY,
+        readable=(),
+    )
+    return Place(root=root, layout=Layout(settings), mode=mode, config=_with_mode(config, mode, None))
+
+
+def _project_of(root: Path) -> Path:
+    """`root`, unless it is in a linked worktree, is no project itself, and is one in the main worktree."""
+    for folder in (root, *root.parents):
+        main = main_worktree(folder)
+        if main is not None:
+            beside = main / root.relative_to(folder)
+            return beside if (beside / CONFIG).is_file() and not (root / CONFIG).is_file() else root
+        if (folder / ".git").exists():
+            break
+    return root
+
+
+def _with_mode(config: str, mode: HooksMode, said: HooksMode | None) -> str:
+    """config.toml with its line about hooks as `mode` needs it; vendored hooks need none."""
+    if said is mode or (said is None and mode is HooksMode.PROJECT):
+        return config
+    line = f'hooks = "{mode}"'
+    return _HOOKS_LINE.sub(line, config) if said is not None else f"{config.rstrip()}\n{line}\n"

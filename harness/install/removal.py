@@ -1,0 +1,244 @@
+"""`harness init --remove`: take the harness out again. What a person wrote, and what the ledger holds, stays."""
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from harness.artifacts.locate import Layout
+from harness.contract.artifacts import BY_NAME
+from harness.contract.installation import AGENTS, COMMANDS, MCP_SERVERS, SETTINGS, VENDORED
+from harness.domain.records import ApprovedPlan
+from harness.errors import HarnessError, NotFoundError, RefusedError
+from harness.files import sha256_bytes
+from harness.install import manifest as manifests
+from harness.install.changes import Change, Conflict, current, make
+from harness.install.install import acceptable, locked
+from harness.install.json_text import load
+from harness.install.manifest import Manifest, read_manifest
+from harness.install.merge import without_hooks, without_server
+from harness.install.place import Place, place_of
+from harness.install.undo import Undo, undo_of
+from harness.install.wanted import is_ours
+from harness.project.accepted import accept
+from harness.project.context import open_project
+from harness.project.scaffold import PLAN_FORM, forms
+from harness.rendering.render import installed_texts
+from harness.rendering.snapshot import write_policy_snapshot
+from harness.rendering.vendored import vendored_files
+from harness.settings import CONFIG
+
+HARNESS = str(PurePosixPath(CONFIG).parent)
+PLAN = BY_NAME["plan"].path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Removal:
+    """What was done, or with a dry run what would be."""
+
+    place: Place
+    changes: tuple[Change, ...]
+    conflicts: tuple[Conflict, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Found:
+    changes: tuple[Change, ...]
+    conflicts: tuple[Conflict, ...]
+    folders: tuple[str, ...]
+    """Removed when they are empty then; deepest first."""
+    used: bool
+    """The project's own facts or those of its worktrees are worth keeping, or nothing of the project is here."""
+    notes: tuple[str, ...]
+
+
+def remove(directory: Path, environment: Mapping[str, str], *, by: str, dry_run: bool = False) -> Removal:
+    """Take out of `directory` what `install` put there. A file that was not changed since is as it was before, byte
+    for byte; from one that was changed only the harness's entries go, and it is named. `.harness/` and the state
+    directory go when the ledger holds no fact; else they stay.
+
+    Raises NotFoundError when nothing of the harness is there, RefusedError in the harness's own repository, UsageError
+    when a settings file is no JSON; then nothing was changed.
+    """
+    root = directory.resolve()
+    if not root.is_dir():
+        raise NotFoundError(f"{root} is no folder.", mend="Name the folder that `harness init` was run in.")
+    if dry_run:
+        place, found = _look(root, environment)
+        return _told(place, found)
+    with locked(root):
+        place, found = _look(root, environment)
+        _take_out(place, found, environment, by)
+    return _told(place, found)
+
+
+def _look(root: Path, environment: Mapping[str, str]) -> tuple[Place, _Found]:
+    place = place_of(root, None, environment)
+    if place.own:
+        raise RefusedError(
+            f"{root} is the harness's own repository: its hooks are part of it.",
+            mend="`git` restores what `harness render` wrote.",
+            code="own_repository",
+        )
+    undo, manifest = undo_of(place.layout.state, root), read_manifest(root)
+    if place.new and manifest is None and not (root / VENDORED).exists():
+        raise NotFoundError(
+            f"Nothing of the harness is in {root}.",
+            mend="Name the folder that `harness init` was run in.",
+            code="not_installed",
+        )
+    changes: list[Change] = []
+    conflicts: list[Conflict] = []
+    for item in (*_merged(place, manifest, undo), *_whole_files(place, manifest, undo)):
+        if isinstance(item, Conflict):
+            conflicts.append(item)
+        else:
+            changes.append(item)
+    used, notes = _use(place, environment)
+    if not used:
+        changes += _project_files(place, undo)
+        if PLAN in undo.files and PLAN not in {change.path for change in changes} and (root / PLAN).is_file():
+            notes.append(f"{PLAN} stays: it was filled in.")
+    folders = _folders(place, undo)
+    return place, _Found(
+        changes=tuple(changes), conflicts=tuple(conflicts), folders=folders, used=used, notes=tuple(notes)
+    )
+
+
+def _merged(place: Place, manifest: Manifest | None, undo: Undo) -> Iterator[Change | Conflict]:
+    for path, strip in ((SETTINGS, without_hooks), (MCP_SERVERS, without_server)):
+        there = current(place.root, path)
+        if there is None:
+            continue
+        if undo.wrote(path, there):
+            yield Change(path=path, before=there, after=undo.original(path))
+            continue
+        left = strip(there.decode("utf-8", "surrogateescape"), path)
+        after: bytes | None = left.encode("utf-8", "surrogateescape")
+        if after == there:
+            continue
+        if manifest is not None and path in manifest.created and load(left) == {}:
+            after = None
+        yield Change(path=path, before=there, after=after)
+        if path in undo.files and after is not None:
+            yield Conflict(
+                path=path,
+                message=f"{path} was changed since the harness wrote it: only its entries were taken out.",
+                mend="Look whether the rest is as you want it.",
+            )
+
+
+def _whole_files(place: Place, manifest: Manifest | None, undo: Undo) -> Iterator[Change | Conflict]:
+    """Agents and commands, then the hooks with the manifest last: a cut removal is finished by the next one."""
+    known = {} if manifest is None else manifest.hashes()
+    now = {str(path): sha256_bytes(text.encode()) for path, text in installed_texts().items()}
+    now |= {f"{VENDORED}/{name}": sha256_bytes(data) for name, data in vendored_files().items()}
+    for path in sorted({*known, *now}, key=lambda name: (name.startswith(VENDORED), name)):
+        there = current(place.root, path)
+        if there is None:
+            continue
+        if sha256_bytes(there) == now.get(path) or is_ours(path, there, known, undo):
+            yield Change(path=path, before=there, after=None)
+        elif path in known or path.startswith(VENDORED):
+            yield Conflict(
+                path=path,
+                message=f"{path} was edited since the harness wrote it; it is kept.",
+                mend=f"Delete {path} when you do not need it.",
+            )
+    compiled = sorted((place.root / VENDORED).rglob("__pycache__/*.pyc"))
+    for path in [manifests.PATH, *(found.relative_to(place.root).as_posix() for found in compiled)]:
+        if (there := current(place.root, path)) is not None:
+            yield Change(path=path, before=there, after=None)
+
+
+def _use(place: Place, environment: Mapping[str, str]) -> tuple[bool, list[str]]:
+    """(whether the project stays, what a person should know of it)."""
+    layout = place.layout
+    if layout.root != place.root:
+        return True, [f"The project is at {layout.root}, and stays as it is."]
+    if place.new:
+        return True, []
+    try:
+        with open_project(layout.root, environment, read_only=True) as project:
+            empty, plan = project.ledger.position() == 0, project.ledger.plan()
+    except NotFoundError:
+        empty, plan = True, None
+    except HarnessError as error:
+        return True, [f"{HARNESS}/ and {layout.state} stay, for the ledger cannot be read: {error.message}"]
+    if empty and not any(layout.facts_dir.glob("*.jsonl")):
+        return False, []
+    kept = f"{HARNESS}/ stays, with its experiments and memory, and so does {layout.state}, with the ledger."
+    return True, [kept, *_held_out(layout, plan), "To lose both for good, delete these two folders."]
+
+
+def _held_out(layout: Layout, plan: ApprovedPlan | None) -> list[str]:
+    split = {} if plan is None else plan.splits.get("held_out", {})
+    if plan is None or "sha256" not in split:
+        return []
+    path = PurePosixPath(plan.content["data"]["held_out"]["path"])
+    vault = layout.held_out / f"{split['sha256']}{path.suffix}"
+    return [f"The held-out rows of {plan.path} are in {vault}; they were moved there from {path}."]
+
+
+def _project_files(place: Place, undo: Undo) -> Iterator[Change]:
+    """All that a project without a fact has of ours; config.toml, by which its state is found, last."""
+    layout = place.layout
+    paths = [layout.project(name) for name in ("policy", "checklist", "priors")]
+    paths += [layout.decision_log, layout.state_md, layout.briefing, *sorted(layout.project("receipts").glob("*"))]
+    for path in paths:
+        if path.is_file():
+            yield Change(path=layout.relative(path), before=path.read_bytes(), after=None)
+    for where in (PLAN, f"{HARNESS}/{PLAN}"):
+        there = current(place.root, where)
+        if there is not None and (there == PLAN_FORM.encode() or undo.wrote(where, there)):
+            yield Change(path=where, before=there, after=None)
+    ignored = f"{HARNESS}/.gitignore"
+    there = current(place.root, ignored)
+    if there == forms(PLAN)[ignored].encode():
+        yield Change(path=ignored, before=there, after=None)
+    if (there := current(place.root, CONFIG)) is not None:
+        yield Change(path=CONFIG, before=there, after=None)
+
+
+def _folders(place: Place, undo: Undo) -> tuple[str, ...]:
+    """Those that we made; all that may be ours when nothing says it. Those below .harness/ and VENDORED always are."""
+    made = undo.folders or [".claude", ".claude/hooks", AGENTS, ".claude/commands", COMMANDS]
+    names = {*made, HARNESS, VENDORED}
+    for top in (HARNESS, VENDORED):
+        names |= {path.relative_to(place.root).as_posix() for path in (place.root / top).rglob("*") if path.is_dir()}
+    return tuple(sorted(names, key=lambda name: (-name.count("/"), name)))
+
+
+def _take_out(place: Place, found: _Found, environment: Mapping[str, str], by: str) -> None:
+    root, layout = place.root, place.layout
+    accepted = acceptable(place, found.changes)
+    last = [change for change in found.changes if change.path == CONFIG]
+    make(root, [change for change in found.changes if change.path != CONFIG])
+    undo = undo_of(layout.state, root)
+    undo.forget()
+    if found.used and not place.new:
+        with open_project(layout.root, environment) as project:
+            write_policy_snapshot(project)
+            if accepted is not None:
+                accept(layout, by=by, at=project.clock.now(), paths=accepted)
+    elif not _others(undo.folder):
+        shutil.rmtree(layout.state, ignore_errors=True)
+    make(root, last)
+    _remove_empty(root, found.folders)
+
+
+def _others(folder: Path) -> bool:
+    """Whether another worktree of the project still has an installation."""
+    return folder.parent.is_dir() and any(folder.parent.iterdir())
+
+
+def _remove_empty(root: Path, names: Sequence[str]) -> None:
+    for name in names:
+        folder = root / name
+        if folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir()):
+            folder.rmdir()
+
+
+def _told(place: Place, found: _Found) -> Removal:
+    return Removal(place=place, changes=found.changes, conflicts=found.conflicts, notes=found.notes)

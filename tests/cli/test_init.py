@@ -1,0 +1,98 @@
+"""`harness init` as a person types it: what it says, how it ends, and that others than people are refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.journey import Journey, make_project
+from tests.install.repository import tree
+
+SETTINGS = ".claude/settings.json"
+
+
+@pytest.fixture
+def journey(tmp_path: Path) -> Journey:
+    return make_project(tmp_path / "my project", tmp_path / "home")
+
+
+def test_in_and_out_again(journey: Journey) -> None:
+    before = tree(journey.root)
+    shown = journey.harness("init", "--dry-run")
+    assert shown.exit_code == 0, shown.stderr
+    assert "create .harness/config.toml\n@@ -0,0 +1 @@\n+project_id = " in shown.stdout
+    assert "create .claude/hooks/harness/pre_tool_use.py (" in shown.stdout
+    assert "create .claude/settings.json" in shown.stdout
+    assert shown.stdout.endswith("nothing was changed\n")
+    assert tree(journey.root) == before
+    done = journey.harness("init")
+    assert done.exit_code == 0, done.stdout + done.stderr
+    assert "wrote .claude/settings.json\n" in done.stdout
+    assert "runs the hooks" in done.stdout
+    assert "all guards are alive" in done.stdout
+    again = journey.harness("init")
+    assert (again.exit_code, "nothing to do" in again.stdout) == (0, True)
+    shown = journey.harness("init", "--remove", "--dry-run")
+    assert (shown.exit_code, "delete .claude/settings.json" in shown.stdout) == (0, True)
+    gone = journey.harness("init", "--remove")
+    assert gone.exit_code == 0, gone.stdout + gone.stderr
+    assert tree(journey.root) == before
+
+
+def test_json_is_one_object(journey: Journey) -> None:
+    document = journey.harness("init", "--json").document
+    assert (document["project"], document["root"]) == (str(journey.root), str(journey.root))
+    assert (document["hooks"], document["dry_run"], document["conflicts"]) == ("project", False, [])
+    assert {"path": SETTINGS, "action": "create"} in document["changes"]
+    assert document["doctor"]["dead"] is False
+    assert Path(document["interpreter"]).is_absolute()
+    document = journey.harness("init", "--remove", "--json").document
+    assert {"path": SETTINGS, "action": "delete"} in document["changes"]
+
+
+def test_a_conflict_or_a_dead_guard_is_exit_1(journey: Journey) -> None:
+    journey.harness("init")
+    guard = journey.root / ".claude/hooks/harness/pre_tool_use.py"
+    text = guard.read_text()
+    guard.write_text(text + "\n")
+    answer = journey.harness("init")
+    assert (answer.exit_code, "left as it is: .claude/hooks/harness/pre_tool_use.py was edited" in answer.stdout) == (
+        1,
+        True,
+    )
+    assert "DEAD" in answer.stdout
+    guard.write_text(text)
+    (journey.root / ".claude/settings.local.json").write_text('{"disableAllHooks": true}')
+    answer = journey.harness("init")
+    assert answer.exit_code == 1
+    assert "disableAllHooks" in answer.stdout
+
+
+def test_settings_that_are_no_json_are_exit_2_with_their_place(journey: Journey) -> None:
+    (journey.root / ".claude").mkdir()
+    (journey.root / SETTINGS).write_text('{\n  "model": "opus",\n}\n')
+    before = tree(journey.root)
+    answer = journey.harness("init", "--json")
+    assert answer.exit_code == 2
+    assert answer.document["error"]["code"] == "settings_invalid"
+    assert "line 3, column 1" in answer.document["error"]["message"]
+    assert tree(journey.root) == before
+
+
+def test_an_agent_neither_installs_nor_removes(journey: Journey) -> None:
+    before = tree(journey.root)
+    for words in (["init"], ["init", "--remove"], ["init", "--dry-run"]):
+        answer = journey.harness(*words, "--json", CLAUDECODE="1")
+        assert (answer.exit_code, json.loads(answer.stdout)["error"]["code"]) == (2, "human_verb")
+    assert tree(journey.root) == before
+
+
+def test_render_writes_the_snapshot_first_and_finds_the_project_from_below(journey: Journey) -> None:
+    journey.harness("init")
+    policy = journey.root / ".harness/policy.json"
+    written = policy.read_bytes()
+    policy.unlink()
+    (journey.root / ".claude/agents/oracle.md").write_text("mine\n")
+    answer = journey.harness("render", cwd=journey.root / "data")
+    assert answer.exit_code == 2
+    assert policy.read_bytes() == written
