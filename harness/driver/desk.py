@@ -140,12 +140,13 @@ class Desk:
         return {"experiment_id": experiment.id, "written": str(path)}
 
     async def hand_off(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        named = self._experiment(arguments).id if arguments.get("experiment_id") else self.current
         written = write_hand_off(
             self.project,
             text=arguments["text"],
             by=self.by,
             session=self.session or None,
-            experiment=arguments.get("experiment_id") or self.current,
+            experiment=named,
         )
         self._on_change()
         layout = self.project.layout

@@ -120,6 +120,20 @@ def test_a_supervisor_that_refuses_is_an_error_with_its_words(
     assert "data/train.npz" in said["error"]["message"]
 
 
+def test_a_hand_off_of_a_session_is_about_its_experiment_and_no_other(project: Project) -> None:
+    said, failed = call(desk_of(project), "hand_off", text="Nothing is open yet.")
+    assert (said["experiment_id"], failed) == (None, False)
+    call(desk_of(project), "open_experiment", **HYPOTHESIS)
+    told: list[str] = []
+    desk = desk_of(project, experiment="exp-0001", on_change=lambda: told.append("changed"))
+    said, failed = call(desk, "hand_off", text="Seed 2 diverged.", experiment_id="exp-0002")
+    assert (said["error"]["code"], failed) == ("other_experiment", True)
+    said, failed = call(desk, "hand_off", text="Seed 2 diverged.")
+    assert (said["experiment_id"], failed, told) == ("exp-0001", False, ["changed"])
+    written = project.ledger.hand_offs()[-1]
+    assert (written.by, written.session, written.text) == ("model-builder", "s-1", "Seed 2 diverged.")
+
+
 def test_no_score_is_said_and_the_result_is_written_without_claims(project: Project) -> None:
     call(desk_of(project), "open_experiment", **HYPOTHESIS)
     desk = desk_of(project, "oracle", experiment="exp-0001")
