@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from harness.policy.decide import COMMANDS
 from harness.policy.paths import places
 from harness.policy.shell import read_script
 from harness.policy.texts import texts
@@ -20,7 +21,9 @@ _BETWEEN = str.maketrans(dict.fromkeys("\t\r\n'\"`;&|<>(){}=,:$!", " "))
 def mentioned(tool: str, given: dict[str, Any], cwd: str) -> list[str]:
     """Absolute places: the working directory, and whatever the command or the arguments may mean as a path, from
     there and from each folder that they name themselves."""
-    names = _command_names(given.get("command")) if tool == "Bash" else dict.fromkeys(texts(given))
+    names = dict.fromkeys([] if tool == "Bash" else texts(given))
+    for key in COMMANDS:
+        names.update(_command_names(given.get(key)))
     folders, found = [cwd], {cwd: None}
     tried = 0
     for folder in folders:  # grows while it is read: `cd a; cd b` names a/b

@@ -33,7 +33,8 @@ def dead_guards(scene: Scene) -> list[str]:
     if isinstance(written, str) and written != library_digest(scene.installed.library):
         lines.append(
             f"The hooks at {scene.installed.folder} are of another version than the `harness` that wrote "
-            f"{os.path.join(home.source, '.harness', 'policy.json')}. {_AGAIN}"
+            f"{os.path.join(home.source, '.harness', 'policy.json')}. {_AGAIN} Where they are the repository's own, "
+            "`harness render` does."
         )
     return lines
 

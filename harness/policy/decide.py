@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from .bash import BashRules
     from .judge import Denial
     from .tokens import Script
 
@@ -25,6 +26,8 @@ WRITERS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", 
 READERS = {"Read": "file_path", "Glob": "path", "Grep": "path", "LS": "path"}
 _OPTIONAL = frozenset({"Glob", "Grep"})
 _OWN_TOOL = "mcp__harness__"
+COMMANDS = ("command", "cmd", "script")
+"""Arguments that are command lines by their name, of Bash and of other servers' tools."""
 _LONGEST_PATH = 4096
 
 
@@ -158,20 +161,23 @@ class _Call:
         cwd = self.folder(".")
         if cwd is None:
             return self.nowhere("the command")
-        from .bash import BashRules  # its many modules only for the calls that need them
-
-        rules = BashRules(self.snapshot, self.judge, cwd, self.read)
-        rules.run(command)
+        rules = self.ran(command, cwd)
         if rules.denials:
-            return self.denied(
-                rules.denials[0], [self.judge.shown(denial.path) for denial in rules.denials if denial.path]
-            )
+            return self.denied(rules.denials[0], [self.judge.shown(item.path) for item in rules.denials if item.path])
         if rules.unsure:
             reason = f"The command was not read to its end ({rules.unsure[0]}); it names nothing protected."
             return answer(None, "not_all_read", reason, paths=rules.paths)
         return answer(
             ALLOW, "ordinary_command", "It touches nothing protected as far as its text says.", paths=rules.paths
         )
+
+    def ran(self, command: str, cwd: str) -> BashRules:
+        """The rules over one command line."""
+        from .bash import BashRules  # its many modules only for the calls that need them
+
+        rules = BashRules(self.snapshot, self.judge, cwd, self.read)
+        rules.run(command)
+        return rules
 
     def mcp(self) -> dict[str, Any]:
         if self.tool.startswith(_OWN_TOOL):
@@ -183,6 +189,11 @@ class _Call:
             denial = self.judge.write(text, cwd)
             if denial and denial.rule != "read_only_role":
                 return self.denied(denial, [self.judge.shown(denial.path)])
+        for key in COMMANDS:
+            command = self.given.get(key)
+            denials = self.ran(command, cwd).denials if isinstance(command, str) else []
+            if denials:
+                return self.denied(denials[0], [self.judge.shown(denials[0].path)] if denials[0].path else [])
         return answer(None, "no_rule", f"{self.tool} names nothing protected; no rule is about it.")
 
     def harness_tool(self) -> dict[str, Any]:

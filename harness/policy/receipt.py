@@ -3,6 +3,10 @@
 A receipt holds the digest of the tool's input, never the input: prompts and file contents do not leak into it. Fields:
 time (UTC ISO 8601), session, role, event (PreToolUse, ...), tool, tool_use_id, paths, permission ("allow", "deny",
 null), rule, reason (denials only) and input (SHA-256 of the canonical JSON of tool_input).
+
+Hooks add: `control` (PostToolUse, SessionStart, SessionEnd: control file -> first digits of its SHA-256), `source`,
+`trigger` or `reason` of the event, `dead` (SessionStart: what leaves a guard dead) and `error` (the hook's own failure,
+rule "hook_failed"). A call that no guard saw has the rule "unhooked".
 """
 
 from __future__ import annotations

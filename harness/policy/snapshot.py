@@ -25,6 +25,10 @@ unless they are said to be absolute.
     human_verbs       [[str]]     verbs of it that only a person uses
     open_experiment   {id, hypothesis, status, runs, ended} | null   the one not decided yet; ended: runs that ended
     open_gate         str | null  the gate of it whose verdict awaits a decision
+
+For hooks, and optional: command (absolute path of the `harness` that wrote it), briefing, receipts and memory (paths),
+policy (handlers.self_check.library_digest of that installation), hooks ("project", "plugin" or "none"). They add
+`elsewhere` in a call that meets several projects: the roots of the others, whose own snapshots judge what lies there.
 """
 
 from __future__ import annotations

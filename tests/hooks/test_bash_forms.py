@@ -3,6 +3,7 @@
 `{p}` stands for the protected path, `{d}` for its folder, `{b}` for its name, `{r}` for the project's root.
 """
 
+import json
 import os
 import shlex
 from pathlib import Path
@@ -227,6 +228,38 @@ def test_symbolic_link_is_followed(project: HookProject):
 )
 def test_ordinary_commands_pass_without_a_word(plain: HookProject, command: str):
     assert not plain.shell(command).denied, plain.shell(command).errors
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"path": "{p}", "content": "x"},
+        {"edits": [{"file": {"path": "{p}"}}]},
+        {"uri": "file://{r}/{p}"},
+        {"command": "echo x > {p}"},
+        {"cmd": "cd {d} && rm {b}"},
+        {"argv": ["rm", "-f", "{p}"]},
+    ],
+    ids=str,
+)
+def test_tools_of_other_servers_are_held_to_it(plain: HookProject, given: dict, target: str):
+    path = TARGETS[target].format(state=plain.state)
+    folder, base = os.path.split(path)
+    place = os.path.join(plain.root, path)
+    text = json.dumps(given).replace("{r}/{p}", place).replace("{p}", path).replace("{d}", folder).replace("{b}", base)
+    assert plain.call("mcp__files__do", json.loads(text)).denied
+    assert not plain.call("mcp__files__do", {"path": "notes.txt", "command": "ls"}).denied
+
+
+@pytest.mark.parametrize("tool", ["Write", "Edit", "MultiEdit", "NotebookEdit"])
+@pytest.mark.parametrize("target", TARGETS)
+def test_editing_tools_are_held_to_it(plain: HookProject, tool: str, target: str):
+    key = "notebook_path" if tool == "NotebookEdit" else "file_path"
+    path = TARGETS[target].format(state=plain.state)
+    for spelled in (path, os.path.join(plain.root, path), f"sub/../{path}" if not path.startswith("/") else path):
+        assert plain.call(tool, {key: spelled}).denied
+    assert not plain.call(tool, {key: "notes.txt"}).denied
 
 
 def test_training_outside_is_denied_with_the_right_command(plain: HookProject):

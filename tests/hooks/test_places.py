@@ -62,7 +62,8 @@ def test_another_project_judges_what_lies_in_it(project: HookProject, other: Pat
     assert not project.call("Write", {"file_path": str(other / OWN)}).denied
     assert not project.call("Write", {"file_path": "train.py"}, cwd=other).denied
     assert project.call("mcp__files__write", {"path": str(other / ".harness/policy.json")}).denied
-    assert len(lines_of(other)) == len(project.receipts()) == 5
+    assert project.call("mcp__shell__run", {"command": f"cd {other} && rm plan.md"}).denied
+    assert len(lines_of(other)) == len(project.receipts()) == 6
 
 
 @pytest.mark.parametrize(
