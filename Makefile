@@ -20,6 +20,8 @@ setup: .venv/.installed
 	@echo "setting up .venv (torch included: a few minutes the first time) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[train,dev]'
+	@$(BIN)/harness render --project . > /dev/null || \
+	  echo "hooks of claude in this repository deny every call until 'harness render' works; see above"
 	@touch $@
 	@echo "set up: $$($(BIN)/harness --version)"
 

@@ -6,8 +6,12 @@ from pathlib import Path
 import click
 
 from harness.cli.changing import changing
-from harness.cli.output import emit, json_option, project_option
+from harness.cli.output import emit, environment, json_option, project_option
+from harness.cli.person import HUMAN, caller
+from harness.clock import SystemClock
 from harness.errors import NotFoundError
+from harness.project.accepted import accept, read_accepted
+from harness.project.context import open_layout
 from harness.rendering.render import render
 from harness.rendering.snapshot import write_policy_snapshot
 from harness.settings import CONFIG, find_root
@@ -28,6 +32,8 @@ def command(check: bool, project: Path, as_json: bool) -> None:
         with changing(root, deriving=True) as opened:  # first: hooks deny without it, whatever else is amiss
             differing.append(opened.layout.relative(write_policy_snapshot(opened)))
     differing += [str(path) for path in render(root, check=check)]
+    if not check:
+        _accept(root, differing)
     verb = "differs from its template" if check else "rendered"
     emit(
         {"differing" if check else "written": differing},
@@ -35,6 +41,15 @@ def command(check: bool, project: Path, as_json: bool) -> None:
         text=lambda: "\n".join(f"{path} {verb}" for path in differing) or "all rendered files are fresh",
     )
     sys.exit(1 if check and differing else 0)
+
+
+def _accept(root: Path, written: list[str]) -> None:
+    """What a person rendered they accept, as the audit understands it; what an agent had rendered stays noticed."""
+    if caller(environment()) != HUMAN or not (root / CONFIG).exists():
+        return
+    layout = open_layout(root, environment())
+    if written or read_accepted(layout) is None:
+        accept(layout, by=HUMAN, at=SystemClock().now(), paths=written)
 
 
 def _root(start: Path) -> Path:

@@ -96,3 +96,19 @@ def test_render_writes_the_snapshot_first_and_finds_the_project_from_below(journ
     answer = journey.harness("render", cwd=journey.root / "data")
     assert answer.exit_code == 2
     assert policy.read_bytes() == written
+
+
+def test_what_a_person_rendered_is_accepted_and_what_an_agent_had_rendered_is_not(journey: Journey) -> None:
+    journey.harness("init")
+    agent = journey.root / ".claude/agents/oracle.md"
+    rendered = agent.read_bytes()
+    accepted = json.loads((journey.state / "accepted.json").read_text())["files"]
+    for variables, taken in (({"CLAUDECODE": "1"}, False), ({}, True)):
+        (journey.state / "accepted.json").write_text(
+            (journey.state / "accepted.json").read_text().replace(accepted[".claude/agents/oracle.md"], "0" * 64)
+        )
+        agent.unlink()
+        assert journey.harness("render", **variables).exit_code == 0
+        assert agent.read_bytes() == rendered
+        now = json.loads((journey.state / "accepted.json").read_text())["files"]
+        assert (now == accepted) is taken

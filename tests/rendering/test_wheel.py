@@ -1,4 +1,4 @@
-"""A wheel holds the templates and works without the checkout."""
+"""A wheel holds templates, hooks and policy, and works without the checkout."""
 
 import shutil
 import subprocess
@@ -6,22 +6,32 @@ import sys
 import zipfile
 from pathlib import Path
 
+from harness.contract.installation import VENDORED
+from harness.contract.roles import ROLES
+from harness.rendering.prompts import agent_file
+from harness.rendering.vendored import vendored_files
+
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
+import os
 import sys
+from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 import harness
 from harness.contract.roles import ROLES
+from harness.install.install import install
 from harness.rendering.prompts import agent_file
 assert harness.__file__.startswith(sys.argv[1]), harness.__file__
+done = install(Path(sys.argv[2]), None, os.environ, by="human:ada")
+assert done.conflicts == (), done.conflicts
 print(sum(len(agent_file(role)) for role in ROLES))
 """
 
 
-def test_wheel_renders_the_same_agents(tmp_path):
+def test_wheel_renders_the_same_agents_and_installs_the_same_hooks(tmp_path):
     source = tmp_path / "source"
     source.mkdir()
-    for name in ("harness", "templates"):
+    for name in ("harness", "templates", "hooks"):
         shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source / name)
@@ -31,16 +41,20 @@ def test_wheel_renders_the_same_agents(tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         archive.extractall(tmp_path / "installed")
-    wanted = {f"harness/rendering/templates/{path.relative_to(ROOT / 'templates')}" for path in templates()}
+    wanted = {f"harness/rendering/{path.relative_to(ROOT)}" for path in shipped()}
     assert wanted <= set(names)
     assert {name.split("/")[0].split("-")[0] for name in names} == {"harness", "experiment_harness"}
-    words = [sys.executable, "-c", PROGRAM, str(tmp_path / "installed")]
-    ended = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True)
-    from harness.contract.roles import ROLES
-    from harness.rendering.prompts import agent_file
-
+    words = [sys.executable, "-c", PROGRAM, str(tmp_path / "installed"), str(tmp_path / "project")]
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path / "home")}
+    ended = subprocess.run(
+        words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    for name, data in vendored_files().items():
+        assert (tmp_path / "project" / VENDORED / name).read_bytes() == data
     assert int(ended.stdout) == sum(len(agent_file(role)) for role in ROLES)
 
 
-def templates() -> list[Path]:
-    return [path for path in (ROOT / "templates").rglob("*") if path.is_file()]
+def shipped() -> list[Path]:
+    templates = [path for path in (ROOT / "templates").rglob("*") if path.is_file()]
+    return [*templates, *(ROOT / "hooks").glob("*.py")]
