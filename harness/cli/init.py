@@ -27,7 +27,7 @@ _NEXT = "next: fill in {plan}, then `harness plan check {plan}` and `harness pla
 @click.option("--remove", "take_out", is_flag=True, help="Take the harness out again.")
 @click.option(
     "--hooks",
-    type=click.Choice([*HooksMode]),
+    type=click.Choice([mode.value for mode in HooksMode]),
     default=None,
     help="project: in .claude/ (default); plugin: the plugin's, nothing is written outside .harness/; none: no hooks.",
 )

@@ -112,3 +112,12 @@ def test_what_a_person_rendered_is_accepted_and_what_an_agent_had_rendered_is_no
         assert agent.read_bytes() == rendered
         now = json.loads((journey.state / "accepted.json").read_text())["files"]
         assert (now == accepted) is taken
+
+
+def test_with_the_plugin_s_hooks_nothing_is_outside_the_harness_folder(journey: Journey) -> None:
+    before = tree(journey.root)
+    answer = journey.harness("init", "--hooks", "plugin")
+    assert answer.exit_code == 0, answer.stderr
+    assert "the hooks are the plugin's" in answer.stdout
+    assert {path.split("/")[0] for path in set(tree(journey.root)) - set(before)} == {".harness"}
+    assert journey.harness("init", "--hooks", "some").exit_code == 2
