@@ -15,7 +15,7 @@ from harness.project.hooks_mode import hooks_mode
 from harness.project.protected import control_names
 from harness.rendering.executable import executable
 from harness.rendering.vendored import policy_digest
-from harness.settings import CONFIG
+from harness.settings import CONFIG, main_worktree
 
 COMMAND = "harness"
 MAIN = "main"
@@ -59,12 +59,26 @@ def policy_snapshot(project: Project, role: str | None = None) -> dict[str, Any]
 
 
 def write_policy_snapshot(project: Project) -> Path:
-    """Replace `.harness/policy.json` in one step when it is not as it should be; returns its path."""
-    path = project.layout.project("policy")
-    text = pretty_json(policy_snapshot(project))
-    if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
-        atomic_write(path, text)
+    """Replace `.harness/policy.json` in one step when it is not as it should be; returns its path. From a linked git
+    worktree the main one's too: hooks read that one, and both share a ledger."""
+    path, root = project.layout.project("policy"), project.layout.root
+    snapshot = policy_snapshot(project)
+    main = _main_root(root)
+    for place in [root] if main is None else [root, main]:
+        text = pretty_json({**snapshot, "root": str(place)})
+        target = place / path.relative_to(root)
+        if not target.is_file() or target.read_bytes() != text.encode("utf-8"):
+            atomic_write(target, text)
     return path
+
+
+def _main_root(root: Path) -> Path | None:
+    """The same project in the main worktree, when `root` is in a linked one."""
+    for folder in (root, *root.parents):
+        main = main_worktree(folder)
+        if main is not None and (main / root.relative_to(folder) / CONFIG).is_file():
+            return main / root.relative_to(folder)
+    return None
 
 
 def _roles(current: Experiment | None) -> dict[str, dict[str, Any]]:

@@ -162,3 +162,24 @@ def test_snapshot_is_written_when_it_changed_and_read_back_whole(project):
     begun(project)
     write_policy_snapshot(project)
     assert json.loads(path.read_text("utf-8"))["open_experiment"]["id"] == "exp-0001"
+
+
+def test_a_linked_worktree_writes_the_main_ones_snapshot_too(project, tmp_path):
+    """Hooks judge the worktree's files by it; both stand on one ledger."""
+    approve_plan(project, project.layout.root / "plans/blobs.md", by="ada")
+    root, tree = project.layout.root, tmp_path / "tree"
+    git_dir = root / ".git" / "worktrees" / "tree"
+    git_dir.mkdir(parents=True)
+    (git_dir / "commondir").write_text("../..\n")
+    (tree / ".harness").mkdir(parents=True)
+    (tree / ".git").write_text(f"gitdir: {git_dir}\n")
+    (tree / ".harness" / "config.toml").write_text((root / ".harness" / "config.toml").read_text())
+    environment = {"XDG_STATE_HOME": str(tmp_path / "state"), "HOME": str(tmp_path / "home")}
+    with open_project(tree, environment, clock=ManualClock()) as opened:
+        begun(opened)
+        written = write_policy_snapshot(opened)
+    assert written == tree / ".harness" / "policy.json"
+    snapshots = [json.loads((place / ".harness" / "policy.json").read_text()) for place in (tree, root)]
+    assert [said.pop("root") for said in snapshots] == [str(tree), str(root)]
+    assert snapshots[0] == snapshots[1]
+    assert snapshots[1]["open_experiment"]["id"] == "exp-0001"
