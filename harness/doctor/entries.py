@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from harness.contract.installation import OWN_HOOKS, PLUGIN_VARIABLE, PROJECT_VARIABLE, VENDORED
 from harness.doctor.settings_files import SettingsFile
 from harness.handlers.table import BY_NAME, EVENTS, GUARD, Event
 
-PLACEHOLDERS = ("${CLAUDE_PROJECT_DIR}", "${CLAUDE_PLUGIN_ROOT}")
+PLACEHOLDERS = (PROJECT_VARIABLE, PLUGIN_VARIABLE)
 """What the CLI puts in for itself before it starts a hook in exec form; nothing else, and only with the braces."""
-_OWN_FOLDERS = (("hooks", "harness"), ("hooks",))
+_OWN_FOLDERS = (PurePosixPath(VENDORED).parts[1:], (OWN_HOOKS,))
 """The folder of our programs ends so: vendored in a project, and in the harness's own repository or plugin."""
 _PROGRAMS = {event.program for event in EVENTS}
 

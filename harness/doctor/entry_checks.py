@@ -16,22 +16,21 @@ _MODULE = "-m"
 
 
 def entries_present(scene: Scene) -> Check:
-    """Whether each event has its program in the project's own settings."""
-    lacking = [event for event in EVENTS if not any(hook.runs(event) for hook in scene.own(PROJECT))]
+    """Whether each event has its program in the settings in which it belongs."""
+    place = scene.shown(scene.source)
+    lacking = [event for event in EVENTS if not any(hook.runs(event) for hook in scene.own(scene.source))]
     if not lacking:
-        return good("entries_present", f"all {len(EVENTS)} hook entries stand in {scene.shown(PROJECT)}")
-    names = ", ".join(event.name for event in lacking)
-    elsewhere = sorted(
-        {source for source in (LOCAL, USER) for event in lacking for hook in scene.own(source) if hook.runs(event)}
-    )
-    message = f"{scene.shown(PROJECT)} has no entry of ours for {names}"
+        return good("entries_present", f"all {len(EVENTS)} hook entries stand in {place}")
+    elsewhere = [
+        scene.shown(source)
+        for source in (LOCAL, USER)
+        if any(hook.runs(event) for event in lacking for hook in scene.own(source))
+    ]
+    message = f"{place} has no entry of ours for {', '.join(event.name for event in lacking)}"
     if elsewhere:
-        message += (
-            f"; they stand in {' and '.join(scene.shown(source) for source in elsewhere)}, which only this machine has and "
-            "a session that loads the project's settings alone does not read"
-        )
+        message += f"; they stand in {' and '.join(elsewhere)}, which sessions with the project's settings do not read"
     say = dead if any(event.kind == GUARD for event in lacking) else amiss
-    return say("entries_present", message + ".", INSTALL)
+    return say("entries_present", message + ".", f"{INSTALL} In a worktree, take .claude/ into git.")
 
 
 def entries_fail_closed(scene: Scene) -> Check:

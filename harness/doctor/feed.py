@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.contract.installation import PLUGIN_VARIABLE, PROJECT_VARIABLE
 from harness.doctor.entries import Hook
 from harness.doctor.report import Check, amiss, dead, good, note
 from harness.doctor.scene import Scene
@@ -67,11 +68,11 @@ def _fed(scene: Scene, name: str, *, guards: bool) -> Check:
 
 def first_fault(hook: Hook, scene: Scene, folder: Path) -> Fault | None:
     """What is wrong with how `hook`, started in `folder`, answers; None when it answers as it must."""
-    command = command_line(hook, scene.folder)
+    command = command_line(hook, scene)
     if command is None:
         return Fault(hook=hook, message="it has no command line")
     session = f"{SESSION}-{secrets.token_hex(8)}"
-    environment = {**clean_environment(folder, scene.environment), "CLAUDE_PROJECT_DIR": str(scene.folder)}
+    environment = {**clean_environment(folder, scene.environment), **_variables(scene)}
     try:
         for wanted, call in _calls(hook, scene, session, folder):
             given = json.dumps(call).encode()
@@ -85,7 +86,7 @@ def first_fault(hook: Hook, scene: Scene, folder: Path) -> Fault | None:
     return None
 
 
-def command_line(hook: Hook, folder: Path) -> list[str] | None:
+def command_line(hook: Hook, scene: Scene) -> list[str] | None:
     """The command line as the CLI makes it: placeholders filled in, without a shell where there are args."""
     command, args = hook.body.get("command"), hook.body.get("args")
     if not isinstance(command, str):
@@ -93,7 +94,14 @@ def command_line(hook: Hook, folder: Path) -> list[str] | None:
     if not isinstance(args, list):
         return ["/bin/sh", "-c", command]
     words = [word for word in (command, *args) if isinstance(word, str)]
-    return [word.replace("${CLAUDE_PROJECT_DIR}", str(folder)) for word in words]
+    plugin = PLUGIN_VARIABLE if scene.plugin is None else str(scene.plugin)
+    return [word.replace(PROJECT_VARIABLE, str(scene.folder)).replace(PLUGIN_VARIABLE, plugin) for word in words]
+
+
+def _variables(scene: Scene) -> dict[str, str]:
+    """What the CLI tells a hook about where it is."""
+    plugin = {} if scene.plugin is None else {"CLAUDE_PLUGIN_ROOT": str(scene.plugin)}
+    return {"CLAUDE_PROJECT_DIR": str(scene.folder), **plugin}
 
 
 def _limit(hook: Hook) -> float:

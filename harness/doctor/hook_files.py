@@ -5,15 +5,15 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-import harness
+from harness.contract.installation import MANIFEST, VENDORED
 from harness.doctor.entries import Hook
 from harness.doctor.feed import command_line
 from harness.doctor.report import Check, dead, good, note
-from harness.doctor.scene import VENDORED, Scene
+from harness.doctor.scene import Scene
 from harness.handlers.place import read_json
-from harness.handlers.self_check import MANIFEST, library_digest, vendored_files
+from harness.handlers.self_check import library_digest, vendored_files
+from harness.rendering.vendored import LIBRARY, policy_digest
 
-OWN_LIBRARY = Path(harness.__file__).parent
 INSTALL = "`harness init` installs the hooks again; run it in your own terminal."
 
 
@@ -71,11 +71,11 @@ def hook_files_unchanged(scene: Scene) -> Check:
 
 def hook_files_current(scene: Scene) -> Check:
     """Whether the copied rules are those of this harness: another version may judge otherwise than the gates do."""
-    library = scene.folder / VENDORED / "lib/harness"
+    library = scene.folder / VENDORED / LIBRARY
     if not library.is_dir():
         return note("hook_files_current", "The hooks are not copies: they are this harness's own.")
     try:
-        same = library_digest(str(library)) == library_digest(str(OWN_LIBRARY))
+        same = library_digest(str(library)) == policy_digest()
     except OSError as error:
         return dead("hook_files_current", f"The hooks' library cannot be read: {error}.", INSTALL)
     if same:
@@ -93,13 +93,13 @@ def _recorded(scene: Scene) -> Iterator[Path]:
 def _programs(scene: Scene) -> Iterator[Path]:
     """The files that our entries start, of those whose path is whole."""
     for hook in scene.own():
-        path = _program(hook, scene.folder)
+        path = _program(hook, scene)
         if path is not None:
             yield path
 
 
-def _program(hook: Hook, folder: Path) -> Path | None:
-    words = command_line(hook, folder) or []
+def _program(hook: Hook, scene: Scene) -> Path | None:
+    words = command_line(hook, scene) or []
     found = next((word for word in words if word.endswith(".py") and word.startswith("/")), None)
     return None if found is None or "${" in found else Path(found)
 

@@ -1,12 +1,47 @@
 """What a person should know and what is no guard: agent files, the cage, the MCP server, the plugin."""
 
 import json
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from harness.cage.select import available
-from harness.doctor.report import Check, amiss, good, note
+from harness.contract.installation import MCP_SERVERS, PLUGIN
+from harness.doctor.report import Check, amiss, dead, good, note
 from harness.doctor.scene import Scene
-from harness.domain.statuses import CageKind
+from harness.domain.statuses import CageKind, HooksMode
+from harness.handlers.place import Projects
+
+INSTALL = "`harness init` installs the hooks; run it in your own terminal."
+
+
+def hooks_installed(scene: Scene) -> Check:
+    """How hooks come to a session here, and whether the doctor can see them."""
+    if scene.mode is HooksMode.PROJECT:
+        return good("hooks_installed", "hooks come from the project's own settings")
+    if scene.plugin is not None:
+        return good("hooks_installed", f"hooks come from the plugin at {scene.plugin}")
+    if scene.mode is HooksMode.PLUGIN:
+        return note(
+            "hooks_installed",
+            "Hooks come from the plugin, and whether `claude` loads it cannot be seen from here: only what the plugin "
+            f"starts is told its folder (CLAUDE_PLUGIN_ROOT). {_last_session(scene)}",
+            "In `claude`, /plugin lists it; every tool call of a guarded session leaves a line in the receipts.",
+        )
+    if scene.chosen is HooksMode.NONE:
+        return note(
+            "hooks_installed", 'config.toml says hooks = "none": nobody guards an interactive session.', INSTALL
+        )
+    return dead("hooks_installed", "No hook is installed, so nobody guards an interactive session.", INSTALL)
+
+
+def _last_session(scene: Scene) -> str:
+    project = Projects().at(str(scene.folder))
+    receipts = sorted(Path(project.receipts).glob("*.jsonl"), key=lambda path: path.stat().st_mtime) if project else []
+    if not receipts:
+        return "No session has left receipts yet."
+    when = datetime.fromtimestamp(receipts[-1].stat().st_mtime, UTC)
+    return f"The last session that left receipts is {receipts[-1].stem}, {when:%Y-%m-%d %H:%M} UTC."
 
 
 def cage(_scene: Scene) -> Check:
@@ -21,7 +56,7 @@ def cage(_scene: Scene) -> Check:
 
 def mcp_server(scene: Scene) -> Check:
     """Whether `claude` in the project is offered the harness's tools."""
-    path = scene.folder / ".mcp.json"
+    path = scene.folder / MCP_SERVERS
     try:
         value: Any = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
@@ -29,6 +64,6 @@ def mcp_server(scene: Scene) -> Check:
     except (OSError, ValueError) as error:
         return amiss("mcp_server", f"{path} is not read: {error}.", "Mend the line that is named.")
     servers = value.get("mcpServers") if isinstance(value, dict) else None
-    if isinstance(servers, dict) and "harness" in servers:
+    if isinstance(servers, dict) and PLUGIN in servers:
         return good("mcp_server", ".mcp.json offers the harness's tools")
     return note("mcp_server", ".mcp.json has no server `harness`: `claude` uses the verbs of the command line instead.")

@@ -42,7 +42,7 @@ def cli_denies(scene: Scene) -> Check:
         with temporary_folder() as folder, Door(Scripted(_scenario(scene.folder))) as door:
             log = folder / "debug.log"
             ended = run(
-                [str(program), *_options(session, log)],
+                [str(program), *_options(scene, session, log)],
                 cwd=scene.folder,
                 environment={**clean_environment(folder, scene.environment), **_door_variables(door.url)},
                 timeout_s=_LONGEST_S,
@@ -60,8 +60,10 @@ def _scenario(folder: Path) -> Scenario:
     return Scenario(sessions=(Session(role=_PROBE, turns=turns),))
 
 
-def _options(session: str, log: Path) -> list[str]:
+def _options(scene: Scene, session: str, log: Path) -> list[str]:
+    plugin = [] if scene.plugin is None else ["--plugin-dir", str(scene.plugin)]
     return [
+        *plugin,
         *("-p", "probe", "--output-format", "stream-json", "--verbose"),
         *("--setting-sources", "project", "--permission-mode", "default", "--strict-mcp-config"),
         *("--session-id", session, "--no-session-persistence", "--debug-file", str(log)),

@@ -18,7 +18,7 @@ from harness.doctor.entry_checks import (
 )
 from harness.doctor.feed import guards_answer, others_answer
 from harness.doctor.hook_files import hook_files_current, hook_files_present, hook_files_readable, hook_files_unchanged
-from harness.doctor.information import cage, mcp_server
+from harness.doctor.information import cage, hooks_installed, mcp_server
 from harness.doctor.interpreter import interpreter
 from harness.doctor.live import cli_denies
 from harness.doctor.report import Check, Report, dead
@@ -26,13 +26,13 @@ from harness.doctor.scene import Scene, look, projects_below
 from harness.doctor.session import enclosing_session
 from harness.doctor.settings_checks import hooks_enabled, settings_accepted, settings_readable, start_folder
 from harness.doctor.snapshot_checks import snapshot_fresh, snapshot_sound
+from harness.domain.statuses import HooksMode
 from harness.errors import NotFoundError
 
-CHECKS: tuple[Callable[[Scene], Check], ...] = (
-    start_folder,
-    settings_readable,
+CheckFunction = Callable[[Scene], Check]
+OF_THE_PLACE: tuple[CheckFunction, ...] = (hooks_installed, start_folder, settings_readable, hooks_enabled)
+OF_THE_HOOKS: tuple[CheckFunction, ...] = (
     settings_accepted,
-    hooks_enabled,
     entries_present,
     entries_type,
     entries_absolute,
@@ -41,22 +41,25 @@ CHECKS: tuple[Callable[[Scene], Check], ...] = (
     entries_timeout,
     entries_matcher,
     entries_once,
-    other_hooks,
     interpreter,
     hook_files_present,
     hook_files_readable,
     hook_files_unchanged,
     hook_files_current,
-    snapshot_sound,
-    snapshot_fresh,
     guards_answer,
     others_answer,
+)
+"""Made where there are hooks that can be seen."""
+OF_THE_REST: tuple[CheckFunction, ...] = (
+    other_hooks,
+    snapshot_sound,
+    snapshot_fresh,
     cli_version,
     cli_mode,
     mcp_server,
     cage,
 )
-WITH_THE_CLI: tuple[Callable[[Scene], Check], ...] = (cli_denies,)
+WITH_THE_CLI: tuple[CheckFunction, ...] = (cli_denies,)
 
 
 def run_doctor(
@@ -78,7 +81,10 @@ def run_doctor(
 
 
 def examine(scene: Scene, *, start_cli: bool) -> Report:
-    wanted = CHECKS + (WITH_THE_CLI if start_cli else ())
+    """The report on `scene`; with `start_cli` the CLI is started once."""
+    seen = scene.mode is HooksMode.PROJECT or scene.plugin is not None
+    hooks = (*OF_THE_HOOKS, *(WITH_THE_CLI if start_cli else ())) if seen else ()
+    wanted = (*OF_THE_PLACE, *hooks, *OF_THE_REST)
     return Report(project=scene.root, checks=tuple(check(scene) for check in wanted))
 
 

@@ -1,22 +1,22 @@
 """What the doctor looks at: a project, the settings that a session there reads, and the environment; read once."""
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from harness.contract.installation import MANIFEST, OWN_HOOKS, VENDORED
 from harness.doctor.entries import Hook, hooks_of
 from harness.doctor.session import Session
 from harness.doctor.settings_files import MANAGED_FOLDER, PLUGIN, PROJECT, SettingsFile, settings_files
-from harness.errors import NotFoundError
+from harness.domain.statuses import HooksMode
+from harness.errors import ConfigError, NotFoundError
 from harness.handlers.place import SNAPSHOT, Projects, read_json
-from harness.settings import CONFIG
+from harness.project.hooks_mode import has_own_hooks
+from harness.settings import CONFIG, load_settings
 
-VENDORED = Path(".claude/hooks/harness")
-"""Where `harness init` puts the hooks of a project."""
-OWN = Path("hooks")
-"""Where they are in the harness's own repository and in its plugin."""
 _DEPTH, _MOST_FOLDERS = 3, 2000
 
 
@@ -34,30 +34,37 @@ class Scene:
     """Claude Code's folder of the user: settings, and perhaps the CLI."""
     files: tuple[SettingsFile, ...]
     """The settings that count, strongest first."""
+    chosen: HooksMode | None = None
+    """What config.toml says of how hooks come to a session."""
+    plugin: Path | None = None
+    """The plugin's own folder, which only what the plugin starts is told."""
     session: Session | None = None
     """The running session around the doctor, if it is about this project."""
     had_receipts: bool = True
     """Whether the folder of receipts was there before the doctor came."""
 
     @cached_property
-    def mode(self) -> str:
-        """How the snapshot says that hooks come to this project: "project", "plugin" or "none"."""
+    def mode(self) -> HooksMode:
+        """How hooks come to a session here: as config.toml says; else PROJECT when the project's settings or its
+        snapshot still name some, also when the files are gone."""
+        if self.chosen is not None:
+            return self.chosen
         value, _ = read_json(os.path.join(self.root, SNAPSHOT))
-        mode = value.get("hooks") if isinstance(value, dict) else None
-        return mode if isinstance(mode, str) else PROJECT
+        named = isinstance(value, dict) and value.get("hooks") == HooksMode.PROJECT.value
+        installed = (self.folder / VENDORED / MANIFEST).is_file() or has_own_hooks(self.folder)
+        return HooksMode.PROJECT if named or installed or any(self.own(PROJECT)) else HooksMode.NONE
 
     @property
-    def plugin_folder(self) -> Path | None:
-        """The plugin's own folder, which only what the plugin starts is told."""
-        given = self.environment.get("CLAUDE_PLUGIN_ROOT")
-        return Path(given).resolve() if given and self.mode == PLUGIN else None
+    def source(self) -> str:
+        """The settings in which our entries must stand."""
+        return PLUGIN if self.mode is HooksMode.PLUGIN else PROJECT
 
     @property
     def hooks_folder(self) -> Path:
-        if self.plugin_folder is not None:
-            return self.plugin_folder / OWN
-        vendored = self.folder / VENDORED
-        return vendored if vendored.is_dir() or not (self.folder / OWN / "hooks.json").is_file() else self.folder / OWN
+        """Where the programs are, or would be."""
+        if self.plugin is not None:
+            return self.plugin / OWN_HOOKS
+        return self.folder / (OWN_HOOKS if has_own_hooks(self.folder) else VENDORED)
 
     @cached_property
     def hooks(self) -> tuple[Hook, ...]:
@@ -102,18 +109,30 @@ def look(
     folder = Path(project.root)
     if session is not None and not _meet(session.folder.resolve(), folder):
         session = None  # it is at work elsewhere
+    root = Path(project.source)
+    chosen = _chosen(root, environment)
+    given = environment.get("CLAUDE_PLUGIN_ROOT")
+    plugin = Path(given).resolve() if given and chosen is HooksMode.PLUGIN else None
     user_folder = Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude")
     return Scene(
         start=(session.folder if session else start).resolve(),
         folder=folder,
-        root=Path(project.source),
+        root=root,
         environment=environment,
         home=home,
         user_folder=user_folder,
-        files=settings_files(folder, user_folder, managed_folder),
+        files=settings_files(folder, user_folder, managed_folder, plugin),
+        chosen=chosen,
+        plugin=plugin,
         session=session,
         had_receipts=Path(project.receipts).is_dir(),
     )
+
+
+def _chosen(root: Path, environment: Mapping[str, str]) -> HooksMode | None:
+    with contextlib.suppress(ConfigError):  # the ledger's check says what is wrong with config.toml
+        return load_settings(root, environment).hooks
+    return None
 
 
 def projects_below(start: Path) -> list[Path]:

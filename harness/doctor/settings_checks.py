@@ -52,7 +52,7 @@ def _refused(scene: Scene, source: str) -> str:
     if scene.file(source).problem:
         return ""
     program = str(scene.hooks_folder / BY_NAME["ConfigChange"].program)
-    plugin = {"CLAUDE_PLUGIN_ROOT": str(scene.hooks_folder.parent)} if scene.mode == PLUGIN else {}
+    plugin = {"CLAUDE_PLUGIN_ROOT": str(scene.hooks_folder.parent)} if scene.source == PLUGIN else {}
     hook = HookScene({"cwd": str(scene.folder)}, program, plugin, 0.0)
     home = hook.projects.at(str(scene.folder))
     return "" if home is None else fault(str(scene.file(source).path), home, hook)

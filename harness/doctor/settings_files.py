@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harness.contract.installation import OWN_HOOKS, SETTINGS
+
 MANAGED, LOCAL, PROJECT, USER, PLUGIN = "managed", "local", "project", "user", "plugin"
 MANAGED_FOLDER = Path("/Library/Application Support/ClaudeCode" if sys.platform == "darwin" else "/etc/claude-code")
 """Where an organisation's settings are; read in the binary of CLI 2.1.332."""
-SETTINGS = Path(".claude/settings.json")
 LOCAL_SETTINGS = Path(".claude/settings.local.json")
 
 
@@ -45,15 +46,16 @@ def read_settings(path: Path, source: str) -> SettingsFile:
     return SettingsFile(source=source, path=path, data=data)
 
 
-def settings_files(folder: Path, user_folder: Path, managed_folder: Path) -> tuple[SettingsFile, ...]:
-    """The settings that `claude` reads when it is started in `folder`, the strongest first."""
-    managed = [
-        managed_folder / "managed-settings.json",
-        *sorted((managed_folder / "managed-settings.d").glob("*.json")),
-    ]
+def settings_files(
+    folder: Path, user_folder: Path, managed_folder: Path, plugin: Path | None = None
+) -> tuple[SettingsFile, ...]:
+    """The settings that `claude` reads when it is started in `folder`, the strongest first; last the hooks of `plugin`."""
+    managed = [managed_folder / "managed-settings.json"]
+    managed += sorted((managed_folder / "managed-settings.d").glob("*.json"))
     return (
         *(read_settings(path, MANAGED) for path in managed),
         read_settings(folder / LOCAL_SETTINGS, LOCAL),
         read_settings(folder / SETTINGS, PROJECT),
         read_settings(user_folder / "settings.json", USER),
+        *([read_settings(plugin / OWN_HOOKS / "hooks.json", PLUGIN)] if plugin else []),
     )

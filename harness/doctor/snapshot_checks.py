@@ -15,6 +15,10 @@ from harness.rendering.snapshot import policy_snapshot
 RENDER = "`harness render` writes it again; run it in your own terminal."
 
 
+_OF_THIS_PROCESS = {"command"}
+"""Which installation wrote it decides no permission."""
+
+
 def snapshot_sound(scene: Scene) -> Check:
     """Whether the hooks can decide from the snapshot: what they say of it themselves."""
     project = Projects().at(str(scene.folder))
@@ -39,7 +43,8 @@ def snapshot_fresh(scene: Scene) -> Check:
     written = _read(path)
     if written is None:
         return note("snapshot_fresh", "There is no snapshot to compare with the ledger.")
-    differing = sorted(key for key in {*now, *written} if now.get(key) != written.get(key))
+    compared = {*now, *written} - _OF_THIS_PROCESS
+    differing = sorted(key for key in compared if now.get(key) != written.get(key))
     if differing:
         return dead(
             "snapshot_fresh",
