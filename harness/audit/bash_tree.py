@@ -32,12 +32,12 @@ from harness.audit.bash_words import (
     Words,
     assigned_name,
     echoed,
+    guessed_name,
     nested,
-    parameter,
     text_of,
 )
 from harness.errors import MissingExtraError
-from harness.policy.tokens import TEXT, Command, Part, Redirection, Script, Unreadable, Word
+from harness.policy.tokens import DYNAMIC, TEXT, Command, Part, Redirection, Script, Unreadable, Word
 from harness.policy.words import table
 
 try:
@@ -83,8 +83,7 @@ def read_tree(text: str) -> Script:
         reader.read(text)
     except Unreadable as error:
         reader.problems.append(str(error))
-    loops = (*reader.values, *reader.loops, *reader.values)  # each may be made of the other
-    return Script(tuple(reader.commands), loops, reader.problems[0] if reader.problems else "")
+    return Script(tuple(reader.commands), reader.all_loops(), reader.problems[0] if reader.problems else "")
 
 
 @cache
@@ -102,8 +101,9 @@ class _Reader:
     def __init__(self, parser: tree_sitter.Parser) -> None:
         self.commands: list[Command] = []
         self.loops: list[tuple[str, tuple[Word, ...]]] = []
-        self.values: list[tuple[str, tuple[Word, ...]]] = []
-        """Arrays with their elements, and the arguments of functions, in the form of loops."""
+        self._guesses: list[tuple[str, Word]] = []
+        """Elements of arrays, arguments of functions and guessed values of loops, each under its guessed name."""
+        self._guessed_loops: set[str] = set()
         self.problems: list[str] = []
         self._parser = parser
         self._functions: set[str] = set()
@@ -125,6 +125,13 @@ class _Reader:
             self._functions |= functions(root)
             self._statement(root)
         self.problems += found
+
+    def all_loops(self) -> tuple[tuple[str, tuple[Word, ...]], ...]:
+        """The loops with their values, and the guesses in the same form: literal ones first, for others are made of
+        them, and a value that is not known when it is read stays unknown."""
+        guesses = [(name, (word,)) for name, word in self._guesses if all(part.kind != DYNAMIC for part in word.parts)]
+        literal = [item for item in guesses if item[1][0].plain is not None]
+        return (*literal, *self.loops, *(item for item in guesses if item not in literal))
 
     def _statement(self, node: Node, fed: str | None = None) -> None:
         """Any statement; `fed` is the text that is printed into it, when it is known."""
@@ -181,11 +188,15 @@ class _Reader:
         name, body = node.child_by_field_name("variable"), node.child_by_field_name("body")
         for value in values:
             self._substitutions(value)
-        for guess in range(_MOST_GUESSES + 1):
-            words = Words(self._function, guess)
-            loop = (text_of(name) if name is not None else "", words.words(values))
-            if values and (words.guessed or not guess) and loop not in self.loops:
-                self.loops.append(loop)
+        variable = text_of(name) if name is not None else ""
+        if values:
+            self.loops.append((variable, Words(self._function).words(values)))
+        for guess in range(1, _MOST_GUESSES + 1):
+            words = self._words(guess)
+            taken = words.words(values)
+            if words.guessed:
+                self._guesses += [(guessed_name(variable), word) for word in taken]
+                self._guessed_loops.add(variable)
         if body is not None:
             self._statement(body)
 
@@ -249,7 +260,7 @@ class _Reader:
             if child.type == ASSIGNMENT:
                 elements = [item for item in child.named_children if item.type == "array"]
                 words = Words(self._function).words(item for array in elements for item in array.named_children)
-                self.values += [(assigned_name(child), words)] if words else []
+                self._guesses += [(guessed_name(assigned_name(child)), word) for word in words]
         before = (Word((Part(TEXT, "test"),), "test"),) if node.type == "test_command" else ()
         self._command(nodes, redirects, fed, before)
 
@@ -264,7 +275,7 @@ class _Reader:
         inputs = tuple(text for child in redirects if (text := self._input(child)) is not None)
         made: list[Command] = []
         for guess in range(_MOST_GUESSES + 1):
-            words = Words(self._function, guess)
+            words = self._words(guess)
             given = after_reserved((*before, *words.words(named)))
             targets = tuple(
                 Redirection(operator(child), target)
@@ -291,8 +302,11 @@ class _Reader:
                 self.commands.append(Command(words[place + 1 :], (), ()))
         if names and names[0] in self._functions:
             called = words[1:]
-            self.values += [(parameter(names[0], str(place + 1)), (word,)) for place, word in enumerate(called)]
-            self.values.append((parameter(names[0], "@"), called))
+            self._guesses += [(guessed_name(names[0], str(place + 1)), word) for place, word in enumerate(called)]
+            self._guesses += [(guessed_name(names[0], "@"), word) for word in called]
+
+    def _words(self, guess: int) -> Words:
+        return Words(self._function, guess, self._guessed_loops)
 
     def _input(self, redirect: Node) -> str | None:
         if redirect.type == "heredoc_redirect":

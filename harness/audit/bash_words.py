@@ -8,7 +8,7 @@ guess, so that a guess only ever adds to what is judged.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from harness.policy.tokens import DYNAMIC, QUOTED, TEXT, VARIABLE, Part, Unreadable, Word, ansi_value
@@ -31,18 +31,21 @@ def text_of(node: Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")
 
 
-def parameter(function: str, which: str) -> str:
-    """The variable that stands for a function's argument; no shell variable has a blank in its name."""
-    return f"{function} {which}"
+def guessed_name(name: str, which: str = "?") -> str:
+    """The variable under which guesses are kept: an argument of a function, the elements of an array, the values of a
+    loop. No shell variable has a blank in its name."""
+    return f"{name} {which}"
 
 
 class Words:
     """Reads words, inside the function `function` or, when it is empty, outside any. `guess` is which alternative is
     taken: 0 none, so that only what is known counts."""
 
-    def __init__(self, function: str = "", guess: int = 0) -> None:
+    def __init__(self, function: str = "", guess: int = 0, loops: Collection[str] = ()) -> None:
         self._function = function
         self._guess = guess
+        self._loops = loops
+        """Loop variables of which there are guesses."""
         self.guessed = False
         """Whether an alternative was taken since this was set."""
 
@@ -115,6 +118,9 @@ class Words:
         text = text_of(node)
         blanks, name = text[: len(text) - len(text.lstrip())], text.lstrip()[1:]
         before = [Part(QUOTED, blanks)] if blanks else []
+        if self._guess and name in self._loops:
+            self.guessed = True
+            return [*before, Part(VARIABLE, guessed_name(name))]
         if _NAME.fullmatch(name):
             return [*before, Part(VARIABLE, name)]
         return before + (self._argument(name) or [Part(DYNAMIC, f"${name}")])
@@ -124,7 +130,7 @@ class Words:
         if not (self._function and self._guess and (name.isdigit() or name in ("@", "*"))):
             return []
         self.guessed = True
-        return [Part(VARIABLE, parameter(self._function, "@" if name == "*" else name))]
+        return [Part(VARIABLE, guessed_name(self._function, "@" if name == "*" else name))]
 
     def _expansion(self, node: Node, depth: int) -> list[Part]:
         """`${...}`: the plain variable is known by name, everything else is a guess at best."""
@@ -137,7 +143,9 @@ class Words:
         self.guessed = True
         if inner[0].type == "subscript":
             array = inner[0].child_by_field_name("name")
-            return [Part(VARIABLE, text_of(array))] if array is not None and len(inner) == 1 else [_dynamic(node)]
+            if array is None or len(inner) > 1:
+                return [_dynamic(node)]
+            return [Part(VARIABLE, guessed_name(text_of(array)))]
         operator = text_of(inner[1]) if len(inner) > 1 else ""
         if name and operator in _DEFAULTS and self._guess == 1:
             return [part for child in inner[2:] for part in self._parts(child, depth + 1)]

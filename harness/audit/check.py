@@ -4,6 +4,8 @@ A decided experiment's verdict is history, and a clone has neither its checkpoin
 shown, and nothing is recorded.
 """
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from harness.audit.collect import changed, collect
@@ -15,6 +17,7 @@ from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus, GateNa
 from harness.gates import held_out, validation
 from harness.gates.evidence import GateEvidence, GateOutcome
 from harness.project.context import Project
+from harness.project.protected import CHANGED
 
 GATES = {GateName.VALIDATION: validation.judge, GateName.HELD_OUT: held_out.judge}
 _NOTICED = {
@@ -24,19 +27,23 @@ _NOTICED = {
     "metrics_changed",
     "status_changed",
     "checkpoint_changed",
+    CHANGED,
 }
 
 
-def check_gate(project: Project, experiment: str, gate: GateName | None = None) -> RecordedVerdict:
+def check_gate(
+    project: Project, experiment: str, gate: GateName | None = None, *, transcripts: Sequence[Path] = ()
+) -> RecordedVerdict:
     """The verdict of `gate` on the experiment as it is now; by default held-out once it was looked at, else validation.
 
     A verdict is recorded only when evidence or outcome differ from the last one's: looking twice gives the same
     record. An experiment that is not decided becomes judged; of a decided one nothing is recorded, and the answer has
-    no id. Raises NotFoundError for an unknown experiment and RefusedError when no plan says how to judge it.
+    no id. `transcripts` are folders in which the session is looked for that a changed control file falls into, beside
+    the receipts. Raises NotFoundError for an unknown experiment and RefusedError when no plan says how to judge it.
     """
     found = project.ledger.experiment(experiment)
     asked = gate if gate is not None else due_gate(project, found.id)
-    evidence = collect(project, found.id, asked)
+    evidence = collect(project, found.id, asked, transcripts)
     outcome = GATES[asked](evidence)
     if found.status in CLOSED_EXPERIMENTS:
         return _shown(evidence, outcome)
@@ -100,8 +107,14 @@ def _same(project: Project, evidence: GateEvidence, outcome: GateOutcome) -> Rec
     last = project.ledger.latest_verdict(evidence.experiment.id, evidence.gate)
     if last is None or last.evidence != dict(evidence.hashes) or last.verdict is not outcome.verdict:
         return None
-    said = [Finding.from_plain(plain).plain() for plain in last.findings]
-    return last if said == [found.plain() for found in outcome.findings] else None
+    said = [_said(Finding.from_plain(plain)) for plain in last.findings]
+    return last if said == [_said(found) for found in outcome.findings] else None
+
+
+def _said(found: Finding) -> dict[str, Any]:
+    """A finding as it is compared: which sessions are named beside a change depends on what is at hand to look at."""
+    plain = found.plain()
+    return {**plain, "message": "", "data": found.data.get("path")} if found.code == CHANGED else plain
 
 
 def _notice(project: Project, findings: tuple[Finding, ...]) -> None:

@@ -1,6 +1,7 @@
 """Gathers all that a gate may look at. Nothing is changed and nothing is recorded."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from harness.artifacts.code_snapshot import read_snapshot
@@ -13,6 +14,7 @@ from harness.artifacts.text import read_text
 from harness.artifacts.training_status import read_status
 from harness.audit.files import content_hash, read_evidence
 from harness.audit.next_idea import next_idea
+from harness.audit.protected import control_findings
 from harness.audit.scores import compared, counted_evaluations, objective_of, plain_score, plan_of
 from harness.contract.artifacts import Scope
 from harness.contract.phases import required
@@ -46,17 +48,18 @@ _VIEWS = frozenset({"score", "evaluation"})
 """Files that only show what the ledger says: they must be there, but their bytes are no evidence."""
 
 
-def collect(project: Project, experiment: str, gate: GateName) -> GateEvidence:
+def collect(project: Project, experiment: str, gate: GateName, transcripts: Sequence[Path] = ()) -> GateEvidence:
     """The evidence for `gate`, with the hashes of all that was read.
 
-    Raises NotFoundError for an unknown experiment and RefusedError when no plan says how to judge it; whatever is
-    wrong with a file is a finding in the evidence.
+    `transcripts` are folders in which the session is looked for that a changed control file falls into, beside the
+    receipts. Raises NotFoundError for an unknown experiment and RefusedError when no plan says how to judge it;
+    whatever is wrong with a file is a finding in the evidence.
     """
     with project.ledger.snapshot():
-        return _collect(project, experiment, gate)
+        return _collect(project, experiment, gate, transcripts)
 
 
-def _collect(project: Project, experiment: str, gate: GateName) -> GateEvidence:
+def _collect(project: Project, experiment: str, gate: GateName, transcripts: Sequence[Path]) -> GateEvidence:
     found = project.ledger.experiment(experiment)
     approved = plan_of(project, found)
     runs = [_run(project, run) for run in counted_runs(project.ledger.runs(experiment))]
@@ -64,6 +67,7 @@ def _collect(project: Project, experiment: str, gate: GateName) -> GateEvidence:
     files, result = _files(project, experiment, gate)
     frozen = tuple(frozen_changes(project))
     tampering = _tampering(project.ledger.tampering(), experiment)
+    control = control_findings(project, found, {item.data["path"] for item in tampering}, transcripts)
     comparison = compared(project, found, approved)
     reference = _reference(project, found) if gate is GateName.HELD_OUT else None
     return GateEvidence(
@@ -82,12 +86,14 @@ def _collect(project: Project, experiment: str, gate: GateName) -> GateEvidence:
         ignored_seeds=tuple(seed_findings(scored)),
         frozen_changes=frozen,
         tampering=tampering,
+        control_changes=control,
         score=plain_score(summarise(scored)),
         comparison=comparison,
         validation=reference,
         hashes={
             "plan": _digest([approved.sha256, approved.version, approved.splits, approved.scorer]),
             "frozen": _digest([item.plain() for item in (*frozen, *tampering)]),
+            **_control_hash(control),
             "comparison": _digest(comparison),
             **_file_hashes(files),
             **_run_hashes(runs),
@@ -185,6 +191,12 @@ def _tampering(facts: Sequence[TamperingNoticed], experiment: str) -> tuple[Find
         for fact in facts
         if fact.experiment == experiment
     )
+
+
+def _control_hash(control: Sequence[Finding]) -> dict[str, str]:
+    """Of what changed; the sessions that are named beside it are no evidence."""
+    changes = [[item.data["path"], item.data["expected"], item.data["actual"]] for item in control]
+    return {"control": _digest(changes)} if changes else {}
 
 
 def _file_hashes(files: Sequence[FileEvidence]) -> dict[str, str]:

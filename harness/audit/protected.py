@@ -1,7 +1,7 @@
 """The audit of protected paths: what changed since a person accepted it, however it was made, and which session that
 falls into; and which calls went past the guards. No part of it rests on a hook having fired."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.artifacts.agent_file import AgentFile, read_agents
 from harness.audit.activity import Activity, Call, read_activities, transcripts_of, worktrees
-from harness.audit.attribution import Names, Suspect, spells, suspects
+from harness.audit.attribution import NOBODY, Names, Suspect, spells, suspects
 from harness.audit.changes import (
     Change,
     control_changes,
@@ -20,8 +20,15 @@ from harness.audit.changes import (
 from harness.audit.unguarded import Unguarded, judged_again, unguarded
 from harness.clock import parse_iso
 from harness.contract.installation import AGENTS
+from harness.domain.findings import Finding
+from harness.domain.records import Experiment
+from harness.domain.statuses import CLOSED_EXPERIMENTS
+from harness.errors import ConfigError
+from harness.gates.findings import finding
 from harness.project.accepted import Accepted, note_receipts, read_accepted
 from harness.project.context import Project
+
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +83,48 @@ def audit_protected(project: Project, snapshot: Mapping[str, Any], transcripts: 
         sessions=len(activities),
         unseen=unseen,
         agents=tuple(agent for agent in read_agents(layout.root / AGENTS) if agent.problems),
+    )
+
+
+def control_findings(
+    project: Project, experiment: Experiment, noticed: Collection[str], transcripts: Sequence[Path]
+) -> tuple[Finding, ...]:
+    """The control files that changed since a person accepted them and while `experiment` was open, each with the
+    sessions that it falls into; without those in `noticed`, of which a gate knows already.
+
+    A decided experiment is not blamed for what changed after it.
+    """
+    if experiment.status in CLOSED_EXPERIMENTS:
+        return ()
+    try:
+        accepted = read_accepted(project.layout)
+    except ConfigError as error:
+        damaged = {"path": str(project.layout.accepted), "expected": "", "actual": error.message, "sessions": []}
+        return (finding("protected_path_changed", error.message, error.mend, **damaged),)
+    if accepted is None:
+        return ()
+    root, opened = project.layout.root, parse_iso(experiment.opened_at)
+    changes = [
+        change
+        for change in control_changes(root, accepted)
+        if change.path not in noticed and (change.at is None or change.at >= opened)
+    ]
+    activities = activities_of(project, transcripts, opened) if changes else []
+    return tuple(
+        _control_finding(change, suspects(change, activities, lambda call, path: spells(call, path, str(root))))
+        for change in changes
+    )
+
+
+def _control_finding(change: Change, found: Sequence[Suspect]) -> Finding:
+    who = "; ".join(f"session {item.session}, {item.words()}" for item in found[:_MOST_NAMED]) or NOBODY
+    return finding(
+        "protected_path_changed",
+        f"{change.path} had {change.expected[:12]} when it was accepted and has {change.actual[:12]}: {who}.",
+        path=change.path,
+        expected=change.expected,
+        actual=change.actual,
+        sessions=[item.session for item in found],
     )
 
 

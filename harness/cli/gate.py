@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from harness.audit.activity import transcript_home
 from harness.audit.check import check_gate
 from harness.audit.person import approve, reject
 from harness.cli.changing import changing
@@ -34,7 +35,7 @@ def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> No
     """
     with changing(project) as opened:
         name = GateName(gate.replace("-", "_")) if gate else None
-        verdict = check_gate(opened, experiment, name)
+        verdict = check_gate(opened, experiment, name, transcripts=[transcript_home(environment())])
     document = {
         "experiment": experiment,
         "gate": verdict.gate,

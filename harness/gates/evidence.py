@@ -97,6 +97,8 @@ class GateEvidence:
     """Seeds whose evaluations are of one checkpoint."""
     frozen_changes: tuple[Finding, ...] = ()
     tampering: tuple[Finding, ...] = ()
+    control_changes: tuple[Finding, ...] = ()
+    """Control files that changed while this experiment was worked on, since a person accepted them."""
     score: Mapping[str, Any] | None = None
     """{metric, split, mean, spread, n_seeds, values, interval, evidence}; None without a recomputed value."""
     comparison: Mapping[str, Any] | None = None

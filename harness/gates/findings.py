@@ -215,6 +215,11 @@ FINDINGS: dict[str, Known] = {
         "Open a new experiment; leave what the harness wrote as it is.",
         Verdict.FAIL,
     ),
+    "protected_path_changed": Known(
+        "A file that decides what is enforced changed during this experiment.",
+        "Let a person look at it with `harness audit`, then restore it, or take it with `harness audit --accept`.",
+        Verdict.FAIL,
+    ),
     # held-out
     "validation_not_passed": Known(
         "There is no PASS on validation.", "Run `harness gate check EXP --gate validation`.", Verdict.FAIL

@@ -12,9 +12,11 @@ Check = Callable[[GateEvidence], Iterable[Finding]]
 
 
 def frozen(evidence: GateEvidence) -> Iterator[Finding]:
-    """Plan, scorer and splits are those that were approved, and nothing recorded was touched."""
+    """Plan, scorer and splits are those that were approved, control files those that were accepted, and nothing
+    recorded was touched."""
     yield from evidence.frozen_changes
     yield from evidence.tampering
+    yield from evidence.control_changes
 
 
 def ignored_seeds(evidence: GateEvidence) -> Iterator[Finding]:

@@ -195,6 +195,11 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
         "tampering_noticed",
         Verdict.FAIL,
     ),
+    "the settings were changed": (
+        lambda e: replace(e, control_changes=(finding("protected_path_changed", "settings.json changed."),)),
+        "protected_path_changed",
+        Verdict.FAIL,
+    ),
     "a linked result": (
         lambda e: replace(
             e, files=(*e.files[:-1], file("result", "result.md", None, finding("artifact_linked", "a link.")))

@@ -1,0 +1,123 @@
+"""A control file that changed while an experiment was worked on fails its gates, until it is restored or accepted."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from harness.audit.check import check_gate
+from harness.audit.evaluate import evaluate_experiment
+from harness.audit.person import approve
+from harness.clock import iso
+from harness.domain.facts import TamperingNoticed
+from harness.domain.records import RecordedVerdict
+from harness.domain.statuses import GateName, Split, Verdict
+from harness.project.accepted import accept
+from harness.views.snapshot import experiment_row
+from tests.audit.world import InProcess, World
+from tests.traces.rows import Transcript
+
+CODE = "protected_path_changed"
+SETTINGS = ".claude/settings.json"
+BEFORE, AFTER = '{"hooks": {}}', '{"disableAllHooks": true}'
+
+
+@pytest.fixture
+def passed(world: World) -> str:
+    """An experiment with a PASS on validation and on held-out, in a project with accepted settings."""
+    write(world.root / SETTINGS, BEFORE)
+    accept(world.project.layout, by="human:ada", at=world.project.clock.now())
+    experiment = world.open().id
+    world.train(experiment)
+    for split in Split:
+        evaluate_experiment(world.project, experiment, split, InProcess(), environment={})
+        if split is Split.VALIDATION:
+            world.result(experiment)
+        assert check_gate(world.project, experiment, GateName(split.value)).verdict is Verdict.PASS
+    return experiment
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+
+
+def of_control(verdict: RecordedVerdict) -> list[str]:
+    return [found["message"] for found in verdict.findings if found["code"] == CODE]
+
+
+@pytest.mark.parametrize("gate", GateName)
+def test_it_fails_both_gates_and_says_that_nobody_is_known(world: World, passed: str, gate: GateName) -> None:
+    write(world.root / SETTINGS, AFTER)
+    verdict = check_gate(world.project, passed, gate)
+    assert verdict.verdict is Verdict.FAIL
+    (message,) = of_control(verdict)
+    assert SETTINGS in message
+    assert "no session's receipts or transcript covers it" in message
+
+
+def test_the_session_is_named_from_its_transcript(world: World, passed: str, tmp_path: Path) -> None:
+    lines = Transcript(tmp_path / "projects/x/s1.jsonl", session="s1", cwd=world.root)
+    lines.call("t1", "Bash", iso(datetime.now(UTC)), command=f"python w.py # {world.root}/{SETTINGS}")
+    write(world.root / SETTINGS, AFTER)
+    lines.result("t1", at=iso(datetime.now(UTC)))
+    verdict = check_gate(world.project, passed, GateName.VALIDATION, transcripts=[tmp_path / "projects"])
+    (message,) = of_control(verdict)
+    assert "session s1, certain: a call that names it ran when it changed" in message
+    again = check_gate(world.project, passed, GateName.VALIDATION)  # without the transcripts at hand
+    assert again.id == verdict.id
+    (noticed,) = world.project.ledger.tampering()
+    assert (noticed.what, noticed.path) == (CODE, SETTINGS)
+
+
+def test_restored_or_accepted_it_passes_again(world: World, passed: str) -> None:
+    write(world.root / SETTINGS, AFTER)
+    assert check_gate(world.project, passed, GateName.VALIDATION).verdict is Verdict.FAIL
+    write(world.root / SETTINGS, BEFORE)
+    assert check_gate(world.project, passed, GateName.VALIDATION).verdict is Verdict.PASS
+    write(world.root / SETTINGS, AFTER)
+    assert check_gate(world.project, passed, GateName.VALIDATION).verdict is Verdict.FAIL
+    accept(world.project.layout, by="human:ada", at=world.project.clock.now())
+    assert check_gate(world.project, passed, GateName.VALIDATION).verdict is Verdict.PASS
+
+
+def test_what_changed_before_the_experiment_is_not_its_fault(world: World, passed: str) -> None:
+    write(world.root / SETTINGS, AFTER)
+    world.project.clock.sleep(20 * 365 * 86_400.0)  # far behind any file that is written now
+    later = world.open_another(passed)
+    world.train(later)
+    evaluate_experiment(world.project, later, Split.VALIDATION, InProcess(), environment={})
+    world.result(later)
+    assert of_control(check_gate(world.project, later, GateName.VALIDATION)) == []
+
+
+def test_a_decided_experiment_is_not_blamed_for_what_changes_later(world: World, passed: str) -> None:
+    approve(world.project, passed, by="Ada", reason="good")
+    row = experiment_row(world.project, world.project.ledger.experiment(passed))
+    write(world.root / SETTINGS, AFTER)
+    assert experiment_row(world.project, world.project.ledger.experiment(passed)) == row
+    assert of_control(check_gate(world.project, passed)) == []
+
+
+def test_what_a_supervisor_noticed_already_is_told_once(world: World, passed: str) -> None:
+    write(world.root / SETTINGS, AFTER)
+    seen = {"expected": "a", "actual": "b", "experiment": passed}
+    world.project.ledger.append(TamperingNoticed(what=CODE, path=SETTINGS, **seen))
+    verdict = check_gate(world.project, passed, GateName.VALIDATION)
+    assert of_control(verdict) == []
+    assert "tampering_noticed" in {found["code"] for found in verdict.findings}
+
+
+def test_a_damaged_list_is_a_finding_and_no_crash(world: World, passed: str) -> None:
+    world.project.layout.accepted.write_text("{")
+    verdict = check_gate(world.project, passed, GateName.VALIDATION)
+    (message,) = of_control(verdict)
+    assert "accepted.json is damaged" in message
+    assert verdict.verdict is Verdict.FAIL
+    assert experiment_row(world.project, world.project.ledger.experiment(passed))["verdict"] == "FAIL"
+
+
+def test_without_an_accepted_list_gates_judge_as_before(world: World, passed: str) -> None:
+    world.project.layout.accepted.unlink()
+    write(world.root / SETTINGS, AFTER)
+    assert check_gate(world.project, passed, GateName.VALIDATION).verdict is Verdict.PASS
