@@ -87,7 +87,8 @@ def test_libraries_stay_in_their_rooms(module: Module):
 
 @every_module
 def test_standard_library_rooms_use_nothing_else(module: Module):
-    if module.room in ("policy", "handlers", "run_logger", "domain", "contract", "errors", "files", "clock", "settings"):
+    standard = ("policy", "handlers", "run_logger", "domain", "contract", "errors", "files", "clock", "settings")
+    if module.room in standard:
         assert foreign(module) == {}
     if module.room == "run_logger":
         ours = {item.module for item in imports(module) if item.module.startswith("harness.")}

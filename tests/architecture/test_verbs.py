@@ -53,8 +53,8 @@ def test_every_verb_that_a_text_names_exists():
 
 
 def test_the_search_finds_what_does_not_exist():
-    said = "Run `harness doctor`, `harness gate promote EXP` or `harness plan check`; `harness status --json`."
-    assert unknown(said) == ["harness doctor", "harness gate promote"]
+    said = "Run `harness frobnicate`, `harness gate promote EXP` or `harness plan check`; `harness status --json`."
+    assert unknown(said) == ["harness frobnicate", "harness gate promote"]
 
 
 def asked_of_a_person() -> list[str]:
