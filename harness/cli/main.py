@@ -17,6 +17,7 @@ from harness.errors import HarnessError
 # verb -> module:command; imported only when the verb is called, so that `harness status` starts quickly.
 COMMANDS: dict[str, str] = {
     "init": "harness.cli.init:command",
+    "doctor": "harness.cli.doctor:command",
     "demo": "harness.cli.demo:command",
     "run": "harness.cli.run:command",
     "continue": "harness.cli.run:continue_command",
@@ -40,6 +41,7 @@ COMMANDS: dict[str, str] = {
 # Shown by `harness --help`, which would otherwise import every verb for its first line.
 SUMMARIES: dict[str, str] = {
     "init": "Make a folder a project.",
+    "doctor": "Is every guard alive? Name the dead one and its mend.",
     "demo": "Run the main job offline: three experiments, one kept.",
     "run": "Run agents by the approved plan.",
     "continue": "Go on where the loop was cut.",

@@ -14,13 +14,13 @@ from harness.doctor.settings_files import MANAGED, USER
 from harness.doctor.surroundings import clean_environment, run, temporary_folder
 
 MINIMUM_CLI = (2, 1, 295)
-"""The first with `onFailure: "block"` on command hooks: its changelog says so, and people who tried 2.1.294 and 2.1.295 saw
-it ignored and kept. Measured for this harness: 2.1.332. Older ones let a call through when a hook cannot start, is late or
-crashes. They also have faults of hooks that are mended since: a comma in a matcher never fired (before 2.1.191), JSON with
-exit status 2 did not block (2.1.214), a deleted current folder stopped every hook (2.1.239)."""
+"""The first with `onFailure: "block"` on command hooks: its changelog says so, and people who tried 2.1.294 and 2.1.295
+saw it ignored and kept. Measured for this harness: 2.1.332. Older ones let a call through when a hook cannot start, is
+late or crashes. They also have faults of hooks that are mended since: a comma in a matcher never fired (2.1.191), JSON
+with exit status 2 did not block (2.1.214), a deleted current folder stopped every hook (2.1.239)."""
 OFF_SWITCHES = ("CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_RESTRICTED")
-"""Variables with which the CLI runs no hook of a project; measured with 2.1.332, also from `env` of a user's settings, not
-from `env` of a project's."""
+"""Variables with which the CLI runs no hook of a project. Measured with 2.1.332, also from `env` of a user's settings,
+not from `env` of a project's."""
 _ON = ("1", "true", "yes", "on")
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 _ANSWER_S = 30.0
@@ -95,8 +95,8 @@ def cli_version(scene: Scene) -> Check:
     if version < MINIMUM_CLI:
         return dead(
             "cli_version",
-            f"{cli.program} is {shown}, older than {least}: it does not know onFailure, so a guard that cannot run lets the "
-            "call through.",
+            f"{cli.program} is {shown}, older than {least}: it does not know onFailure, so a guard that cannot run "
+            "lets the call through.",
             _UPDATE,
         )
     from_sdk = " (the Agent SDK's; no `claude` is on PATH)" if cli.bundled else ""
@@ -116,9 +116,8 @@ def cli_mode(scene: Scene) -> Check:
             "Unset the variable or leave out the option, and start `claude` again.",
         )
     if scene.session is None:
-        return good(
-            "cli_mode", "nothing in this environment switches hooks off (options and shell aliases are not seen here)"
-        )
+        said = "nothing in this environment switches hooks off (options and shell aliases cannot be seen)"
+        return good("cli_mode", said)
     return good("cli_mode", "the running session was not started in a mode without hooks")
 
 

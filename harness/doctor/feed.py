@@ -1,7 +1,7 @@
 """Each hook is started through the exact command line of the settings and given calls whose answer is known.
 
-A guard must deny one and let one pass; a reminder and an observer must let go. The hooks are started in a folder that is
-not the project, as after `cd`. The receipts that they leave are removed: they are the doctor's, of no session.
+A guard must deny one and let one pass; a reminder and an observer must let go. The hooks are started in a folder that
+is not the project's, as after `cd`. The receipts that they leave are removed: they are the doctor's, of no session.
 """
 
 import contextlib
@@ -60,10 +60,8 @@ def _fed(scene: Scene, name: str, *, guards: bool) -> Check:
         mend = " ".join(dict.fromkeys(fault.mend for fault in faults))
         return (dead if guards else amiss)(name, message, mend)
     events = ", ".join(dict.fromkeys(hook.event for hook in hooks))
-    return good(
-        name,
-        f"{events}: started as in the settings, from another folder, {'denied and let pass' if guards else 'ended well'}",
-    )
+    how = "denied and let pass" if guards else "ended well"
+    return good(name, f"{events}: started as in the settings, from another folder, {how}")
 
 
 def first_fault(hook: Hook, scene: Scene, folder: Path) -> Fault | None:
@@ -128,7 +126,7 @@ def _judge(hook: Hook, wanted: int, ended: Ended) -> Fault | None:
     if _NOT_FOUND in ended.stderr:
         return Fault(
             hook=hook,
-            message=f"hook not found: {said}. Python's own exit status 2 then looks like a denial of every call; no rule "
+            message=f"hook not found: {said}. Python's own exit status 2 looks like a denial of every call; no rule "
             "denied anything",
         )
     if any(words in ended.stderr for words in _BROKEN):

@@ -24,7 +24,7 @@ def hook_files_present(scene: Scene) -> Check:
     if missing:
         return dead(
             "hook_files_present",
-            f"hook not found: {_listed(missing, scene)}. The guard cannot run; Python's own exit status 2 then looks like a "
+            f"hook not found: {_listed(missing, scene)}. The guard cannot run; Python's own exit status 2 looks like a "
             "denial of every call.",
             INSTALL,
         )

@@ -5,12 +5,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from harness.artifacts.agent_file import read_agents
 from harness.cage.select import available
-from harness.contract.installation import MCP_SERVERS, PLUGIN
+from harness.contract.installation import AGENTS, MCP_SERVERS
+from harness.contract.roles import MCP_SERVER
 from harness.doctor.report import Check, amiss, dead, good, note
 from harness.doctor.scene import Scene
 from harness.domain.statuses import CageKind, HooksMode
 from harness.handlers.place import Projects
+from harness.handlers.server import server
 
 INSTALL = "`harness init` installs the hooks; run it in your own terminal."
 
@@ -54,6 +57,15 @@ def cage(_scene: Scene) -> Check:
     return note("cage", f"{works.value} works here")
 
 
+def agent_files(scene: Scene) -> Check:
+    """Whether Claude Code reads the agents of the project as they were meant."""
+    broken = [agent for agent in read_agents(scene.folder / AGENTS) if agent.problems]
+    if broken:
+        named = " ".join(f"{agent.path.name}: {problem}" for agent in broken for problem in agent.problems)
+        return amiss("agent_files", f"Claude Code may read agents otherwise than meant. {named}", "Mend what is named.")
+    return good("agent_files", "Claude Code reads the project's agent files as they stand")
+
+
 def mcp_server(scene: Scene) -> Check:
     """Whether `claude` in the project is offered the harness's tools."""
     path = scene.folder / MCP_SERVERS
@@ -64,6 +76,12 @@ def mcp_server(scene: Scene) -> Check:
     except (OSError, ValueError) as error:
         return amiss("mcp_server", f"{path} is not read: {error}.", "Mend the line that is named.")
     servers = value.get("mcpServers") if isinstance(value, dict) else None
-    if isinstance(servers, dict) and PLUGIN in servers:
-        return good("mcp_server", ".mcp.json offers the harness's tools")
-    return note("mcp_server", ".mcp.json has no server `harness`: `claude` uses the verbs of the command line instead.")
+    if scene.mode is HooksMode.PLUGIN:
+        return note("mcp_server", "The plugin brings the harness's tools.")
+    if not isinstance(servers, dict) or MCP_SERVER not in servers:
+        return note("mcp_server", f"{path.name} has no server `{MCP_SERVER}`: `claude` uses the command line instead.")
+    program = scene.hooks_folder / "mcp.py"
+    said, root = server(str(program), {})
+    if not root:
+        return amiss("mcp_server", f"The tool server would not start: {said}", "Mend what is named.")
+    return good("mcp_server", f"{path.name} offers the harness's tools")

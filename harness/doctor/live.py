@@ -1,8 +1,8 @@
 """The one proof that nothing else gives: the CLI itself, with the project's settings, against a scripted model.
 
-The model asks for one Write that must be denied. Nobody granted it either, so a dead guard writes nothing. The CLI gets an
-environment made from nothing, folders of its own that are removed, and the loopback door; it keeps no transcript. Its
-receipts are removed, and nothing that it started is left.
+The model asks for one Write that must be denied. Nobody granted it either, so a dead guard writes nothing. The CLI gets
+an environment made from nothing, folders of its own that are removed, and the loopback door; it keeps no transcript.
+Its receipts are removed, and nothing that it started is left.
 """
 
 import json
@@ -95,7 +95,8 @@ def _judge(program: Path, ended: Ended, invalid: list[str], door_failure: str | 
     if results:
         return dead(
             "cli_denies",
-            f"{program}, started here, did not ask our hook about a write to the policy snapshot; it said: {results[0][:200]}",
+            f"{program}, started here, did not ask our hook about a write to the policy snapshot; it said: "
+            f"{results[0][:200]}",
             "Mend what the other checks name; a program called `claude` may also be a wrapper that adds options.",
         )
     said = door_failure or ended.stderr.strip()[-300:] or f"exit status {ended.code}"

@@ -1,8 +1,8 @@
 """Which tools or sources a hook's `matcher` lets through, as CLI 2.1.332 was measured to read it.
 
-Absent, "" and "*" match all. Letters, digits, `_`, `-`, `|`, `,` and spaces are a list of exact, case-sensitive names; `Task`
-also stands for the tool Agent. Anything else is a regular expression that is searched for; one that is not valid matches
-nothing.
+Absent, "" and "*" match all. Letters, digits, `_`, `-`, `|`, `,` and spaces are a list of exact, case-sensitive names;
+`Task` also stands for the tool Agent. Anything else is a regular expression that is searched for; one that is not valid
+matches nothing.
 """
 
 import re

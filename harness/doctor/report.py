@@ -33,7 +33,7 @@ class Report:
         return any(check.dead for check in self.checks)
 
     def lines(self) -> list[str]:
-        """The report for people: the dead first, then what else is amiss, then the rest, one line each with its mend."""
+        """The report for people: the dead first, then what else is amiss, then the rest, each with its mend."""
         lines = []
         for check in sorted(self.checks, key=_weight):
             lines.append(f"{_MARKS[_weight(check)]:5} {check.name:20} {check.message}")

@@ -18,7 +18,7 @@ from harness.doctor.entry_checks import (
 )
 from harness.doctor.feed import guards_answer, others_answer
 from harness.doctor.hook_files import hook_files_current, hook_files_present, hook_files_readable, hook_files_unchanged
-from harness.doctor.information import cage, hooks_installed, mcp_server
+from harness.doctor.information import agent_files, cage, hooks_installed, mcp_server
 from harness.doctor.interpreter import interpreter
 from harness.doctor.live import cli_denies
 from harness.doctor.report import Check, Report, dead
@@ -56,6 +56,7 @@ OF_THE_REST: tuple[CheckFunction, ...] = (
     snapshot_fresh,
     cli_version,
     cli_mode,
+    agent_files,
     mcp_server,
     cage,
 )

@@ -1,7 +1,8 @@
 """The settings files that decide whether hooks run, in the order in which Claude Code lets one win over the other.
 
-Measured with CLI 2.1.332: managed > local > project > user for `disableAllHooks`; a file that is not JSON is left out as a
-whole, without a word in a session that nobody watches; a byte order mark is no fault.
+Measured with CLI 2.1.332: managed > local > project > user for `disableAllHooks`; a file that is not JSON, or has one
+value of a wrong type, is left out as a whole, without a word in a session that nobody watches; a byte order mark is no
+fault.
 """
 
 import json
@@ -49,7 +50,7 @@ def read_settings(path: Path, source: str) -> SettingsFile:
 def settings_files(
     folder: Path, user_folder: Path, managed_folder: Path, plugin: Path | None = None
 ) -> tuple[SettingsFile, ...]:
-    """The settings that `claude` reads when it is started in `folder`, the strongest first; last the hooks of `plugin`."""
+    """The settings that `claude` reads when it is started in `folder`, strongest first; last the hooks of `plugin`."""
     managed = [managed_folder / "managed-settings.json"]
     managed += sorted((managed_folder / "managed-settings.d").glob("*.json"))
     return (

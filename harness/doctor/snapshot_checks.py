@@ -48,8 +48,8 @@ def snapshot_fresh(scene: Scene) -> Check:
     if differing:
         return dead(
             "snapshot_fresh",
-            f"{path} is stale: {', '.join(differing)} is not what the ledger and this harness say now, so hooks judge by "
-            "old rules.",
+            f"{path} is stale: {', '.join(differing)} is not what the ledger and this harness say now, so hooks judge "
+            "by old rules.",
             RENDER,
         )
     return good("snapshot_fresh", "the policy snapshot is what the ledger says now")

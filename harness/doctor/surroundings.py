@@ -1,4 +1,4 @@
-"""Where what the doctor starts lives: an environment made from nothing, folders of its own, and an end for all of it."""
+"""What the doctor starts gets an environment made from nothing and folders of its own, and all of it is ended."""
 
 import contextlib
 import secrets
@@ -28,7 +28,7 @@ class Ended:
 
 @contextlib.contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """A folder outside the project, removed afterwards, also when a program left files there that it alone may write."""
+    """A folder outside the project, removed afterwards."""
     with tempfile.TemporaryDirectory(prefix="harness-doctor-", ignore_cleanup_errors=True) as folder:
         yield Path(folder).resolve()
 
@@ -54,7 +54,7 @@ def clean_environment(folder: Path, environment: Mapping[str, str]) -> dict[str,
 def run(
     command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], given: bytes = b"", timeout_s: float
 ) -> Ended:
-    """Run `command` to its end. When this returns, nothing that it started is left. Raises OSError when it does not start.
+    """Run `command` to its end; nothing that it started is left then. Raises OSError when it does not start.
 
     What it started is known by a mark in its environment, so that a reused process id is never ours.
     """

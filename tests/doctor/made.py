@@ -1,23 +1,20 @@
 """A project as `harness init` makes it, for the doctor to look at."""
 
 import json
-import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.doctor.report import Check, Report
+from harness.doctor.report import Report
 from harness.doctor.run import run_doctor
-from harness.handlers.table import hooks_section
+from harness.domain.statuses import HooksMode
+from harness.install.install import install
 from harness.project.context import open_project
 from harness.project.plans import approve_plan
-from harness.project.scaffold import scaffold
 from harness.rendering.snapshot import write_policy_snapshot
-from harness.files import sha256_file
 from tests.blobs import make_root
 
-REPO = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
@@ -63,29 +60,9 @@ class Made:
         return run_doctor(start or self.root, {**self.environment, **environment}, start_cli=start_cli, home=self.home)
 
 
-def make(base: Path) -> Made:
+def make(base: Path, mode: HooksMode = HooksMode.PROJECT) -> Made:
     root, home = base / "my project", base / "home"
-    root.mkdir(parents=True)
-    home.mkdir()
-    made = Made(root, home)
-    make_root(root)
-    scaffold(root)
-    hooks = made.hooks
-    hooks.mkdir(parents=True)
-    for f in (REPO / "hooks").glob("*.py"):
-        shutil.copy(f, hooks / f.name)
-    (hooks / "lib/harness").mkdir(parents=True)
-    (hooks / "lib/harness/__init__.py").write_text("")
-    for room in ("policy", "handlers"):
-        shutil.copytree(
-            REPO / "harness" / room, hooks / "lib/harness" / room, ignore=shutil.ignore_patterns("__pycache__")
-        )
-    files = {str(p.relative_to(hooks)): sha256_file(p) for p in sorted(hooks.rglob("*.py"))}
-    section = hooks_section("/usr/bin/python3", "${CLAUDE_PROJECT_DIR}/.claude/hooks/harness")
-    (hooks / "MANIFEST.json").write_text(
-        json.dumps({"version": "0", "interpreter": "/usr/bin/python3", "files": files, "settings": section})
-    )
-    made.settings_file.write_text(json.dumps({"hooks": section}, indent=2))
-    with open_project(root, made.environment) as p:
-        write_policy_snapshot(p)
+    home.mkdir(parents=True)
+    made = Made(make_root(root), home)
+    install(root, mode, made.environment, by="human:ada")
     return made

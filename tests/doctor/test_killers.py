@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.doctor.made import Made, make
 
-from harness.errors import NotFoundError
+from harness.files import sha256_file
+from tests.doctor.made import Made
 
 INIT = "harness init"
 RENDER = "harness render"
@@ -82,6 +82,20 @@ def edited(path: Path) -> None:
 
 def closed(path: Path) -> None:
     path.chmod(0)
+
+
+def another_version(made: Made) -> None:
+    """As an older harness would have installed it: another library, and a manifest that says so."""
+    name = "lib/harness/policy/judge.py"
+    edited(made.hooks / name)
+    manifest = json.loads((made.hooks / "MANIFEST.json").read_text("utf-8"))
+    manifest["files"][name] = sha256_file(made.hooks / name)
+    (made.hooks / "MANIFEST.json").write_text(json.dumps(manifest), "utf-8")
+
+
+def taken_out(made: Made) -> None:
+    shutil.rmtree(made.root / ".claude")
+    in_snapshot(hooks="none")(made)
 
 
 def in_snapshot(**changes: Any) -> Callable[[Made], None]:
@@ -169,7 +183,6 @@ RELATIVE = ["-I", "-S", HOOK]
 MODULE = ["-m", "harness.handlers.pre_tool_use"]
 NO_BRACES = ["-I", "-S", f"$CLAUDE_PROJECT_DIR/{HOOK}"]
 NOT_ISOLATED = [f"${{CLAUDE_PROJECT_DIR}}/{HOOK}"]
-CASE_01 = Path(__file__).parent / "inputs/case-01/settings_relative.json"
 
 KILLERS = (
     # files
@@ -204,6 +217,8 @@ KILLERS = (
     Killer(
         "library edited", in_hooks("lib/harness/policy/judge.py", edited), "hook_files_unchanged", ("judge.py",), INIT
     ),
+    Killer("library of another version", another_version, "hook_files_current", ("another version",), INIT),
+    Killer("hooks never installed", taken_out, "hooks_installed", ("No hook is installed",), INIT),
     Killer(
         "a package in a module's place",
         in_hooks(
@@ -253,7 +268,13 @@ KILLERS = (
         INIT,
     ),
     Killer("interpreter uv", interpreter(lambda made: program(made, "bin/uv", "")), "interpreter", ("uv",), INIT),
-    Killer("interpreter fails", interpreter(lambda _: Path("/bin/false")), "interpreter", ("self-test",), INIT),
+    Killer(
+        "interpreter fails",
+        interpreter(lambda _: Path("/bin/false")),
+        "interpreter",
+        ("/bin/false does not deny",),
+        INIT,
+    ),
     Killer(
         "interpreter by PATH", entry("PreToolUse", command="python3"), "interpreter", ("not an absolute path",), INIT
     ),
@@ -369,55 +390,9 @@ KILLERS = (
 
 
 @pytest.mark.parametrize("killer", KILLERS, ids=lambda killer: killer.name)
-def test_each_way_to_kill_a_guard_is_named_with_its_mend(killer: Killer, tmp_path: Path):
-    made = make(tmp_path)
+def test_each_way_to_kill_a_guard_is_named_with_its_mend(killer: Killer, made: Made):
     report = made.doctor(**(killer.kill(made) or {}))
     (check,) = [check for check in report.checks if check.name == killer.check]
     assert (check.ok, check.guard, report.dead) == (False, killer.guard, killer.guard), "\n".join(report.lines())
     assert [words for words in killer.message if words not in check.message] == [], check.message
     assert killer.mend in check.mend
-
-
-def test_an_untouched_project_has_no_dead_guard_and_nothing_amiss(tmp_path: Path):
-    made = make(tmp_path)
-    report = made.doctor()
-    assert [check.message for check in report.checks if check.ok is False] == []
-    assert not report.dead
-
-
-def test_case_01_a_relative_hook_of_somebody_else_is_named(tmp_path: Path):
-    made = make(tmp_path)
-    settings = made.settings()
-    settings["hooks"]["PreToolUse"] += json.loads(CASE_01.read_text("utf-8"))["hooks"]["PreToolUse"]
-    made.write(settings)
-    report = made.doctor()
-    (check,) = [check for check in report.checks if check.name == "other_hooks"]
-    assert check.ok is False
-    assert "python3 .claude/hooks/guard.py" in check.message
-    assert not report.dead
-
-
-def test_case_03_a_missing_hook_is_no_policy(tmp_path: Path):
-    """Python ends with 2 when its script is not there, which looks like a denial; the doctor says what it is."""
-    made = make(tmp_path)
-    (made.hooks / "pre_tool_use.py").unlink()
-    checks = {check.name: check for check in made.doctor().checks}
-    assert "hook not found" in checks["hook_files_present"].message
-    assert "hook not found" in checks["guards_answer"].message
-    assert "no rule denied anything" in checks["guards_answer"].message
-    assert "harness init" in checks["guards_answer"].mend
-
-
-def test_without_a_project_it_says_so(tmp_path: Path):
-    made = make(tmp_path)
-    shutil.rmtree(made.root / ".harness")
-    with pytest.raises(NotFoundError) as raised:
-        made.doctor()
-    assert "harness init" in raised.value.mend
-
-
-def test_nothing_is_left_behind(tmp_path: Path):
-    made = make(tmp_path)
-    before = made.files()
-    made.doctor()
-    assert made.files() == before

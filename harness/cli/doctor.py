@@ -1,0 +1,23 @@
+"""`harness doctor`: is every guard alive?"""
+
+import sys
+from pathlib import Path
+
+import click
+
+from harness.cli.output import emit, environment, json_option, project_option
+from harness.doctor.run import run_doctor
+
+
+@click.command("doctor")
+@click.option("--quick", is_flag=True, help="Do not start the Claude Code CLI.")
+@project_option
+@json_option
+def command(quick: bool, project: Path, as_json: bool) -> None:
+    """Check that every hook of the project runs, denies and lets pass; exit 1 when any guard is dead.
+
+    Each hook is started as the settings say; then the Claude Code CLI once, against a scripted model on this machine.
+    """
+    report = run_doctor(project, environment(), start_cli=not quick)
+    emit(report.document(), as_json=as_json, text=lambda: "\n".join(report.lines()))
+    sys.exit(1 if report.dead else 0)

@@ -1,0 +1,219 @@
+"""What the doctor says of projects that are as they should be, and of what is not the project's own doing."""
+
+import json
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.doctor.report import Check
+from harness.doctor.run import examine
+from harness.doctor.scene import look
+from harness.doctor.session import Session
+from harness.domain.statuses import HooksMode
+from harness.errors import NotFoundError
+from tests.doctor.made import REPOSITORY, Made, make
+from tests.install.repository import git
+
+CASE_01 = Path(__file__).parent / "inputs/case-01/settings_relative.json"
+
+
+def named(checks: tuple[Check, ...]) -> dict[str, Check]:
+    return {check.name: check for check in checks}
+
+
+def test_an_untouched_project_has_no_dead_guard_and_nothing_amiss(made: Made):
+    report = made.doctor()
+    assert [check.message for check in report.checks if check.ok is False] == []
+    assert not report.dead
+    assert report.lines()[-1] == "all guards are alive"
+
+
+def test_nothing_is_left_in_the_project(made: Made):
+    before = made.files()
+    made.doctor()
+    assert made.files() == before
+
+
+def test_receipts_of_sessions_stay(made: Made):
+    receipts = made.root / ".harness/receipts"
+    receipts.mkdir()
+    (receipts / "s-1.jsonl").write_text("{}\n")
+    made.doctor()
+    assert [path.name for path in receipts.iterdir()] == ["s-1.jsonl"]
+
+
+def test_an_approved_plan_and_settings_of_ones_own_are_no_fault(made: Made):
+    made.approve()
+    settings = made.settings()
+    settings["permissions"] = {"allow": ["Bash(pytest:*)"]}
+    settings["hooks"]["PreToolUse"].append({"matcher": "Bash", "hooks": [{"type": "command", "command": "/bin/true"}]})
+    made.write(settings)
+    assert [check.message for check in made.doctor().checks if check.ok is False] == []
+
+
+def test_case_01_a_relative_hook_of_somebody_else_is_named(made: Made):
+    settings = made.settings()
+    settings["hooks"]["PreToolUse"] += json.loads(CASE_01.read_text("utf-8"))["hooks"]["PreToolUse"]
+    made.write(settings)
+    report = made.doctor()
+    check = named(report.checks)["other_hooks"]
+    assert (check.ok, report.dead) == (False, False)
+    assert "python3 .claude/hooks/guard.py" in check.message
+    assert "CLAUDE_PROJECT_DIR" in check.mend
+
+
+def test_case_03_a_missing_hook_is_no_policy(made: Made):
+    """Python ends with 2 when its script is not there, which looks like a denial; the doctor says what it is."""
+    (made.hooks / "pre_tool_use.py").unlink()
+    checks = named(made.doctor().checks)
+    assert "hook not found: .claude/hooks/harness/pre_tool_use.py" in checks["hook_files_present"].message
+    assert "hook not found" in checks["guards_answer"].message
+    assert "no rule denied anything" in checks["guards_answer"].message
+    assert "harness init" in checks["guards_answer"].mend
+
+
+def test_without_a_project_it_says_so(made: Made):
+    shutil.rmtree(made.root / ".harness")
+    with pytest.raises(NotFoundError) as raised:
+        made.doctor()
+    assert "harness init" in raised.value.mend
+
+
+def test_through_a_link_it_is_the_same_project(made: Made, tmp_path: Path):
+    (tmp_path / "link").symlink_to(made.root)
+    report = made.doctor(start=tmp_path / "link")
+    assert (report.project, report.dead) == (made.root, False)
+
+
+def test_a_worktree_has_the_main_ones_policy_and_needs_hooks_of_its_own(made: Made, tmp_path: Path):
+    git(made.root, "init", "--quiet")
+    git(made.root, "add", "--all", "--force", "--", ".harness/config.toml", ".claude")
+    git(made.root, "commit", "--quiet", "--message", "A project")
+    worktree = tmp_path / "a worktree"
+    git(made.root, "worktree", "add", "--quiet", "-b", "side", str(worktree))
+    report = made.doctor(start=worktree)
+    assert [check.message for check in report.checks if check.ok is False] == []
+    shutil.rmtree(worktree / ".claude")
+    report = made.doctor(start=worktree)
+    assert report.dead
+    assert "git" in named(report.checks)["entries_present"].mend
+
+
+def test_this_repository_guards_itself(made: Made):
+    """Its hooks are its own, not copies; what depends on this machine's ledger is left out."""
+    checks = named(made.doctor(start=REPOSITORY).checks)
+    assert [check.message for check in checks.values() if check.ok is False and check.name.startswith("entr")] == []
+    assert checks["hook_files_present"].ok is True
+    assert checks["hook_files_unchanged"].ok is None
+
+
+def test_managed_settings_that_leave_out_the_projects_hooks(made: Made, tmp_path: Path):
+    for number, values in enumerate(
+        ({"disableAllHooks": True}, {"allowManagedHooksOnly": True}, {"strictPluginOnlyCustomization": ["hooks"]})
+    ):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "managed-settings.json").write_text(json.dumps(values))
+        scene = look(made.root, made.environment, home=made.home, managed_folder=folder)
+        check = named(examine(scene, start_cli=False).checks)["hooks_enabled"]
+        assert (check.ok, check.guard) == (False, True)
+        assert f"{folder}/managed-settings.json has {next(iter(values))}" in check.message
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--bare",), "--bare"),
+        (("--model", "opus", "--safe-mode"), "--safe-mode"),
+        (("--setting-sources", "user,local"), "--setting-sources user,local"),
+        (("--setting-sources=user",), "--setting-sources user"),
+        (("--settings", '{"disableAllHooks": true}'), "disableAllHooks"),
+        (("--setting-sources", "user, project"), ""),
+        (("--settings", '{"disableAllHooks": false}'), ""),
+        (("-p", "do it", "--", "--bare"), ""),
+    ],
+)
+def test_the_options_of_the_running_session(made: Made, words: tuple[str, ...], said: str):
+    session = Session(words=("/usr/local/bin/claude", *words), folder=made.root)
+    scene = look(made.root, made.environment, home=made.home, session=session)
+    check = named(examine(scene, start_cli=False).checks)["cli_mode"]
+    assert check.ok is (said == "")
+    assert said in check.message
+
+
+@pytest.mark.parametrize(("option", "code"), [("--bare", 1), ("--verbose", 0)])
+def test_the_running_session_is_found_among_the_processes_above(made: Made, option: str, code: int):
+    """The doctor runs below a process that is called claude and was started with `option`."""
+    doctor = f'"{sys.executable}" -m harness doctor --quick --json; exit $?'
+    line = ["/bin/bash", "-c", 'exec -a claude /bin/bash -c "$@"', "x", doctor, "x", option]
+    done = subprocess.run(
+        line, cwd=made.root, env=made.environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    (check,) = [check for check in json.loads(done.stdout)["checks"] if check["name"] == "cli_mode"]
+    assert "the running session was" in check["message"]
+    assert (option in check["message"], done.returncode) == (code == 1, code)
+
+
+def test_a_session_that_was_started_elsewhere_is_named(made: Made):
+    session = Session(words=("claude",), folder=made.root.parent)
+    scene = look(made.root, made.environment, home=made.home, session=session)
+    check = named(examine(scene, start_cli=False).checks)["start_folder"]
+    assert (check.ok, str(made.root.parent) in check.message) == (False, True)
+    other = Session(words=("claude",), folder=made.home)
+    scene = look(made.root, made.environment, home=made.home, session=other)
+    assert named(examine(scene, start_cli=False).checks)["start_folder"].ok is True
+
+
+def test_hooks_of_the_plugin_are_seen_only_by_what_the_plugin_starts(tmp_path: Path):
+    made = make(tmp_path, HooksMode.PLUGIN)
+    report = made.doctor()
+    check = named(report.checks)["hooks_installed"]
+    assert (check.ok, report.dead) == (None, False)
+    assert "CLAUDE_PLUGIN_ROOT" in check.message
+    assert "No session has left receipts yet" in check.message
+    assert "/plugin" in check.mend
+    report = made.doctor(CLAUDE_PLUGIN_ROOT=str(REPOSITORY))
+    checks = named(report.checks)
+    assert [check.message for check in report.checks if check.ok is False] == []
+    assert checks["hooks_installed"].ok is True
+    assert checks["guards_answer"].ok is True
+
+
+def test_a_project_may_choose_to_have_no_hooks(tmp_path: Path):
+    made = make(tmp_path, HooksMode.NONE)
+    report = made.doctor()
+    check = named(report.checks)["hooks_installed"]
+    assert (check.ok, report.dead) == (None, False)
+    assert "nobody guards" in check.message
+
+
+def test_a_broken_agent_file_is_named(made: Made):
+    (made.root / ".claude/agents").mkdir(exist_ok=True)
+    (made.root / ".claude/agents/mine.md").write_text("---\nname: mine\ntool: Read\n---\nRead.\n")
+    check = named(made.doctor().checks)["agent_files"]
+    assert (check.ok, check.guard) == (False, False)
+    assert "mine.md" in check.message
+
+
+def command(made: Made, *words: str, cwd: Path | None = None) -> tuple[int, Any]:
+    line = [sys.executable, "-m", "harness", "doctor", "--quick", "--json", *words]
+    done = subprocess.run(
+        line, cwd=cwd or made.root, env=made.environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    return done.returncode, json.loads(done.stdout)
+
+
+def test_exit_codes_and_json(made: Made, tmp_path: Path):
+    code, document = command(made)
+    assert (code, document["dead"], document["project"]) == (0, False, str(made.root))
+    assert all(set(check) == {"name", "ok", "guard", "message", "mend"} for check in document["checks"])
+    (made.hooks / "pre_tool_use.py").chmod(stat.S_IXUSR)
+    code, document = command(made)
+    assert (code, document["dead"]) == (1, True)
+    code, document = command(made, "--project", str(tmp_path))
+    assert (code, document["error"]["code"]) == (2, "no_project")

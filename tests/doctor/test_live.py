@@ -1,0 +1,92 @@
+"""The doctor starts the Claude Code CLI itself: what it proves that no look at files can, and what it leaves behind."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import psutil
+import pytest
+
+from harness.doctor.claude_cli import bundled_program, find_clis
+from harness.doctor.report import Check, Report
+from harness.doctor.surroundings import MARK
+from tests.doctor.made import Made
+
+pytestmark = pytest.mark.skipif(bundled_program() is None, reason="the installed Agent SDK brings no CLI")
+
+
+def live(report: Report) -> Check:
+    (check,) = [check for check in report.checks if check.name == "cli_denies"]
+    return check
+
+
+def marked() -> list[int]:
+    found = []
+    for process in psutil.process_iter():
+        try:
+            found += [process.pid] if MARK in process.environ() else []
+        except (psutil.Error, OSError):
+            continue
+    return found
+
+
+def test_the_cli_denies_by_our_hook_and_leaves_no_trace(made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = made.files()
+    report = made.doctor(start_cli=True)
+    assert live(report).ok is True, live(report).message
+    assert not report.dead
+    assert made.files() == before
+    assert list(tmp_path.iterdir()) == []
+    assert marked() == []
+
+
+def test_hooks_that_are_switched_off_are_seen_by_the_call_that_passes(made: Made):
+    made.write({**made.settings(), "disableAllHooks": True})
+    before = made.files()
+    report = made.doctor(start_cli=True)
+    assert (live(report).ok, report.dead) == (False, True)
+    assert "did not ask our hook" in live(report).message
+    assert made.files() == before, "the probe's write must not have happened"
+
+
+def test_one_setting_that_is_not_valid_takes_every_hook_with_it(made: Made):
+    """Nothing in our own entries is wrong, and the CLI says nothing: only starting it tells."""
+    made.write({**made.settings(), "permissions": "all"})
+    report = made.doctor(start_cli=True)
+    assert [check.name for check in report.checks if check.dead] == ["cli_denies"]
+    assert "permissions" in live(report).message
+    assert "Mend the setting" in live(report).mend
+
+
+def test_a_missing_hook_is_told_from_a_denial(made: Made):
+    (made.hooks / "pre_tool_use.py").unlink()
+    report = made.doctor(start_cli=True)
+    assert live(report).ok is False
+    assert "hook not found" in live(report).message
+
+
+def test_a_cli_that_is_none_says_nothing_about_the_guards(made: Made):
+    cli = made.home / "bin/claude"
+    cli.parent.mkdir()
+    cli.write_text("#!/bin/sh\necho '2.9.1 (Claude Code)'\n")
+    cli.chmod(0o755)
+    report = made.doctor(start_cli=True, PATH=f"{cli.parent}:/usr/bin:/bin")
+    assert (live(report).ok, report.dead) == (None, False)
+    assert str(cli) in live(report).message
+
+
+def test_the_persons_cli_comes_before_the_one_of_the_sdk(made: Made):
+    usual = made.home / ".local/bin/claude"
+    usual.parent.mkdir(parents=True)
+    usual.write_text("#!/bin/sh\n")
+    found = find_clis(made.environment, made.home)
+    assert [(cli.program, cli.bundled) for cli in found] == [(usual, False), (bundled_program(), True)]
+
+
+def test_without_a_cli_it_says_so_and_nothing_is_dead(made: Made, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("harness.doctor.claude_cli.bundled_program", lambda: None)
+    report = made.doctor(start_cli=True)
+    assert (live(report).ok, report.dead) == (None, False)
+    assert "No Claude Code CLI" in live(report).message
+    assert json.dumps(report.document())
