@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.errors import RefusedError
+from harness.errors import RefusedError, UsageError
 from harness.files import atomic_write
 
 _SHOWN_LINES = 12
@@ -81,14 +81,28 @@ def inside(root: Path, path: str) -> Path:
 
 
 def make(root: Path, changes: Sequence[Change]) -> None:
-    """Do them in order; each file is replaced in one step, with the permissions that it had."""
+    """Do them in order; each file is replaced in one step, with the permissions that it had.
+
+    Raises UsageError (not_writable) for the first that cannot be written; those before it are done.
+    """
     for change in changes:
         place = inside(root, change.path)
-        if change.after is None:
-            place.unlink(missing_ok=True)
-        else:
-            mode = place.stat().st_mode & 0o777 if place.is_file() else 0o644
-            atomic_write(place, change.after, mode=mode)
+        try:
+            _make(place, change)
+        except OSError as error:
+            raise UsageError(
+                f"{place} cannot be written: {error.strerror or error}.",
+                mend="Mend that, then run the same command again: it goes on where it stopped.",
+                code="not_writable",
+            ) from error
+
+
+def _make(place: Path, change: Change) -> None:
+    if change.after is None:
+        place.unlink(missing_ok=True)
+        return
+    mode = place.stat().st_mode & 0o777 if place.is_file() else 0o644
+    atomic_write(place, change.after, mode=mode)
 
 
 def _lines(data: bytes | None) -> list[str]:

@@ -19,6 +19,7 @@ from harness.errors import RefusedError, UsageError
 from harness.handlers.table import EVENTS
 from harness.install import changes as change_files
 from harness.install.manifest import read_manifest
+from harness.rendering.render import expected
 from harness.rendering.vendored import vendored_files
 from tests.install.repository import Person, git, sklearn_like, tree
 
@@ -290,3 +291,40 @@ def test_an_installation_waits_for_the_one_before(repository: Path, person: Pers
     os.close(holder)
     second.join(60)
     whole(repository)
+
+
+def test_what_cannot_be_written_is_named_and_the_next_call_goes_on(
+    repository: Path, person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = change_files.atomic_write
+
+    def full(path: Path, *given: Any, **more: Any) -> None:
+        if path.name == "stop.py":
+            raise OSError(28, "No space left on device")
+        real(path, *given, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(change_files, "atomic_write", full)
+        with pytest.raises(UsageError, match=r"stop\.py cannot be written: No space left on device") as refused:
+            person.install(repository)
+    assert refused.value.code == "not_writable"
+    assert "PreCompact" not in (repository / SETTINGS).read_text(), "hooks are switched on when all of them are there"
+    person.install(repository)
+    whole(repository)
+
+
+def test_in_the_harness_own_repository_files_are_rendered_and_nothing_is_vendored(
+    tmp_path: Path, person: Person
+) -> None:
+    root = tmp_path / "harness"
+    (root / "templates" / "agents").mkdir(parents=True)
+    (root / "hooks").mkdir()
+    done = person.install(root)
+    assert done.interpreter is None
+    assert {str(path) for path in expected(root)} | {".harness/config.toml", ".harness/.gitignore", "plan.md"} == {
+        item.path for item in done.changes
+    }
+    assert not (root / VENDORED).exists()
+    assert person.install(root).changes == ()
+    with pytest.raises(RefusedError, match="own repository"):
+        person.remove(root)
