@@ -17,8 +17,10 @@ from harness.clock import iso
 from harness.policy.decide import DENY, READERS
 
 NOBODY = "no session's receipts or transcript covers it"
+_TICK = timedelta(milliseconds=20)
+"""By which a file system's clock lags behind that of programs on the same machine."""
 _SLACK = timedelta(seconds=1)
-"""Between the clock of a file system and the moments that programs write down."""
+"""The same where the file system is another machine's."""
 _MOST_CALLS = 5
 
 Names = Callable[[Call, str], bool]
@@ -76,7 +78,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 def _by_transcript(change: Change, activity: Activity, names: Names) -> Iterator[Suspect]:
     ran = [call for call in activity.calls if call.ran]
-    during = [call for call in ran if change.at is not None and _covers(call, activity, change.at)]
+    during = _during(ran, activity, change.at, _TICK) or _during(ran, activity, change.at, _SLACK)
     naming = [call for call in ran if names(call, change.path)]
     if both := [call for call in during if call in naming]:
         yield _suspect(activity, Grade.CERTAIN, "a call that names it ran when it changed", both)
@@ -88,11 +90,12 @@ def _by_transcript(change: Change, activity: Activity, names: Names) -> Iterator
         )
 
 
-def _covers(call: Call, activity: Activity, moment: datetime) -> bool:
-    """A call without a result may have run until its session's last trace."""
+def _during(calls: list[Call], activity: Activity, moment: datetime | None, slack: timedelta) -> list[Call]:
+    """The calls that ran at `moment`; one without a result may have run until its session's last trace."""
     span = activity.span()
-    end = call.ended or (span[1] if span else call.started)
-    return call.started - _SLACK <= moment <= end + _SLACK
+    if moment is None or span is None:
+        return []
+    return [call for call in calls if call.started - slack <= moment <= (call.ended or span[1]) + slack]
 
 
 def _by_receipts(change: Change, activity: Activity) -> Iterator[Suspect]:

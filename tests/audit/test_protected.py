@@ -113,6 +113,17 @@ def test_a_killed_guard_and_what_it_let_through_are_named_with_the_session(guard
     assert [call["tool_use_id"] for call in suspect.calls] == ["t2"]
 
 
+def test_of_many_calls_the_one_that_ran_at_that_moment_is_named(guarded: World):
+    write(guarded.root / SETTINGS, KILLED)
+    changed = datetime.fromtimestamp((guarded.root / SETTINGS).stat().st_ctime, UTC)
+    lines = transcript(guarded, "s1")
+    for number, start in enumerate((-0.8, -0.4, -0.1, 0.3, 0.7)):
+        lines.call(f"t{number}", "Bash", iso(changed + timedelta(seconds=start)), command="make")
+        lines.result(f"t{number}", at=iso(changed + timedelta(seconds=start + 0.2)))
+    ((_, (suspect,)),) = audited(guarded).changes
+    assert [call["tool_use_id"] for call in suspect.calls] == ["t2"]
+
+
 def test_receipts_alone_name_the_session_and_the_two_moments_between_which_it_changed(guarded: World):
     receipt(guarded, "s1", "SessionStart", control={SETTINGS: "aaa"}, at=moment(-60))
     receipt(guarded, "s1", "PreToolUse", "t1", tool="Bash", permission="allow", at=moment(-1))
