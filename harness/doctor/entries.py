@@ -12,8 +12,8 @@ from harness.handlers.table import BY_NAME, EVENTS, GUARD, Event
 
 PLACEHOLDERS = (PROJECT_VARIABLE, PLUGIN_VARIABLE)
 """What the CLI puts in for itself before it starts a hook in exec form; nothing else, and only with the braces."""
-_OWN_FOLDERS = (PurePosixPath(VENDORED).parts[1:], (OWN_HOOKS,))
-"""The folder of our programs ends so: vendored in a project, and in the harness's own repository or plugin."""
+_VENDORED = PurePosixPath(VENDORED).parts[1:]
+"""The folder of vendored programs ends so. A person's own .claude/hooks/stop.py is none of ours."""
 _PROGRAMS = {event.program for event in EVENTS}
 
 
@@ -27,6 +27,8 @@ class Hook:
     """Where it stands, e.g. "hooks.PreToolUse[0].hooks[1]"."""
     matcher: object
     body: dict[str, Any]
+    bare: bool = False
+    """Whether our programs lie in hooks/ itself: in the harness's own repository and in its plugin."""
 
     @property
     def where(self) -> str:
@@ -53,7 +55,15 @@ class Hook:
     @property
     def program(self) -> str | None:
         """The word that names one of our programs, as it stands; None when the hook is not ours."""
-        return next((word for word in self.words if _is_ours(word)), None)
+        return next((word for word in self.words if self._is_ours(word)), None)
+
+    def _is_ours(self, word: str) -> bool:
+        if "/" not in word:
+            return word.startswith(("harness.handlers", "harness.hooks"))  # python -m, never written by us
+        path = PurePosixPath(word)
+        above = path.parent.parts
+        found = above[-1:] == (OWN_HOOKS,) if self.bare else above[-len(_VENDORED) :] == _VENDORED
+        return found and path.name in _PROGRAMS
 
     def runs(self, event: Event) -> bool:
         """Whether this is our hook for `event`, by its program and by the event under which it stands."""
@@ -61,8 +71,8 @@ class Hook:
         return found is not None and self.event == event.name and _file_name(found) == event.program
 
 
-def hooks_of(file: SettingsFile) -> Iterator[Hook]:
-    """Every hook of a settings file; parts that do not have the form of hooks are left out."""
+def hooks_of(file: SettingsFile, *, bare: bool = False) -> Iterator[Hook]:
+    """Every hook of a settings file; parts that do not have the form of hooks are left out. `bare`: see Hook."""
     section = file.data.get("hooks")
     for event, groups in section.items() if isinstance(section, dict) else ():
         for number, group in enumerate(groups if isinstance(groups, list) else ()):
@@ -70,15 +80,8 @@ def hooks_of(file: SettingsFile) -> Iterator[Hook]:
             for position, body in enumerate(inner if isinstance(inner, list) else ()):
                 if isinstance(body, dict):
                     place = f"hooks.{event}[{number}].hooks[{position}]"
-                    yield Hook(file=file, event=event, place=place, matcher=group.get("matcher"), body=body)
-
-
-def _is_ours(word: str) -> bool:
-    if word.startswith("harness.") or "/" not in word:
-        return word.startswith(("harness.handlers", "harness.hooks"))  # python -m, never written by us
-    path = PurePosixPath(word)
-    folder = path.parent.parts
-    return path.name in _PROGRAMS and any(folder[-len(own) :] == own for own in _OWN_FOLDERS)
+                    matcher = group.get("matcher")
+                    yield Hook(file=file, event=event, place=place, matcher=matcher, body=body, bare=bare)
 
 
 def _file_name(word: str) -> str:

@@ -18,7 +18,7 @@ _MODULE = "-m"
 def entries_present(scene: Scene) -> Check:
     """Whether each event has its program in the settings in which it belongs."""
     place = scene.shown(scene.source)
-    lacking = [event for event in EVENTS if not any(hook.runs(event) for hook in scene.own(scene.source))]
+    lacking = [event for event in EVENTS if not any(hook.runs(event) for hook in scene.installed())]
     if not lacking:
         return good("entries_present", f"all {len(EVENTS)} hook entries stand in {place}")
     elsewhere = [
@@ -37,7 +37,7 @@ def entries_fail_closed(scene: Scene) -> Check:
     """Whether a guard that crashes, is missing or is late blocks the call."""
     faults = [
         f"{hook.where} has onFailure {hook.body.get('onFailure')!r}"
-        for hook in scene.own_guards()
+        for hook in scene.guards()
         if hook.body.get("onFailure") != "block"
     ]
     if faults:
@@ -53,7 +53,7 @@ def entries_synchronous(scene: Scene) -> Check:
     """Whether the CLI waits for each guard's answer, on every call."""
     faults = [
         f"{hook.where} has {key}: {hook.body[key]!r}"
-        for hook in scene.own_guards()
+        for hook in scene.guards()
         for key in ("async", "asyncRewake", "once", "if")
         if hook.body.get(key)
     ]
@@ -68,7 +68,7 @@ def entries_synchronous(scene: Scene) -> Check:
 
 def entries_timeout(scene: Scene) -> Check:
     """Whether each entry has a time limit in seconds that a hook can keep."""
-    faults = [(hook, fault) for hook in scene.own() if (fault := _timeout_fault(hook.body.get("timeout")))]
+    faults = [(hook, fault) for hook in scene.installed() if (fault := _timeout_fault(hook.body.get("timeout")))]
     if faults:
         guards = any(hook.guard for hook, _ in faults)
         return (dead if guards else amiss)(
@@ -94,7 +94,7 @@ def _timeout_fault(value: object) -> str:
 def entries_matcher(scene: Scene) -> Check:
     """Whether each guard is asked about every tool, and every change of settings."""
     faults, mends = [], set()
-    for hook in scene.own_guards():
+    for hook in scene.guards():
         left_out = missed(hook.event, hook.matcher)
         if not left_out:
             continue
@@ -114,7 +114,7 @@ def _matcher_mend(hook: Hook) -> str:
 
 def entries_absolute(scene: Scene) -> Check:
     """Whether each entry starts the same program whatever the session's current folder is."""
-    faults = [(hook, fault) for hook in scene.own() for fault in _place_faults(hook)]
+    faults = [(hook, fault) for hook in scene.installed() for fault in _place_faults(hook)]
     if faults:
         guards = any(hook.guard for hook, _ in faults)
         return (dead if guards else amiss)(
@@ -145,7 +145,9 @@ def _place_faults(hook: Hook) -> Iterator[str]:
 def entries_type(scene: Scene) -> Check:
     """Whether each of our entries is a command; another type starts nothing of ours."""
     faults = [
-        f"{hook.where} has type {hook.body.get('type')!r}" for hook in scene.own() if hook.body.get("type") != "command"
+        f"{hook.where} has type {hook.body.get('type')!r}"
+        for hook in scene.installed()
+        if hook.body.get("type") != "command"
     ]
     if faults:
         return dead(

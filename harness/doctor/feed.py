@@ -77,8 +77,8 @@ def first_fault(hook: Hook, scene: Scene, folder: Path) -> Fault | None:
             ended = run(command, cwd=folder, environment=environment, given=given, timeout_s=_limit(hook))
             if fault := _judge(hook, wanted, ended):
                 return fault
-    except OSError as error:
-        return Fault(hook=hook, message=f"{command[0]} cannot be started ({error.strerror})")
+    except (OSError, ValueError) as error:  # ValueError: a word that no command line can hold
+        return Fault(hook=hook, message=f"{command[0]} cannot be started ({error})")
     finally:
         remove_receipts(scene, session)
     return None

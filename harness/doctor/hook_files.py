@@ -20,7 +20,7 @@ INSTALL = "`harness init` installs the hooks again; run it in your own terminal.
 def hook_files_present(scene: Scene) -> Check:
     """Whether every program of our entries, and every file of the library below them, is there."""
     wanted = dict.fromkeys((*_programs(scene), *_recorded(scene)))
-    missing = [path for path in wanted if not path.is_file()]
+    missing = [path for path in wanted if not os.path.isfile(path)]
     if missing:
         return dead(
             "hook_files_present",
@@ -35,7 +35,7 @@ def hook_files_present(scene: Scene) -> Check:
 
 def hook_files_readable(scene: Scene) -> Check:
     """Whether their mode lets the person who starts `claude` read them; root could read them anyway."""
-    files = {path for path in {*_programs(scene), *_recorded(scene)} if path.exists()}
+    files = {path for path in {*_programs(scene), *_recorded(scene)} if os.path.exists(path)}
     closed = sorted(
         {*(path for path in files if not _may(path, stat.S_IRUSR, os.R_OK)), *_closed_folders(scene, files)}
     )
@@ -51,7 +51,7 @@ def hook_files_readable(scene: Scene) -> Check:
 def hook_files_unchanged(scene: Scene) -> Check:
     """Whether each is what was installed, and no other code lies among them."""
     folder = scene.folder / VENDORED
-    if not folder.is_dir():
+    if scene.hooks_folder != folder:
         return note("hook_files_unchanged", "The hooks are not copies: git tells what changed in them.")
     found = vendored_files(str(folder))
     if found is None:
@@ -72,7 +72,7 @@ def hook_files_unchanged(scene: Scene) -> Check:
 def hook_files_current(scene: Scene) -> Check:
     """Whether the copied rules are those of this harness: another version may judge otherwise than the gates do."""
     library = scene.folder / VENDORED / LIBRARY
-    if not library.is_dir():
+    if scene.hooks_folder != scene.folder / VENDORED:
         return note("hook_files_current", "The hooks are not copies: they are this harness's own.")
     try:
         same = library_digest(str(library)) == policy_digest()
@@ -105,7 +105,10 @@ def _program(hook: Hook, scene: Scene) -> Path | None:
 
 
 def _may(path: Path, bit: int, mode: int) -> bool:
-    return bool(path.stat().st_mode & bit) and os.access(path, mode)
+    try:
+        return bool(path.stat().st_mode & bit) and os.access(path, mode)
+    except OSError:
+        return False
 
 
 def _closed_folders(scene: Scene, files: set[Path]) -> Iterator[Path]:

@@ -41,7 +41,7 @@ class Report:
                 lines.append(f"{'':27}{check.mend}")
         dead = sum(check.dead for check in self.checks)
         lines.append(f"{dead} of {len(self.checks)} checks found a dead guard" if dead else "all guards are alive")
-        return lines
+        return [_plain(line) for line in lines]
 
     def document(self) -> dict[str, Any]:
         """The report as `harness doctor --json` prints it."""
@@ -49,10 +49,21 @@ class Report:
             "project": None if self.project is None else str(self.project),
             "dead": self.dead,
             "checks": [
-                {"name": check.name, "ok": check.ok, "guard": check.guard, "message": check.message, "mend": check.mend}
+                {
+                    "name": check.name,
+                    "ok": check.ok,
+                    "guard": check.guard,
+                    "message": _plain(check.message),
+                    "mend": _plain(check.mend),
+                }
                 for check in self.checks
             ],
         }
+
+
+def _plain(text: str) -> str:
+    """Text that every terminal and file takes: settings may hold half characters."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def good(name: str, message: str) -> Check:

@@ -51,7 +51,7 @@ class Scene:
             return self.chosen
         value, _ = read_json(os.path.join(self.root, SNAPSHOT))
         named = isinstance(value, dict) and value.get("hooks") == HooksMode.PROJECT.value
-        installed = (self.folder / VENDORED / MANIFEST).is_file() or has_own_hooks(self.folder)
+        installed = os.path.isfile(self.folder / VENDORED / MANIFEST) or has_own_hooks(self.folder)
         return HooksMode.PROJECT if named or installed or any(self.own(PROJECT)) else HooksMode.NONE
 
     @property
@@ -68,14 +68,19 @@ class Scene:
 
     @cached_property
     def hooks(self) -> tuple[Hook, ...]:
-        return tuple(hook for file in self.files for hook in hooks_of(file))
+        bare = has_own_hooks(self.folder)
+        return tuple(hook for file in self.files for hook in hooks_of(file, bare=bare or file.source == PLUGIN))
 
     def own(self, source: str | None = None) -> Iterator[Hook]:
         """The hooks that are ours, of all settings files or of one."""
         return (hook for hook in self.hooks if hook.program is not None and source in (None, hook.file.source))
 
-    def own_guards(self) -> Iterator[Hook]:
-        return (hook for hook in self.own() if hook.guard)
+    def installed(self) -> Iterator[Hook]:
+        """Those in the settings in which they belong."""
+        return self.own(self.source)
+
+    def guards(self) -> Iterator[Hook]:
+        return (hook for hook in self.installed() if hook.guard)
 
     def file(self, source: str) -> SettingsFile:
         """The first settings file of `source`."""
@@ -125,7 +130,7 @@ def look(
         chosen=chosen,
         plugin=plugin,
         session=session,
-        had_receipts=Path(project.receipts).is_dir(),
+        had_receipts=os.path.isdir(project.receipts),
     )
 
 
@@ -141,7 +146,7 @@ def projects_below(start: Path) -> list[Path]:
     level = [start]
     for _ in range(_DEPTH):
         level = [path for folder in level for path in _folders(folder)][:_MOST_FOLDERS]
-        found += [path for path in level if (path / CONFIG).is_file()]
+        found += [path for path in level if os.path.isfile(path / CONFIG)]
     return found
 
 

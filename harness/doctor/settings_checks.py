@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from harness.doctor.report import Check, amiss, dead, good
+from harness.doctor.report import Check, amiss, dead, good, note
 from harness.doctor.scene import Scene
 from harness.doctor.settings_files import LOCAL, MANAGED, PLUGIN, PROJECT, USER, SettingsFile
 from harness.handlers.scene import Scene as HookScene
@@ -14,6 +14,8 @@ def start_folder(scene: Scene) -> Check:
     """Whether `claude`, started where we are, reads this project's settings: it looks in its own folder only."""
     if scene.start == scene.folder:
         return good("start_folder", f"claude started in {scene.folder} reads this project's settings")
+    if scene.session is None and scene.environment.get("CLAUDECODE"):
+        return note("start_folder", "A session is running, and where it was started cannot be seen from here.")
     return dead(
         "start_folder",
         f"claude started in {scene.start} reads {scene.start}/.claude only, so no hook of this project runs.",

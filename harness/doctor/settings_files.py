@@ -6,6 +6,7 @@ fault.
 """
 
 import json
+import stat
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,13 +39,19 @@ def read_settings(path: Path, source: str) -> SettingsFile:
         return SettingsFile(source=source, path=path, problem=f"it cannot be read: {error.strerror}")
     except UnicodeDecodeError as error:
         return SettingsFile(source=source, path=path, problem=f"it is not UTF-8: {error.reason} at byte {error.start}")
+    if not path.stat().st_mode & stat.S_IRUSR:  # root reads it anyway; whoever starts `claude` may not
+        return SettingsFile(source=source, path=path, problem="its mode lets nobody read it")
     try:
-        data = json.loads(text)
+        data = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         return SettingsFile(source=source, path=path, problem=f"it is not JSON: {error}")
     if not isinstance(data, dict):
         return SettingsFile(source=source, path=path, problem=f"it holds {type(data).__name__}, expected one object")
     return SettingsFile(source=source, path=path, data=data)
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON value")
 
 
 def settings_files(

@@ -1,6 +1,7 @@
 """What the doctor says of projects that are as they should be, and of what is not the project's own doing."""
 
 import json
+import re
 import shutil
 import stat
 import subprocess
@@ -9,9 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from harness.doctor.report import Check
-from harness.doctor.run import examine
+from harness.doctor.feed import guards_answer, others_answer
+from harness.doctor.interpreter import interpreter
+from harness.doctor.report import Check, Report
+from harness.doctor.run import OF_THE_HOOKS, OF_THE_PLACE, OF_THE_REST, WITH_THE_CLI, examine
 from harness.doctor.scene import look
 from harness.doctor.session import Session
 from harness.domain.statuses import HooksMode
@@ -20,6 +25,29 @@ from tests.doctor.made import REPOSITORY, Made, make
 from tests.install.repository import git
 
 CASE_01 = Path(__file__).parent / "inputs/case-01/settings_relative.json"
+STARTING = (guards_answer, others_answer, interpreter)
+WORDS = st.sampled_from(
+    [
+        "PreToolUse",
+        "ConfigChange",
+        "command",
+        "/usr/bin/python3",
+        ".claude/hooks/harness/pre_tool_use.py",
+        "*",
+        "(",
+        "\ud800",
+    ]
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text() | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text() | WORDS, inner, max_size=3),
+    max_leaves=6,
+)
+HOOK_KEYS = ("type", "command", "args", "timeout", "onFailure", "async", "if")
+HOOKS = st.dictionaries(st.sampled_from(HOOK_KEYS), VALUES, max_size=7) | VALUES
+GROUPS = st.fixed_dictionaries({}, optional={"matcher": VALUES, "hooks": st.lists(HOOKS, max_size=3) | VALUES}) | VALUES
+SECTION = st.dictionaries(WORDS, st.lists(GROUPS, max_size=3) | VALUES, max_size=4) | VALUES
+SETTINGS = st.fixed_dictionaries({"hooks": SECTION}, optional={"disableAllHooks": VALUES, "env": VALUES})
 
 
 def named(checks: tuple[Check, ...]) -> dict[str, Check]:
@@ -65,6 +93,23 @@ def test_case_01_a_relative_hook_of_somebody_else_is_named(made: Made):
     assert (check.ok, report.dead) == (False, False)
     assert "python3 .claude/hooks/guard.py" in check.message
     assert "CLAUDE_PROJECT_DIR" in check.mend
+
+
+def test_hooks_of_ones_own_that_have_the_names_of_ours_are_not_ours(made: Made):
+    """Many repositories have a .claude/hooks/stop.py; a fault of it is no dead guard of ours."""
+    settings = made.settings()
+    theirs = {"type": "command", "command": "python3 .claude/hooks/pre_tool_use.py", "timeout": 60000}
+    settings["hooks"]["PreToolUse"].append({"matcher": "bash", "hooks": [theirs]})
+    made.write(settings)
+    report = made.doctor()
+    assert [check.name for check in report.checks if check.ok is False] == ["other_hooks"]
+
+
+def test_a_session_whose_folder_cannot_be_seen_is_not_accused(made: Made):
+    (made.root / "src").mkdir()
+    report = made.doctor(start=made.root / "src", CLAUDECODE="1")
+    assert named(report.checks)["start_folder"].ok is None
+    assert not report.dead
 
 
 def test_case_03_a_missing_hook_is_no_policy(made: Made):
@@ -198,6 +243,27 @@ def test_a_broken_agent_file_is_named(made: Made):
     check = named(made.doctor().checks)["agent_files"]
     assert (check.ok, check.guard) == (False, False)
     assert "mine.md" in check.message
+
+
+@given(settings=SETTINGS)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_no_settings_make_the_doctor_fall(made: Made, settings: dict[str, Any]):
+    made.settings_file.write_text(json.dumps(settings), "utf-8")
+    scene = look(made.root, made.environment, home=made.home)
+    checks = tuple(check(scene) for check in (*OF_THE_PLACE, *OF_THE_HOOKS) if check not in STARTING)
+    report = Report(project=scene.root, checks=checks)
+    assert json.loads(json.dumps(report.document(), ensure_ascii=False).encode("utf-8"))["checks"]
+    assert "\n".join(report.lines()).encode("utf-8")
+
+
+def test_the_documented_names_are_those_of_the_checks(made: Made):
+    text = (REPOSITORY / "docs/cli.md").read_text("utf-8")
+    names = re.search(r"^- `doctor`:.*?Names: `(.*?)`", text, re.DOTALL | re.MULTILINE)
+    assert names is not None
+    documented = re.split(r",\s+", names[1])
+    functions = (*OF_THE_PLACE, *OF_THE_HOOKS, *WITH_THE_CLI, *OF_THE_REST)
+    assert documented == [function.__name__ for function in functions]
+    assert [check.name for check in made.doctor().checks] == [name for name in documented if name != "cli_denies"]
 
 
 def command(made: Made, *words: str, cwd: Path | None = None) -> tuple[int, Any]:

@@ -80,6 +80,15 @@ def edited(path: Path) -> None:
     path.write_text(path.read_text("utf-8") + "\n# edited\n", "utf-8")
 
 
+def rewritten(text: str) -> Callable[[Path], None]:
+    return lambda path: void(path.write_text(text, "utf-8"))
+
+
+def hanging(made: Made) -> None:
+    in_hooks("pre_tool_use.py", rewritten("import time\ntime.sleep(60)\n"))(made)
+    entry("PreToolUse", timeout=0.5)(made)
+
+
 def closed(path: Path) -> None:
     path.chmod(0)
 
@@ -178,6 +187,14 @@ def user_settings(**values: Any) -> Callable[[Made], None]:
     return kill
 
 
+DENIES = "import sys\nsys.stderr.write('no')\nsys.exit(2)\n"
+ALLOWS = """\
+import sys
+if "policy.json" in sys.stdin.read():
+    sys.stderr.write("no")
+    sys.exit(2)
+print('{"hookSpecificOutput": {"permissionDecision": "allow"}}')
+"""
 HOOK = ".claude/hooks/harness/pre_tool_use.py"
 RELATIVE = ["-I", "-S", HOOK]
 MODULE = ["-m", "harness.handlers.pre_tool_use"]
@@ -230,6 +247,23 @@ KILLERS = (
     ),
     Killer(
         "manifest missing", in_hooks("MANIFEST.json", Path.unlink), "hook_files_unchanged", ("MANIFEST.json",), INIT
+    ),
+    # a program that answers wrongly
+    Killer(
+        "lets all pass", in_hooks("pre_tool_use.py", rewritten("pass")), "guards_answer", ("let pass a call",), INIT
+    ),
+    Killer("ends with 1", in_hooks("pre_tool_use.py", rewritten("1 / 0")), "guards_answer", ("status 1",), INIT),
+    Killer(
+        "denies all", in_hooks("pre_tool_use.py", rewritten(DENIES)), "guards_answer", ("ordinary call: no",), "Mend"
+    ),
+    Killer("says allow", in_hooks("pre_tool_use.py", rewritten(ALLOWS)), "guards_answer", ("is silent",), INIT),
+    Killer("hangs", hanging, "guards_answer", ("did not answer in 0.5 s",), INIT),
+    Killer(
+        "settings guard passes",
+        in_hooks("config_change.py", rewritten("pass")),
+        "guards_answer",
+        ("ConfigChange",),
+        INIT,
     ),
     # the snapshot
     Killer("snapshot missing", lambda made: made.policy.unlink(), "snapshot_sound", ("missing",), RENDER),
@@ -312,6 +346,14 @@ KILLERS = (
     Killer("local settings only", only_local, "entries_present", (".claude/settings.local.json",), INIT),
     Killer(
         "settings no JSON", text_in(".claude/settings.json", '{"hooks": {},}'), "settings_readable", ("not JSON",), INIT
+    ),
+    Killer("settings not readable", lambda made: made.settings_file.chmod(0), "settings_readable", ("mode",), INIT),
+    Killer(
+        "settings with NaN",
+        lambda made: void(made.settings_file.write_text('{"x": NaN}')),
+        "settings_readable",
+        ("NaN",),
+        INIT,
     ),
     Killer("settings a list", text_in(".claude/settings.json", "[]"), "settings_readable", ("list",), INIT),
     # switched off
