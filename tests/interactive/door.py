@@ -13,6 +13,8 @@ Turn = str | Sequence[Mapping[str, Any]]
 """What the model says in one message: text, or tool calls."""
 COMPACTING = "an <analysis> block followed by a <summary> block"
 """Stands in the request by which the CLI asks for a summary of the conversation."""
+REMINDED = "Stop hook feedback"
+"""Stands in what a Stop or SubagentStop hook tells the model."""
 SUMMARY = "<analysis>short</analysis>\n<summary>What was done so far.</summary>"
 
 
@@ -36,7 +38,8 @@ class Script:
     """An Answerer. `prompts`: words of a prompt -> the model's turns after it; `subagents`: the same for their prompts.
 
     The newest prompt that holds known words counts, and the turn is the number of the model's messages after it: a
-    pure function of the request. A request without a known prompt, or beyond the last turn, ends the door loudly.
+    pure function of the request. What the CLI itself asks, a summary or to heed a Stop hook, gets a plain answer unless
+    `prompts` has another. A request without a known prompt, or beyond the last turn, ends the door loudly.
     """
 
     prompts: Mapping[str, Sequence[Turn]]
@@ -66,7 +69,8 @@ class Script:
         )
 
     def _turn(self, request: RecordedRequest) -> Turn:
-        known = {**(self.subagents if request.subagent else self.prompts), COMPACTING: (SUMMARY,)}
+        ours = self.subagents if request.subagent else self.prompts
+        known = {COMPACTING: (SUMMARY,), REMINDED: ("Noted.",), **ours}
         words, number = _newest(request.body, known)
         if words is None:
             raise DoorError(f"No known prompt in {prompts(request.body)!r:.2000}; known: {sorted(known)}.", mend="")

@@ -5,6 +5,8 @@ from pathlib import Path
 
 from harness.driver.environment import DUMMY_KEY, bundled_cli
 
+ROOT = Path(__file__).parents[2]
+"""This repository, which is also the plugin."""
 CLI = "HARNESS_TEST_CLI"
 """Names another Claude Code CLI than the one that comes with the Agent SDK; `make compat` sets it."""
 

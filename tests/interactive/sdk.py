@@ -53,9 +53,9 @@ class Played:
         """Whether a hook denied the call."""
         return self.failed(label) and HOOK in self.text(label)
 
-    @property
-    def held_labels(self) -> set[str]:
-        return {label for label in self.document["results"] if self.held(label)}
+    def not_held(self, calls: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+        """The calls that no hook denied, with their results."""
+        return {item["id"]: self.text(item["id"]) for item in calls if not self.held(item["id"])}
 
     @property
     def passed_labels(self) -> set[str]:

@@ -31,26 +31,26 @@ class Terminal:
         """Press keys by tmux's names, e.g. Enter, Escape."""
         self._tmux("send-keys", "-t", "main", *names)
 
-    def write(self, text: str) -> None:
-        """Type `text` and wait until it stands in the input line."""
+    def write(self, text: str, *, sees: str = "") -> str:
+        """Type `text` and wait until it stands in the input line, and `sees` on the screen, which is returned."""
         self._tmux("send-keys", "-t", "main", "-l", text)
-        self.wait_for(f"{PROMPT} {text}")
+        return self.wait_for(f"{PROMPT} {text}", sees)
 
-    def say(self, text: str, *, until: str) -> str:
+    def say(self, text: str, *, until: str, gone: str = "") -> str:
         """Type `text`, send it, and wait for words that were not on the screen before; returns the screen."""
         self.write(text)
         self.keys("Enter")
-        return self.wait_for(until)
+        return self.wait_for(until, gone=gone)
 
-    def wait_for(self, *words: str) -> str:
-        """The screen once all `words` stand on it. Raises AssertionError with the screen when they do not come."""
+    def wait_for(self, *words: str, gone: str = "") -> str:
+        """The screen once all `words` stand on it and `gone` does not. Raises AssertionError with the screen else."""
         end = time.monotonic() + PATIENCE_S
         while True:
             screen = self.screen()
-            if all(item in screen for item in words):
+            if all(item in screen for item in words) and not (gone and gone in screen):
                 return screen
             if time.monotonic() > end:
-                raise AssertionError(f"{words!r} did not come; the screen:\n{screen}")
+                raise AssertionError(f"{words!r} did not come, or {gone!r} did not go; the screen:\n{screen}")
             time.sleep(LOOK_S)
 
     def _tmux(self, *words: str) -> subprocess.CompletedProcess[str]:
@@ -64,7 +64,7 @@ def interactive(project: Path, home: Path, door: str, *words: str) -> Iterator[T
     environment = {**clean_environment(home, door), "TERM": "xterm-256color", "TMUX_TMPDIR": str(home / "tmp")}
     (home / "config" / ".claude.json").write_text(json.dumps(answered(project)), "utf-8")
     terminal = Terminal(f"harness-{uuid.uuid4().hex[:12]}", environment)
-    start = ("new-session", "-d", "-s", "main", "-x", "160", "-y", "60", "-c", str(project))
+    start = ("new-session", "-d", "-s", "main", "-x", "110", "-y", "60", "-c", str(project))
     try:
         started = terminal._tmux(*start, str(cli()), *words)
         assert started.returncode == 0, started.stderr
@@ -76,7 +76,11 @@ def interactive(project: Path, home: Path, door: str, *words: str) -> Iterator[T
 
 def answered(project: Path) -> dict[str, object]:
     """The CLI's own file after its first-run questions."""
-    trusted = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+    trusted = {
+        "hasTrustDialogAccepted": True,
+        "hasCompletedProjectOnboarding": True,
+        "enabledMcpjsonServers": ["harness"],
+    }
     return {
         "hasCompletedOnboarding": True,
         "theme": "dark",

@@ -1,0 +1,86 @@
+"""A project with one trained experiment, and every way by which a session may come to it."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.cli.journey import Answer, Journey, make_project
+from tests.interactive.sklearn_repository import git
+
+RUN = ".harness/experiments/exp-0001/runs/run-01"
+
+
+@dataclass(frozen=True)
+class Lab:
+    journey: Journey
+    link: Path
+    """A symbolic link to the project."""
+    worktree: Path
+    """A linked worktree of it."""
+    other: Path
+    """Another repository, without a harness."""
+
+    @property
+    def root(self) -> Path:
+        return self.journey.root
+
+    @property
+    def home(self) -> Path:
+        return self.journey.home
+
+    @property
+    def state(self) -> Path:
+        """The state directory; beside it stands what hooks compiled."""
+        return Path(json.loads((self.root / ".harness/policy.json").read_text("utf-8"))["state"])
+
+    def kept(self, root: Path | None = None) -> dict[str, Path]:
+        """What no session may change, by name; in-project files below `root`, the project's own unless given."""
+        base = root or self.root
+        return {
+            "ledger": self.state / "ledger.db",
+            "policy": base / ".harness/policy.json",
+            "hook": base / ".claude/hooks/harness/pre_tool_use.py",
+            "settings": base / ".claude/settings.json",
+            "artifact": base / RUN / "metrics.jsonl",
+        }
+
+    def hashes(self) -> dict[str, str]:
+        """Content of everything kept, the whole control folders included."""
+        folders = [self.state, self.root / ".claude", self.root / ".harness/experiments"]
+        folders += [self.worktree / ".claude", self.worktree / ".harness"]
+        files = [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
+        files += [self.root / ".harness/policy.json", self.root / ".harness/config.toml", self.root / "plan.md"]
+        return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def make_fresh(base: Path, *init: str) -> Journey:
+    """A git repository, initialised with further words for `harness init`, its plan approved."""
+    journey = make_project(base / "my project", base / "home")
+    git(journey.root, "init", "-q", "-b", "main")
+    must(journey.harness("init", *init))
+    must(journey.harness("plan", "approve"))
+    return journey
+
+
+def make_lab(base: Path) -> Lab:
+    """One experiment trained and not judged; committed, so that worktrees have it too."""
+    journey = make_fresh(base)
+    root = journey.root
+    must(journey.harness("experiment", "new", "--hypothesis", "centroids"))
+    must(journey.harness("train", "exp-0001"))
+    (root / "sub").mkdir()
+    (root / "sub/notes.txt").write_text("n\n", "utf-8")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "A project")
+    git(root, "worktree", "add", "-q", "-b", "side", str(base / "a worktree"))
+    (base / "link").symlink_to(root)
+    other = base / "other"
+    other.mkdir()
+    git(other, "init", "-q")
+    return Lab(journey, base / "link", base / "a worktree", other)
+
+
+def must(answer: Answer) -> Answer:
+    assert answer.exit_code == 0, answer.stdout + answer.stderr
+    return answer

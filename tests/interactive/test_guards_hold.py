@@ -1,0 +1,140 @@
+"""Through the real CLI, with the project's own settings and nothing of the SDK: what is protected does not change."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.interactive.door import bash, call, delegate
+from tests.interactive.lab import RUN, Lab
+from tests.interactive.sdk import FROM_PROJECT, Played, play
+from tests.interactive.ways import Call, bash_ways, git_ways, labels, tool_ways
+
+EDITS = {"policy": ('"schema"', '"scheme"'), "settings": ('"timeout": 30', '"timeout": 31'), "hook": ("import", "x")}
+
+
+def write(label: str, path: Path) -> Call:
+    """By the Write tool; beside the ledger, since it overwrites no binary file that it has not read."""
+    beside = path.with_name("ledger.db-journal") if path.suffix == ".db" else path
+    return call(label, "Write", file_path=str(beside), content="x")
+
+
+def all_ways(name: str, path: Path) -> list[Call]:
+    return [write(f"{name}_write", path), *tool_ways(name, path, EDITS.get(name)), *bash_ways(name, path)]
+
+
+def ordinary(folder: Path, tag: str) -> list[Call]:
+    """What an agent does all day; each leaves a trace below `folder`."""
+    at = shlex.quote(str(folder))
+    return [
+        call(f"{tag}_write", "Write", file_path=str(folder / f"{tag}.py"), content="x = 1\n"),
+        bash(f"{tag}_echo", f"echo x = 1 > {at}/{tag}.txt"),
+        bash(f"{tag}_python", "python3 -c 'print(6 * 7)'"),
+        call(f"{tag}_mcp", "mcp__files__write_file", path=str(folder / f"{tag}.json"), content="{}"),
+        bash(f"{tag}_sub", f"mkdir -p {at}/below && cd {at}/below && echo y > {tag}.txt"),
+        bash(f"{tag}_sed", f"sed -i s/1/2/ {at}/{tag}.txt"),
+    ]
+
+
+def edits(folder: Path, tag: str) -> list[Call]:
+    return [call(f"{tag}_edit", "Edit", file_path=str(folder / f"{tag}.py"), old_string="x = 1", new_string="x = 3")]
+
+
+def assert_ordinary(played: Played, folder: Path, tag: str) -> None:
+    assert (folder / f"{tag}.py").read_text("utf-8") == "x = 3\n"
+    assert (folder / f"{tag}.txt").read_text("utf-8") == "x = 2\n"
+    assert (folder / f"{tag}.json").read_text("utf-8") == "{}"
+    assert (folder / "below" / f"{tag}.txt").read_text("utf-8") == "y\n"
+    assert played.text(f"{tag}_python") == "42"
+
+
+@pytest.mark.parametrize("name", ["ledger", "policy", "hook", "settings", "artifact"])
+def test_no_way_changes_what_is_kept(name: str, lab: Lab) -> None:
+    """From the root, in a path with a space, whole paths: the file tools, MCP and every Bash form."""
+    calls = all_ways(name, lab.kept()[name])
+    if name in ("hook", "settings"):
+        calls += git_ways(name, lab.kept()[name])
+    before = lab.hashes()
+    played = play(lab.root, lab.home, {"PLEASE CHANGE IT": [calls, "Tried."]})
+    assert played.not_held(calls) == {}
+    assert lab.hashes() == before
+
+
+def test_after_cd_into_a_subfolder(lab: Lab) -> None:
+    calls = [
+        bash("cd", "cd sub"),
+        bash("settings", "echo x > ../.claude/settings.json"),
+        bash("hook", "rm -rf ../.claude/hooks"),
+        bash("policy", "sed -i s/a/b/ ../.harness/policy.json"),
+        bash("artifact", f"tee ../{RUN}/metrics.jsonl < notes.txt"),
+        call("write", "Write", file_path=str(lab.kept()["settings"]), content="x"),
+        bash("back", "cd ../.harness"),
+        bash("relative", "python3 -c \"open('policy.json', 'w')\""),
+        bash("here", "echo x > policy.json"),
+        bash("home", f"cd {shlex.quote(str(lab.root))}/sub && pwd"),
+    ]
+    before = lab.hashes()
+    turns = [calls, ordinary(lab.root / "sub", "insub"), edits(lab.root / "sub", "insub"), "Done."]
+    played = play(lab.root, lab.home, {"PLEASE WALK": turns})
+    assert played.not_held(calls).keys() == {"cd", "back", "home"}
+    assert played.text("home").endswith("/sub")
+    assert lab.hashes() == before
+    assert_ordinary(played, lab.root / "sub", "insub")
+
+
+def test_after_cd_into_another_repository(lab: Lab) -> None:
+    back = Path("..") / lab.root.name
+    calls = [
+        bash("cd", f"cd {shlex.quote(str(lab.other))} && pwd"),
+        bash("settings", f"echo x > {shlex.quote(str(back / '.claude/settings.json'))}"),
+        bash("ledger", f"rm -f {shlex.quote(str(lab.kept()['ledger']))}"),
+        call("write", "Write", file_path=str(lab.kept()["policy"]), content="x"),
+        call("mcp", "mcp__files__write_file", path=str(lab.kept()["artifact"]), content="x"),
+    ]
+    before = lab.hashes()
+    turns = [calls, ordinary(lab.other, "other"), edits(lab.other, "other"), "Done."]
+    options = {**FROM_PROJECT, "add_dirs": [str(lab.other)]}
+    played = play(lab.root, lab.home, {"PLEASE GO ELSEWHERE": turns}, options=options)
+    assert played.text("cd") == str(lab.other)
+    assert played.not_held(calls).keys() == {"cd"}
+    assert lab.hashes() == before
+    assert_ordinary(played, lab.other, "other")
+
+
+@pytest.mark.parametrize("place", ["root", "link", "worktree"])
+def test_each_place_holds_and_lets_work(place: str, lab: Lab) -> None:
+    """Started at the root, through a symbolic link, and in a worktree: both copies of each kept file are held."""
+    start = {"root": lab.root, "link": lab.link, "worktree": lab.worktree}[place]
+    calls: list[Call] = []
+    for name, path in lab.kept(start).items():
+        calls += [write(f"{name}_write", path)]
+        calls += [bash(f"{name}_echo", f"echo x > {shlex.quote(str(path))}")]
+        if path.is_relative_to(start):
+            calls += [bash(f"{name}_relative", f"echo x > {path.relative_to(start)}")]
+    for name, path in lab.kept().items():
+        calls += [bash(f"{name}_main", f"rm -f {shlex.quote(str(path))}")]
+    before = lab.hashes()
+    turns = [calls, ordinary(start, place), edits(start, place), "Done."]
+    played = play(start, lab.home, {"PLEASE TRY": turns})
+    assert played.not_held(calls) == {}
+    assert lab.hashes() == before
+    assert_ordinary(played, start, place)
+
+
+@pytest.mark.parametrize("kind", ["general-purpose", "model-builder"])
+def test_a_subagent_is_held_too(kind: str, lab: Lab) -> None:
+    """One of the CLI's own kinds, and one whose file stands in the project."""
+    calls = [write(f"{kind}_{name}", path) for name, path in lab.kept().items()]
+    calls += [bash(f"{kind}_{name}_sh", f"echo x > {shlex.quote(str(path))}") for name, path in lab.kept().items()]
+    before = lab.hashes()
+    work = ordinary(lab.root, f"by-{kind}")[:2]
+    played = play(
+        lab.root,
+        lab.home,
+        {"PLEASE DELEGATE": [[delegate("agent", "PLEASE TRY AS AN AGENT", kind)], "Done."]},
+        subagents={"PLEASE TRY AS AN AGENT": [calls, work, "Reported."]},
+    )
+    assert not played.failed("agent"), played.text("agent")
+    assert played.not_held(calls) == {}
+    assert labels(work) <= played.passed_labels
+    assert lab.hashes() == before
