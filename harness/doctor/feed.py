@@ -23,7 +23,7 @@ from harness.policy.receipt import file_name
 
 SESSION = "harness-doctor"
 _LONGEST_S = 30.0
-_NOT_FOUND = "can't open file"
+_NOT_FOUND, _CLOSED = "can't open file", "Permission denied"
 _BROKEN = ("hook cannot run", "hook has a fault")
 """How a hook's program and its handler say that nothing was decided."""
 DENIED, PASSED = 2, 0
@@ -124,11 +124,9 @@ def _judge(hook: Hook, wanted: int, ended: Ended) -> Fault | None:
     if ended.code is None:
         return Fault(hook=hook, message=f"it did not answer in {_limit(hook):g} s")
     if _NOT_FOUND in ended.stderr:
-        return Fault(
-            hook=hook,
-            message=f"hook not found: {said}. Python's own exit status 2 looks like a denial of every call; no rule "
-            "denied anything",
-        )
+        what = "hook not readable" if _CLOSED in said else "hook not found"
+        alike = "Python's own exit status 2 looks like a denial of every call; no rule denied anything"
+        return Fault(hook=hook, message=f"{what}: {said}. {alike}")
     if any(words in ended.stderr for words in _BROKEN):
         return Fault(hook=hook, message=f"its own files are missing or damaged, so no rule was asked: {said}")
     if wanted == DENIED:

@@ -1,6 +1,7 @@
 """What a person should know and what is no guard: agent files, the cage, the MCP server, the plugin."""
 
 import json
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,12 @@ def cage(_scene: Scene) -> Check:
 
 def agent_files(scene: Scene) -> Check:
     """Whether Claude Code reads the agents of the project as they were meant."""
-    broken = [agent for agent in read_agents(scene.folder / AGENTS) if agent.problems]
+    try:
+        broken = [agent for agent in read_agents(scene.folder / AGENTS) if agent.problems]
+    except OSError as error:
+        return amiss(
+            "agent_files", f"The agent files cannot be read: {error}.", "Mend the permissions of what is named."
+        )
     if broken:
         named = " ".join(f"{agent.path.name}: {problem}" for agent in broken for problem in agent.problems)
         return amiss("agent_files", f"Claude Code may read agents otherwise than meant. {named}", "Mend what is named.")
@@ -81,7 +87,7 @@ def mcp_server(scene: Scene) -> Check:
     if not isinstance(servers, dict) or MCP_SERVER not in servers:
         return note("mcp_server", f"{path.name} has no server `{MCP_SERVER}`: `claude` uses the command line instead.")
     program = scene.hooks_folder / "mcp.py"
-    said, root = server(str(program), {})
+    said, root = server(str(program), {}) if os.path.isfile(program) else (f"{program} is missing.", "")
     if not root:
         return amiss("mcp_server", f"The tool server would not start: {said}", "Mend what is named.")
     return good("mcp_server", f"{path.name} offers the harness's tools")

@@ -40,6 +40,8 @@ def snapshot_fresh(scene: Scene) -> Check:
             path = project.layout.project("policy")
     except HarnessError as error:
         return note("snapshot_fresh", f"The ledger cannot be asked: {error.message}", error.mend)
+    except OSError as error:
+        return note("snapshot_fresh", f"The project cannot be read to compare it with the snapshot: {error}")
     written = _read(path)
     if written is None:
         return note("snapshot_fresh", "There is no snapshot to compare with the ledger.")
