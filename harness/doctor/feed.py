@@ -163,6 +163,13 @@ def _tool_calls(scene: Scene, _folder: Path) -> Iterator[Wanted]:
         yield wanted, {"tool_name": "Write", "tool_input": given, "tool_use_id": "toolu_doctor"}
 
 
+def _skill_lines(_scene: Scene, _folder: Path) -> Iterator[Wanted]:
+    for wanted, command in ((DENIED, "echo x > .harness/policy.json"), (PASSED, "echo x")):
+        more = {"command_name": "doctor", "command_source": "projectSettings", "invoked_by": "claude"}
+        given = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": "toolu_doctor:preamble-0"}
+        yield wanted, {**given, **more}
+
+
 def _settings_changes(_scene: Scene, folder: Path) -> Iterator[Wanted]:
     """Settings of nobody, in the probe's own folder: one file that switches hooks off, one that says nothing."""
     path = folder / "settings.json"
@@ -183,6 +190,7 @@ def _once(**more: object) -> Callable[[Scene, Path], Iterator[Wanted]]:
 _READ: dict[str, Any] = {"tool_name": "Read", "tool_use_id": "toolu_doctor", "tool_input": {"file_path": "README.md"}}
 _PAYLOADS: dict[str, Callable[[Scene, Path], Iterator[Wanted]]] = {
     "PreToolUse": _tool_calls,
+    "PreSkillShellCommand": _skill_lines,
     "ConfigChange": _settings_changes,
     "PostToolUse": _once(**_READ, tool_response={}, duration_ms=1),
     "PostToolBatch": _once(tool_calls=[{**_READ, "tool_response": {}}]),

@@ -1,10 +1,12 @@
-"""PreToolUse: one call, judged by every project that it touches. Deny, or no opinion; a receipt for each."""
+"""PreToolUse and PreSkillShellCommand: one call, judged by every project that it touches. Deny, or no opinion; a
+receipt for each. What a skill or slash command runs before the model reads it comes as a call of Bash, arguments of
+the model filled in; no PreToolUse sees it."""
 
 from __future__ import annotations
 
 import os
 
-from harness.policy.decide import DENY, READERS, WRITERS, decide, role_of
+from harness.policy.decide import COMMANDS, DENY, READERS, WRITERS, decide, role_of
 
 from .journal import note, said
 from .outcome import Outcome, refused
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from .place import Project
     from .scene import Scene
 
-EVENT = "PreToolUse"
+EVENT, SKILL_EVENT = "PreToolUse", "PreSkillShellCommand"
 
 
 def before_tool(call: dict[str, Any], scene: Scene) -> Outcome:
@@ -46,7 +48,7 @@ def _paths(call: dict[str, Any], scene: Scene) -> list[str]:
         path = given.get(key)
         named = [path] if isinstance(path, str) and path else [cwd]
         return [os.path.join(cwd or "/", os.path.expanduser(path)) for path in named]
-    if tool == "Bash" or tool.startswith("mcp__"):
+    if tool.startswith("mcp__") or any(isinstance(given.get(key), str) for key in COMMANDS):
         from .mentions import mentioned
 
         return mentioned(tool, given, cwd or "/")
@@ -80,8 +82,9 @@ def _receipt(call: dict[str, Any], project: Project, answer: dict[str, Any], sce
     """Write it; the refusal when that fails: a call that nobody can find again is not let through."""
     permission = DENY if answer["permission"] == DENY else None  # a hook never allows: the user's own rules decide
     role = role_of(call, project.snapshot) if project.snapshot else "main"
+    event = SKILL_EVENT if call.get("hook_event_name") == SKILL_EVENT else EVENT
     try:
-        note(project, call, {**answer, "permission": permission}, event=EVENT, role=role, now=scene.now)
+        note(project, call, {**answer, "permission": permission}, event=event, role=role, now=scene.now)
     except OSError as error:
         return refused(
             f"The receipt of this call cannot be written to {project.receipts} ({error.strerror or error}), and a call "

@@ -34,6 +34,7 @@ class Event:
 
 EVENTS: tuple[Event, ...] = (
     Event("PreToolUse", GUARD, "pre_tool_use.py", "guard:before_tool", 30, "*"),
+    Event("PreSkillShellCommand", GUARD, "pre_skill_shell.py", "guard:before_tool", 30),
     Event("ConfigChange", GUARD, "config_change.py", "settings_guard:settings_changed", 30),
     Event("PostToolUse", OBSERVER, "post_tool_use.py", "observers:after_tool", 20, "*"),
     Event("PostToolBatch", OBSERVER, "post_tool_batch.py", "observers:after_batch", 20),

@@ -27,7 +27,7 @@ READERS = {"Read": "file_path", "Glob": "path", "Grep": "path", "LS": "path"}
 _OPTIONAL = frozenset({"Glob", "Grep"})
 _OWN_TOOL = "mcp__harness__"
 COMMANDS = ("command", "cmd", "script")
-"""Arguments that are command lines by their name, of Bash and of other servers' tools."""
+"""Arguments that are command lines by their name, of Bash and of any other tool."""
 _LONGEST_PATH = 4096
 
 
@@ -118,6 +118,9 @@ class _Call:
             return self.bash()
         if self.tool.startswith("mcp__"):
             return self.mcp()
+        denied = self.commands()
+        if denied:
+            return denied
         if self.listed:
             return answer(ALLOW, "tool_offered", f"{self.tool} is a tool of the role {self.judge.role}.")
         return answer(None, "no_rule", f"No rule is about {self.tool}.")
@@ -189,12 +192,21 @@ class _Call:
             denial = self.judge.write(text, cwd)
             if denial and denial.rule != "read_only_role":
                 return self.denied(denial, [self.judge.shown(denial.path)])
+        return self.commands() or answer(None, "no_rule", f"{self.tool} names nothing protected; no rule is about it.")
+
+    def commands(self) -> dict[str, Any] | None:
+        """The denial of a command line among the arguments of a tool that is not Bash (Monitor runs one too)."""
         for key in COMMANDS:
             command = self.given.get(key)
-            denials = self.ran(command, cwd).denials if isinstance(command, str) else []
+            if not isinstance(command, str):
+                continue
+            cwd = self.folder(".")
+            if cwd is None:
+                return self.nowhere("the command")
+            denials = self.ran(command, cwd).denials
             if denials:
                 return self.denied(denials[0], [self.judge.shown(denials[0].path)] if denials[0].path else [])
-        return answer(None, "no_rule", f"{self.tool} names nothing protected; no rule is about it.")
+        return None
 
     def harness_tool(self) -> dict[str, Any]:
         """The harness's own tools check their arguments themselves; here only the order of steps is held."""

@@ -12,6 +12,7 @@ PREFIX = "${CLAUDE_PROJECT_DIR}/.claude/hooks/harness"
 def test_the_events_and_what_their_failure_means():
     assert {event.name: event.kind for event in EVENTS} == {
         "PreToolUse": GUARD,
+        "PreSkillShellCommand": GUARD,
         "ConfigChange": GUARD,
         "PostToolUse": OBSERVER,
         "PostToolBatch": OBSERVER,

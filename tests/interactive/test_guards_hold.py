@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interactive.door import bash, call, delegate
+from tests.interactive.door import bash, call, delegate, shown
 from tests.interactive.lab import RUN, Lab
 from tests.interactive.sdk import FROM_PROJECT, Played, play
 from tests.interactive.ways import Call, bash_ways, git_ways, labels, tool_ways
@@ -138,3 +138,22 @@ def test_a_subagent_is_held_too(kind: str, lab: Lab) -> None:
     assert played.not_held(calls) == {}
     assert labels(work) <= played.passed_labels
     assert lab.hashes() == before
+
+
+def test_skills_and_other_shells_are_held_too(lab: Lab) -> None:
+    """A slash command that the model calls runs lines of its own; Monitor starts a shell in the background."""
+    bad = f"echo x > {shlex.quote(str(lab.kept()['policy']))}"
+    calls = [
+        call("skill", "Skill", skill="harness:gate", args=f"exp-0001; {bad}"),
+        call("plain", "Skill", skill="harness:status", args=""),
+        call("monitor", "Monitor", command=bad, description="Watch"),
+    ]
+    options = {**FROM_PROJECT, "allowed_tools": [*FROM_PROJECT["allowed_tools"], "Skill", "Monitor"]}
+    before = lab.hashes()
+    prompts = {"PLEASE TRY SKILLS": [calls, "Done."], "The gate's answer": ["Done."], "The harness says": ["Done."]}
+    played = play(lab.root, lab.home, prompts, send=["PLEASE TRY SKILLS"], options=options)
+    assert played.held("monitor")
+    assert lab.hashes() == before
+    said = shown(played.requests[-1])
+    assert "[not run: blocked by hook:" in said
+    assert "toy, version 1" in said  # the plain one ran
