@@ -46,12 +46,13 @@ class Lab:
         }
 
     def hashes(self) -> dict[str, str]:
-        """Content of everything kept, the whole control folders included."""
+        """Content of everything kept, the whole control folders included; not what SQLite keeps beside its file."""
         folders = [self.state, self.root / ".claude", self.root / ".harness/experiments"]
         folders += [self.worktree / ".claude", self.worktree / ".harness"]
         files = [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
         files += [self.root / ".harness/policy.json", self.root / ".harness/config.toml", self.root / "plan.md"]
-        return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+        kept = [path for path in files if not path.name.endswith(("-wal", "-shm"))]
+        return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in kept}
 
 
 def make_fresh(base: Path, *init: str) -> Journey:
