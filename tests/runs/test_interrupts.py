@@ -3,10 +3,19 @@
 import os
 import signal
 import threading
+from collections.abc import Iterator
 
 import pytest
 
 from harness.runs.interrupts import Interrupts
+
+
+@pytest.fixture(autouse=True)
+def _not_ignored() -> Iterator[None]:
+    """A suite that was started in the background ignores SIGINT; what is ignored stays so, and nothing would be shown."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def send(number: int = signal.SIGTERM) -> None:
