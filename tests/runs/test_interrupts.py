@@ -12,7 +12,7 @@ from harness.runs.interrupts import Interrupts
 
 @pytest.fixture(autouse=True)
 def _not_ignored() -> Iterator[None]:
-    """A suite that was started in the background ignores SIGINT; what is ignored stays so, and nothing would be shown."""
+    """A suite started in the background ignores SIGINT, and what is ignored stays so: nothing would be shown."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
