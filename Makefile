@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 DIR ?=
+JOBS ?= 2
 
 .PHONY: help setup demo test proofs lint format bench clean
 
@@ -29,8 +30,8 @@ demo: setup
 	@$(BIN)/harness demo $(DIR)
 
 test: setup
-	@echo "running the test suite ..."
-	@$(BIN)/python -m pytest
+	@echo "running the test suite, a file at a time on each of $(JOBS) processes ..."
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 proofs: setup
 	@echo "running the slow proofs ..."

@@ -17,6 +17,8 @@ AGENT = "agent"
 HUMAN = "human"
 _AGENT_MARKS = ("CLAUDECODE", SESSION, "HARNESS_RUN_TOKEN")
 _AGENT_PROGRAMS = {"claude"}
+_FROM_NPM = "claude-code"
+"""The folder of the npm package, which node runs."""
 _INTERPRETERS = {"node", "bun", "deno", "sh", "bash", "dash", "zsh"}
 _AGENT_FOLDERS = {("claude", "versions")}
 """Where the CLI's own installer keeps its programs, each named after its version."""
@@ -75,9 +77,9 @@ def is_agent_program(name: str, argv: Sequence[str], program: str) -> bool:
     """Whether a process of this name, command line and file is a Claude Code CLI."""
     words = [Path(word).name for word in argv[:2]]
     started = words[-1] if words and words[0] in _INTERPRETERS else "".join(words[:1])
-    folders = Path(program).parts
-    installed = not _AGENT_FOLDERS.isdisjoint(itertools.pairwise(folders))
-    return name in _AGENT_PROGRAMS or started in _AGENT_PROGRAMS or installed
+    from_npm = bool(words) and words[0] in _INTERPRETERS and _FROM_NPM in Path("".join(argv[1:2])).parts
+    installed = not _AGENT_FOLDERS.isdisjoint(itertools.pairwise(Path(program).parts))
+    return name in _AGENT_PROGRAMS or started in _AGENT_PROGRAMS or from_npm or installed
 
 
 def _is_agent(process: psutil.Process) -> bool:

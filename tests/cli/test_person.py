@@ -112,6 +112,8 @@ def test_a_terminal_made_by_script_is_refused_below_a_claude_process(journey: Jo
         ("claude", ["claude"], "/opt/claude", True),
         ("node", ["node", "/opt/bin/claude", "--resume"], "/usr/bin/node", True),
         ("2.1.332", ["/home/ada/.local/share/claude/versions/2.1.332"], "/home/ada/claude/versions/2.1.332", True),
+        ("node", ["node", "/usr/lib/node_modules/@anthropic-ai/claude-code/cli.js"], "/usr/bin/node", True),
+        ("vim", ["vim", "/src/claude-code/cli.js"], "/usr/bin/vim", False),
         ("bash", ["bash"], "/usr/bin/bash", False),
         ("su", ["su", "claude"], "/usr/bin/su", False),
         ("vim", ["vim", "claude"], "/home/claude/bin/vim", False),

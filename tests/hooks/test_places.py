@@ -271,6 +271,19 @@ def test_compiled_modules_lie_outside_the_project_and_are_guarded(project: HookP
     assert compiled[0].read_bytes() != b"not the harness's", "a session starts with none but its own"
 
 
+def test_a_link_in_the_place_of_the_cache_is_taken_away(project: HookProject):
+    elsewhere = project.folder / "elsewhere"
+    elsewhere.mkdir()
+    cache = Path(project.environment["XDG_STATE_HOME"]) / "harness" / "pycache"
+    if cache.exists():
+        shutil.rmtree(cache)
+    cache.parent.mkdir(parents=True, exist_ok=True)
+    cache.symlink_to(elsewhere)
+    project.event("session_start.py", source="startup")
+    assert not cache.is_symlink()
+    assert not list(elsewhere.iterdir())
+
+
 @pytest.mark.parametrize("state", ["/proc/nothing", "relative/path"])
 def test_a_cache_that_cannot_be_written_changes_no_answer(project: HookProject, state: str):
     project.environment["XDG_STATE_HOME"] = state
