@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from .tokens import Command, Script
 
 DEEPEST = 8
+_NAME_GIVERS = table("find fd ls grep egrep fgrep rg ag")
+"""Programs whose output names files: of the folders that they are given, else of the current one."""
 _TAKES_NAMES = table("rm rmdir unlink shred mv ln touch chmod chown truncate tee cp install rsync sed perl dd git")
 
 
@@ -51,6 +53,8 @@ class BashRules:
         self.unsure: list[str] = []
         self.paths: list[str] = []
         self.fed = False
+        self.listed: list[Argument] = []
+        """Folders and files whose names an earlier command printed, perhaps for xargs."""
 
     def run(self, text: str, depth: int = 0) -> None:
         """Judge `text`, and then what could not be read of it by what it spells out."""
@@ -137,8 +141,13 @@ class BashRules:
             if named_by_input:
                 self.unsure.append("a program takes names from its input")
             return
+        if base in _NAME_GIVERS:
+            words = 0 if base in ("find", "fd", "ls") else 1  # what a search looks for
+            self.listed += known.reads[words:] or [Argument(".")]
         if named_by_input and (known.changes or known.trees or known.code or known.given or base in _TAKES_NAMES):
             self.unsure.append(f"{base} takes names from its input")
+            for argument in self.listed:
+                self.change(argument, below=True)
         self.apply(known, depth)
 
     def apply(self, known: Effects, depth: int) -> None:

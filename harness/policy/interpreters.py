@@ -58,7 +58,8 @@ def shell_effects(program: str, arguments: list[Argument], inputs: tuple[str, ..
         return Effects(scripts=list(inputs), given=arguments)
     if all(text.startswith("-") for text in texts) and "--version" not in texts:
         return Effects(unsure=f"{program} takes its commands from its input")
-    return Effects(given=arguments)
+    known = all(argument.known for argument in arguments)
+    return Effects(given=arguments, unsure="" if known else f"{program} runs text that is not known here")
 
 
 def python_effects(arguments: list[Argument], inputs: tuple[str, ...]) -> Effects:

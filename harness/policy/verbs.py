@@ -148,7 +148,11 @@ def _downloads(arguments: list[Argument], operands: list[Argument], values: list
 
 
 def _archives(arguments: list[Argument], operands: list[Argument], values: list[Argument]) -> Effects:
+    """`tar cf FILE` too: the letters of its first word may stand without a dash, and take the words after it in turn."""
     changes = _after(arguments, ("-C", "-d", "--directory", "-f", "--file", "--one-top-level"))
+    letters = arguments[0].text.lstrip("-") if arguments and not arguments[0].text.startswith("--") else ""
+    if letters.isalpha() and "f" in letters and set(letters) & set("cruA"):
+        changes += arguments[1:3]
     return Effects(changes=changes, reads=operands)
 
 
@@ -162,7 +166,8 @@ def _second_written(arguments: list[Argument], operands: list[Argument], values:
 
 
 def _source(arguments: list[Argument], operands: list[Argument], values: list[Argument]) -> Effects:
-    return Effects(given=operands)
+    known = all(operand.known for operand in operands)
+    return Effects(given=operands, unsure="" if known else "it runs text that is not known here")
 
 
 _SPECIAL = {

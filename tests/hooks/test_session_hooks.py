@@ -71,7 +71,11 @@ KILLED = {
     "hooks disabled": (".claude/settings.local.json", '{"disableAllHooks": true}', "disableAllHooks"),
     "settings damaged": (".claude/settings.json", "{", "no readable JSON"),
     "settings gone": (".claude/settings.json", None, "is gone"),
-    "no guard": (".claude/settings.json", '{"hooks": {}}', "lacks the harness's guard for PreToolUse, ConfigChange"),
+    "no guard": (
+        ".claude/settings.json",
+        '{"hooks": {}}',
+        "lacks the harness's guard for PreToolUse, PreSkillShellCommand, ConfigChange",
+    ),
 }
 
 

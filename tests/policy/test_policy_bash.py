@@ -113,6 +113,14 @@ WRITES = [
     "echo .harness/policy.json | xargs rm",
     "echo .harness/policy.json | xargs -I {{}} rm {{}}",
     "ls -d .harness/* | grep json | xargs -n1 rm",
+    "find . -name '*.json' | xargs rm -f",
+    "find . -name policy.json -print0 | xargs -0 rm",
+    "ls -A | xargs rm -rf",
+    "grep -rl before . | xargs sed -i s/before/after/",
+    "tar cf .harness/policy.json train.py",
+    "tar -cf .harness/policy.json train.py",
+    "source <(echo 'echo x > .harness/policy.json')",
+    "bash <(echo 'echo x > .harness/policy.json')",
     "find .harness -name policy.json -delete",
     "find . -name policy.json -exec rm {{}} ;".replace(" ;", " \\;"),
     "find . -name policy.json -exec sh -c 'rm \"$1\"' _ {{}} +",
@@ -227,6 +235,7 @@ READS_AND_ORDINARY_WORK = [
     "git stash list; git worktree list",
     "git config --get user.name",
     "find . -name '*.py' | xargs wc -l",
+    "tar czf out.tgz src",
     "find sub -name '*.pyc' -delete",
     "pip list | grep torch",
     "nvidia-smi || true",
@@ -242,6 +251,18 @@ READS_AND_ORDINARY_WORK = [
     "harness --help | grep init",
     "cd sub && ls && cd -",
 ]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "find sub -name '*.tmp' | xargs rm",
+        "grep -rl foo sub | xargs sed -i s/a/b/",
+        "source <(kubectl completion bash)",
+    ],
+)
+def test_what_is_not_known_to_the_end_and_reaches_nothing_protected_is_not_denied(project, command):
+    assert project.bash(command)["permission"] is None
 
 
 @pytest.mark.parametrize("command", READS_AND_ORDINARY_WORK)
