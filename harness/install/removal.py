@@ -138,9 +138,10 @@ def _whole_files(place: Place, manifest: Manifest | None, undo: Undo) -> Iterato
         there = current(place.root, path)
         if there is None:
             continue
-        if sha256_bytes(there) == now.get(path) or is_ours(path, there, known, undo):
+        digest = sha256_bytes(there)
+        if digest in (now.get(path), known.get(path)) or undo.wrote(path, there):
             yield Change(path=path, before=there, after=None)
-        elif path in known or path.startswith(VENDORED):
+        elif path in known or path.startswith(VENDORED) or is_ours(path, there, known, undo):  # by its banner alone
             yield Conflict(
                 path=path,
                 message=f"{path} was edited since the harness wrote it; it is kept.",
@@ -203,7 +204,8 @@ def _project_files(place: Place, undo: Undo) -> Iterator[Change]:
 
 def _folders(place: Place, undo: Undo) -> tuple[str, ...]:
     """Those that we made; all that may be ours when nothing says it. Those below .harness/ and VENDORED always are."""
-    made = undo.folders or [".claude", ".claude/hooks", AGENTS, ".claude/commands", COMMANDS]
+    usual = [".claude", ".claude/hooks", AGENTS, ".claude/commands", COMMANDS]
+    made = undo.folders or (usual if (place.root / VENDORED).is_dir() else [])
     names = {*made, HARNESS, VENDORED}
     for top in (HARNESS, VENDORED):
         names |= {path.relative_to(place.root).as_posix() for path in (place.root / top).rglob("*") if path.is_dir()}

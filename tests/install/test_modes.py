@@ -188,3 +188,25 @@ def test_a_used_project_stays_when_its_hooks_go(tmp_path: Path, person: Person) 
     assert not [path for path in accepted.files if path.startswith(".claude")]
     person.install(root)
     assert (root / VENDORED).is_dir()
+
+
+def test_what_a_person_edited_is_kept_however_often_the_harness_is_taken_out(tmp_path: Path, person: Person) -> None:
+    root = tmp_path / "root"
+    make_root(root)
+    own = root / ".claude" / "commands"
+    own.mkdir(parents=True)
+    person.install(root)
+    with open_project(root, person.environment) as project:
+        approve_plan(project, root / "plan.md", by=BY)
+    edited = [root / ".claude/agents/oracle.md", root / ".claude/commands/harness/train.md"]
+    for path in edited:
+        path.write_text(path.read_text("utf-8") + "my own edit\n", "utf-8")
+    for _ in range(3):
+        done = person.remove(root)
+        assert {conflict.path for conflict in done.conflicts} == {path.relative_to(root).as_posix() for path in edited}
+        assert all(path.read_text("utf-8").endswith("my own edit\n") for path in edited)
+    for path in edited:
+        path.unlink()
+    edited[1].parent.rmdir()
+    person.remove(root)
+    assert own.is_dir(), "it was there before"
