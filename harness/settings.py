@@ -3,6 +3,8 @@
 import os
 import re
 import secrets
+import shutil
+import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +29,8 @@ class Settings:
     """Ledger, vault and anchors: outside the project, out of agents' reach."""
     project_id: str
     interpreter: str | None
-    """The Python that runs `python ...` commands of the plan; None is the one that runs the harness."""
+    """The Python that runs `python ...` commands of the plan: a path, absolute, or a name to be found on PATH. None is
+    the one that runs the harness."""
     memory_dir: str
     """Relative to the root; `.harness/memory` unless set."""
     readable: tuple[str, ...]
@@ -102,11 +105,26 @@ def load_settings(start: Path, environment: Mapping[str, str]) -> Settings:
         root=root,
         state=state,
         project_id=project_id,
-        interpreter=_text(path, values, "interpreter"),
+        interpreter=_interpreter(path, root, values),
         memory_dir=memory_dir,
         readable=tuple(readable),
         hooks=_hooks(path, values),
     )
+
+
+def require_interpreter(settings: Settings) -> str:
+    """The Python that runs `python ...` commands: the project's setting, else the one that runs the harness. Raises
+    ConfigError (interpreter_missing) when the one that is set is not there or cannot be executed."""
+    if settings.interpreter is None:
+        return sys.executable
+    found = shutil.which(settings.interpreter)
+    if found is None:
+        raise ConfigError(
+            f"{settings.root / CONFIG}: the interpreter {settings.interpreter} does not exist or cannot be executed.",
+            mend=f"Make it, e.g. with `python3 -m venv`, or correct or remove `interpreter` in {CONFIG}.",
+            code="interpreter_missing",
+        )
+    return found
 
 
 def create_config(root: Path, *, name: str, token: str | None = None) -> Path:
@@ -121,6 +139,13 @@ def new_config(name: str, token: str) -> str:
     """The text of config.toml of a new project called `name`; `token` tells it from others of that name."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "project"
     return f'project_id = "{slug}-{token}"\n'
+
+
+def _interpreter(path: Path, root: Path, values: Mapping[str, object]) -> str | None:
+    """A relative path is the project's, whatever folder a command is started in; no link is followed, because a
+    virtual environment is one. A name without a slash is left for PATH."""
+    value = _text(path, values, "interpreter")
+    return os.path.normpath(root / value) if value is not None and "/" in value else value
 
 
 def _hooks(path: Path, values: Mapping[str, object]) -> HooksMode | None:

@@ -16,6 +16,7 @@ class Layout:
     """The paths of one project. Making one touches no disk."""
 
     def __init__(self, settings: Settings) -> None:
+        self.settings = settings
         self.root: Path = settings.root
         self.state: Path = settings.state
         self._memory = Path(os.path.normpath(settings.root / settings.memory_dir))

@@ -7,7 +7,6 @@ facts. Killed anywhere, the next call goes on where this one stopped.
 import os
 import secrets
 import shlex
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +32,7 @@ from harness.files import atomic_write, pretty_json
 from harness.gates.evidence import counted_runs
 from harness.project.context import Project
 from harness.project.plans import data_paths
+from harness.settings import require_interpreter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,13 +60,14 @@ def evaluate_experiment(
     A look at held-out needs a PASS on validation that still stands. It is counted before it is taken, one a call that
     has something to evaluate. What has a value already (same checkpoint, scorer and plan version) is skipped.
     `shuffle_seed` orders the rows that predict sees; it is drawn when not given. Raises NotFoundError, RefusedError
-    (validation_not_passed, query_budget_spent, no_plan) and CageError.
+    (validation_not_passed, query_budget_spent, no_plan), ConfigError (interpreter_missing) and CageError.
     """
     found = project.ledger.experiment(experiment)
     approved = plan_of(project, found)
     plan = plan_from(approved.content)
     due = _due(project, experiment, approved, split)
     if due:
+        require_interpreter(project.settings)  # before a look at held-out is counted
         query = 0
         if split is Split.HELD_OUT:
             _require_passed(project, experiment)
@@ -179,7 +180,7 @@ def _request(job: _Job, run: Run, checkpoint: Checkpoint) -> EvaluationRequest:
         metric=job.plan.oracle.metric,
         scorer=_scorer(job.approved),
         predict=tuple(shlex.split(job.plan.oracle.predict)),
-        interpreter=project.settings.interpreter or sys.executable,
+        interpreter=require_interpreter(project.settings),
         snapshot=load_snapshot(layout.objects, run.code),
         data_files=data_paths(job.approved),
         objects=layout.objects,

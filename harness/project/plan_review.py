@@ -18,6 +18,7 @@ from harness.errors import HarnessError, NotFoundError, PlanError
 from harness.project.held_out import InVault, find_in_vault, require_no_copies, unmovable
 from harness.project.scorer import Closure, import_closure, scorer_warnings
 from harness.project.splits import Split, load_split, overlap_warnings, planned_split
+from harness.settings import require_interpreter
 
 _SCRIPTS = (".py", ".sh")
 FoundT = TypeVar("FoundT")
@@ -72,12 +73,13 @@ def read_draft(root: Path, path: Path) -> Draft:
 
 
 def review_plan(layout: Layout, plan: Plan, *, approved: Sequence[str]) -> Review:
-    """Look at the scorer, at every table and at whether the held-out file can be moved; reads only.
+    """Look at the interpreter, the scorer, every table and at whether the held-out file can be moved; reads only.
 
     Args:
         approved: the hashes of the held-out files of all approvals so far, oldest first.
     """
     root, columns, review = layout.root, plan.data.held_out, Review()
+    review.collect(lambda: require_interpreter(layout.settings))
     script = plan.scorer_script
     if script is not None:
         review.closure = review.collect(lambda: import_closure(root, script))

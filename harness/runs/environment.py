@@ -6,7 +6,6 @@ import os
 import platform
 import shutil
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -32,11 +31,6 @@ print(json.dumps({"python": platform.python_version(), "implementation": platfor
     "has_harness": importlib.util.find_spec("harness") is not None}))
 """
 """The metadata's head only: parsing all of it, as `found.metadata` does, takes twenty times as long."""
-
-
-def interpreter_of(setting: str | None) -> str:
-    """The Python that runs `python ...` commands: the project's setting, else the one that runs the harness."""
-    return setting or sys.executable
 
 
 def child_environment(inherited: Mapping[str, str], private: Path, given: Mapping[str, str]) -> dict[str, str]:
@@ -66,15 +60,8 @@ def ask_python(interpreter: str, sandbox: Sandbox) -> dict[str, Any]:
     It is asked caged: a project's own virtual environment runs code of the project when it starts.
     Raises RunError when it cannot be asked.
     """
-    found = shutil.which(interpreter)
-    if found is None:
-        raise RunError(
-            f"The interpreter {interpreter} does not exist.",
-            mend="Set `interpreter` in .harness/config.toml to a Python, or remove it.",
-            code="interpreter_missing",
-        )
     asked = sandbox.run(
-        [found, "-I", "-c", _ASK],
+        [interpreter, "-I", "-c", _ASK],
         confinement=Confinement(read_only=(_PACKAGE.parent,)),
         cwd=_PACKAGE.parent,
         environment={"PATH": os.environ.get("PATH", os.defpath)},

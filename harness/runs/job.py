@@ -19,7 +19,8 @@ from harness.project.context import Project
 from harness.project.plans import data_hashes, data_paths, frozen_changes
 from harness.project.protected import in_place, protected_paths
 from harness.project.training_time import training_seconds
-from harness.runs.environment import ask_python, describe, interpreter_of
+from harness.runs.environment import ask_python, describe
+from harness.settings import require_interpreter
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _READ_ONLY = (".harness", ".git")
@@ -90,7 +91,7 @@ def prepare(
     on_event: Callable[[dict[str, Any]], None],
 ) -> Job:
     """Raises RefusedError when the plan, its scorer or its data changed, when the experiment is closed, or when the
-    plan requires a cage and there is none; RunError when the interpreter does not work."""
+    plan requires a cage and there is none; ConfigError when the interpreter is missing, RunError when the interpreter does not work."""
     approved = project.plan()
     plan = plan_from(approved.content)
     record = project.ledger.experiment(experiment)
@@ -110,7 +111,7 @@ def prepare(
             code="isolation_absent",
         )
     words = list(argv) if argv else shlex.split(plan.training.entry)
-    interpreter = interpreter_of(project.settings.interpreter)
+    interpreter = require_interpreter(project.settings)
     python = ask_python(interpreter, sandbox)
     layout = project.layout
     snapshot = take_snapshot(layout.root, layout.objects, exclude=data_paths(approved))

@@ -1,5 +1,6 @@
 """What config.toml may say, and that an agent's edit of it is noticed before it is believed."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from harness.domain.statuses import HooksMode
 from harness.errors import ConfigError
 from harness.project.context import open_project
 from harness.project.plans import approve_plan
-from harness.settings import CONFIG, create_config, find_root, load_settings
+from harness.settings import CONFIG, create_config, find_root, load_settings, require_interpreter
 
 
 @pytest.mark.parametrize("place", ["state/harness", "state/harness/{id}/vault", "", "link"])
@@ -67,3 +68,40 @@ def test_a_linked_worktree_leads_to_the_project_at_the_same_place_of_the_main_on
     assert find_root(linked / place / "src") == main / place
     create_config(linked / place, name="p", token="0")
     assert find_root(linked / place / "src") == linked / place
+
+
+@pytest.mark.parametrize(
+    ("value", "resolved"),
+    [
+        (".venv/bin/python", "{root}/.venv/bin/python"),
+        ("../env/bin/python", "{parent}/env/bin/python"),
+        ("/usr/bin/python3", "/usr/bin/python3"),
+        ("python3.11", "python3.11"),
+    ],
+)
+def test_a_relative_interpreter_is_the_projects(tmp_path: Path, value: str, resolved: str) -> None:
+    root = (tmp_path / "project").resolve()
+    create_config(root, name="p", token="0")
+    (root / CONFIG).write_text(f'project_id = "p-0"\ninterpreter = "{value}"\n', "utf-8")
+    expected = resolved.format(root=root, parent=root.parent)
+    assert load_settings(root, {"HOME": str(tmp_path)}).interpreter == expected
+
+
+def test_a_virtual_environment_stays_the_link_that_it_is(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    create_config(root, name="p", token="0")
+    python = root.resolve() / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(sys.executable)
+    (root / CONFIG).write_text('project_id = "p-0"\ninterpreter = ".venv/bin/python"\n', "utf-8")
+    settings = load_settings(root, {"HOME": str(tmp_path)})
+    assert require_interpreter(settings) == str(python)
+    python.unlink()
+    with pytest.raises(ConfigError, match=str(python)) as missing:
+        require_interpreter(settings)
+    assert (missing.value.code, missing.value.exit_code) == ("interpreter_missing", 2)
+
+
+def test_without_a_setting_the_python_that_runs_the_harness_trains(tmp_path: Path) -> None:
+    create_config(tmp_path, name="p", token="0")
+    assert require_interpreter(load_settings(tmp_path, {"HOME": str(tmp_path)})) == sys.executable

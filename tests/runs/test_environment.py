@@ -23,7 +23,7 @@ def test_an_interpreter_tells_its_packages() -> None:
     assert sys.prefix in python["prefixes"]
 
 
-@pytest.mark.parametrize("interpreter", ["/no/such/python", "false"])
+@pytest.mark.parametrize("interpreter", ["false"])
 def test_an_interpreter_that_does_not_work_is_named(interpreter: str) -> None:
     with pytest.raises(RunError, match=interpreter):
         ask_python(interpreter, Unconfined())
