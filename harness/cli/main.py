@@ -5,6 +5,7 @@ Exit codes: 0 done, for gates only PASS; 1 the answer is no; 2 usage or configur
 """
 
 import importlib
+import re
 import sys
 import traceback
 from importlib.metadata import version
@@ -13,6 +14,8 @@ import click
 
 from harness.cli.output import fail
 from harness.errors import HarnessError
+
+_EXPERIMENT = re.compile(r"exp-\d{4,}")
 
 # verb -> module:command; imported only when the verb is called, so that `harness status` starts quickly.
 COMMANDS: dict[str, str] = {
@@ -85,6 +88,17 @@ def harness() -> None:
     """Claude runs machine-learning experiments; the harness decides what is true about them."""
 
 
+def after_interrupt(words: list[str]) -> str:
+    """What goes on from where the verb in `words` was stopped: `continue` is the agents' loop and nobody else's."""
+    verb = words[0] if words and words[0] in COMMANDS else ""
+    if verb in ("run", "continue"):
+        return "`harness continue` goes on from the ledger."
+    if verb in ("train", "evaluate"):
+        named = next((word for word in words[1:] if _EXPERIMENT.fullmatch(word)), "EXP")
+        return f"`harness {verb} {named}` goes on: seeds that are done are not repeated."
+    return f"`harness {verb} --help` says how it is called." if verb else "Nothing in the ledger is lost."
+
+
 def main(arguments: list[str] | None = None) -> None:
     """The `harness` command. Never shows a traceback for an error that the harness raises on purpose."""
     words = sys.argv[1:] if arguments is None else arguments
@@ -99,7 +113,7 @@ def main(arguments: list[str] | None = None) -> None:
         usage = f"See `{context.command_path} --help`." if context else "See `harness --help`."
         fail("usage", error.format_message(), usage, 2, as_json=as_json)
     except (KeyboardInterrupt, click.Abort):
-        fail("interrupted", "Interrupted.", "`harness continue` goes on from the ledger.", 130, as_json=as_json)
+        fail("interrupted", "Interrupted.", after_interrupt(words), 130, as_json=as_json)
     except HarnessError as error:
         fail(error.code, error.message, error.mend, error.exit_code, as_json=as_json)
     except BrokenPipeError:

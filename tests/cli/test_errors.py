@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.main import COMMANDS, SUMMARIES
+from harness.cli.main import COMMANDS, SUMMARIES, after_interrupt
 from tests.cli.journey import Journey, make_project
 
 
@@ -96,3 +96,17 @@ def test_a_null_byte_in_a_plans_path_is_a_plan_error(journey: Journey) -> None:
     answer = journey.harness("plan", "check", "--json")
     assert (answer.exit_code, answer.document["error"]["code"]) == (2, "plan_invalid")
     assert "Traceback" not in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["train", "--json", "exp-0002", "--", "python", "train.py"], "`harness train exp-0002`"),
+        (["evaluate", "exp-0002", "--split", "held-out"], "`harness evaluate exp-0002`"),
+        (["run", "plan.md"], "`harness continue`"),
+        (["continue"], "`harness continue`"),
+        (["demo"], "`harness demo --help`"),
+    ],
+)
+def test_what_was_interrupted_goes_on_by_its_own_verb(words: list[str], said: str) -> None:
+    assert said in after_interrupt(words)
