@@ -142,8 +142,8 @@ class BashRules:
                 self.unsure.append("a program takes names from its input")
             return
         if base in _NAME_GIVERS:
-            words = 0 if base in ("find", "fd", "ls") else 1  # what a search looks for
-            self.listed += known.reads[words:] or [Argument(".")]
+            sought = 0 if base in ("find", "fd", "ls") else 1  # grep's first word is what it looks for
+            self.listed += known.reads[sought:] or [Argument(".")]
         if named_by_input and (known.changes or known.trees or known.code or known.given or base in _TAKES_NAMES):
             self.unsure.append(f"{base} takes names from its input")
             for argument in self.listed:

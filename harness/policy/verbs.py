@@ -148,7 +148,7 @@ def _downloads(arguments: list[Argument], operands: list[Argument], values: list
 
 
 def _archives(arguments: list[Argument], operands: list[Argument], values: list[Argument]) -> Effects:
-    """`tar cf FILE` too: the letters of its first word may stand without a dash, and take the words after it in turn."""
+    """`tar cf FILE` too: the letters of its first word may stand without a dash, and take the words after it."""
     changes = _after(arguments, ("-C", "-d", "--directory", "-f", "--file", "--one-top-level"))
     letters = arguments[0].text.lstrip("-") if arguments and not arguments[0].text.startswith("--") else ""
     if letters.isalpha() and "f" in letters and set(letters) & set("cruA"):
