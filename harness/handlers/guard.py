@@ -71,6 +71,7 @@ def _answer(call: dict[str, Any], project: Project, projects: list[Project], sce
                 **snapshot,
                 "protected": [*snapshot["protected"], *scene.protected()],
                 "elsewhere": sorted(roots - {snapshot["root"]}),
+                **scene.claude(),
             },
         )
         if answer["permission"] == DENY:

@@ -55,6 +55,15 @@ class Scene:
         """What runs as this guard, with its compiled modules: no project's agent changes it."""
         return [*self.installed.protected(), *([sys.pycache_prefix] if sys.pycache_prefix else [])]
 
+    def claude(self) -> dict[str, list[str]]:
+        """Of Claude Code's own folder, for the policy: `off_limits`, where settings can switch this guard off and
+        transcripts tell what was done; `notes`, globs of what Claude Code itself has the model write there."""
+        named = self.environment.get("CLAUDE_CONFIG_DIR", "")
+        folder = named if os.path.isabs(named) else os.path.expanduser(os.path.join("~", ".claude"))
+        folders = dict.fromkeys((os.path.normpath(folder), os.path.realpath(folder)))
+        own = [os.path.join(place, *parts) for place in folders for parts in (("plans",), ("projects", "*", "memory"))]
+        return {"off_limits": [*folders, os.path.expanduser(os.path.join("~", ".claude.json"))], "notes": own}
+
 
 def _own_cwd() -> str:
     """Where the hook was started: the session's directory too; empty when it was deleted."""

@@ -38,6 +38,9 @@ class Judge:
         self.hidden = [self.absolute(path) for path in snapshot["hidden"]]
         self.own = [self.absolute(path) for path in self.writes]
         self.elsewhere = [place for place in snapshot.get("elsewhere", ()) if place != self.root]
+        self.linkable = [*self.protected, *self.frozen]
+        self.protected += snapshot.get("off_limits", ())
+        self.notes: list[str] = snapshot.get("notes", [])
         self.dotted = [path for path in snapshot["protected"] if path.startswith(".") and "/" not in path]
 
     def absolute(self, relative: str) -> str:
@@ -62,6 +65,8 @@ class Judge:
         found = places(path, cwd)
         own = found[-1] in self.own
         for place in found:
+            if any(matches(place, glob, whole=False) for glob in self.notes):
+                continue
             denial = self._secret(place, below=False) or self._control(place, below=below)
             denial = denial or self._secret(place, below=below) or (None if own else self._dotted(place))
             if denial:
@@ -190,7 +195,7 @@ class Judge:
 
     def _hard_link(self, place: str) -> Denial | None:
         try:
-            other = same_file(place, [*self.protected, *self.frozen])
+            other = same_file(place, self.linkable)
         except OverflowError:
             return Denial(
                 "hard_link",

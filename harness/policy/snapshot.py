@@ -28,7 +28,8 @@ unless they are said to be absolute.
 
 For hooks, and optional: command (absolute path of the `harness` that wrote it), briefing, receipts and memory (paths),
 policy (handlers.self_check.library_digest of that installation), hooks ("project", "plugin" or "none"). They add
-`elsewhere` in a call that meets several projects: the roots of the others, whose own snapshots judge what lies there.
+`elsewhere` in a call that meets several projects: the roots of the others, whose own snapshots judge what lies there;
+`off_limits`, Claude Code's own folder, and `notes`, globs of what it has the model write there.
 """
 
 from __future__ import annotations
