@@ -19,7 +19,7 @@ from harness.install.manifest import Manifest, read_manifest
 from harness.install.merge import without_hooks, without_server
 from harness.install.place import Place, place_of
 from harness.install.undo import Undo, undo_of
-from harness.install.wanted import is_ours
+from harness.install.wanted import as_written, has_banner
 from harness.project.accepted import accept
 from harness.project.context import open_project
 from harness.project.scaffold import PLAN_FORM, forms
@@ -100,7 +100,7 @@ def _look(root: Path, environment: Mapping[str, str]) -> tuple[Place, _Found]:
         changes += _project_files(place, undo)
         if PLAN in undo.files and PLAN not in {change.path for change in changes} and (root / PLAN).is_file():
             notes.append(f"{PLAN} stays: it was filled in.")
-    folders = _folders(place, undo)
+    folders = _folders(place, manifest, undo, used=used)
     return place, _Found(
         changes=tuple(changes), conflicts=tuple(conflicts), folders=folders, used=used, notes=tuple(notes)
     )
@@ -138,10 +138,9 @@ def _whole_files(place: Place, manifest: Manifest | None, undo: Undo) -> Iterato
         there = current(place.root, path)
         if there is None:
             continue
-        digest = sha256_bytes(there)
-        if digest in (now.get(path), known.get(path)) or undo.wrote(path, there):
+        if sha256_bytes(there) == now.get(path) or as_written(path, there, known, undo):
             yield Change(path=path, before=there, after=None)
-        elif path in known or path.startswith(VENDORED) or is_ours(path, there, known, undo):  # by its banner alone
+        elif path in known or path.startswith(VENDORED) or has_banner(there):
             yield Conflict(
                 path=path,
                 message=f"{path} was edited since the harness wrote it; it is kept.",
@@ -202,12 +201,14 @@ def _project_files(place: Place, undo: Undo) -> Iterator[Change]:
         yield Change(path=CONFIG, before=there, after=None)
 
 
-def _folders(place: Place, undo: Undo) -> tuple[str, ...]:
-    """Those that we made; all that may be ours when nothing says it. Those below .harness/ and VENDORED always are."""
+def _folders(place: Place, manifest: Manifest | None, undo: Undo, *, used: bool) -> tuple[str, ...]:
+    """Those that we made; of an installation without a record (a clone) all that may be ours. VENDORED always is, and
+    .harness/ unless its project stays."""
     usual = [".claude", ".claude/hooks", AGENTS, ".claude/commands", COMMANDS]
-    made = undo.folders or (usual if (place.root / VENDORED).is_dir() else [])
-    names = {*made, HARNESS, VENDORED}
-    for top in (HARNESS, VENDORED):
+    made = undo.folders if undo.files or manifest is None else usual
+    tops = (VENDORED,) if used and not place.new else (HARNESS, VENDORED)
+    names = {*made, *tops}
+    for top in tops:
         names |= {path.relative_to(place.root).as_posix() for path in (place.root / top).rglob("*") if path.is_dir()}
     return tuple(sorted(names, key=lambda name: (-name.count("/"), name)))
 
@@ -217,6 +218,7 @@ def _take_out(place: Place, found: _Found, environment: Mapping[str, str], by: s
     accepted = acceptable(place, found.changes)
     last = [change for change in found.changes if change.path == CONFIG]
     make(root, [change for change in found.changes if change.path != CONFIG])
+    _remove_empty(root, found.folders)  # while the record still says which are ours
     undo = undo_of(layout.state, root)
     undo.forget()
     if found.used and not place.new:

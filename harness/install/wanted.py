@@ -107,9 +107,9 @@ def _owned(
         there = current(place.root, path)
         if there == data:
             continue
-        if there is None or is_ours(path, there, known, undo) or (place.own and not path.endswith(".md")):
+        if there is None or as_written(path, there, known, undo) or (place.own and _rendered_here(path, there)):
             yield Change(path=path, before=there, after=data)
-        elif path in known or path in undo.files:
+        elif path in known or path in undo.files or has_banner(there):
             yield Conflict(
                 path=path,
                 message=f"{path} was edited since the harness wrote it; your edit is kept, the newer one not written.",
@@ -123,11 +123,19 @@ def _owned(
             )
 
 
-def is_ours(path: str, data: bytes, known: Mapping[str, str], undo: Undo) -> bool:
-    """Whether `data` is what we wrote at `path` once, or was rendered before there were manifests."""
-    if _sha(data) == known.get(path) or undo.wrote(path, data):
-        return True
-    return path not in known and path.endswith(".md") and is_rendered(data.decode("utf-8", "replace"))
+def as_written(path: str, data: bytes, known: Mapping[str, str], undo: Undo) -> bool:
+    """Whether `data` is what we wrote at `path` once, byte for byte: our banner alone outlives a person's edit."""
+    return _sha(data) == known.get(path) or undo.wrote(path, data)
+
+
+def has_banner(data: bytes) -> bool:
+    """Whether we wrote an agent or a command there once; a person may have edited it since."""
+    return is_rendered(data.decode("utf-8", "replace"))
+
+
+def _rendered_here(path: str, data: bytes) -> bool:
+    """In the harness's own repository the files are rendered, as `harness render` does it."""
+    return not path.endswith(".md") or has_banner(data)
 
 
 def _stale(
@@ -136,7 +144,7 @@ def _stale(
     """What an older version installed and this one does not."""
     for path in sorted(set(known) - set(files)):
         there = current(place.root, path)
-        if there is not None and is_ours(path, there, known, undo):
+        if there is not None and as_written(path, there, known, undo):
             yield Change(path=path, before=there, after=None)
         elif there is not None:
             yield Conflict(

@@ -10,11 +10,14 @@ from harness.errors import ConfigError, NotFoundError, RefusedError, UsageError
 from harness.install import manifest as manifests
 from harness.install import wanted
 from harness.install.manifest import read_manifest
+from harness.project.context import open_project
+from harness.project.plans import approve_plan
 from harness.rendering import prompts
 from harness.rendering import render as rendering
 from harness.rendering.render import render
 from harness.rendering.vendored import vendored_files
-from tests.install.repository import Person, sklearn_like, tree
+from tests.blobs import make_root
+from tests.install.repository import BY, Person, sklearn_like, tree
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = ".claude/settings.json"
@@ -71,14 +74,14 @@ def test_an_edited_file_is_kept_and_named_again_and_again(older: Path, person: P
     assert (older / GUARD).read_bytes() == vendored_files()["pre_tool_use.py"]
 
 
-def test_agents_that_an_older_harness_rendered_without_a_manifest_are_replaced(
-    repository: Path, person: Person
-) -> None:
+def test_our_banner_is_no_proof_that_nobody_edited_the_file(repository: Path, person: Person) -> None:
     path = repository / AGENTS / "oracle.md"
     path.parent.mkdir()
-    path.write_text(f"---\nname: oracle\n---\n{prompts.BANNER}\nold\n")
-    assert person.install(repository).conflicts == ()
-    assert path.read_text().endswith("answered without an error.\n")
+    path.write_text(f"---\nname: oracle\n---\n{prompts.BANNER}\nmine\n")
+    for done in (person.install(repository), person.install(repository), person.remove(repository)):
+        assert [item.path for item in done.conflicts] == [f"{AGENTS}/oracle.md"]
+        assert "Delete" in done.conflicts[0].mend or "delete" in done.conflicts[0].mend
+        assert path.read_text().endswith("mine\n")
 
 
 def test_what_a_harness_between_the_two_rendered_is_no_edit(older: Path, person: Person) -> None:
@@ -135,6 +138,44 @@ def test_edited_files_of_ours_stay_on_the_way_out_and_are_named(repository: Path
     }
     assert (repository / "plan.md").read_text() == "my plan\n"
     assert any("plan.md stays" in note for note in done.notes)
+
+
+def test_however_often_it_is_removed_edits_and_earlier_folders_stay(tmp_path: Path, person: Person) -> None:
+    root = make_root(tmp_path / "root")
+    (root / ".claude" / "commands").mkdir(parents=True)
+    person.install(root)
+    with open_project(root, person.environment) as project:
+        approve_plan(project, root / "plan.md", by=BY)
+    (root / ".harness" / "experiments" / "notes").mkdir(parents=True)
+    edited = {f"{AGENTS}/oracle.md", f"{COMMANDS}/train.md", GUARD}
+    for path in edited:
+        (root / path).write_text((root / path).read_text() + "# mine\n")
+    for _ in range(3):
+        done = person.remove(root)
+        assert {item.path for item in done.conflicts} == edited
+        assert {path for path in edited if (root / path).read_text().endswith("# mine\n")} == edited
+    assert {item.path for item in person.install(root).conflicts} == edited
+    assert {path for path in edited if (root / path).read_text().endswith("# mine\n")} == edited
+    for path in edited:
+        (root / path).unlink()
+    for _ in range(2):
+        assert person.remove(root).conflicts == ()
+    assert (root / ".claude" / "commands").is_dir()
+    assert (root / ".harness" / "experiments" / "notes").is_dir()
+
+
+def test_an_empty_folder_that_was_there_stays_when_nothing_is_installed_any_more(
+    tmp_path: Path, person: Person
+) -> None:
+    root = make_root(tmp_path / "root")
+    person.install(root)
+    with open_project(root, person.environment) as project:
+        approve_plan(project, root / "plan.md", by=BY)
+    person.remove(root)
+    assert not (root / ".claude").exists()
+    (root / ".claude" / "commands").mkdir(parents=True)
+    person.remove(root)
+    assert (root / ".claude" / "commands").is_dir()
 
 
 def test_removal_refuses_settings_that_are_no_json_and_changes_nothing(repository: Path, person: Person) -> None:
