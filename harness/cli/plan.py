@@ -8,7 +8,7 @@ import click
 from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import require_person
-from harness.domain.findings import as_text
+from harness.domain.findings import Finding, as_text
 from harness.project.plan_review import as_one_error
 from harness.project.plans import approve_plan, check_plan
 
@@ -52,17 +52,18 @@ def approve(plan: Path, project: Path, as_json: bool) -> None:
     """Freeze PLAN and its scorer by hash and move held-out data to the vault. A person's verb."""
     by = require_person("plan approve", environment())
     with changing(project, new_config=True) as opened:
-        approved = approve_plan(opened, plan, by=by)
+        findings: list[Finding] = []
+        approved = approve_plan(opened, plan, by=by, on_findings=findings.extend)
     document = {
         "plan": approved.name,
         "version": approved.version,
         "sha256": approved.sha256,
         "splits": approved.splits,
+        "findings": [finding.plain() for finding in findings],
     }
     held_out = approved.splits.get("held_out")
     moved = f"\nheld-out: {held_out['rows']} rows, in the vault, out of agents' reach" if held_out else ""
-    emit(
-        document,
-        as_json=as_json,
-        text=lambda: f"approved {approved.name} version {approved.version} ({approved.sha256[:12]}){moved}",
-    )
+    told = f"approved {approved.name} version {approved.version} ({approved.sha256[:12]}){moved}"
+    then = f"next: `harness experiment new --hypothesis TEXT`, or `harness run {approved.path}` for agents"
+    lines = [told, as_text(findings), then]
+    emit(document, as_json=as_json, text=lambda: "\n".join(filter(None, lines)))

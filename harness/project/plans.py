@@ -1,6 +1,6 @@
 """Checking and approving plans: from approval on, plan, scorer and data are what their hashes say."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -60,12 +60,15 @@ def _approved_before(layout: Layout, environment: Mapping[str, str]) -> list[str
         return []
 
 
-def approve_plan(project: Project, path: Path, *, by: str) -> ApprovedPlan:
+def approve_plan(
+    project: Project, path: Path, *, by: str, on_findings: Callable[[list[Finding]], None] = lambda found: None
+) -> ApprovedPlan:
     """Freeze the plan, its scorer and its data, and move held-out rows to the vault.
 
     The same plan with the same scorer and data again is the approval that stands; anything else is its next version.
     A call that was killed is finished by the next one. Everything that can be refused is refused before anything is
-    moved: raises the problem that `check_plan` finds, or one PlanError for several.
+    moved: raises the problem that `check_plan` finds, or one PlanError for several. `on_findings` is told what
+    `check_plan` notes besides.
     """
     if not by.strip():
         raise RefusedError("An approval needs the name of the person who gives it.", mend="Pass it as `by`.")
@@ -78,6 +81,7 @@ def approve_plan(project: Project, path: Path, *, by: str) -> ApprovedPlan:
     review = review_plan(layout, plan, approved=_held_out_hashes(project))
     if review.problems:
         raise as_one_error(draft.relative, review.problems)
+    on_findings(notes(root, plan, review))
     splits = _freeze_splits(project, plan)
     scorer = freeze_scorer(root, plan, layout.objects)
     sha256 = store_bytes(draft.data, layout.objects)

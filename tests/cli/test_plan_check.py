@@ -55,3 +55,13 @@ def test_a_sound_plan_can_be_approved(journey: Journey) -> None:
     assert "(plan.md): classical-ml, gates auto" in journey.harness("status").stdout
     again = journey.harness("plan", "check", "--json")
     assert (again.exit_code, again.document["problems"]) == (0, [])
+
+
+def test_approval_says_what_the_check_says_and_what_comes_next(journey: Journey) -> None:
+    (journey.root / "train.py").unlink()
+    answer = journey.harness("plan", "approve")
+    assert answer.exit_code == 0, answer.stderr
+    assert "train.py, which is not in the project" in answer.stdout
+    assert "next: `harness experiment new" in answer.stdout
+    again = journey.harness("plan", "approve", "--json").document
+    assert [finding["code"] for finding in again["findings"]] == ["script_not_in_place"]
