@@ -5,7 +5,7 @@ from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
 from harness.runs.collect import Ending
 from harness.runs.launch import How, Limits
-from harness.runs.reasons import bypassed, explain
+from harness.runs.reasons import bypassed, explain, missing_package
 from harness.runs.rows import RunRows
 
 
@@ -74,11 +74,12 @@ def leftovers(run: Run, left: int) -> list[Finding]:
     ]
 
 
-def findings_of(run: Run) -> list[Finding]:
-    """The findings of an ended run, led by its reason when it did not complete."""
+def findings_of(run: Run, program: str) -> list[Finding]:
+    """The findings of an ended run of `program`, led by its reason when it did not complete."""
     found = [Finding.from_plain(plain) for plain in run.findings]
     if run.status is RunStatus.COMPLETED or any(item.code == BYPASSED for item in found):
         return found
     name = f"{run.experiment}/{run.id}"
     told = f"{name} is {run.status}: {run.reason}."
-    return [Finding("run_not_completed", told, f"See stderr.log of {name}, then train again.", {"run": name}), *found]
+    mend = missing_package(run.reason, program) or f"See stderr.log of {name}, then train again."
+    return [Finding("run_not_completed", told, mend, {"run": name}), *found]

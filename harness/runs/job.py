@@ -91,7 +91,8 @@ def prepare(
     on_event: Callable[[dict[str, Any]], None],
 ) -> Job:
     """Raises RefusedError when the plan, its scorer or its data changed, when the experiment is closed, or when the
-    plan requires a cage and there is none; ConfigError when the interpreter is missing, RunError when the interpreter does not work."""
+    plan requires a cage and there is none; ConfigError when the interpreter is missing, RunError when it does not
+    work."""
     approved = project.plan()
     plan = plan_from(approved.content)
     record = project.ledger.experiment(experiment)

@@ -13,6 +13,7 @@ from harness.gates.findings import finding
 _TAIL_BYTES = 8_192
 _MOST_CHARACTERS = 400
 _ERROR = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit)\b.*\Z")
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _NOT_FOUND = ("not found", "cannot be started", "No such file or directory")
 
 
@@ -47,6 +48,19 @@ def explain(exit_code: int, lines: list[str]) -> str:
     if error := next((line for line in reversed(lines) if _ERROR.match(line)), None):
         return _short(f"crashed: {error}")
     return _short(f"exit code {exit_code}" + (f"; stderr ends: {' | '.join(lines[-3:])}" if lines else ""))
+
+
+def missing_package(reason: str, program: str) -> str | None:
+    """The mend when `reason`, as `explain` gave it, is a module that `program` does not have; else None."""
+    found = _NO_MODULE.search(reason)
+    if found is None:
+        return None
+    name = found[1].partition(".")[0]
+    what = "this package, experiment-harness," if name == "harness" else name
+    return (
+        f"{program} ran this and has no module {name}: install {what} there (`{program} -m pip install ...`), or set "
+        "`interpreter` in .harness/config.toml to the Python that has it; then train again."
+    )
 
 
 def _short(text: str) -> str:

@@ -93,7 +93,7 @@ def train(
             limits = Limits(run=job.plan.budget.run_minutes * 60, total=left, silent=silent_s, grace=grace_s)
             with interrupts.held():
                 run = _one_run(job, seed, limits, interrupts)
-            findings += findings_of(run)
+            findings += findings_of(run, job.command[0])
             done[seed] = run
             if run.status is not RunStatus.COMPLETED or any(item["code"] == CODE_CHANGED for item in run.findings):
                 break

@@ -10,6 +10,7 @@ from runs_support import Unconfined
 from harness.domain.commands import with_interpreter
 from harness.errors import RunError
 from harness.runs.environment import ask_python, child_environment, prepare_private
+from harness.runs.reasons import explain, missing_package
 
 
 def test_python_is_the_projects_interpreter() -> None:
@@ -41,3 +42,12 @@ def test_an_interpreter_without_the_harness_finds_the_run_logger(tmp_path: Path,
         )
         assert done.stdout.startswith(str(tmp_path / "lib"))
         assert [path.name for path in (tmp_path / "lib").iterdir()] == ["harness"]
+
+
+@pytest.mark.parametrize(("module", "package"), [("torch.nn", "torch"), ("harness", "experiment-harness")])
+def test_a_package_that_the_interpreter_lacks_gets_its_mend(module: str, package: str) -> None:
+    reason = explain(1, ["Traceback", f"ModuleNotFoundError: No module named '{module}'"])
+    mend = missing_package(reason, "/opt/py/bin/python")
+    assert mend is not None
+    assert all(word in mend for word in (package, "/opt/py/bin/python -m pip", "`interpreter` in .harness/config.toml"))
+    assert missing_package("crashed: ValueError: no", "/opt/py/bin/python") is None
