@@ -12,7 +12,7 @@ from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.domain.findings import Finding, as_text
-from harness.domain.records import Decision
+from harness.domain.records import Decision, RecordedVerdict
 from harness.domain.statuses import GateName, Verdict
 
 REASON = click.option("--reason", required=True, help="Why; it stands in the decision log.")
@@ -49,10 +49,14 @@ def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> No
         "evidence": [{"name": item, "sha256": digest} for item, digest in sorted(verdict.evidence.items())],
     }
     findings = [Finding.from_plain(item) for item in verdict.findings]
-    head = f"{experiment}  {verdict.gate} gate: {verdict.verdict}" + (f" ({verdict.tier})" if verdict.tier else "")
+    asked = verdict.gate.replace("_", "-")
+    head = f"{experiment}  {asked} gate: {verdict.verdict}" + (f" ({verdict.tier})" if verdict.tier else "")
     notes = [f"  noticed: {note}" for note in verdict.notes]
     shown = "" if verdict.id else f"  {experiment} is decided: nothing was recorded, its verdict stands."
-    emit(document, as_json=as_json, text=lambda: "\n".join(filter(None, (head, as_text(findings), *notes, shown))))
+    then = _next(verdict) if verdict.id and verdict.verdict is Verdict.PASS else ""
+    emit(
+        document, as_json=as_json, text=lambda: "\n".join(filter(None, (head, as_text(findings), *notes, shown, then)))
+    )
     sys.exit(0 if verdict.verdict is Verdict.PASS else 1)
 
 
@@ -81,6 +85,13 @@ def reject_command(experiment: str, reason: str, project: Path, as_json: bool) -
     with changing(project) as opened:
         decisions = reject(opened, experiment, by=by, reason=reason)
     _print(decisions, as_json=as_json)
+
+
+def _next(verdict: RecordedVerdict) -> str:
+    """The step after a PASS."""
+    if verdict.gate == GateName.VALIDATION:
+        return f"next: `harness evaluate {verdict.experiment} --split held-out`, then the same gate check again"
+    return f"next: `harness gate approve {verdict.experiment} --reason TEXT`"
 
 
 def _print(decisions: list[Decision], *, as_json: bool) -> None:

@@ -126,8 +126,8 @@ _BY_EVALUATE = {"evaluation", "score"}
 _MENDS = {
     "hypothesis": "Restore hypothesis.md in the experiment's folder; `harness experiment new` writes it first.",
     "config": "Write the configuration that is tried to config.yaml in the experiment's folder.",
-    "result": "Write result.md in the experiment's folder, beginning with `---`, `claims: {accuracy: 0.94}`, `---` and "
-    "claiming only the recomputed number (`claims: {}` for none); an oracle calls `record_result` for it.",
+    "result": "Write result.md: `harness experiment result EXP --claim METRIC=VALUE --summary TEXT`, claiming only the "
+    "recomputed number, or none; an oracle calls `record_result` for it.",
     "metrics": "Train through `harness train` and let the run logger write it.",
     "status": "Train through `harness train` and let the run logger write it.",
     "checkpoints": "Save into `log.checkpoint_dir` and call `log.checkpoint_saved(path, final=True)`.",

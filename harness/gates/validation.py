@@ -1,6 +1,8 @@
 """The validation gate: did the experiment keep its contract, and does its recomputed score reach the plan's tier?"""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from harness.domain.findings import Finding
 from harness.domain.statuses import Verdict
@@ -8,6 +10,7 @@ from harness.gates import artifacts, scores
 from harness.gates.evidence import GateEvidence, GateOutcome
 from harness.gates.findings import outcome_of
 
+_EXPERIMENT = re.compile(r"\bEXP\b")
 Check = Callable[[GateEvidence], Iterable[Finding]]
 
 
@@ -47,7 +50,8 @@ def judge(evidence: GateEvidence) -> GateOutcome:
 
 def conclude(evidence: GateEvidence, checks: Sequence[Check]) -> GateOutcome:
     """The verdict of `checks`: FAIL before INCONCLUSIVE before PASS."""
-    findings = tuple(found for check in checks for found in check(evidence))
+    found = (_named(item, evidence.experiment.id) for check in checks for item in check(evidence))
+    findings = tuple(found)
     outcomes = {outcome_of(found) for found in findings}
     verdict = next((item for item in (Verdict.FAIL, Verdict.INCONCLUSIVE) if item in outcomes), Verdict.PASS)
     return GateOutcome(
@@ -57,3 +61,8 @@ def conclude(evidence: GateEvidence, checks: Sequence[Check]) -> GateOutcome:
         tier=scores.reached_tier(evidence),
         comparison=evidence.comparison,
     )
+
+
+def _named(found: Finding, experiment: str) -> Finding:
+    """The finding with a mend that can be typed as it is."""
+    return replace(found, mend=_EXPERIMENT.sub(experiment, found.mend))

@@ -37,10 +37,11 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Journey:
     missing = journey.harness("gate", "check", "exp-0001", "--json")
     assert missing.exit_code == 1
     assert [finding["code"] for finding in missing.document["findings"]] == ["artifact_missing"]
-    assert "Write result.md" in missing.document["findings"][0]["mend"]
+    assert "`harness experiment result exp-0001 --claim" in missing.document["findings"][0]["mend"]
     claims = f"---\nclaims: {{accuracy: {evaluated.document['score']:.2f}}}\n---\n# Result\n"
     (folder / "result.md").write_text(claims, "utf-8")
-    assert journey.harness("gate", "check", "exp-0001").exit_code == 0
+    passed = journey.harness("gate", "check", "exp-0001")
+    assert (passed.exit_code, "next: `harness evaluate exp-0001 --split held-out`" in passed.stdout) == (0, True)
     assert SHORTFALL not in checklist(journey)
     shortfalls = f"shortfalls:\n  - {SHORTFALL}\n---\n# Result"
     (folder / "result.md").write_text(claims.replace("---\n# Result", shortfalls), "utf-8")

@@ -316,7 +316,7 @@ def test_a_claim_agrees_within_half_a_unit_of_its_last_digit(text: str, agrees: 
 
 def test_a_missing_result_is_mended_by_a_person_or_by_an_oracle() -> None:
     (found,) = judge(without_file(evidence(claims={}), "result")).findings
-    for way in ("Write result.md", "`claims: {accuracy: 0.94}`", "`record_result`"):
+    for way in ("Write result.md", "`harness experiment result exp-0001 --claim", "`record_result`"):
         assert way in found.mend
     assert len(found.mend.split(". ")) == 1
 
