@@ -94,7 +94,7 @@ def _record(
         kind=kind,
         experiment=experiment,
         by=by,
-        context=f"the {verdict.gate} gate said {verdict.verdict}" if verdict else "no gate was asked",
+        context=f"the {verdict.gate.replace('_', '-')} gate said {verdict.verdict}" if verdict else "no gate was asked",
         choice=f"{kind} {experiment}",
         alternatives="",
         reason=reason,

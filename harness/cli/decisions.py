@@ -17,6 +17,8 @@ from harness.views.tables import render_table
 def command(experiment: str | None, project: Path, as_json: bool) -> None:
     """List the decisions, oldest first; of one EXPERIMENT when it is named."""
     with open_project(project, environment(), read_only=True) as opened:
+        if experiment is not None:
+            opened.ledger.experiment(experiment)  # one that does not exist is no empty list
         decisions = opened.ledger.decisions(experiment)
     rows = [
         {

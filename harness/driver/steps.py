@@ -90,9 +90,13 @@ class StepRunner:
             self._say(step, f"  {item.run}: {value}")
 
     def _check(self, step: Check) -> None:
-        verdict = check_gate(self._project, step.experiment, step.gate)
+        verdict, gate = check_gate(self._project, step.experiment, step.gate), step.gate.replace("_", "-")
         tier = f" (tier {verdict.tier})" if verdict.verdict is Verdict.PASS and verdict.tier else ""
-        self._say(step, f"{step.experiment}: {step.gate} gate says {verdict.verdict}{tier}", verdict=verdict.verdict)
+        self._say(
+            step,
+            f"{step.experiment}: {gate} gate says {verdict.verdict}{tier}",
+            verdict=verdict.verdict,
+        )
         for plain in verdict.findings:
             finding = Finding.from_plain(plain)
             self._say(step, f"  [{finding.code}] {finding.message}")

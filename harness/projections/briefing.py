@@ -106,8 +106,8 @@ def _verdict(overview: Overview) -> list[str]:
     verdict = overview.verdict
     if verdict is None:
         return ["None yet."]
-    tier = f", tier {verdict.tier}" if verdict.tier else ""
-    lines = [f"{verdict.verdict} for {verdict.experiment} at the {verdict.gate} gate ({verdict.id}){tier}."]
+    tier, gate = f", tier {verdict.tier}" if verdict.tier else "", verdict.gate.replace("_", "-")
+    lines = [f"{verdict.verdict} for {verdict.experiment} at the {gate} gate ({verdict.id}){tier}."]
     left = _FINDINGS_LIMIT
     for index, plain in enumerate(verdict.findings):
         finding = Finding.from_plain(plain)

@@ -110,3 +110,10 @@ def test_a_null_byte_in_a_plans_path_is_a_plan_error(journey: Journey) -> None:
 )
 def test_what_was_interrupted_goes_on_by_its_own_verb(words: list[str], said: str) -> None:
     assert said in after_interrupt(words)
+
+
+def test_decisions_of_an_experiment_that_is_not_there(journey: Journey) -> None:
+    journey.harness("init")
+    journey.harness("plan", "approve")
+    answer = journey.harness("decisions", "exp-0009", "--json")
+    assert (answer.exit_code, answer.document["error"]["code"]) == (2, "not_found")
