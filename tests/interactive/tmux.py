@@ -1,7 +1,9 @@
 """The interactive CLI in a terminal, as a person sees it: keys are typed, the screen is read."""
 
 import json
+import shutil
 import subprocess
+import tempfile
 import time
 import uuid
 from collections.abc import Iterator
@@ -61,7 +63,8 @@ class Terminal:
 @contextmanager
 def interactive(project: Path, home: Path, door: str, *words: str) -> Iterator[Terminal]:
     """`claude` in `project`, as for a person who has answered the first-run screens and trusts the folder."""
-    environment = {**clean_environment(home, door), "TERM": "xterm-256color", "TMUX_TMPDIR": str(home / "tmp")}
+    sockets = tempfile.mkdtemp(prefix="hx-", dir="/tmp")  # a socket's path has a hundred characters at most
+    environment = {**clean_environment(home, door), "TERM": "xterm-256color", "TMUX_TMPDIR": sockets}
     (home / "config" / ".claude.json").write_text(json.dumps(answered(project)), "utf-8")
     terminal = Terminal(f"harness-{uuid.uuid4().hex[:12]}", environment)
     start = ("new-session", "-d", "-s", "main", "-x", "110", "-y", "60", "-c", str(project))
@@ -72,6 +75,7 @@ def interactive(project: Path, home: Path, door: str, *words: str) -> Iterator[T
         yield terminal
     finally:
         terminal._tmux("kill-server")
+        shutil.rmtree(sockets, ignore_errors=True)
 
 
 def answered(project: Path) -> dict[str, object]:
