@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.contract.installation import MANIFEST, VENDORED
@@ -15,6 +15,7 @@ from harness.handlers.self_check import library_digest, vendored_files
 from harness.rendering.vendored import LIBRARY, policy_digest
 
 INSTALL = "`harness init` installs the hooks again; run it in your own terminal."
+_DELETE = "Delete {} (or move your edit away), then run `harness init` in your own terminal: it keeps what was edited."
 
 
 def hook_files_present(scene: Scene) -> Check:
@@ -63,9 +64,8 @@ def hook_files_unchanged(scene: Scene) -> Check:
         f"{words}: {_listed([folder / name for name in found[kind]], scene)}" for kind, words in says if found[kind]
     ]
     if faults:
-        return dead(
-            "hook_files_unchanged", f"The hooks are not those that were installed; {'; '.join(faults)}.", INSTALL
-        )
+        said = f"The hooks are not those that were installed; {'; '.join(faults)}."
+        return dead("hook_files_unchanged", said, _mend(scene, (*found["edited"], *found["strange"])))
     return good("hook_files_unchanged", "the hooks are as they were installed")
 
 
@@ -80,7 +80,16 @@ def hook_files_current(scene: Scene) -> Check:
         return dead("hook_files_current", f"The hooks' library cannot be read: {error}.", INSTALL)
     if same:
         return good("hook_files_current", "the hooks have this harness's rules")
-    return dead("hook_files_current", f"The rules in {library} are another version's than this harness's.", INSTALL)
+    found = vendored_files(str(scene.hooks_folder)) or {"edited": []}
+    said = f"The rules in {library} are another version's than this harness's."
+    return dead(
+        "hook_files_current", said, _mend(scene, [name for name in found["edited"] if name.startswith(LIBRARY)])
+    )
+
+
+def _mend(scene: Scene, names: Sequence[str]) -> str:
+    """`harness init` leaves a vendored file alone that is not as it was written, so it has to go first."""
+    return _DELETE.format(_listed([scene.folder / VENDORED / name for name in names], scene)) if names else INSTALL
 
 
 def _recorded(scene: Scene) -> Iterator[Path]:
