@@ -109,7 +109,7 @@ def _shown(changes: Sequence[Change], *, dry_run: bool) -> list[str]:
     copies = [item for item in changes if item.path.startswith(VENDORED)]
     lines = [f"{_DONE[item.action]} {item.path}" for item in changes if item not in copies]
     counts = Counter(_DONE[item.action] for item in copies)
-    return [*lines, *(f"{done} {count} files below {VENDORED}" for done, count in counts.items())]
+    return [*lines, *(f"{done} {count} file{'s' * (count != 1)} below {VENDORED}" for done, count in counts.items())]
 
 
 _DONE = {"create": "wrote", "change": "changed", "delete": "removed"}

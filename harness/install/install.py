@@ -13,7 +13,7 @@ from harness.files import atomic_write
 from harness.install.changes import Change, Conflict, make
 from harness.install.interpreter import Chosen, candidates, choose
 from harness.install.manifest import read_manifest
-from harness.install.place import Place, place_of
+from harness.install.place import Place, place_of, settings_above
 from harness.install.undo import undo_of
 from harness.install.wanted import MERGED, Wanted, base_of, wanted
 from harness.project.accepted import accept, control_listing, read_accepted
@@ -47,16 +47,17 @@ def install(
     if dry_run:
         place = place_of(directory, mode, environment)
         chosen, found = _look(place, environment)
-        return _told(place, chosen, (*_config(place), *found.changes), found)
+        return _told(place, chosen, (*_config(place), *found.changes), found, *settings_above(place, environment))
     directory.mkdir(parents=True, exist_ok=True)
     with locked(directory.resolve()):
         place = place_of(directory, mode, environment)
         chosen, found = _look(place, environment)
-        early = _config(place)
+        early, notes = _config(place), [*settings_above(place, environment)]
         _write_config(place)
         with open_project(place.layout.root, environment) as project:
             _write(place, project, found, by)
-            notes = ["the facts of this clone wait: `harness ledger import`"] if project.ledger.facts_wait() else []
+            if project.ledger.facts_wait():
+                notes.append("the facts of this clone wait: `harness ledger import`")
         return _told(place, chosen, (*early, *found.changes), found, *notes)
 
 

@@ -60,6 +60,23 @@ def place_of(directory: Path, mode: HooksMode | None, environment: Mapping[str, 
     return Place(root=root, layout=Layout(settings), mode=chosen, config=_with_mode(config, chosen, settings.hooks))
 
 
+def settings_above(place: Place, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """A hint for a new project below the top of a repository that has settings or a project of its own; else nothing.
+
+    A folder of a monorepo may be a project; it is also what somebody gets who was in the wrong folder.
+    """
+    top = next((folder for folder in (place.root, *place.root.parents) if (folder / ".git").exists()), place.root)
+    if not place.new or top in (place.root, Path(environment.get("HOME", "/")).resolve()):
+        return ()
+    found = [f"{name}/" for name in (".claude", ".harness") if (top / name).is_dir()]
+    if not found:
+        return ()
+    return (
+        f"hint: Claude Code reads settings of the folder it is started in. The repository's top, {top}, has "
+        f"{' and '.join(found)} already: to start `claude` there, `harness init` there.",
+    )
+
+
 def _new_place(root: Path, mode: HooksMode, environment: Mapping[str, str]) -> Place:
     config = new_config(root.name, secrets.token_hex(4))
     identifier = config.split('"')[1]

@@ -39,6 +39,26 @@ def test_in_and_out_again(journey: Journey) -> None:
     assert tree(journey.root) == before
 
 
+@pytest.mark.parametrize("name", [".claude", ".harness"])
+def test_below_a_repository_with_settings_at_its_top_one_hint_says_so(journey: Journey, name: str) -> None:
+    inner = journey.root / "data"
+    assert "\nhint: " not in journey.harness("init", "--dry-run", cwd=inner).stdout, "no repository"
+    (journey.root / ".git").mkdir()
+    assert "\nhint: " not in journey.harness("init", "--dry-run", cwd=inner).stdout, "nothing at its top"
+    (journey.root / name).mkdir()
+    assert "\nhint: " not in journey.harness("init", "--dry-run").stdout, "at the top itself"
+    hints = [
+        line
+        for line in journey.harness("init", "--dry-run", cwd=inner).stdout.splitlines()
+        if line.startswith("hint: ")
+    ]
+    assert len(hints) == 1
+    assert f"top, {journey.root}, has {name}/ already" in hints[0]
+    done = journey.harness("init", cwd=inner)
+    assert (done.exit_code, hints[0] in done.stdout) == (0, True), done.stdout
+    assert "\nhint: " not in journey.harness("init", cwd=inner).stdout, "it is decided"
+
+
 def test_json_is_one_object(journey: Journey) -> None:
     document = journey.harness("init", "--json").document
     assert (document["project"], document["root"]) == (str(journey.root), str(journey.root))
@@ -61,6 +81,11 @@ def test_a_conflict_or_a_dead_guard_is_exit_1(journey: Journey) -> None:
         True,
     )
     assert "DEAD" in answer.stdout
+    assert answer.stdout.lower().count("delete .claude/hooks/harness/pre_tool_use.py") == 2, "init and doctor agree"
+    assert "installs the hooks again" not in answer.stdout
+    guard.unlink()
+    answer = journey.harness("init")
+    assert (answer.exit_code, "wrote 1 file below .claude/hooks/harness\n" in answer.stdout) == (0, True), answer.stdout
     guard.write_text(text)
     (journey.root / ".claude/settings.local.json").write_text('{"disableAllHooks": true}')
     answer = journey.harness("init")
