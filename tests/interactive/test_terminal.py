@@ -1,12 +1,17 @@
 """`claude` in a terminal, as a person uses it: typed prompts, screens read, the scripted model behind it."""
 
 import shlex
+import shutil
+
+import pytest
 
 from harness.model_door.wire import newest_text
 from tests.cli.journey import Journey
 from tests.interactive.door import bash, call, open_door, shown
 from tests.interactive.lab import Lab, must
 from tests.interactive.tmux import interactive
+
+pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed: apt install tmux")
 
 COMMANDS = ("status", "prime", "experiment", "train", "watch", "gate", "decisions", "doctor", "handoff")
 
