@@ -1,16 +1,18 @@
 """A scripted model for sessions that a person leads: what it says depends on the prompt that it answers."""
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from harness.errors import DoorError
 from harness.model_door.door import Door, Reply
-from harness.model_door.wire import Message, RecordedRequest, as_events, as_json, blocks, text_of
+from harness.model_door.wire import Message, RecordedRequest, as_events, as_json, blocks, text_of, tool_results
 
-Turn = str | Sequence[Mapping[str, Any]]
+Said = str | Sequence[Mapping[str, Any]]
 """What the model says in one message: text, or tool calls."""
+Turn = Said | Callable[[dict[str, str]], Said]
+"""Perhaps made from the results of earlier calls, by label."""
 COMPACTING = "an <analysis> block followed by a <summary> block"
 """Stands in the request by which the CLI asks for a summary of the conversation."""
 REMINDED = "Stop hook feedback"
@@ -59,6 +61,7 @@ class Script:
 
     def _message(self, request: RecordedRequest) -> Message:
         turn = self._turn(request)
+        turn = turn(tool_results(request.body)) if callable(turn) else turn
         said = [{"type": "text", "text": turn}] if isinstance(turn, str) else [dict(item) for item in turn]
         return Message(
             id=f"msg_{request.subagent or 'main'}_{request.turn}",

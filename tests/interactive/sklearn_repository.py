@@ -51,17 +51,21 @@ NEW_BODY = """\
 PREDICT = """\
 \"\"\"Answer the rows of HARNESS_INPUTS with the model of HARNESS_CHECKPOINT.\"\"\"
 
+import csv
 import os
 
 import joblib
-import numpy as np
 
 from train import columns, table
 
-rows = table(os.environ["HARNESS_INPUTS"])
+with open(os.environ["HARNESS_INPUTS"], newline="") as stream:
+    ids = [row["id"] for row in csv.DictReader(stream)]  # text, and fresh ones
 model = joblib.load(os.environ["HARNESS_CHECKPOINT"])
-answers = np.stack([rows["id"], model.predict(columns(rows))], axis=1)
-np.savetxt(os.environ["HARNESS_PREDICTIONS"], answers, delimiter=",", header="id,prediction", comments="", fmt="%d")
+answers = model.predict(columns(table(os.environ["HARNESS_INPUTS"])))
+with open(os.environ["HARNESS_PREDICTIONS"], "w", newline="") as stream:
+    writer = csv.writer(stream)
+    writer.writerow(["id", "prediction"])
+    writer.writerows(zip(ids, answers.astype(int)))
 """
 PLAN = """\
 ---
