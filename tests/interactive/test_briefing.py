@@ -15,15 +15,10 @@ def briefing(root: Path) -> str:
     return (root / ".harness/memory/BRIEFING.md").read_text("utf-8").strip()
 
 
-def test_the_first_request_holds_the_briefing(lab: Lab) -> None:
-    played = play(lab.root, lab.home, {"PLEASE BEGIN": ["Begun."]})
+def test_the_briefing_comes_first_and_again_after_clear_and_compaction(lab: Lab) -> None:
     text = briefing(lab.root)
     assert 0 < len(text) <= LONGEST
     assert "exp-0001" in text
-    assert text in shown(played.requests[0])
-
-
-def test_the_briefing_comes_again_after_clear_and_compaction(lab: Lab) -> None:
     asked = {f"PLEASE ANSWER {letter}": [f"Answer {letter}."] for letter in "ABC"}
     order = ["PLEASE ANSWER A", "/clear", "PLEASE ANSWER B", "/compact", "PLEASE ANSWER C"]
     played = play(lab.root, lab.home, asked, send=order)
@@ -31,8 +26,9 @@ def test_the_briefing_comes_again_after_clear_and_compaction(lab: Lab) -> None:
         letter: next(item for item in played.requests if f"PLEASE ANSWER {letter}" in newest_text(item.body))
         for letter in "ABC"
     }
+    assert by_prompt["A"] is played.requests[0]
     for letter, request in by_prompt.items():
-        assert shown(request).count(briefing(lab.root)) == 1, letter
+        assert shown(request).count(text) == 1, letter
     assert "Answer A." not in str(by_prompt["B"].body["messages"])
     assert "Answer B." not in str(by_prompt["C"].body["messages"])
 

@@ -7,6 +7,8 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
+
 from tests.cli.journey import Journey
 from tests.interactive.door import Said, bash, call
 from tests.interactive.lab import must
@@ -48,6 +50,7 @@ def adapt(root: Path) -> Said:
 IMPORTS = "import joblib\nfrom harness.run_logger import RunLogger\n"
 
 
+@pytest.mark.slow
 def test_by_claude(tmp_path: Path) -> None:
     project = made(tmp_path)
     root, before = project.root, contents(project.root)

@@ -38,13 +38,6 @@ def outside(root: Path) -> dict[str, bytes]:
     return {"/".join(parts[path]): path.read_bytes() for path in found if parts[path][0] not in (".git", ".harness")}
 
 
-def test_nothing_stands_outside_its_folder(bare: Journey) -> None:
-    before = outside(bare.root)
-    play(bare.root, bare.home, {"PLEASE REST": ["Rested."]}, options=AS_PLUGIN)
-    assert not any(name.startswith(".claude") or name == ".mcp.json" for name in before)
-    assert outside(bare.root) == before
-
-
 def test_it_enforces_with_nothing_in_the_repository(bare: Journey) -> None:
     policy = bare.root / ".harness/policy.json"
     tries = [
@@ -60,12 +53,15 @@ def test_it_enforces_with_nothing_in_the_repository(bare: Journey) -> None:
         call("file", "Write", file_path=str(bare.root / "new.py"), content="x = 1\n"),
         bash("echo", "echo fine > fine.txt"),
     ]
+    repository = outside(bare.root)
+    assert not any(name.startswith(".claude") or name == ".mcp.json" for name in repository)
     before, program = policy.read_bytes(), (ROOT / "hooks/pre_tool_use.py").read_bytes()
     played = play(bare.root, bare.home, {"PLEASE TRY": [tries, work, "Done."]}, options=AS_PLUGIN)
     assert played.not_held(tries) == {}
     assert "harness train" in played.text("train")
     assert (policy.read_bytes(), (ROOT / "hooks/pre_tool_use.py").read_bytes()) == (before, program)
     assert {"file", "echo"} <= played.passed_labels
+    assert outside(bare.root) == {**repository, "new.py": b"x = 1\n", "fine.txt": b"fine\n"}
     briefing = (bare.root / ".harness/memory/BRIEFING.md").read_text("utf-8").strip()
     assert briefing in shown(played.requests[0])
 

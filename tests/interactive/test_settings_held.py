@@ -4,44 +4,29 @@ import json
 import shlex
 from pathlib import Path
 
-import pytest
-
 from tests.cli.journey import Journey
-from tests.interactive.door import bash
-from tests.interactive.sdk import FROM_PROJECT, Played, play
+from tests.interactive.door import Turn, bash
+from tests.interactive.sdk import FROM_PROJECT, play
 
-OFF = {
-    "hooks removed": ("settings.json", {"hooks": {}}),
-    "all off in project settings": ("settings.json", {"disableAllHooks": True}),
-    "all off in local settings": ("settings.local.json", {"disableAllHooks": True}),
-}
+OFF: tuple[tuple[str, dict[str, object]], ...] = (
+    ("settings.json", {"hooks": {}}),
+    ("settings.json", {"disableAllHooks": True}),
+    ("settings.local.json", {"disableAllHooks": True}),
+)
 WRITER = """\
 import json, pathlib, sys, time
 
-name, change = sys.argv[1:]
+name, change, wanted = sys.argv[1:]
 path = pathlib.Path(".cla" + "ude", name)
 found = json.loads(path.read_text()) if path.exists() else {}
 path.write_text(json.dumps({**found, **json.loads(change)}))
 for _ in range(200):  # until the session has noticed it
-    if any('"ConfigChange"' in item.read_text() for item in pathlib.Path(".harness/receipts").glob("*.jsonl")):
+    lines = [line for item in pathlib.Path(".harness/receipts").glob("*.jsonl") for line in item.open()]
+    if sum('"ConfigChange"' in line for line in lines) >= int(wanted):
         break
     time.sleep(0.1)
 """
-
-
-def try_to_switch_off(project: Journey, name: str, change: dict[str, object]) -> Played:
-    """A program changes the settings where no hook can see it; then the model tries what is protected."""
-    (project.root / "w.py").write_text(WRITER, "utf-8")
-    policy = project.root / ".harness/policy.json"
-    turns = [
-        [bash("before", f"echo x > {shlex.quote(str(policy))}")],
-        [bash("edit", f"python3 w.py {name} {shlex.quote(json.dumps(change))}")],
-        [bash("after", f"echo x > {shlex.quote(str(policy))}")],
-        [bash("ordinary", "echo fine")],
-        "Tried.",
-    ]
-    options = {**FROM_PROJECT, "setting_sources": ["project", "local"]}
-    return play(project.root, project.home, {"PLEASE SWITCH IT OFF": turns}, options=options)
+"""Changes the settings where no hook can see it."""
 
 
 def receipts(root: Path) -> list[dict[str, object]]:
@@ -49,12 +34,19 @@ def receipts(root: Path) -> list[dict[str, object]]:
     return [json.loads(line) for part in lines for line in part]
 
 
-@pytest.mark.parametrize(("name", "change"), OFF.values(), ids=list(OFF))
-def test_hooks_switched_off_behind_the_guard_still_hold(name: str, change: dict[str, object], fresh: Journey) -> None:
-    played = try_to_switch_off(fresh, name, change)
-    assert not played.failed("edit"), played.text("edit")
-    assert json.loads((fresh.root / ".claude" / name).read_text("utf-8")).items() >= change.items()
-    assert played.held("before")
-    assert played.held("after")
-    assert not played.failed("ordinary")
-    assert [line["permission"] for line in receipts(fresh.root) if line["event"] == "ConfigChange"] == ["deny"]
+def test_hooks_switched_off_behind_the_guard_still_hold(fresh: Journey) -> None:
+    (fresh.root / "w.py").write_text(WRITER, "utf-8")
+    policy = shlex.quote(str(fresh.root / ".harness/policy.json"))
+    turns: list[Turn] = [[bash("held_0", f"echo x > {policy}")]]
+    for number, (name, change) in enumerate(OFF, 1):
+        turns.append([bash(f"edit_{number}", f"python3 w.py {name} {shlex.quote(json.dumps(change))} {number}")])
+        turns.append([bash(f"held_{number}", f"echo x > {policy}"), bash(f"fine_{number}", "echo fine")])
+    options = {**FROM_PROJECT, "setting_sources": ["project", "local"]}
+    played = play(fresh.root, fresh.home, {"PLEASE SWITCH IT OFF": [*turns, "Tried."]}, options=options)
+    for number, (name, change) in enumerate(OFF, 1):
+        assert not played.failed(f"edit_{number}"), played.text(f"edit_{number}")
+        assert json.loads((fresh.root / ".claude" / name).read_text("utf-8")).items() >= change.items()
+        assert not played.failed(f"fine_{number}")
+    assert all(played.held(f"held_{number}") for number in range(len(OFF) + 1))
+    changes = [line["permission"] for line in receipts(fresh.root) if line["event"] == "ConfigChange"]
+    assert changes == ["deny"] * len(OFF)
