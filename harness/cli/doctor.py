@@ -7,6 +7,7 @@ import click
 
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.doctor.run import run_doctor
+from harness.doctor.session import enclosing_session
 
 
 @click.command("doctor")
@@ -18,6 +19,6 @@ def command(quick: bool, project: Path, as_json: bool) -> None:
 
     Each hook is started as the settings say; then the Claude Code CLI once, against a scripted model on this machine.
     """
-    report = run_doctor(project, environment(), start_cli=not quick)
+    report = run_doctor(project, environment(), start_cli=not quick, session=enclosing_session())
     emit(report.document(), as_json=as_json, text=lambda: "\n".join(report.lines()))
     sys.exit(1 if report.dead else 0)

@@ -13,6 +13,7 @@ from harness.cli.person import require_person
 from harness.contract.installation import VENDORED
 from harness.doctor.report import Report
 from harness.doctor.run import run_doctor
+from harness.doctor.session import enclosing_session
 from harness.domain.statuses import HooksMode
 from harness.install.changes import Change, Conflict
 from harness.install.install import Installation, install
@@ -50,7 +51,7 @@ def _print(done: Installation, *, dry_run: bool, as_json: bool) -> None:
     place = done.place
     report = None
     if place.mode is HooksMode.PROJECT and not dry_run:
-        report = run_doctor(place.root, environment(), start_cli=False)
+        report = run_doctor(place.root, environment(), start_cli=False, session=enclosing_session())
     document = {
         "project": str(place.layout.root),
         "root": str(place.root),

@@ -1,14 +1,10 @@
 """Human verbs: they refuse inside an agent's process and without a terminal, so that no agent approves its own work."""
 
-import contextlib
 import getpass
-import itertools
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping
 
-import psutil
-
+from harness.claude_process import claude_above
 from harness.errors import RefusedError
 
 SESSION = "CLAUDE_CODE_SESSION_ID"
@@ -16,12 +12,6 @@ SESSION = "CLAUDE_CODE_SESSION_ID"
 AGENT = "agent"
 HUMAN = "human"
 _AGENT_MARKS = ("CLAUDECODE", SESSION, "HARNESS_RUN_TOKEN")
-_AGENT_PROGRAMS = {"claude"}
-_FROM_NPM = "claude-code"
-"""The folder of the npm package, which node runs."""
-_INTERPRETERS = {"node", "bun", "deno", "sh", "bash", "dash", "zsh"}
-_AGENT_FOLDERS = {("claude", "versions")}
-"""Where the CLI's own installer keeps its programs, each named after its version."""
 
 
 def stdin_is_terminal() -> bool:
@@ -70,23 +60,4 @@ def session_of(environment: Mapping[str, str]) -> str | None:
 def agent_marks(environment: Mapping[str, str]) -> list[str]:
     """What says that an agent started us: variables of `environment`, or a program among our parents."""
     marks = [name for name in _AGENT_MARKS if environment.get(name)]
-    return marks or ["claude" for process in psutil.Process().parents() if _is_agent(process)]
-
-
-def is_agent_program(name: str, argv: Sequence[str], program: str) -> bool:
-    """Whether a process of this name, command line and file is a Claude Code CLI."""
-    words = [Path(word).name for word in argv[:2]]
-    started = words[-1] if words and words[0] in _INTERPRETERS else "".join(words[:1])
-    from_npm = bool(words) and words[0] in _INTERPRETERS and _FROM_NPM in Path("".join(argv[1:2])).parts
-    installed = not _AGENT_FOLDERS.isdisjoint(itertools.pairwise(Path(program).parts))
-    return name in _AGENT_PROGRAMS or started in _AGENT_PROGRAMS or from_npm or installed
-
-
-def _is_agent(process: psutil.Process) -> bool:
-    """Command line and file of another user's process may be hidden; its name is not."""
-    argv, program = [], ""
-    with contextlib.suppress(psutil.Error):
-        argv, program = process.cmdline(), process.exe()
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return is_agent_program(process.name(), argv, program)
-    return False
+    return marks or ["claude" for _ in claude_above()]

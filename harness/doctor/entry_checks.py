@@ -1,15 +1,14 @@
 """Checks of the settings' hook entries: each way in which an entry that is there still does not guard."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from harness.doctor.entries import PLACEHOLDERS, Hook
 from harness.doctor.matcher import VALUES, missed
-from harness.doctor.report import Check, amiss, dead, good
+from harness.doctor.report import INSTALL, Check, amiss, dead, good
 from harness.doctor.scene import Scene
 from harness.doctor.settings_files import LOCAL, PROJECT, USER
 from harness.handlers.table import EVENTS, GUARD, ISOLATED
 
-INSTALL = "`harness init` writes the entries again; run it in your own terminal."
 SHORTEST_S, LONGEST_S = 5, 600
 """A Python that starts on a busy machine needs seconds; 600 is what the CLI takes without a `timeout`."""
 _MODULE = "-m"
@@ -99,7 +98,7 @@ def entries_matcher(scene: Scene) -> Check:
         if not left_out:
             continue
         every = len(left_out) == len(VALUES[hook.event])
-        seen = "nothing" if every else f"not {_few(list(left_out), 4)}"
+        seen = "nothing" if every else f"not {_few(left_out, ', ', most=4)}"
         faults.append(f"{hook.where} has matcher {hook.matcher!r}, which matches {seen}")
         mends.add(_matcher_mend(hook))
     if faults:
@@ -198,6 +197,5 @@ def _is_relative(hook: Hook) -> bool:
     return any(not word.startswith(("/", "~", "$", "-")) for word in paths)
 
 
-def _few(items: list[str], most: int = 3) -> str:
-    shown = "; ".join(items[:most]) if most == 3 else ", ".join(items[:most])
-    return shown + (f" and {len(items) - most} more" if len(items) > most else "")
+def _few(items: Sequence[str], separator: str = "; ", *, most: int = 3) -> str:
+    return separator.join(items[:most]) + (f" and {len(items) - most} more" if len(items) > most else "")

@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.contract.installation import PLUGIN_VARIABLE, PROJECT_VARIABLE
 from harness.doctor.entries import Hook
-from harness.doctor.report import Check, amiss, dead, good, note
+from harness.doctor.report import INSTALL, Check, amiss, dead, good, note
 from harness.doctor.scene import Scene
 from harness.doctor.surroundings import Ended, clean_environment, run, temporary_folder
 from harness.handlers.place import Projects
@@ -29,14 +29,13 @@ _BROKEN = ("hook cannot run", "hook has a fault")
 DENIED, PASSED = 2, 0
 Wanted = tuple[int, dict[str, Any]]
 """The exit status with which a hook must answer, and what it is given."""
-MEND = "`harness init` installs the hooks again; run it in your own terminal."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
     hook: Hook
     message: str
-    mend: str = MEND
+    mend: str = INSTALL
 
 
 def guards_answer(scene: Scene) -> Check:

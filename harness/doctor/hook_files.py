@@ -8,13 +8,12 @@ from pathlib import Path
 from harness.contract.installation import MANIFEST, VENDORED
 from harness.doctor.entries import Hook
 from harness.doctor.feed import command_line
-from harness.doctor.report import Check, dead, good, note
+from harness.doctor.report import INSTALL, Check, dead, good, note
 from harness.doctor.scene import Scene
 from harness.handlers.place import read_json
 from harness.handlers.self_check import library_digest, vendored_files
 from harness.rendering.vendored import LIBRARY, policy_digest
 
-INSTALL = "`harness init` installs the hooks again; run it in your own terminal."
 _DELETE = "Delete {} (or move your edit away), then run `harness init` in your own terminal: it keeps what was edited."
 
 

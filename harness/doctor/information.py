@@ -10,13 +10,11 @@ from harness.artifacts.agent_file import read_agents
 from harness.cage.select import available
 from harness.contract.installation import AGENTS, MCP_SERVERS
 from harness.contract.roles import MCP_SERVER
-from harness.doctor.report import Check, amiss, dead, good, note
+from harness.doctor.report import INSTALL, Check, amiss, dead, good, note
 from harness.doctor.scene import Scene
 from harness.domain.statuses import CageKind, HooksMode
 from harness.handlers.place import Projects
 from harness.handlers.server import server
-
-INSTALL = "`harness init` installs the hooks; run it in your own terminal."
 
 
 def hooks_installed(scene: Scene) -> Check:

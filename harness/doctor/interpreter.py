@@ -1,11 +1,9 @@
 """Check of the Python that the settings name: there, itself and no stand-in, and able to run the guard."""
 
-from harness.doctor.report import Check, dead, good, note
+from harness.doctor.report import INSTALL, Check, dead, good, note
 from harness.doctor.scene import Scene
 from harness.errors import RefusedError
 from harness.install.interpreter import choose
-
-MEND = "`harness init` chooses a Python that works and writes the entries again; run it in your own terminal."
 
 
 def interpreter(scene: Scene) -> Check:
@@ -20,5 +18,5 @@ def interpreter(scene: Scene) -> Check:
         except RefusedError as error:
             faults.append(error.message)
     if faults:
-        return dead("interpreter", " ".join(faults), MEND)
+        return dead("interpreter", " ".join(faults), f"{INSTALL} It chooses a Python that works.")
     return good("interpreter", f"{', '.join(programs)} runs the hooks")

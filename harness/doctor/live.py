@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.doctor.claude_cli import find_clis
 from harness.doctor.feed import remove_receipts
-from harness.doctor.report import Check, dead, good, note
+from harness.doctor.report import INSTALL, Check, dead, good, note
 from harness.doctor.scene import Scene
 from harness.doctor.surroundings import Ended, clean_environment, run, temporary_folder
 from harness.errors import DoorError
@@ -85,7 +85,7 @@ def _judge(program: Path, ended: Ended, invalid: list[str], door_failure: str | 
     if denial is not None and "can't open file" not in denial:
         return good("cli_denies", f"{program}, started here, denied a write to the policy snapshot")
     if denial is not None:
-        return dead("cli_denies", f"hook not found: {denial[:400]}", "`harness init` installs the hooks again.")
+        return dead("cli_denies", f"hook not found: {denial[:400]}", INSTALL)
     if invalid:
         return dead(
             "cli_denies",

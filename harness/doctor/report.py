@@ -4,6 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+INSTALL = "`harness init` installs the hooks; run it in your own terminal."
+"""The mend of whatever `harness init` wrote."""
+NO_GUARD = {"cage", "agent_files", "mcp_server", "entries_once", "others_answer", "other_hooks"}
+"""Checks of which no guard can be dead."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
@@ -12,7 +17,7 @@ class Check:
     ok: bool | None
     """None: information, or it could not be told; the message says which."""
     guard: bool
-    """Whether `ok` False means that a guard does not guard."""
+    """Whether `ok` False means, or would mean, that a guard does not guard."""
     message: str
     mend: str = ""
 
@@ -67,7 +72,7 @@ def _plain(text: str) -> str:
 
 
 def good(name: str, message: str) -> Check:
-    return Check(name=name, ok=True, guard=True, message=message)
+    return Check(name=name, ok=True, guard=name not in NO_GUARD, message=message)
 
 
 def dead(name: str, message: str, mend: str) -> Check:
@@ -81,7 +86,7 @@ def amiss(name: str, message: str, mend: str) -> Check:
 
 def note(name: str, message: str, mend: str = "") -> Check:
     """Information, or what could not be told."""
-    return Check(name=name, ok=None, guard=False, message=message, mend=mend)
+    return Check(name=name, ok=None, guard=name not in NO_GUARD, message=message, mend=mend)
 
 
 _MARKS = ("DEAD", "amiss", "note", "ok")

@@ -23,8 +23,9 @@ from harness.doctor.interpreter import interpreter
 from harness.doctor.live import cli_denies
 from harness.doctor.report import Check, Report, dead
 from harness.doctor.scene import Scene, look, projects_below
-from harness.doctor.session import enclosing_session
+from harness.doctor.session import Session
 from harness.doctor.settings_checks import hooks_enabled, settings_accepted, settings_readable, start_folder
+from harness.doctor.settings_files import MANAGED_FOLDER
 from harness.doctor.snapshot_checks import snapshot_fresh, snapshot_sound
 from harness.domain.statuses import HooksMode
 from harness.errors import NotFoundError
@@ -64,15 +65,20 @@ WITH_THE_CLI: tuple[CheckFunction, ...] = (cli_denies,)
 
 
 def run_doctor(
-    root: Path, environment: Mapping[str, str], *, start_cli: bool = True, home: Path | None = None
+    root: Path,
+    environment: Mapping[str, str],
+    *,
+    start_cli: bool,
+    session: Session | None,
+    managed_folder: Path = MANAGED_FOLDER,
 ) -> Report:
     """Make every check on the project that contains `root`; with `start_cli` the CLI is started once.
 
-    `home` is the user's home folder; None takes the environment's. Raises NotFoundError where no project is near.
+    `session` is the one that runs around the doctor. Raises NotFoundError where no project is near.
     """
-    home = home or Path(environment.get("HOME") or os.path.expanduser("~"))
+    home = Path(environment.get("HOME") or os.path.expanduser("~"))
     try:
-        scene = look(root, environment, home=home, session=enclosing_session())
+        scene = look(root, environment, home=home, managed_folder=managed_folder, session=session)
     except NotFoundError:
         below = projects_below(root.resolve())
         if not below:

@@ -2,14 +2,13 @@
 
 import contextlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 
 import psutil
 
-_CLI = "claude"
-_FROM_NPM = "claude-code"
+from harness.claude_process import claude_above
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,21 +35,10 @@ class Session:
 def enclosing_session() -> Session | None:
     """The nearest `claude` above this process; None when there is none, or the system does not tell."""
     with contextlib.suppress(psutil.Error):
-        for process in psutil.Process().parents():
+        for process in claude_above():
             with contextlib.suppress(psutil.Error, OSError):
-                words = process.cmdline()
-                if is_claude(words):
-                    return Session(words=tuple(words), folder=Path(process.cwd()))
+                return Session(words=tuple(process.cmdline()), folder=Path(process.cwd()))
     return None
-
-
-def is_claude(words: Sequence[str]) -> bool:
-    """Whether a command line is Claude Code's: its own program, or node with the package of npm."""
-    if not words:
-        return False
-    if PurePath(words[0]).name == _CLI:
-        return True
-    return len(words) > 1 and (PurePath(words[1]).name == _CLI or _FROM_NPM in PurePath(words[1]).parts)
 
 
 def switched_off_by(session: Session) -> list[str]:

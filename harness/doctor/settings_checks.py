@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from harness.doctor.report import Check, amiss, dead, good, note
+from harness.doctor.report import INSTALL, Check, amiss, dead, good, note
 from harness.doctor.scene import Scene
 from harness.doctor.settings_files import LOCAL, MANAGED, PLUGIN, PROJECT, USER, SettingsFile
 from harness.handlers.scene import Scene as HookScene
@@ -43,9 +43,7 @@ def settings_accepted(scene: Scene) -> Check:
     """Whether the guard of settings, ConfigChange, would let the project's settings be loaded as they are now."""
     found = [text for source in (PROJECT, LOCAL) if (text := _refused(scene, source))]
     if found:
-        return dead(
-            "settings_accepted", " ".join(found), "`harness init` writes the entries again; remove other keys by hand."
-        )
+        return dead("settings_accepted", " ".join(found), f"{INSTALL} Remove other keys by hand.")
     return good("settings_accepted", "the guard of settings has nothing against them")
 
 

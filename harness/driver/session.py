@@ -28,7 +28,6 @@ from harness.driver.leftovers import end_session_processes
 
 DISALLOWED = ("SendMessage", "ListAgents")
 """They could reach other sessions of the same machine."""
-STDERR_LINES = 40
 WATCH_SECONDS = 1.0
 TERMINATED = (-9, -15, 137, 143)
 

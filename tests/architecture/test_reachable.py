@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from functools import cache
 
-import pytest
 from source_tree import ROOT, Module, modules
 
 from harness.contract.roles import ROLES
@@ -64,14 +63,16 @@ def is_registered(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -
     )
 
 
-@pytest.mark.parametrize("module", modules(), ids=lambda module: module.name)
-def test_what_is_public_is_used(module: Module):
+def test_what_is_public_is_used():
     documented = API.read_text("utf-8") if API.is_file() else ""
-    idle = []
-    for node in definitions(module):
-        outside = uses()[node.name] - names_in(node)[node.name]
-        if outside <= 0 and node.name not in CALLED_BY_OTHERS and f"`{node.name}" not in documented:
-            idle.append(f"{module.shown}:{node.lineno} {node.name}")
+    idle = [
+        f"{module.shown}:{node.lineno} {node.name}"
+        for module in modules()
+        for node in definitions(module)
+        if uses()[node.name] <= names_in(node)[node.name]
+        and node.name not in CALLED_BY_OTHERS
+        and f"`{node.name}" not in documented
+    ]
     assert idle == []
 
 

@@ -3,8 +3,8 @@
 import ast
 import io
 import tokenize
+from collections.abc import Iterator
 
-import pytest
 from source_tree import Module, modules
 
 MOST_LINES = 400
@@ -14,19 +14,20 @@ MAY_CATCH_ALL = {
     "harness/handlers/run.py",  # a fault in a guard denies, in one sentence
 }
 """At most three files. Elsewhere an error is caught by its name."""
-
-every_module = pytest.mark.parametrize("module", modules(), ids=lambda module: module.name)
-
-
-@every_module
-def test_module_is_small(module: Module):
-    assert module.text.count("\n") <= MOST_LINES
+EVERYTHING = {"Exception", "BaseException"}
+IMPORTS_WHERE_USED = {"policy", "handlers"}
+"""Every tool call waits for their start: what only some calls need is imported there (bench/guard.py)."""
 
 
-@every_module
-def test_functions_are_short(module: Module):
+def test_modules_are_small():
+    lengths = {module.shown: module.text.count("\n") for module in modules()}
+    assert {where: length for where, length in lengths.items() if length > MOST_LINES} == {}
+
+
+def test_functions_are_short():
     long = [
         f"{module.shown}:{node.lineno} {node.name} has {length} lines"
+        for module in modules()
         for node in ast.walk(module.tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (length := (node.end_lineno or node.lineno) - node.lineno + 1) > LONGEST_FUNCTION
@@ -39,31 +40,34 @@ def test_at_most_three_files_may_catch_everything():
     assert {module.shown for module in modules()} >= MAY_CATCH_ALL
 
 
-@every_module
-def test_errors_are_caught_by_name(module: Module):
-    wide = []
+def test_errors_are_caught_by_name():
+    assert [where for module in modules() if module.shown not in MAY_CATCH_ALL for where in nets(module)] == []
+
+
+def nets(module: Module) -> Iterator[str]:
+    """Where everything is caught: by an except clause that does not raise it again, or by `suppress`."""
     for node in ast.walk(module.tree):
-        if not isinstance(node, ast.ExceptHandler):
+        if isinstance(node, ast.ExceptHandler):
+            caught = list(ast.walk(node.type)) if node.type else []
+            names = {leaf.id for leaf in caught if isinstance(leaf, ast.Name)} if node.type else EVERYTHING
+            again = isinstance(node.body[-1], ast.Raise) and node.body[-1].exc is None
+        elif isinstance(node, ast.Call) and "suppress" in (
+            getattr(node.func, "attr", ""),
+            getattr(node.func, "id", ""),
+        ):
+            names = {argument.id for argument in node.args if isinstance(argument, ast.Name)}
+            again = False
+        else:
             continue
-        names = {leaf.id for leaf in ast.walk(node.type) if isinstance(leaf, ast.Name)} if node.type else {"everything"}
-        again = isinstance(node.body[-1], ast.Raise) and node.body[-1].exc is None
-        if names & {"everything", "Exception", "BaseException"} and not again:
-            wide.append(f"{module.shown}:{node.lineno}")
-        for call in (leaf for leaf in ast.walk(module.tree) if isinstance(leaf, ast.Call)):
-            named = {argument.id for argument in call.args if isinstance(argument, ast.Name)}
-            if getattr(call.func, "attr", "") == "suppress" and named & {"Exception", "BaseException"}:
-                wide.append(f"{module.shown}:{call.lineno}")
-    assert wide == [] or module.shown in MAY_CATCH_ALL
+        if names & EVERYTHING and not again:
+            yield f"{module.shown}:{node.lineno}"
 
 
-IMPORTS_WHERE_USED = {"policy", "handlers"}
-"""Every tool call waits for their start: what only some calls need is imported there (bench/guard.py)."""
-
-
-@pytest.mark.parametrize("module", [m for m in modules() if m.room not in IMPORTS_WHERE_USED], ids=lambda m: m.name)
-def test_imports_stand_at_the_top(module: Module):
+def test_imports_stand_at_the_top():
     inner = [
         f"{module.shown}:{node.lineno}"
+        for module in modules()
+        if module.room not in IMPORTS_WHERE_USED
         for function in ast.walk(module.tree)
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
         for node in ast.walk(function)
@@ -72,14 +76,18 @@ def test_imports_stand_at_the_top(module: Module):
     assert inner == []
 
 
-@every_module
-def test_nothing_is_left_to_do(module: Module):
-    comments = [
-        token.string
-        for token in tokenize.generate_tokens(io.StringIO(module.text).readline)
-        if token.type == tokenize.COMMENT
-    ]
+def test_nothing_is_left_to_do():
     marks = ("TO" + "DO", "FIX" + "ME", "XX" + "X")
-    assert [comment for comment in comments if any(mark in comment for mark in marks)] == []
-    raised = [node.exc for node in ast.walk(module.tree) if isinstance(node, ast.Raise) and node.exc is not None]
-    assert not any("NotImplementedError" in ast.dump(item) for item in raised)
+    left = [
+        f"{module.shown}:{token.start[0]} {token.string}"
+        for module in modules()
+        for token in tokenize.generate_tokens(io.StringIO(module.text).readline)
+        if token.type == tokenize.COMMENT and any(mark in token.string for mark in marks)
+    ]
+    left += [
+        f"{module.shown}:{node.lineno} NotImplementedError"
+        for module in modules()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Raise) and node.exc is not None and "NotImplementedError" in ast.dump(node.exc)
+    ]
+    assert left == []

@@ -7,6 +7,8 @@ from typing import Any
 
 from harness.doctor.report import Report
 from harness.doctor.run import run_doctor
+from harness.doctor.scene import Scene, look
+from harness.doctor.session import Session
 from harness.domain.statuses import HooksMode
 from harness.install.install import install
 from harness.project.context import open_project
@@ -19,7 +21,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Made:
-    """A project with its own home; nothing of the machine's user is seen."""
+    """A project with its own home; nothing of the machine, its user or the processes around is seen."""
 
     root: Path
     home: Path
@@ -27,6 +29,11 @@ class Made:
     @property
     def environment(self) -> dict[str, str]:
         return {"PATH": "/usr/bin:/bin", "HOME": str(self.home), "XDG_STATE_HOME": str(self.home / "state")}
+
+    @property
+    def managed(self) -> Path:
+        """Where this machine's administrator would have settings."""
+        return self.home / "managed"
 
     @property
     def settings_file(self) -> Path:
@@ -57,7 +64,17 @@ class Made:
             write_policy_snapshot(project)
 
     def doctor(self, *, start: Path | None = None, start_cli: bool = False, **environment: str) -> Report:
-        return run_doctor(start or self.root, {**self.environment, **environment}, start_cli=start_cli, home=self.home)
+        return run_doctor(
+            start or self.root,
+            {**self.environment, **environment},
+            start_cli=start_cli,
+            session=None,
+            managed_folder=self.managed,
+        )
+
+    def scene(self, *, session: Session | None = None) -> Scene:
+        """What the doctor looks at, in a terminal or in `session`."""
+        return look(self.root, self.environment, home=self.home, managed_folder=self.managed, session=session)
 
 
 def make(base: Path, mode: HooksMode = HooksMode.PROJECT) -> Made:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from harness.doctor.feed import guards_answer, others_answer
 from harness.doctor.interpreter import interpreter
-from harness.doctor.report import Check, Report
+from harness.doctor.report import NO_GUARD, Check, Report
 from harness.doctor.run import OF_THE_HOOKS, OF_THE_PLACE, OF_THE_REST, WITH_THE_CLI, examine
 from harness.doctor.scene import look
 from harness.doctor.session import Session
@@ -58,6 +58,7 @@ def test_an_untouched_project_has_no_dead_guard_and_nothing_amiss(made: Made):
     report = made.doctor()
     assert [check.message for check in report.checks if check.ok is False] == []
     assert not report.dead
+    assert {check.name for check in report.checks if not check.guard} == NO_GUARD
     assert report.lines()[-1] == "all guards are alive"
 
 
@@ -185,7 +186,7 @@ def test_managed_settings_that_leave_out_the_projects_hooks(made: Made, tmp_path
 )
 def test_the_options_of_the_running_session(made: Made, words: tuple[str, ...], said: str):
     session = Session(words=("/usr/local/bin/claude", *words), folder=made.root)
-    scene = look(made.root, made.environment, home=made.home, session=session)
+    scene = made.scene(session=session)
     check = named(examine(scene, start_cli=False).checks)["cli_mode"]
     assert check.ok is (said == "")
     assert said in check.message
@@ -206,11 +207,11 @@ def test_the_running_session_is_found_among_the_processes_above(made: Made, opti
 
 def test_a_session_that_was_started_elsewhere_is_named(made: Made):
     session = Session(words=("claude",), folder=made.root.parent)
-    scene = look(made.root, made.environment, home=made.home, session=session)
+    scene = made.scene(session=session)
     check = named(examine(scene, start_cli=False).checks)["start_folder"]
     assert (check.ok, str(made.root.parent) in check.message) == (False, True)
     other = Session(words=("claude",), folder=made.home)
-    scene = look(made.root, made.environment, home=made.home, session=other)
+    scene = made.scene(session=other)
     assert named(examine(scene, start_cli=False).checks)["start_folder"].ok is True
 
 
@@ -249,7 +250,7 @@ def test_a_broken_agent_file_is_named(made: Made):
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_no_settings_make_the_doctor_fall(made: Made, settings: dict[str, Any]):
     made.settings_file.write_text(json.dumps(settings), "utf-8")
-    scene = look(made.root, made.environment, home=made.home)
+    scene = made.scene()
     checks = tuple(check(scene) for check in (*OF_THE_PLACE, *OF_THE_HOOKS) if check not in STARTING)
     report = Report(project=scene.root, checks=checks)
     assert json.loads(json.dumps(report.document(), ensure_ascii=False).encode("utf-8"))["checks"]

@@ -1,6 +1,8 @@
 """The doctor starts the Claude Code CLI itself: what it proves that no look at files can, and what it leaves behind."""
 
+import contextlib
 import json
+import secrets
 import tempfile
 from pathlib import Path
 
@@ -9,7 +11,6 @@ import pytest
 
 from harness.doctor.claude_cli import bundled_program, find_clis
 from harness.doctor.report import Check, Report
-from harness.doctor.surroundings import MARK
 from tests.doctor.made import Made
 
 pytestmark = pytest.mark.skipif(bundled_program() is None, reason="the installed Agent SDK brings no CLI")
@@ -20,25 +21,25 @@ def live(report: Report) -> Check:
     return check
 
 
-def marked() -> list[int]:
+def started_with(token: str) -> list[int]:
+    """The processes whose PATH holds `token`: all that a probe starts has the PATH that the doctor was given."""
     found = []
     for process in psutil.process_iter():
-        try:
-            found += [process.pid] if MARK in process.environ() else []
-        except (psutil.Error, OSError):
-            continue
+        with contextlib.suppress(psutil.Error, OSError):
+            found += [process.pid] if token in process.environ().get("PATH", "") else []
     return found
 
 
 def test_the_cli_denies_by_our_hook_and_leaves_no_trace(made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     before = made.files()
-    report = made.doctor(start_cli=True)
+    token = secrets.token_hex(16)
+    report = made.doctor(start_cli=True, PATH=f"/usr/bin:/bin:/{token}")
     assert live(report).ok is True, live(report).message
     assert not report.dead
     assert made.files() == before
     assert list(tmp_path.iterdir()) == []
-    assert marked() == []
+    assert started_with(token) == []
 
 
 def test_hooks_that_are_switched_off_are_seen_by_the_call_that_passes(made: Made):
