@@ -6,7 +6,6 @@
 import json
 import os
 import shlex
-from pathlib import Path
 
 import pytest
 from hook_project import HookProject
@@ -286,9 +285,3 @@ def test_opening_an_experiment_while_one_is_open_is_denied_with_the_next_command
         assert expected in answer.errors
     again = {"hypothesis": "wider is better"}
     assert not project.call("mcp__plugin_experiment-harness_harness__open_experiment", again).denied
-
-
-def test_the_forms_leave_nothing_behind(plain: HookProject):
-    """No command was run: the hook only reads."""
-    assert Path(plain.root / ".claude/settings.json").exists()
-    assert not Path(plain.root / "other_name").exists()

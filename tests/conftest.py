@@ -1,0 +1,6 @@
+"""Settings of all tests."""
+
+from hypothesis import settings
+
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.load_profile("repeatable")  # `--hypothesis-profile default` searches at random instead
