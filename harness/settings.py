@@ -165,15 +165,30 @@ def _text(path: Path, values: Mapping[str, object], key: str) -> str | None:
 
 
 def main_worktree(folder: Path) -> Path | None:
-    """The main worktree when `folder` is the top of a linked one: its .git file leads there, through `commondir`."""
-    link = folder / ".git"
-    if not link.is_file():
+    """The main worktree when `folder` is the top of a linked one: its .git file leads there, through `commondir`.
+
+    A bare repository has none, whatever stands beside it. handlers.place has the same rule for hooks, which import
+    nothing from here; one test holds both to it.
+    """
+    try:
+        link = folder / ".git"
+        text = os.fsdecode(link.read_bytes()).strip() if link.is_file() else ""
+        if not text.startswith("gitdir:"):
+            return None
+        git_dir = folder / text.removeprefix("gitdir:").strip()
+        common = (git_dir / os.fsdecode((git_dir / "commondir").read_bytes()).strip()).resolve()
+        return common.parent if common.name == ".git" and common.parent != folder.resolve() else None
+    except (OSError, ValueError, RuntimeError):  # the last: links in a circle
         return None
-    text = link.read_text("utf-8", errors="replace").strip()
-    if not text.startswith("gitdir:"):
-        return None
-    git_dir = (folder / text.removeprefix("gitdir:").strip()).resolve()
-    common = git_dir / "commondir"
-    if not common.is_file():
-        return None
-    return (git_dir / common.read_text("utf-8").strip()).resolve().parent
+
+
+def in_main_worktree(root: Path) -> Path | None:
+    """What `root` is in the main worktree, when it is in a linked one and that is a project."""
+    for folder in (root, *root.parents):
+        main = main_worktree(folder)
+        if main is not None:
+            beside = main / root.relative_to(folder)
+            return beside if (beside / CONFIG).is_file() else None
+        if (folder / ".git").is_dir():
+            break
+    return None

@@ -33,11 +33,12 @@ def start():
     sys.modules["harness"] = library
     state = os.environ.get("XDG_STATE_HOME") or os.path.join("~", ".local", "state")
     cache = os.path.join(os.path.expanduser(state), "harness", "pycache")
-    if os.path.islink(cache):  # rmtree would leave it, and what stands behind it
+    outside = os.path.isabs(cache)
+    if outside and os.path.islink(cache):  # rmtree would leave it, and what stands behind it
         os.unlink(cache)
-    elif os.path.isabs(cache):
+    elif outside:
         shutil.rmtree(cache, ignore_errors=True)
-    sys.pycache_prefix = cache if os.path.isabs(cache) else None
+    sys.pycache_prefix = cache if outside else None
     sys.dont_write_bytecode = sys.pycache_prefix is None
 
 

@@ -11,7 +11,7 @@ from harness.domain.statuses import HooksMode
 from harness.errors import RefusedError
 from harness.install.manifest import read_manifest
 from harness.project.hooks_mode import has_own_hooks
-from harness.settings import CONFIG, Settings, load_settings, main_worktree, new_config, state_home
+from harness.settings import CONFIG, Settings, in_main_worktree, load_settings, new_config, state_home
 
 _HOOKS_LINE = re.compile(r"(?m)^hooks[ \t]*=.*$")
 _MEMORY = ".harness/memory"
@@ -45,7 +45,7 @@ def place_of(directory: Path, mode: HooksMode | None, environment: Mapping[str, 
     config.toml cannot be read.
     """
     root = directory.resolve()
-    project = _project_of(root)
+    project = root if (root / CONFIG).is_file() else in_main_worktree(root) or root
     if not (project / CONFIG).is_file():
         return _new_place(root, mode or HooksMode.PROJECT, environment)
     settings = load_settings(project, environment)
@@ -89,18 +89,6 @@ def _new_place(root: Path, mode: HooksMode, environment: Mapping[str, str]) -> P
         readable=(),
     )
     return Place(root=root, layout=Layout(settings), mode=mode, config=_with_mode(config, mode, None))
-
-
-def _project_of(root: Path) -> Path:
-    """`root`, unless it is in a linked worktree, is no project itself, and is one in the main worktree."""
-    for folder in (root, *root.parents):
-        main = main_worktree(folder)
-        if main is not None:
-            beside = main / root.relative_to(folder)
-            return beside if (beside / CONFIG).is_file() and not (root / CONFIG).is_file() else root
-        if (folder / ".git").exists():
-            break
-    return root
 
 
 def _with_mode(config: str, mode: HooksMode, said: HooksMode | None) -> str:

@@ -15,7 +15,7 @@ from harness.project.hooks_mode import hooks_mode
 from harness.project.protected import control_names
 from harness.rendering.executable import executable
 from harness.rendering.vendored import policy_digest
-from harness.settings import CONFIG, main_worktree
+from harness.settings import CONFIG, in_main_worktree
 
 COMMAND = "harness"
 MAIN = "main"
@@ -63,22 +63,13 @@ def write_policy_snapshot(project: Project) -> Path:
     worktree the main one's too: hooks read that one, and both share a ledger."""
     path, root = project.layout.project("policy"), project.layout.root
     snapshot = policy_snapshot(project)
-    main = _main_root(root)
+    main = in_main_worktree(root)
     for place in [root] if main is None else [root, main]:
         text = pretty_json({**snapshot, "root": str(place)})
         target = place / path.relative_to(root)
         if not target.is_file() or target.read_bytes() != text.encode("utf-8"):
             atomic_write(target, text)
     return path
-
-
-def _main_root(root: Path) -> Path | None:
-    """The same project in the main worktree, when `root` is in a linked one."""
-    for folder in (root, *root.parents):
-        main = main_worktree(folder)
-        if main is not None and (main / root.relative_to(folder) / CONFIG).is_file():
-            return main / root.relative_to(folder)
-    return None
 
 
 def _roles(current: Experiment | None) -> dict[str, dict[str, Any]]:

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from hook_project import HookProject, git, other_project
 
+from harness import settings
+from harness.errors import NotFoundError
 from harness.handlers.place import Projects, installation, main_worktree, read_json
 
 
@@ -43,40 +45,116 @@ def test_each_project_is_read_once(project: HookProject):
     assert projects.at(str(project.root)) is first
 
 
-def test_main_worktree(tmp_path: Path):
+def linked(tmp_path: Path, text: str | None = None) -> tuple[Path, Path | None]:
+    """(a linked worktree's top, its main worktree); `text`: what its .git file says instead."""
     main = repository(tmp_path / "main")
     git(main, "worktree", "add", "-q", "-b", "x", str(tmp_path / "tree"))
-    assert main_worktree(str(tmp_path / "tree")) == str(main)
-    assert main_worktree(str(main)) is None
-    assert main_worktree(str(tmp_path)) is None
+    if text is not None:
+        (tmp_path / "tree" / ".git").write_text(text)
+    return tmp_path / "tree", main
 
 
-def test_a_worktree_that_names_the_main_one_by_a_relative_path(tmp_path: Path):
-    main = repository(tmp_path / "main")
-    git(main, "worktree", "add", "-q", "-b", "x", str(tmp_path / "tree"))
-    (tmp_path / "tree" / ".git").write_text("gitdir: ../main/.git/worktrees/tree\n")
-    assert main_worktree(str(tmp_path / "tree")) == str(main)
+def by_a_relative_path(tmp_path: Path) -> tuple[Path, Path | None]:
+    return linked(tmp_path, "gitdir: ../main/.git/worktrees/tree\n")
 
 
-def test_a_submodule_is_no_worktree(tmp_path: Path):
+def main_itself(tmp_path: Path) -> tuple[Path, Path | None]:
+    linked(tmp_path)
+    return tmp_path / "main", None
+
+
+def below_the_top(tmp_path: Path) -> tuple[Path, Path | None]:
+    top, _ = linked(tmp_path)
+    (top / "sub").mkdir()
+    return top / "sub", None
+
+
+def submodule(tmp_path: Path) -> tuple[Path, Path | None]:
     main = repository(tmp_path / "main")
     (main / ".git" / "modules" / "sub").mkdir(parents=True)
     (main / "sub").mkdir()
     (main / "sub" / ".git").write_text("gitdir: ../.git/modules/sub\n")
-    assert main_worktree(str(main / "sub")) is None
+    return main / "sub", None
 
 
-def test_a_worktree_of_a_bare_repository_has_no_main_one(tmp_path: Path):
-    source = repository(tmp_path / "source")
-    git(tmp_path, "clone", "-q", "--bare", str(source), "bare.git")
-    git(tmp_path / "bare.git", "worktree", "add", "-q", "-b", "x", str(tmp_path / "tree"))
-    assert main_worktree(str(tmp_path / "tree")) is None
+def bare_with_a_project_beside_it(tmp_path: Path) -> tuple[Path, Path | None]:
+    source, place = repository(tmp_path / "source"), tmp_path / "place"
+    (place / ".harness").mkdir(parents=True)
+    (place / ".harness" / "config.toml").write_text('project_id = "beside"\n')
+    git(tmp_path, "clone", "-q", "--bare", str(source), str(place / "bare.git"))
+    git(place / "bare.git", "worktree", "add", "-q", "-b", "x", str(tmp_path / "tree"))
+    return tmp_path / "tree", None
 
 
-@pytest.mark.parametrize("text", [b"", b"gitdir:", b"gitdir: /nowhere\n", b"\xff\0", b"something else\n"])
+def leads_to_itself(tmp_path: Path) -> tuple[Path, Path | None]:
+    (tmp_path / ".git").write_text("gitdir: own\n")
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "commondir").write_text("../.git\n")
+    return tmp_path, None
+
+
+def commondir_is_a_folder(tmp_path: Path) -> tuple[Path, Path | None]:
+    (tmp_path / "own" / "commondir").mkdir(parents=True)
+    (tmp_path / ".git").write_text("gitdir: own\n")
+    return tmp_path, None
+
+
+def links_in_a_circle(tmp_path: Path) -> tuple[Path, Path | None]:
+    (tmp_path / ".git").write_text("gitdir: own\n")
+    (tmp_path / "own").symlink_to("own")
+    return tmp_path, None
+
+
+PLACES = (
+    linked,
+    by_a_relative_path,
+    main_itself,
+    below_the_top,
+    submodule,
+    bare_with_a_project_beside_it,
+    leads_to_itself,
+    commondir_is_a_folder,
+    links_in_a_circle,
+)
+
+
+def both_say(folder: Path) -> Path | None:
+    """The main worktree of `folder`, as hooks and commands find it alike."""
+    said = main_worktree(str(folder))
+    assert settings.main_worktree(folder) == (None if said is None else Path(said))
+    return None if said is None else Path(said)
+
+
+@pytest.mark.parametrize("made", PLACES, ids=lambda made: made.__name__)
+def test_hooks_and_commands_find_the_same_main_worktree(tmp_path: Path, made):
+    folder, main = made(tmp_path)
+    assert both_say(folder) == main
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"gitdir:",
+        b"gitdir: /nowhere\n",
+        b"gitdir: a\0b",
+        b"gitdir: \xff",
+        b"\xff\0",
+        b"something else\n",
+        b"x" * 9000,
+    ],
+)
 def test_a_git_file_of_another_kind(tmp_path: Path, text: bytes):
     (tmp_path / ".git").write_bytes(text)
-    assert main_worktree(str(tmp_path)) is None
+    assert both_say(tmp_path) is None
+
+
+def test_commands_and_hooks_find_no_project_from_a_worktree_of_a_bare_repository(tmp_path: Path):
+    tree, _ = bare_with_a_project_beside_it(tmp_path)
+    assert Projects().containing(str(tree / "a")) is None
+    with pytest.raises(NotFoundError):
+        settings.find_root(tree)
+    assert settings.in_main_worktree(tree) is None
 
 
 def test_installation_is_found_from_the_programs_file(project: HookProject):

@@ -284,6 +284,16 @@ def test_a_link_in_the_place_of_the_cache_is_taken_away(project: HookProject):
     assert not list(elsewhere.iterdir())
 
 
+def test_a_link_of_the_project_is_not_taken_for_the_cache(project: HookProject):
+    link = project.root / "relative" / "harness" / "pycache"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(project.folder)
+    project.environment["XDG_STATE_HOME"] = "relative"
+    call = json.dumps({"session_id": "s-1", "cwd": str(project.root), "source": "startup"})
+    assert project.start("session_start.py", call.encode(), cwd=project.root).code == 0
+    assert link.is_symlink()
+
+
 @pytest.mark.parametrize("state", ["/proc/nothing", "relative/path"])
 def test_a_cache_that_cannot_be_written_changes_no_answer(project: HookProject, state: str):
     project.environment["XDG_STATE_HOME"] = state
