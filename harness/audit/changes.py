@@ -16,13 +16,11 @@ from harness.contract.artifacts import BY_NAME, Scope
 from harness.domain.statuses import CLOSED_EXPERIMENTS
 from harness.errors import UsageError
 from harness.files import sha256_bytes
+from harness.policy.snapshot import differs
 from harness.project.accepted import Accepted, control_listing
 from harness.project.context import Project
 from harness.project.frozen import MISSING, frozen_changes
 from harness.project.protected import GIT
-
-_OF_THIS_PROCESS = {"command"}
-"""What of a policy snapshot depends on who wrote it and decides no permission."""
 
 
 class ChangeKind(StrEnum):
@@ -80,9 +78,7 @@ def policy_changes(project: Project, snapshot: Mapping[str, Any]) -> list[Change
         written = orjson.loads(data)
     except (UsageError, ValueError):
         data, written = b"", None
-    expected = {key: value for key, value in snapshot.items() if key not in _OF_THIS_PROCESS}
-    actual = {k: v for k, v in written.items() if k not in _OF_THIS_PROCESS} if isinstance(written, dict) else None
-    if actual == orjson.loads(orjson.dumps(expected)):
+    if isinstance(written, dict) and not differs(written, snapshot):
         return []
     digests = (sha256_bytes(orjson.dumps(snapshot)), sha256_bytes(data) if path.exists() else MISSING)
     return [_change(ChangeKind.POLICY, project.layout.root, project.layout.relative(path), *digests)]

@@ -52,8 +52,8 @@ class AuditReport:
 def audit_protected(project: Project, snapshot: Mapping[str, Any], transcripts: Sequence[Path]) -> AuditReport:
     """Look at everything; `snapshot` is the policy as the ledger says it now, `transcripts` the folders to look in.
 
-    Notes how far receipts were seen, so that a later cut is noticed. Raises ConfigError when the accepted list is
-    damaged, MissingExtraError when tree-sitter is not installed.
+    Notes how far receipts were seen, beside the ledger, so that a later cut is noticed; nothing else is written.
+    Raises ConfigError when the accepted list is damaged, MissingExtraError when tree-sitter is not installed.
     """
     layout = project.layout
     accepted = read_accepted(layout)
@@ -75,7 +75,7 @@ def audit_protected(project: Project, snapshot: Mapping[str, Any], transcripts: 
         found += calls
         unseen += missed
     if accepted is not None:
-        note_receipts(layout, accepted, cut=[Path(change.path).name for change in cut])
+        note_receipts(layout, cut=[Path(change.path).name for change in cut])
     return AuditReport(
         accepted=accepted,
         changes=tuple((change, tuple(suspects(change, activities, names))) for change in changes),

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from harness.artifacts.locate import Layout
 from harness.audit.activity import transcript_home
 from harness.audit.attribution import NOBODY, Suspect
 from harness.audit.changes import Change, control_changes
@@ -14,10 +15,10 @@ from harness.audit.protected import AuditReport, audit_protected
 from harness.audit.unguarded import Unguarded
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import require_person
-from harness.clock import iso
+from harness.clock import SystemClock, iso
 from harness.errors import ConfigError
 from harness.project.accepted import Accepted, accept, read_accepted
-from harness.project.context import Project, open_project
+from harness.project.context import open_layout, open_project
 from harness.rendering.snapshot import policy_snapshot
 
 _MOST_SESSIONS = 3
@@ -37,28 +38,26 @@ _NEXT = "Look at each; restore what should not have changed. A person accepts th
 def command(accepting: bool, transcripts: tuple[Path, ...], project: Path, as_json: bool) -> None:
     """Name every protected file that changed, the session that it falls into, and the calls that no guard stopped.
 
-    Exit 1 when anything was found.
+    It remembers how far it saw the sessions' receipts, and changes nothing else. Exit 1 when anything was found.
     """
     if accepting:
         by = require_person("audit --accept", environment())
-        with open_project(project, environment(), read_only=True) as opened:
-            _accept(opened, by, as_json=as_json)
+        _accept(open_layout(project, environment()), by, as_json=as_json)
         return
     folders = transcripts or (transcript_home(environment()),)
-    with open_project(project, environment(), read_only=True) as opened:
+    with open_project(project, environment(), read_only=True) as opened:  # of the ledger nothing is changed
         report = audit_protected(opened, policy_snapshot(opened), folders)
     emit(_document(report, folders), as_json=as_json, text=lambda: "\n".join(_lines(report)))
     sys.exit(0 if report.clean else 1)
 
 
-def _accept(project: Project, by: str, *, as_json: bool) -> None:
-    layout = project.layout
+def _accept(layout: Layout, by: str, *, as_json: bool) -> None:
     try:
         before = read_accepted(layout)
     except ConfigError:  # damaged: it is what is being replaced
         before = None
     changes = [change.path for change in control_changes(layout.root, before)] if before is not None else []
-    made = accept(layout, by=by, at=project.clock.now())
+    made = accept(layout, by=by, at=SystemClock().now())
     document = {"accepted": _plain(made), "files": len(made.files), "changed": changes}
     lines = [f"accepted {len(made.files)} control files by {by}", *(f"  changed: {path}" for path in changes)]
     emit(document, as_json=as_json, text=lambda: "\n".join(lines))

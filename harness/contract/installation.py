@@ -3,6 +3,8 @@
 PLUGIN = "harness"
 """The plugin's name, and so the first word of its commands: /harness:status."""
 SETTINGS = ".claude/settings.json"
+LOCAL_SETTINGS = ".claude/settings.local.json"
+"""A person's own, in one clone."""
 MCP_SERVERS = ".mcp.json"
 AGENTS = ".claude/agents"
 """Where Claude Code looks for agents in every project."""

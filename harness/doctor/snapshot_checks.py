@@ -9,14 +9,11 @@ from harness.doctor.report import Check, dead, good, note
 from harness.doctor.scene import Scene
 from harness.errors import HarnessError
 from harness.handlers.place import Projects
+from harness.policy.snapshot import differs
 from harness.project.context import open_project
 from harness.rendering.snapshot import policy_snapshot
 
 RENDER = "`harness render` writes it again; run it in your own terminal."
-
-
-_OF_THIS_PROCESS = {"command"}
-"""Which installation wrote it decides no permission."""
 
 
 def snapshot_sound(scene: Scene) -> Check:
@@ -36,7 +33,7 @@ def snapshot_fresh(scene: Scene) -> Check:
     """Whether the snapshot is what the ledger and the contract say now."""
     try:
         with open_project(scene.root, scene.environment, read_only=True) as project:
-            now: dict[str, Any] = json.loads(json.dumps(policy_snapshot(project)))
+            now = policy_snapshot(project)
             path = project.layout.project("policy")
     except HarnessError as error:
         return note("snapshot_fresh", f"The ledger cannot be asked: {error.message}", error.mend)
@@ -45,8 +42,7 @@ def snapshot_fresh(scene: Scene) -> Check:
     written = _read(path)
     if written is None:
         return note("snapshot_fresh", "There is no snapshot to compare with the ledger.")
-    compared = {*now, *written} - _OF_THIS_PROCESS
-    differing = sorted(key for key in compared if now.get(key) != written.get(key))
+    differing = differs(written, now)
     if differing:
         return dead(
             "snapshot_fresh",

@@ -29,7 +29,7 @@ def after_tool(call: dict[str, Any], scene: Scene) -> Outcome:
         return Outcome()
     now = control_digests(scene)
     before = last_control(home, session_of(call))
-    changed = sorted(name for name in {*now, *before} if now.get(name) != before.get(name)) if before else []
+    changed = _changed(before, now)
     what = said(None, CHANGED if changed else "no_rule", paths=changed)
     note(home, call, what, event=AFTER_TOOL, role=_role(call, home), now=scene.now, control=now)
     if not changed:
@@ -41,6 +41,14 @@ def after_tool(call: dict[str, Any], scene: Scene) -> Outcome:
     )
     output = {"hookSpecificOutput": {"hookEventName": AFTER_TOOL, "additionalContext": text}}
     return Outcome(output=dumps(output) + "\n")
+
+
+def _changed(before: dict[str, str], now: dict[str, str]) -> list[str]:
+    """Names whose digests differ. What was not looked at before has not changed, nor has a folder from which a name was
+    taken apart, or to which one was added again, meanwhile."""
+    regrouped = {*before} ^ {*now}
+    differing = (name for name in now if now[name] != before.get(name, now[name]))
+    return sorted(name for name in differing if not any(other.startswith(f"{name}/") for other in regrouped))
 
 
 def last_control(home: Project, session: str) -> dict[str, str]:

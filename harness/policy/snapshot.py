@@ -27,7 +27,8 @@ unless they are said to be absolute.
     open_gate         str | null  the gate of it whose verdict awaits a decision
 
 For hooks, and optional: command (absolute path of the `harness` that wrote it), briefing, receipts and memory (paths),
-policy (handlers.self_check.library_digest of that installation), hooks ("project", "plugin" or "none"). They add
+policy (handlers.self_check.library_digest of that installation), hooks ("project", "plugin" or "none"), control (files
+and folders that decide what is enforced, the plan among them: a session is told when they change). They add
 `elsewhere` in a call that meets several projects: the roots of the others, whose own snapshots judge what lies there;
 `off_limits`, Claude Code's own folder, and `notes`, globs of what it has the model write there.
 """
@@ -38,6 +39,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
 SCHEMA = 1
@@ -77,6 +79,11 @@ def problem(snapshot: Any) -> tuple[str, str] | None:
         return f"snapshot_{age}", f"The policy snapshot has schema {schema}, {age} than this policy's {SCHEMA}."
     damaged = _damage(snapshot)
     return ("snapshot_damaged", f"The policy snapshot is damaged: {damaged}.") if damaged else None
+
+
+def differs(written: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """The keys in which two snapshots of one project say different things; which installation wrote them is none."""
+    return sorted(key for key in {*written, *now} - {"command"} if written.get(key) != now.get(key))
 
 
 def _damage(snapshot: dict[str, Any]) -> str:

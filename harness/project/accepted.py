@@ -1,12 +1,13 @@
 """The control files as a person accepted them last, kept outside the project: what the audit compares with.
 
-A part of two files is left out, because Claude Code and git write it in ordinary work and it decides nothing here:
-the permissions that a person gave at a prompt, and which branch follows which.
+handlers.counted says which part of two of them is left out. The list is changed by one process at a time.
 """
 
+import contextlib
+import fcntl
 import json
-import re
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -15,18 +16,15 @@ from typing import Any
 from harness.artifacts.locate import Layout
 from harness.artifacts.text import read_bytes
 from harness.clock import iso
+from harness.contract.installation import LOCAL_SETTINGS
 from harness.errors import ConfigError, NotFoundError, UsageError
-from harness.files import atomic_write, canonical_json, pretty_json, sha256_bytes
+from harness.files import atomic_write, pretty_json, sha256_bytes
+from harness.handlers.counted import WORKTREES, counted
 from harness.project.protected import GIT, control_names, listing
 from harness.settings import CONFIG
 
 _SCHEMA = 1
-_WORKTREES = ".claude/worktrees/"
-"""Where Claude Code puts whole copies of the repository for its agents; none of them is what a session obeys."""
-_LOCAL_SETTINGS = ".claude/settings.local.json"
-_GIT_CONFIG = ".git/config"
-_SECTION = re.compile(r'\[\s*([\w.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]\s*(?:[#;].*)?')
-_REMOTE_KEYS = re.compile(r"(?:url|pushurl|fetch|push|tagopt|prune)\s*=", re.IGNORECASE)
+_PARTLY = (LOCAL_SETTINGS, ".git/config")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,16 +45,22 @@ class Accepted:
     """Name of a session's receipts -> what of them has been seen."""
 
 
+def control_paths(root: Path) -> tuple[str, ...]:
+    """Files and folders that the audit looks at in the project at `root`, whether they exist or not."""
+    return (*control_names(root), GIT, CONFIG)
+
+
 def control_listing(root: Path) -> dict[str, str]:
     """Path -> digest of each control file of the project at `root` that exists."""
     found = {
         path: digest
-        for path, digest in listing(root, (*control_names(root), GIT, CONFIG)).items()
-        if not path.startswith(_WORKTREES)
+        for path, digest in listing(root, control_paths(root)).items()
+        if not path.startswith(f"{WORKTREES}/")
     }
-    for path, digest in ((_LOCAL_SETTINGS, _settings_digest), (_GIT_CONFIG, _git_digest)):
+    for path in _PARTLY:
         if path in found and not (root / path).is_symlink():
-            found[path] = digest(root / path) or found[path]
+            with contextlib.suppress(UsageError):
+                found[path] = sha256_bytes(counted(path, read_bytes(root / path)))
     return {path: digest for path, digest in found.items() if digest != _NOTHING}
 
 
@@ -86,25 +90,47 @@ def accept(layout: Layout, *, by: str, at: datetime, paths: Iterable[str] | None
     With `paths`, those alone, and what else was accepted stays; where nothing was accepted yet, all. A damaged list is
     replaced by a whole one only, never by a part: then it raises ConfigError as `read_accepted`.
     """
-    before = None if paths is None else read_accepted(layout)
-    now = control_listing(layout.root)
-    if before is None or paths is None:
-        made = Accepted(at=iso(at), by=by, files=now, receipts=seen_receipts(layout))
-    else:
-        chosen = set(paths)
-        files = {path: digest for path, digest in before.files.items() if path not in chosen}
-        files |= {path: digest for path, digest in now.items() if path in chosen}
-        made = replace(before, files=files)
-    _write(layout, made)
+    with _alone(layout):
+        before = None if paths is None else read_accepted(layout)
+        now = control_listing(layout.root)
+        if before is None or paths is None:
+            made = Accepted(at=iso(at), by=by, files=now, receipts=seen_receipts(layout))
+        else:
+            chosen = set(paths)
+            files = {path: digest for path, digest in before.files.items() if path not in chosen}
+            files |= {path: digest for path, digest in now.items() if path in chosen}
+            made = replace(before, files=files)
+        _write(layout, made)
     return made
 
 
-def note_receipts(layout: Layout, accepted: Accepted, *, cut: Iterable[str]) -> None:
-    """Remember how far each session's receipts were seen; those in `cut` stay as they were remembered."""
-    kept = {name: seen for name, seen in accepted.receipts.items() if name in set(cut)}
-    now = {**seen_receipts(layout), **kept}
-    if now != dict(accepted.receipts):
-        _write(layout, replace(accepted, receipts=now))
+def note_receipts(layout: Layout, *, cut: Iterable[str]) -> None:
+    """Remember how far each session's receipts were seen; those in `cut` stay as they were remembered.
+
+    What was accepted meanwhile stays accepted. Without anything accepted nothing is remembered, and no file is made.
+    """
+    if not layout.accepted.exists():
+        return
+    with _alone(layout):
+        accepted = read_accepted(layout)
+        if accepted is None:
+            return
+        kept = {name: seen for name, seen in accepted.receipts.items() if name in set(cut)}
+        now = {**seen_receipts(layout), **kept}
+        if now != dict(accepted.receipts):
+            _write(layout, replace(accepted, receipts=now))
+
+
+@contextlib.contextmanager
+def _alone(layout: Layout) -> Iterator[None]:
+    """No other process changes the list meanwhile; the lock, of the state directory itself, ends with its holder."""
+    layout.state.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(layout.state, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def seen_receipts(layout: Layout) -> dict[str, Seen]:
@@ -131,35 +157,3 @@ def _write(layout: Layout, accepted: Accepted) -> None:
 
 _NOTHING = sha256_bytes(b"")
 """The digest of a file that decides nothing: it is as good as none."""
-
-
-def _settings_digest(path: Path) -> str | None:
-    """Of local settings without what a person allowed at a prompt; None when they are no JSON object."""
-    try:
-        value = json.loads(read_bytes(path))
-    except (UsageError, ValueError, RecursionError):
-        return None
-    if not isinstance(value, dict):
-        return None
-    value.pop("permissions", None)
-    return sha256_bytes(canonical_json(value)) if value else _NOTHING
-
-
-def _git_digest(path: Path) -> str | None:
-    """Of git's configuration without its branches and the addresses of remotes; None when it is not plain."""
-    try:
-        lines = [line.strip() for line in read_bytes(path).decode("utf-8").split("\n")]
-    except (UsageError, UnicodeDecodeError):
-        return None
-    section, kept = "", []
-    for line in lines:
-        if line.endswith("\\"):
-            return None
-        if line.startswith("["):
-            match = _SECTION.fullmatch(line)
-            if match is None:
-                return None
-            section = match[1].casefold()
-        if section != "branch" and not (section == "remote" and (line.startswith("[") or _REMOTE_KEYS.match(line))):
-            kept.append(line)
-    return sha256_bytes("\n".join(line for line in kept if line).encode("utf-8"))

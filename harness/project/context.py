@@ -65,7 +65,8 @@ def open_project(
     `restore` opens a lost ledger anew, to import its facts again; until then it takes no other.
     For writing, config.toml must be what it was when the plan was approved, unless `new_config`: it says what caged
     processes may read and which Python runs them.
-    With `read_only` no lock is taken and nothing is created.
+    With `read_only` the ledger is not locked and none is created; what else lies in the state directory has rules of
+    its own.
     """
     settings = load_settings(start, environment)
     layout = Layout(settings)

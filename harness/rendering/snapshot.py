@@ -4,12 +4,14 @@ import shlex
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from harness.contract.artifacts import ARTIFACTS, EXPERIMENTS, Scope
+from harness.contract.artifacts import ARTIFACTS, BY_NAME, EXPERIMENTS, HUMAN, Scope
+from harness.contract.installation import AGENTS, COMMANDS, LOCAL_SETTINGS, SETTINGS
 from harness.contract.roles import HUMAN_VERBS, ROLE_BY_NAME, ROLES, Role, project_path
 from harness.domain.records import ApprovedPlan, Experiment
 from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus, RunStatus
 from harness.files import atomic_write, pretty_json
 from harness.policy.snapshot import SCHEMA
+from harness.project.accepted import control_paths
 from harness.project.context import Project
 from harness.project.hooks_mode import hooks_mode
 from harness.project.protected import control_names
@@ -55,6 +57,7 @@ def policy_snapshot(project: Project, role: str | None = None) -> dict[str, Any]
         "memory": layout.relative(layout.project("memory")),
         "policy": policy_digest(),
         "hooks": hooks_mode(project.settings).value,
+        "control": _control(project, approved),
     }
 
 
@@ -90,6 +93,17 @@ def _protected(project: Project, approved: ApprovedPlan | None) -> list[str]:
     paths += [artifact.path for artifact in ARTIFACTS if artifact.scope is Scope.PROJECT]
     paths += [project.layout.relative(project.layout.project(name)) for name in ("memory", "priors")]
     paths += [*control_names(project.layout.root)]
+    paths += [] if approved is None else [approved.path]
+    return list(dict.fromkeys(paths))
+
+
+def _control(project: Project, approved: ApprovedPlan | None) -> list[str]:
+    """What a person accepts, as the audit understands it, with the plan; the usual parts of .claude by themselves, so
+    that a change of one is named."""
+    paths = [SETTINGS, LOCAL_SETTINGS, AGENTS, str(PurePosixPath(COMMANDS).parent)]
+    paths += [*control_paths(project.layout.root)]
+    paths += [artifact.path for artifact in ARTIFACTS if artifact.writer == HUMAN]
+    paths += [f"{PurePosixPath(CONFIG).parent}/{BY_NAME['plan'].path}"]  # where --hooks plugin puts its form
     paths += [] if approved is None else [approved.path]
     return list(dict.fromkeys(paths))
 

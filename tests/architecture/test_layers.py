@@ -29,7 +29,7 @@ RANK = {room: len(LAYERS) - index for index, row in enumerate(LAYERS) for room i
 MAY_USE_POLICY = {"rendering", "driver", "audit", "doctor", "handlers"}
 SELF_CONTAINED = {"policy", "handlers"}
 """Vendored into projects: they import nothing of ours but one another, downwards."""
-MAY_USE_HANDLERS = {"rendering", "audit", "doctor", "install"}
+MAY_USE_HANDLERS = {"rendering", "audit", "doctor", "install", "project"}
 ONLY_IN: dict[str, set[str]] = {
     "sqlalchemy": {"ledger"},
     "jinja2": {"rendering", "projections"},

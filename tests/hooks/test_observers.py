@@ -1,6 +1,7 @@
 """PostToolUse and PostToolBatch note what happened; the model hears of a changed control file."""
 
 import json
+import os
 from typing import Any
 
 import pytest
@@ -43,6 +44,94 @@ def test_a_changed_control_file_is_told_once(project: HookProject, name: str, sh
     line = project.receipts()[1]
     assert (line["rule"], line["paths"]) == ("control_changed", [shown])
     assert line["control"][shown] != project.receipts()[0]["control"][shown]
+
+
+CONTROL = [
+    ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".claude/agents",
+    ".claude",
+    ".mcp.json",
+    ".git/hooks",
+    ".git/config",
+    ".git",
+    ".harness/config.toml",
+    "plans",
+    ".harness/plan.md",
+    "plans/gone.md",
+]
+
+
+@pytest.fixture
+def listed(project: HookProject) -> HookProject:
+    """With a snapshot that says which files control it."""
+    project.save({**project.snapshot, "mode": "interactive", "role": None, "control": CONTROL})
+    return project
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        (".claude/settings.json", ".claude/settings.json"),
+        (".claude/agents/oracle.md", ".claude/agents"),
+        (".claude/agents/deep/er.md", ".claude/agents"),
+        (".claude/skills/x/SKILL.md", ".claude"),
+        (".claude/commands/x.md", ".claude"),
+        (".claude/hooks/harness/stop.py", ".claude/hooks/harness"),
+        (".mcp.json", ".mcp.json"),
+        (".git/hooks/post-commit", ".git/hooks"),
+        (".git/config", ".git/config"),
+        (".harness/plan.md", ".harness/plan.md"),
+        (".harness/config.toml", ".harness/config.toml"),
+        ("plans/gone.md", "plans/gone.md"),
+        ("plans/other.md", "plans"),
+    ],
+)
+def test_each_control_path_of_the_snapshot_is_told(listed: HookProject, name: str, shown: str):
+    assert after(listed) == ""
+    path = listed.root / name
+    listed.write(name, (path.read_text() if path.exists() else "") + "[core]\n\tfsmonitor = evil\n")
+    assert after(listed).startswith(f"harness: {shown} changed")
+    assert listed.receipts()[1]["paths"] == [shown]
+    if name == ".harness/config.toml":
+        return  # without it there is no project to tell of: the guard then denies every call
+    path.unlink()
+    assert after(listed).startswith(f"harness: {shown} changed")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (".claude/settings.local.json", '{"permissions": {"allow": ["Bash(ls)"]}}'),
+        (".claude/worktrees/agent-1/.claude/settings.json", "{}"),
+        (".git/config", 'before\n[branch "x"]\n\tremote = origin\n[remote "origin"]\n\turl = /elsewhere\n'),
+        (".git/index", "x"),
+        (".claude/empty.md", ""),
+    ],
+)
+def test_what_the_audit_leaves_out_is_not_told_either(listed: HookProject, name: str, text: str):
+    (listed.root / ".claude/empty.md").unlink(missing_ok=True)
+    assert after(listed) == ""
+    listed.write(name, text)
+    assert after(listed) == ""
+
+
+def test_a_path_that_was_not_looked_at_before_has_not_changed(project: HookProject):
+    assert after(project) == ""
+    project.save({**project.snapshot, "mode": "interactive", "role": None, "control": CONTROL})
+    assert after(project) == ""
+    project.write(".mcp.json", "{}")
+    assert ".mcp.json changed" in after(project)
+
+
+def test_hostile_control_paths_stall_no_call(listed: HookProject):
+    os.mkfifo(listed.root / ".claude" / "pipe")
+    (listed.root / ".claude" / "round").symlink_to(".")
+    with (listed.root / ".claude" / "large").open("wb") as file:
+        file.truncate(1 << 36)
+    assert after(listed) == ""
+    listed.save({**listed.snapshot, "mode": "interactive", "role": None, "control": ["a\0b", "..", ".claude"]})
+    assert after(listed) == ""
 
 
 def test_the_start_of_the_session_is_what_it_is_compared_with(project: HookProject):

@@ -1,6 +1,9 @@
 """What a person accepted: which files, which parts of them, and what a new acceptance leaves as it was."""
 
+import fcntl
 import json
+import os
+import threading
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -127,10 +130,28 @@ def test_receipts_are_remembered_as_they_grow_and_a_cut_one_as_it_was(layout: La
     write(folder / "a.jsonl", "{}\n{}\n{}\n")
     write(folder / "b.jsonl", "{}\n")
     write(folder / "c.jsonl", "{}\n")
-    note_receipts(layout, before, cut=["b.jsonl"])
+    note_receipts(layout, cut=["b.jsonl"])
     after = read_accepted(layout)
     assert after is not None
     assert {name: seen.bytes for name, seen in after.receipts.items()} == {"a.jsonl": 9, "b.jsonl": 6, "c.jsonl": 3}
     assert after.files == before.files
     assert json.loads(layout.accepted.read_text())["receipts"]["a.jsonl"]["bytes"] == 9
     assert set(seen_receipts(layout)) == {"a.jsonl", "b.jsonl", "c.jsonl"}
+
+
+def test_what_a_person_accepts_meanwhile_is_kept(layout: Layout):
+    accept(layout, by="a", at=NOW)
+    write(layout.project("receipts") / "a.jsonl", "{}\n")
+    held = os.open(layout.state, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    noting = threading.Thread(target=note_receipts, args=(layout,), kwargs={"cut": []})
+    noting.start()
+    noting.join(0.3)
+    assert noting.is_alive()  # it waits for whoever changes the list now
+    changed = json.loads(layout.accepted.read_text())
+    layout.accepted.write_text(json.dumps({**changed, "by": "b"}))
+    os.close(held)
+    noting.join()
+    after = read_accepted(layout)
+    assert after is not None
+    assert (after.by, set(after.receipts)) == ("b", {"a.jsonl"})
