@@ -7,7 +7,7 @@ from pathlib import Path
 from harness.contract.artifacts import BY_NAME, EXPERIMENTS, RUNS, Scope
 from harness.domain.ids import experiment_number, run_number
 from harness.domain.records import Experiment, Run
-from harness.domain.statuses import RunStatus
+from harness.domain.statuses import ExperimentStatus, RunStatus
 from harness.errors import NotFoundError
 from harness.settings import Settings
 
@@ -158,9 +158,10 @@ def active_experiment(
     """The experiment that a person who asks "what is going on" means.
 
     The newest with a running run whose process lives (`alive`), else the newest with a completed run, else None.
-    Failed, killed, lost and cancelled runs count for nothing.
+    Failed, killed, lost and cancelled runs count for nothing, and so do those of a discarded experiment.
     """
-    newest_first = sorted(experiments, key=lambda pair: pair[0].number, reverse=True)
+    standing = (pair for pair in experiments if pair[0].status is not ExperimentStatus.DISCARDED)
+    newest_first = sorted(standing, key=lambda pair: pair[0].number, reverse=True)
     for experiment, runs in newest_first:
         if any(run.status is RunStatus.RUNNING and alive(run) for run in runs):
             return experiment.id

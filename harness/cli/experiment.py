@@ -10,6 +10,7 @@ import click
 from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import caller, session_of
+from harness.domain.statuses import spoken
 from harness.errors import UsageError
 from harness.project.context import open_project
 from harness.project.experiments import open_experiment, record_result
@@ -138,7 +139,7 @@ def _show_text(row: dict[str, Any], document: dict[str, Any]) -> str:
         f"{row['id']}  {row['status']}  {row['hypothesis']}",
         f"parent   {row['parent'] or '-'}",
         f"score    {score_text(row)}",
-        f"verdict  {document['standing'] or '-'}" + (f" ({row['gate']} gate)" if row["gate"] else ""),
+        f"verdict  {document['standing'] or '-'}" + (f" ({spoken(row['gate'])} gate)" if row["gate"] else ""),
         *(f"  - {finding['message']} {finding['mend']}" for finding in row["findings"]),
         *(f"  noticed: {note}" for verdict in document["verdicts"][-1:] for note in verdict["notes"]),
     ]

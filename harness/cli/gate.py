@@ -13,7 +13,7 @@ from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.domain.findings import Finding, as_text
 from harness.domain.records import Decision, RecordedVerdict
-from harness.domain.statuses import GateName, Verdict
+from harness.domain.statuses import GateName, Verdict, spoken
 
 REASON = click.option("--reason", required=True, help="Why; it stands in the decision log.")
 
@@ -49,7 +49,7 @@ def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> No
         "evidence": [{"name": item, "sha256": digest} for item, digest in sorted(verdict.evidence.items())],
     }
     findings = [Finding.from_plain(item) for item in verdict.findings]
-    asked = verdict.gate.replace("_", "-")
+    asked = spoken(verdict.gate)
     head = f"{experiment}  {asked} gate: {verdict.verdict}" + (f" ({verdict.tier})" if verdict.tier else "")
     notes = [f"  noticed: {note}" for note in verdict.notes]
     shown = "" if verdict.id else f"  {experiment} is decided: nothing was recorded, its verdict stands."

@@ -75,4 +75,4 @@ def _text(document: dict[str, Any]) -> str:
 def _epoch(run: dict[str, Any]) -> str:
     if run["epoch"] is None:
         return "-"
-    return f"{run['epoch']}" if run["total_epochs"] is None else f"{run['epoch']} of {run['total_epochs']}"
+    return f"{run['epoch']} of {run['total_epochs']}" if run["total_epochs"] else f"{run['epoch']}"

@@ -6,7 +6,7 @@ from harness.artifacts.result import read_result
 from harness.audit.scores import counted_evaluations
 from harness.domain.facts import LoopEnded
 from harness.domain.records import Experiment
-from harness.domain.statuses import Evidence, Split
+from harness.domain.statuses import Evidence, Split, spoken
 from harness.errors import UsageError
 from harness.evaluation.score import summarise
 from harness.project.context import Project
@@ -78,7 +78,7 @@ def _text(project: Project, ended: LoopEnded, rows: list[dict[str, Any]], second
 
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     claims = ", ".join(f"{text} {Evidence.CLAIMED}" for text in row["claims"].values())
-    verdicts = ", ".join(f"{gate.replace('_', '-')} {verdict}" for gate, verdict in row["verdicts"].items())
+    verdicts = ", ".join(f"{spoken(gate)} {verdict}" for gate, verdict in row["verdicts"].items())
     validation, held_out = (_number(row["scores"][split.value]) for split in (Split.VALIDATION, Split.HELD_OUT))
     return row["id"], claims or "none", validation, held_out, verdicts or "not asked", str(row["decision"] or "none")
 

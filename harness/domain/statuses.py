@@ -92,6 +92,11 @@ class GateName(StrEnum):
     HELD_OUT = "held_out"
 
 
+def spoken(name: str) -> str:
+    """A split's or a gate's name as people write it: held-out."""
+    return name.replace("_", "-")
+
+
 class GateMode(StrEnum):
     """How much the loop decides without a person."""
 

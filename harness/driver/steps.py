@@ -7,7 +7,7 @@ from harness.audit.check import check_gate
 from harness.audit.evaluate import evaluate_experiment
 from harness.domain.findings import Finding
 from harness.domain.sandbox import Sandbox
-from harness.domain.statuses import DecisionKind, Verdict
+from harness.domain.statuses import DecisionKind, Verdict, spoken
 from harness.driver.messages import build_message, judge_message, read_briefing
 from harness.driver.role_sessions import RoleSessions
 from harness.driver.run_news import RunNews
@@ -84,13 +84,14 @@ class StepRunner:
         self._follow(step, step.experiment, lambda: not supervisor.ended())
 
     def _evaluate(self, step: Evaluate) -> None:
-        self._say(step, f"{step.experiment}: predict and score on {step.split}, in the cage {self._sandbox.kind}")
+        on = spoken(step.split)
+        self._say(step, f"{step.experiment}: predict and score on {on}, in the cage {self._sandbox.kind}")
         for item in evaluate_experiment(self._project, step.experiment, step.split, self._sandbox):
             value = "no score" if item.value is None else f"{item.metric} {item.value:.4f}"
             self._say(step, f"  {item.run}: {value}")
 
     def _check(self, step: Check) -> None:
-        verdict, gate = check_gate(self._project, step.experiment, step.gate), step.gate.replace("_", "-")
+        verdict, gate = check_gate(self._project, step.experiment, step.gate), spoken(step.gate)
         tier = f" (tier {verdict.tier})" if verdict.verdict is Verdict.PASS and verdict.tier else ""
         self._say(
             step,

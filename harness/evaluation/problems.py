@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.domain.findings import Finding
+from harness.domain.statuses import spoken
 
 SHOWN = 5
 """Examples named in a message; the count says how many there are."""
@@ -178,7 +179,7 @@ def not_reproducible(rows: Sequence[object], total: int) -> Finding:
 def table_changed(which: str, path: object, expected: str, actual: str) -> Finding:
     return Finding(
         "split_changed",
-        f"The {which} rows in {path} are not those of the approved plan: expected hash {expected[:12]}, "
+        f"The {spoken(which)} rows in {path} are not those of the approved plan: expected hash {expected[:12]}, "
         f"got {actual[:12]}.",
         "Restore the file, or have a person approve the plan again as a new version.",
         {"split": which, "expected": expected, "actual": actual},
@@ -188,7 +189,7 @@ def table_changed(which: str, path: object, expected: str, actual: str) -> Findi
 def table_unusable(which: str, why: str) -> Finding:
     return Finding(
         "split_unusable",
-        f"The {which} rows cannot be used for this plan: {why}",
+        f"The {spoken(which)} rows cannot be used for this plan: {why}",
         "Mend the data or the plan, and approve it again.",
     )
 

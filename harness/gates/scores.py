@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from harness.artifacts.claims import agrees, precise_enough
 from harness.domain.findings import Finding
-from harness.domain.statuses import CageKind, Direction, RunStatus, Tier
+from harness.domain.statuses import CageKind, Direction, RunStatus, Tier, spoken
 from harness.gates.evidence import GateEvidence
 from harness.gates.findings import finding
 
@@ -13,6 +13,7 @@ from harness.gates.findings import finding
 def evaluations(evidence: GateEvidence) -> Iterator[Finding]:
     """One evaluation a run, of its final checkpoint; what went wrong in one stands here in its own words."""
     by_run = {item.run: item for item in evidence.evaluations}
+    on = spoken(evidence.gate)
     for item in evidence.runs:
         evaluation = by_run.get(item.run.id)
         final = item.final
@@ -20,8 +21,8 @@ def evaluations(evidence: GateEvidence) -> Iterator[Finding]:
             why = ": it did not complete" if item.run.status is not RunStatus.COMPLETED else ""
             yield finding(
                 "evaluation_missing",
-                f"{item.name} (seed {item.run.seed}) has no recomputed evaluation on {evidence.gate}{why}.",
-                f"Run `harness evaluate {evidence.experiment.id} --split {evidence.gate.value.replace('_', '-')}`.",
+                f"{item.name} (seed {item.run.seed}) has no recomputed evaluation on {on}{why}.",
+                f"Run `harness evaluate {evidence.experiment.id} --split {on}`.",
                 run=item.name,
             )
             continue
@@ -32,7 +33,7 @@ def evaluations(evidence: GateEvidence) -> Iterator[Finding]:
         found = [Finding.from_plain(plain) for plain in evaluation.findings]
         yield from found
         if evaluation.value is None and not found:
-            yield finding("evaluation_failed", f"The evaluation of {item.name} on {evidence.gate} gave no score.")
+            yield finding("evaluation_failed", f"The evaluation of {item.name} on {on} gave no score.")
 
 
 def claims(evidence: GateEvidence) -> Iterator[Finding]:
@@ -95,7 +96,8 @@ def tier(evidence: GateEvidence) -> Iterator[Finding]:
         sign = ">=" if objective.direction is Direction.MAXIMIZE else "<="
         yield finding(
             "below_tier",
-            f"{objective.metric} on {evidence.gate} is {mean:.6g}; the tier {least} needs {sign} {threshold:g}.",
+            f"{objective.metric} on {spoken(evidence.gate)} is {mean:.6g}; "
+            f"the tier {least} needs {sign} {threshold:g}.",
             metric=objective.metric,
             score=mean,
             threshold=threshold,

@@ -54,6 +54,17 @@ def finite(value: Any) -> float | None:
     return float(value)
 
 
+def _numbers(values: Any) -> list[float]:
+    """All of `values`, or none where one of them is no number."""
+    numbers = [finite(value) for value in values or []]
+    return [number for number in numbers if number is not None] if None not in numbers else []
+
+
+def _interval(value: Any) -> list[float] | None:
+    ends = _numbers(value)
+    return ends if len(ends) == 2 else None
+
+
 def _log(fact: StoredFact) -> Row:
     return {"at": fact.at, "writer": fact.writer, "seq": fact.seq}
 
@@ -140,7 +151,8 @@ def _evaluation_recorded(state: State, fact: StoredFact, body: Body) -> None:
     experiment = _existing(state, fact, "experiments", body["experiment"])
     summary = experiment["summary"]
     seeds = dict(summary["evaluated"].get(body["split"], {}))
-    seeds[str(body["seed"])] = {"value": finite(body["value"]), "cage": body["cage"]}
+    known = {"value": finite(body["value"]), "interval": _interval(body["interval"]), "cage": body["cage"]}
+    seeds[str(body["seed"])] = known
     baseline = finite(body["baseline"])
     _summarise(
         state,
@@ -160,6 +172,7 @@ def _verdict_recorded(state: State, fact: StoredFact, body: Body) -> None:
     scores = dict(experiment["summary"]["scores"])
     if mean is not None:
         kept = {name: score.get(name) for name in ("n_seeds", "evidence", "metric")}
+        kept |= {"values": _numbers(score.get("values")), "interval": _interval(score.get("interval"))}
         scores[split] = {"mean": mean, **kept}
         if split in set(Split):
             state.update("experiments", (experiment["id"],), {split: mean})

@@ -46,7 +46,16 @@ def m002_hand_offs_and_priors(connection: sa.Connection) -> None:
     recreate_state(connection)
 
 
-MIGRATIONS: Mapping[int, Migration] = {1: m001_first_schema, 2: m002_hand_offs_and_priors}
+def m003_scores_by_seed(connection: sa.Connection) -> None:
+    """Summaries hold each seed's value and the interval over rows, which tell a difference from noise."""
+    recreate_state(connection)
+
+
+MIGRATIONS: Mapping[int, Migration] = {
+    1: m001_first_schema,
+    2: m002_hand_offs_and_priors,
+    3: m003_scores_by_seed,
+}
 
 
 def schema_version(connection: sa.Connection, path: Path) -> int:

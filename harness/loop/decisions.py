@@ -1,6 +1,6 @@
 """The words of the harness's own decisions."""
 
-from harness.domain.statuses import DecisionKind, GateName
+from harness.domain.statuses import DecisionKind, GateName, spoken
 from harness.loop.records import ExperimentState, VerdictState
 from harness.loop.steps import Decide
 
@@ -40,7 +40,7 @@ def discard(experiment: ExperimentState, verdict: VerdictState, gate: GateName, 
         experiment=experiment.id,
         kind=DecisionKind.DISCARD,
         verdict=verdict.id,
-        context=f"The {gate.replace('_', '-')} gate said {verdict.verdict} for {experiment.id}.",
+        context=f"The {spoken(gate)} gate said {verdict.verdict} for {experiment.id}.",
         choice=f"Discard {experiment.id} and try another hypothesis.",
         alternatives="Train it again, or let a person keep it (`harness gate approve --override`).",
         reason=why if why is not None else words,

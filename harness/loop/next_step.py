@@ -13,6 +13,7 @@ from harness.domain.statuses import (
     RunStatus,
     Split,
     Verdict,
+    spoken,
 )
 from harness.loop.decisions import discard, keep, keep_for_person
 from harness.loop.records import ExperimentState, LoopState, VerdictState
@@ -134,7 +135,9 @@ def _check(experiment: ExperimentState, gate: GateName) -> Step | None:
     if verdict is not None and verdict.current and experiment.status is ExperimentStatus.JUDGED:
         return None
     if verdict is not None and verdict.recorded >= MOST_VERDICTS:
-        detail = f"{experiment.id} has {verdict.recorded} verdicts on {gate}: its evidence does not stand still."
+        detail = (
+            f"{experiment.id} has {verdict.recorded} verdicts on {spoken(gate)}: its evidence does not stand still."
+        )
         return Stop(reason=StopReason.FAILURES, detail=detail)
     return Check(experiment=experiment.id, gate=gate)
 
@@ -240,7 +243,8 @@ def _ask_person(experiment: ExperimentState, what: str, *, looks_first: bool = F
 def _cannot_judge(experiment: ExperimentState, verdict: VerdictState, gate: GateName) -> Stop:
     """No agent can mend it: the harness itself could not score or isolate."""
     words = "; ".join(f"[{found.code}] {found.message} {found.mend}" for found in verdict.findings)
-    return Stop(reason=StopReason.FAILURES, detail=f"The harness could not judge {experiment.id} on {gate}: {words}")
+    detail = f"The harness could not judge {experiment.id} on {spoken(gate)}: {words}"
+    return Stop(reason=StopReason.FAILURES, detail=detail)
 
 
 def _hopeless(role: str, index: int, work: str) -> Stop:

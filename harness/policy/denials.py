@@ -16,7 +16,7 @@ def experiment_open(snapshot: dict[str, Any]) -> Denial:
     if gate:
         return Denial(
             "gate_open",
-            f"{experiment}'s {gate} gate awaits a decision; another experiment is opened after it.",
+            f"{experiment}'s {gate.replace('_', '-')} gate awaits a decision; another experiment is opened after it.",
             f"See `harness gate check {experiment}`; a person or the loop decides it.",
         )
     return Denial(

@@ -4,6 +4,7 @@ from typing import Any
 
 from harness.artifacts.locate import hand_off_name
 from harness.domain.findings import Finding
+from harness.domain.statuses import spoken
 from harness.ledger import Ledger
 from harness.projections.hand_offs import excerpt
 from harness.projections.overview import Overview, best_line, counts_line, next_step, read_overview
@@ -106,7 +107,7 @@ def _verdict(overview: Overview) -> list[str]:
     verdict = overview.verdict
     if verdict is None:
         return ["None yet."]
-    tier, gate = f", tier {verdict.tier}" if verdict.tier else "", verdict.gate.replace("_", "-")
+    tier, gate = f", tier {verdict.tier}" if verdict.tier else "", spoken(verdict.gate)
     lines = [f"{verdict.verdict} for {verdict.experiment} at the {gate} gate ({verdict.id}){tier}."]
     left = _FINDINGS_LIMIT
     for index, plain in enumerate(verdict.findings):

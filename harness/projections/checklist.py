@@ -8,8 +8,8 @@ from typing import Any
 
 from harness.artifacts.locate import Layout
 from harness.domain.ids import experiment_id
-from harness.domain.statuses import ExperimentStatus, Split
-from harness.projections.scores import change, direction_of, metric_of, shown_score
+from harness.domain.statuses import ExperimentStatus, Split, spoken
+from harness.projections.scores import change_text, direction_of, metric_of, shown_score
 from harness.projections.text import BANNER, cell, number, page, row, table
 
 COLUMNS = (
@@ -52,7 +52,7 @@ def checklist_row(experiment: Mapping[str, Any], plan: Mapping[str, Any] | None)
     """One row. `experiment`: its columns in the ledger with `summary` and `parent_summary`; `plan`: front matter."""
     summary, parent = experiment["summary"], experiment["parent_summary"]
     shown = [score for split in Split if (score := shown_score(summary, split)) is not None]
-    scores = "; ".join(f"{number(score.mean)} ({score.split}, seeds: {score.n_seeds})" for score in shown)
+    scores = "; ".join(f"{number(score.mean)} ({spoken(score.split)}, seeds: {score.n_seeds})" for score in shown)
     verdict = summary["verdict"]
     return row(
         (
@@ -63,7 +63,7 @@ def checklist_row(experiment: Mapping[str, Any], plan: Mapping[str, Any] | None)
             cell(f"{metric_of(plan)} {scores}" if scores else None),
             cell(_change(summary, parent, plan)),
             cell(verdict["tier"] if verdict else None),
-            cell(f"{verdict['verdict']} ({verdict['gate']})" if verdict else None),
+            cell(f"{verdict['verdict']} ({spoken(verdict['gate'])})" if verdict else None),
             cell(summary["shortfall"]),
             cell(shown[-1].evidence if shown else None),
             cell(_next_planned(experiment["status"], summary)),
@@ -106,10 +106,7 @@ def _change(summary: Mapping[str, Any], parent: Mapping[str, Any] | None, plan: 
         return None
     direction = direction_of(plan)
     before = shown_score(parent, Split.VALIDATION) if parent is not None else None
-    if before is not None:
-        return change(own.mean, before.mean, direction)
-    trivial = summary["baseline"].get(Split.VALIDATION.value)
-    return change(own.mean, trivial, direction, than=" than trivial") if trivial is not None else None
+    return change_text(own, before, summary["baseline"].get(Split.VALIDATION.value), direction)
 
 
 def _next_planned(status: str, summary: Mapping[str, Any]) -> str | None:

@@ -67,25 +67,31 @@ def next_step(overview: Overview) -> str:
 
 
 def best_line(ledger: Ledger, overview: Overview) -> str:
-    """The best score of the approved plan by its direction, a kept experiment's before any other's."""
+    """The best score of the approved plan by its direction: of the kept experiments, else of those that are not decided,
+    else of the discarded ones, which is said."""
     if overview.plan is None:
         return "none yet"
     content = overview.plan.content
     direction = direction_of(content)
     if direction is None:
         return "unknown: the plan states no direction"
-    others: list[ExperimentStatus] = [status for status in ExperimentStatus if status != ExperimentStatus.KEPT]
-    for statuses in ([ExperimentStatus.KEPT], others):
+    for statuses in ([ExperimentStatus.KEPT], _UNFINISHED, [ExperimentStatus.DISCARDED]):
         found = _best(ledger, overview.plan.name, direction, statuses)
         if found is not None:
-            experiment, score = found
-            held_out = shown_score(ledger.summary(experiment.id), Split.HELD_OUT)
-            beyond = f"; held_out {number(held_out.mean)}, {held_out.evidence}" if held_out else ""
-            return (
-                f"{experiment.id} ({experiment.status}): {metric_of(content)} {number(score.mean)} on validation, "
-                f"seeds: {score.n_seeds}, {score.evidence}{beyond} - {one_line(experiment.hypothesis, 200)}"
-            )
+            return _best_text(ledger, metric_of(content), *found)
     return "none yet"
+
+
+def _best_text(ledger: Ledger, metric: str, experiment: Experiment, score: Shown) -> str:
+    discarded = experiment.status is ExperimentStatus.DISCARDED
+    of = "none that stands; of the discarded ones " if discarded else ""
+    status = "" if discarded else f" ({experiment.status})"
+    held_out = shown_score(ledger.summary(experiment.id), Split.HELD_OUT)
+    beyond = f"; held-out {number(held_out.mean)}, {held_out.evidence}" if held_out else ""
+    return (
+        f"{of}{experiment.id}{status}: {metric} {number(score.mean)} on validation, "
+        f"seeds: {score.n_seeds}, {score.evidence}{beyond} - {one_line(experiment.hypothesis, 200)}"
+    )
 
 
 def _best(

@@ -1,6 +1,6 @@
 """STATE.md: where everything is now."""
 
-from harness.domain.statuses import Split
+from harness.domain.statuses import Split, spoken
 from harness.ledger import Ledger
 from harness.projections.overview import UNFINISHED_SHOWN, Overview, best_line, counts_line, next_step, read_overview
 from harness.projections.text import BANNER, cell, inline, page, row, table
@@ -29,7 +29,7 @@ def _summary(ledger: Ledger, overview: Overview) -> list[str]:
     plan, last = overview.plan, ledger.last_fact()
     named = f"{inline(plan.name)} version {plan.version} ({plan.sha256[:12]}), by {inline(plan.by)}" if plan else "none"
     verdict = overview.verdict
-    judged = f"{verdict.verdict} for {verdict.experiment} ({verdict.gate}, {verdict.id})" if verdict else "none"
+    judged = f"{verdict.verdict} for {verdict.experiment} ({spoken(verdict.gate)}, {verdict.id})" if verdict else "none"
     lines = [
         f"- plan: {named}",
         f"- {counts_line(overview)}",

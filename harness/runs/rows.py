@@ -42,7 +42,7 @@ class RunRows:
         if event in ("start", "attempt"):
             self._start, self.end = self._start or row, None
             total = row.get("total_epochs")
-            self.total_epochs = total if isinstance(total, int) else self.total_epochs
+            self.total_epochs = total if type(total) is int else self.total_epochs
         elif event == "checkpoint":
             self.checkpoints.append(row)
         elif event == "end":

@@ -20,25 +20,33 @@ from harness.views.snapshot import active
 
 ROWS_AT_START = 10
 """Of each run, so that whoever comes late sees where it stands and not all its past."""
+LOOKED_AT = 20
+"""Experiments, newest first, among which one with a run is looked for."""
 MOST_METRICS = 6
 NAME_LENGTH = 40
 
 
 def watched(project: Project, experiment: str | None) -> str:
-    """The experiment to follow: the one that is named, else the active one.
+    """The experiment to follow: the one that is named, else the active one, else the newest with any run: one whose
+    runs all failed is what a person wants to see.
 
     Raises NotFoundError for an unknown id, and when nothing runs or has run.
     """
     if experiment is not None:
         return project.ledger.experiment(experiment).id
-    found = active(project)
+    found = active(project) or _newest_with_runs(project)
     if found is None:
         raise NotFoundError(
-            "No run of this project is going or has completed.",
+            "No run of this project was started yet.",
             mend="Start one with `harness train EXP`; `harness experiment list` shows the experiments.",
             code="nothing_runs",
         )
     return found
+
+
+def _newest_with_runs(project: Project) -> str | None:
+    newest_first = reversed(project.ledger.experiments(newest=LOOKED_AT))
+    return next((item.id for item in newest_first if project.ledger.runs(item.id)), None)
 
 
 def is_watched_over(project: Project, experiment: str) -> bool:

@@ -9,6 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from harness.domain.statuses import spoken
+
 _STYLES = {"PASS": "green", "FAIL": "red", "INCONCLUSIVE": "yellow", "STALE": "yellow", "kept": "green"}
 
 
@@ -32,7 +34,7 @@ def score_text(row: dict[str, Any]) -> str:
     spread = "" if row["spread"] is None else f" ±{row['spread']:.3f}"
     interval = "" if row["interval"] is None else " [{:.3f}, {:.3f}]".format(*row["interval"])
     seeds = "1 seed" if row["n_seeds"] == 1 else f"{row['n_seeds']} seeds"
-    return f"{row['score']:.4g}{spread}{interval} {row['split'].replace('_', '-')}, {seeds}, {row['evidence']}"
+    return f"{row['score']:.4g}{spread}{interval} {spoken(row['split'])}, {seeds}, {row['evidence']}"
 
 
 def experiments_table(rows: Sequence[dict[str, Any]], *, colour: bool = False) -> str:

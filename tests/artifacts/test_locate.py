@@ -1,5 +1,6 @@
 """Where things are, and the conformance of "which experiment is active"."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,13 @@ def test_it_falls_back_to_the_newest_completed() -> None:
 def test_failed_and_aborted_ones_are_skipped(status: RunStatus) -> None:
     assert active_experiment([pair(1, RunStatus.COMPLETED), pair(2, status)], everything) == "exp-0001"
     assert active_experiment([pair(2, status), pair(3)], everything) is None
+
+
+def test_a_discarded_one_is_not_what_goes_on() -> None:
+    experiment, runs = pair(2, RunStatus.COMPLETED)
+    discarded = (replace(experiment, status=ExperimentStatus.DISCARDED), runs)
+    assert active_experiment([pair(1, RunStatus.COMPLETED), discarded], everything) == "exp-0001"
+    assert active_experiment([discarded], everything) is None
 
 
 def test_without_experiments_there_is_none() -> None:

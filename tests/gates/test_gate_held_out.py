@@ -45,7 +45,7 @@ def test_every_seed_needs_its_evaluation() -> None:
 def test_the_tier_is_tested_again() -> None:
     outcome = judge(scored(HELD_OUT, 0.88, 0.89, 0.87))
     assert [found.code for found in outcome.findings] == ["below_tier"]
-    assert "on held_out" in outcome.findings[0].message
+    assert "on held-out" in outcome.findings[0].message
 
 
 def test_claims_about_validation_are_not_compared_with_held_out() -> None:

@@ -154,9 +154,9 @@ def test_a_row_says_what_is_known(tmp_path, layout):
         refresh(ledger, layout)
         newest, failed, kept = rows(layout)
         assert kept["metric"] == "accuracy 0.6000 (validation, seeds: 1)"
-        assert kept["change against parent"] == "+0.5000 (better than trivial)"
+        assert kept["change against parent"] == "+0.5000 (noise unknown)"
         assert (kept["verdict"], kept["top shortfall"], kept["next planned"]) == ("PASS (validation)", "-", third)
-        assert (failed["parent"], failed["change against parent"]) == (first, "-0.0500 (worse)")
+        assert (failed["parent"], failed["change against parent"]) == (first, "-0.0500 (noise unknown)")
         assert failed["top shortfall"] == "[below_must] accuracy 0.55 is below 0.9."
         assert (failed["evidence level"], failed["next planned"]) == ("recomputed", "drop it")
         assert [newest[name] for name in ("experiment", "status", "metric", "verdict")] == [third, "open", "-", "-"]
@@ -174,28 +174,68 @@ def test_a_row_says_what_is_known(tmp_path, layout):
         row = rows(layout)[0]
         assert row["metric"] == "accuracy 0.6500 (validation, seeds: 2)"
         assert row["evidence level"] == "recomputed, not isolated"
-        assert row["change against parent"] == "+0.0500 (better)"
+        assert row["change against parent"] == "+0.0500 (noise unknown)"
         judged(ledger, first, 0.9)  # a parent's new score shows in its children's rows
         refresh(ledger, layout)
         by_name = {item["experiment"]: item["change against parent"] for item in rows(layout)}
-        assert (by_name[third], by_name[second]) == ("-0.2500 (worse)", "-0.3500 (worse)")
+        assert (by_name[third], by_name[second]) == ("-0.2500 (noise unknown)", "-0.3500 (noise unknown)")
+
+
+def of_three_seeds(ledger, values, *, parent=None, interval=None):
+    """An experiment with an evaluation a seed and the validation gate's verdict on them."""
+    name = ledger.open_experiment(hypothesis="wider", parent=parent, by="me").id
+    run = register(ledger, name)
+    for seed, value in enumerate(values):
+        ledger.append(evaluated(name, run, value, seed=seed, interval=interval))
+    score = {"metric": "accuracy", "split": "validation", "n_seeds": len(values), "evidence": "recomputed"}
+    mean = sum(values) / len(values)
+    judged(ledger, name, None, score={**score, "mean": mean, "values": list(values), "interval": interval})
+    return name
 
 
 def test_the_plans_direction_decides_what_is_better(tmp_path, layout):
     with open_ledger(tmp_path) as ledger:
         ledger.append(plan(direction="minimize"))
-        first = life(ledger, 0.6)
-        best = life(ledger, 0.4, parent=first)
-        life(ledger, 0.7, parent=first)
+        first = of_three_seeds(ledger, (0.59, 0.6, 0.61))
+        best = of_three_seeds(ledger, (0.39, 0.4, 0.41), parent=first)
+        of_three_seeds(ledger, (0.69, 0.7, 0.71), parent=first)
         ledger.append(plan(2, direction="maximize"))
-        life(ledger, 0.5, parent=first)
+        of_three_seeds(ledger, (0.49, 0.5, 0.51), parent=first)
         refresh(ledger, layout)
         changes = [row["change against parent"] for row in rows(layout)]
-        assert changes[:3] == ["-0.1000 (worse)", "+0.1000 (worse)", "-0.2000 (better)"]
-        assert "best: exp-0003 (discarded): accuracy 0.7000 on validation" in layout.briefing.read_text()
+        assert changes == [
+            "-0.1000 (worse)",
+            "+0.1000 (worse)",
+            "-0.2000 (better)",
+            "+0.5000 (worse than trivial)",
+        ]
+        assert "best: exp-0003 (running): accuracy 0.7000 on validation" in layout.briefing.read_text()
         ledger.append(plan(3, direction="minimize"))
         refresh(ledger, layout)
-        assert f"best: {best} (discarded): accuracy 0.4000 on validation" in layout.state_md.read_text()
+        assert f"best: {best} (running): accuracy 0.4000 on validation" in layout.state_md.read_text()
+
+
+def test_a_change_within_the_noise_floor_is_called_neither_better_nor_worse(tmp_path, layout):
+    with open_ledger(tmp_path) as ledger:
+        ledger.append(plan())
+        first = of_three_seeds(ledger, (0.5, 0.6, 0.7))
+        of_three_seeds(ledger, (0.51, 0.63, 0.69), parent=first)
+        of_three_seeds(ledger, (0.45, 0.55, 0.65), parent=first)
+        of_three_seeds(ledger, (0.0, 0.1, 0.3))
+        still = of_three_seeds(ledger, (0.6, 0.6, 0.6), interval=[0.5, 0.7])
+        of_three_seeds(ledger, (0.65, 0.65, 0.65), parent=still, interval=[0.55, 0.75])  # only the rows' noise is known
+        of_three_seeds(ledger, (0.9, 0.9, 0.9), parent=still, interval=[0.85, 0.95])
+        refresh(ledger, layout)
+        changes = [row["change against parent"] for row in reversed(rows(layout))]
+        assert changes == [
+            "+0.5000 (better than trivial)",
+            "+0.0100 (within noise)",
+            "-0.0500 (within noise)",
+            "+0.0333 (within noise)",
+            "+0.5000 (better than trivial)",
+            "+0.0500 (within noise)",
+            "+0.3000 (better)",
+        ]
 
 
 def test_newest_and_unfinished_stay_on_the_first_page(tmp_path, layout):
@@ -284,7 +324,7 @@ def test_briefing_is_short_and_says_what_matters(tmp_path, layout):
         assert len(text) <= 8000
         for words in (
             "Tell digits apart",
-            "best: exp-0001 (discarded): accuracy 0.6100 on validation, seeds: 1, recomputed",
+            f"best: {name} (running): accuracy 0.2000 on validation, seeds: 1, recomputed",
             f"{name} is running",
             f"FAIL for {name} at the validation gate",
             f"- [c0] {'m' * 300} {'n' * 300}",
@@ -294,6 +334,18 @@ def test_briefing_is_short_and_says_what_matters(tmp_path, layout):
         ):
             assert words in text, words
         assert "d-0001" not in text
+
+
+def test_a_discarded_experiment_is_not_the_best(tmp_path, layout):
+    with open_ledger(tmp_path) as ledger:
+        ledger.append(plan())
+        life(ledger, 0.6)
+        refresh(ledger, layout)
+        assert "- best: none that stands; of the discarded ones exp-0001: accuracy 0.6" in layout.state_md.read_text()
+        life(ledger, 0.5, keep=True)
+        life(ledger, 0.7)
+        refresh(ledger, layout)
+        assert "- best: exp-0002 (kept): accuracy 0.5" in layout.state_md.read_text()
 
 
 def hand_off(ledger, text, experiment=None):
@@ -309,7 +361,7 @@ def test_a_hand_off_is_a_page_and_reaches_the_next_briefing(tmp_path, layout):
         refresh(ledger, layout)
         pages = sorted(layout.hand_offs.iterdir())
         assert [page.read_text("utf-8").count("\n> ") > 0 for page in pages] == [True] * 3
-        assert pages[0].name == f"2026-01-01T000005Z-{ledger.hand_offs()[0].hash[:8]}.md"
+        assert pages[0].name == f"2026-01-01T000006Z-{ledger.hand_offs()[0].hash[:8]}.md"
         text = layout.briefing.read_text("utf-8")
         assert text.index("> the third") < text.index("> the second")
         assert "the first" not in text

@@ -156,3 +156,11 @@ def test_what_is_watched_is_what_is_named_else_what_is_active(project: Project) 
     assert watched(project, None) == experiment
     with pytest.raises(NotFoundError, match="exp-0009"):
         watched(project, "exp-0009")
+
+
+def test_without_an_active_one_the_newest_that_tried_is_watched(project: Project) -> None:
+    first, second = (project.ledger.open_experiment(hypothesis="h", parent=None, by="me").id for _ in range(2))
+    ended(project, run_of(project, first), RunStatus.FAILED)
+    assert watched(project, None) == first
+    ended(project, run_of(project, second), RunStatus.FAILED)
+    assert watched(project, None) == second
