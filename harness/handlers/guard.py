@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import os
 
-from harness.policy.decide import COMMANDS, DENY, READERS, WRITERS, decide, role_of
+from harness.policy.decide import DENY, READERS, WRITERS, decide, role_of
+from harness.policy.texts import command_lines, programs
 
 from .journal import note, said
 from .outcome import Outcome, refused
@@ -48,10 +49,11 @@ def _paths(call: dict[str, Any], scene: Scene) -> list[str]:
         path = given.get(key)
         named = [path] if isinstance(path, str) and path else [cwd]
         return [os.path.join(cwd or "/", os.path.expanduser(path)) for path in named]
-    if tool.startswith("mcp__") or any(isinstance(given.get(key), str) for key in COMMANDS):
+    if tool.startswith("mcp__") or command_lines(given) or programs(given):
         from .mentions import mentioned
 
-        return mentioned(tool, given, cwd or "/")
+        home = [] if tool == "Bash" or scene.home is None else [scene.home.root]
+        return mentioned(tool, given, cwd or "/", *home)
     return [cwd] if cwd else []
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 
-from harness.policy.decide import COMMANDS
 from harness.policy.paths import places
 from harness.policy.shell import read_script
-from harness.policy.texts import texts
+from harness.policy.texts import LONGEST_PATH, command_lines, paths, programs
 from harness.policy.words import arguments
 
 TYPE_CHECKING = False
@@ -18,13 +17,14 @@ MOST, MOST_FOLDERS = 20_000, 16
 _BETWEEN = str.maketrans(dict.fromkeys("\t\r\n'\"`;&|<>(){}=,:$!", " "))
 
 
-def mentioned(tool: str, given: dict[str, Any], cwd: str) -> list[str]:
-    """Absolute places: the working directory, and whatever the command or the arguments may mean as a path, from
-    there and from each folder that they name themselves."""
-    names = dict.fromkeys([] if tool == "Bash" else texts(given))
-    for key in COMMANDS:
-        names.update(_command_names(given.get(key)))
-    folders, found = [cwd], {cwd: None}
+def mentioned(tool: str, given: dict[str, Any], *bases: str) -> list[str]:
+    """Absolute places: the working directory, which is the first of `bases`, and whatever the command or the arguments
+    may mean as a path, from each of `bases` and from each folder that they name themselves."""
+    names = dict.fromkeys([] if tool == "Bash" else paths(given))
+    for line in (*command_lines(given), *programs(given)):
+        names.update(_command_names(line))
+    folders = list(dict.fromkeys(bases))
+    found = dict.fromkeys(folders[:1])
     tried = 0
     for folder in folders:  # grows while it is read: `cd a; cd b` names a/b
         for name in names:
@@ -37,7 +37,7 @@ def mentioned(tool: str, given: dict[str, Any], cwd: str) -> list[str]:
 
 
 def _places(name: str, folder: str) -> tuple[str, ...]:
-    if not name or len(name) > 4096 or "\n" in name:
+    if not name or len(name) > LONGEST_PATH or "\n" in name:
         return ()
     try:
         if "/" not in name and not name.startswith(("~", "..")) and not os.path.lexists(os.path.join(folder, name)):
@@ -47,10 +47,8 @@ def _places(name: str, folder: str) -> tuple[str, ...]:
         return ()
 
 
-def _command_names(command: Any) -> dict[str, None]:
+def _command_names(command: str) -> dict[str, None]:
     """The words of a command line, as a shell reads them, and whatever stands between blanks and quotes."""
-    if not isinstance(command, str):
-        return {}
     names = dict.fromkeys(command.translate(_BETWEEN).split())
     names.update(dict.fromkeys(name[2:] for name in [*names] if name.startswith("-")))  # -Cfolder
     for part in read_script(command).commands:

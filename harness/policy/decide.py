@@ -10,7 +10,7 @@ from .denials import experiment_open
 from .judge import Judge
 from .paths import places
 from .snapshot import MEND, problem
-from .texts import texts
+from .texts import command_lines, paths, programs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ WRITERS = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", 
 READERS = {"Read": "file_path", "Glob": "path", "Grep": "path", "LS": "path"}
 _OPTIONAL = frozenset({"Glob", "Grep"})
 _OWN_TOOL = "mcp__harness__"
-COMMANDS = ("command", "cmd", "script")
-"""Arguments that are command lines by their name, of Bash and of any other tool."""
-_LONGEST_PATH = 4096
+_PLUGIN_TOOL = "mcp__plugin_harness_harness__"
+_MOST_TEXTS = 5_000
+"""Of an MCP tool's arguments, so that the answer comes in time."""
 
 
 def decide(call: Any, snapshot: Any, read: Callable[[str], Script] | None = None) -> dict[str, Any]:
@@ -68,10 +68,9 @@ def decide(call: Any, snapshot: Any, read: Callable[[str], Script] | None = None
 
 
 def plain_name(tool: str) -> str:
-    """A tool's name as the rules know it: the harness's own tools are called mcp__plugin_<plugin>_harness__<tool> where
-    the server comes with the plugin."""
-    _, found, name = tool.rpartition("_harness__") if tool.startswith("mcp__plugin_") else ("", "", "")
-    return _OWN_TOOL + name if found else tool
+    """A tool's name as the rules know it: the harness's own tools have another where their server comes with its
+    plugin. Another plugin's server of that name is not the harness's."""
+    return _OWN_TOOL + tool[len(_PLUGIN_TOOL) :] if tool.startswith(_PLUGIN_TOOL) else tool
 
 
 def role_of(call: dict[str, Any], snapshot: dict[str, Any]) -> str:
@@ -185,28 +184,40 @@ class _Call:
     def mcp(self) -> dict[str, Any]:
         if self.tool.startswith(_OWN_TOOL):
             return self.harness_tool()
-        cwd = self.folder(".") or self.snapshot["root"]
-        for text in texts(self.given):
-            if len(text) > _LONGEST_PATH or "\n" in text or not text:
-                continue
-            denial = self.judge.write(text, cwd)
-            if denial and denial.rule != "read_only_role":
-                return self.denied(denial, [self.judge.shown(denial.path)])
+        named = paths(self.given)
+        if len(named) > _MOST_TEXTS:
+            reason = f"{self.tool} was given {len(named)} texts; each may be a path, and {_MOST_TEXTS} are looked at."
+            return answer(DENY, "arguments_unread", reason, "Write it with Write or Bash, or in parts.")
+        folders = dict.fromkeys((self.folder(".") or self.snapshot["root"], self.snapshot["root"]))
+        for text in named:
+            for folder in folders:  # where the server stands, the payload does not say
+                denial = self.judge.write(text, folder)
+                if denial and denial.rule != "read_only_role":
+                    return self.denied(denial, [self.judge.shown(denial.path)])
         return self.commands() or answer(None, "no_rule", f"{self.tool} names nothing protected; no rule is about it.")
 
     def commands(self) -> dict[str, Any] | None:
-        """The denial of a command line among the arguments of a tool that is not Bash (Monitor runs one too)."""
-        for key in COMMANDS:
-            command = self.given.get(key)
-            if not isinstance(command, str):
-                continue
-            cwd = self.folder(".")
-            if cwd is None:
-                return self.nowhere("the command")
-            denials = self.ran(command, cwd).denials
+        """The denial of a command line or of a program among the arguments of a tool that is not Bash (Monitor runs
+        one too)."""
+        lines, texts = command_lines(self.given), programs(self.given)
+        cwd = self.folder(".")
+        if cwd is None:
+            return self.nowhere("the command") if lines or texts else None
+        for line in lines:
+            denials = self.ran(line, cwd).denials
             if denials:
                 return self.denied(denials[0], [self.judge.shown(denials[0].path)] if denials[0].path else [])
+        for text in texts:
+            denial = self.program(text, cwd)
+            if denial:
+                return self.denied(denial, [])
         return None
+
+    def program(self, text: str, cwd: str) -> Denial | None:
+        from .code import code_denial
+        from .training import Entry
+
+        return code_denial(text, self.judge, Entry(self.snapshot), (cwd,))
 
     def harness_tool(self) -> dict[str, Any]:
         """The harness's own tools check their arguments themselves; here only the order of steps is held."""

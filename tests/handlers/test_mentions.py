@@ -43,7 +43,27 @@ def test_arguments_of_a_tool_name(folder: Path):
     given = {"files": [{"path": "../other/x"}, "/a/b"], "text": "some\nlines /not/a/path", "n": 3}
     found = mentioned("mcp__x__y", given, str(folder / "here"))
     assert {str(folder / "other/x"), "/a/b"} <= set(found)
-    assert not any("not/a/path" in place for place in found)
+    assert "/not/a/path" not in found
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"path": "other/x"},
+        {"files": {"other/x": "text"}},
+        {"a": "first\nother/x\n"},
+        {"uri": "FILE://localhost{}/other/x"},
+        {"uri": "other%2Fx"},
+        {"steps": [{"run": "rm other/x"}]},
+        {"commandLine": ["rm", "other/x"]},
+        {"program": "rm", "args": ["other/x"]},
+        {"code": "open('other/x', 'w')"},
+    ],
+)
+def test_arguments_of_any_form_name_from_each_base(folder: Path, given: dict):
+    given = {key: value.format(folder) if isinstance(value, str) else value for key, value in given.items()}
+    found = mentioned("mcp__x__y", given, str(folder / "here"), str(folder))
+    assert str(folder / "other/x") in found
 
 
 @pytest.mark.parametrize("given", [{}, {"command": None}, {"command": 3}, {"command": "\0 a/\ud800"}])

@@ -187,6 +187,63 @@ def test_mcp_tools_of_others_are_judged_by_the_paths_that_they_name(project):
     )
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"path": "plan.md\n"},
+        {"paths": "notes.txt\n  .claude/settings.json\n"},
+        {"path": "sub/../" * 1000 + "plan.md"},
+        {"files": {".claude/settings.json": "{}"}},
+        {"uri": "FILE://localhost{root}/plan.md"},
+        {"uri": "file:{root}/plan.md"},
+        {"uri": "file://{root}/pl%61n.md"},
+        {"path": "%2eclaude/settings.json"},
+        {"args": {"command": "harness gate approve exp-0002"}},
+        {"steps": [{"run": "rm plan.md"}]},
+        {"shellCommand": "rm plan.md"},
+        {"command_line": ["harness", "gate", "approve"]},
+        {"program": "harness", "args": ["gate", "approve"]},
+        {"cmd": "bash", "arguments": "-c 'rm -rf .claude'"},
+        {"code": "import os; os.unlink('plan.md')"},
+        {"code": "from harness.ledger.ledger import Ledger"},
+    ],
+)
+@pytest.mark.parametrize(
+    "tool", ["mcp__files__write", "mcp__plugin_other_harness__write", "mcp__plugin_x_my_harness__w"]
+)
+def test_mcp_arguments_of_any_form_are_judged(project, tool: str, given: dict):
+    root = str(project.root)
+    given = {key: value.replace("{root}", root) if isinstance(value, str) else value for key, value in given.items()}
+    denied = project.ask(tool, given, role=None)
+    assert denied["permission"] == "deny"
+    assert denied["rule"] != "path_unreadable"
+
+
+def test_mcp_paths_are_judged_from_the_root_too(project, tmp_path):
+    assert project.ask("mcp__files__write", {"path": "plan.md"}, role=None, cwd=tmp_path)["permission"] == "deny"
+    assert project.ask("mcp__files__write", {"path": "notes.txt"}, role=None, cwd=tmp_path)["permission"] is None
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"path": "train.py", "content": "# as plan.md says\nx = 1 % 2\n\n" + "y = '" + "x/" * 5000 + "'\n"},
+        {"files": {"notes.txt": "data/train.npz is read"}, "data": 1, "plan": "x"},
+        {"code": "import numpy; numpy.load('data/train.npz')"},
+        {"run_id": "run-01", "description": "it's about plan.md"},
+        {"command": "ls", "args": ["-l", "sub"]},
+        {"url": "https://example.org/%7Ea/100%/plan.md"},
+    ],
+)
+def test_ordinary_mcp_arguments_are_let_through(project, given: dict):
+    assert project.ask("mcp__files__write", given, role=None)["permission"] is None
+
+
+def test_more_texts_than_are_looked_at_are_denied(project):
+    given = {"text": "\n".join(f"line {number}" for number in range(6000))}
+    assert project.ask("mcp__files__write", given, role=None)["rule"] == "arguments_unread"
+
+
 def test_deeply_nested_input_is_judged_without_a_crash(project):
     value: object = "plan.md"
     for _ in range(5000):
