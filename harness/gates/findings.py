@@ -83,6 +83,31 @@ FINDINGS: dict[str, Known] = {
         "Train again: nothing writes this file after the run's end.",
         Verdict.FAIL,
     ),
+    "metrics_rewritten": Known(
+        "Rows that a run had logged are not in metrics.jsonl any more, or not as they were.",
+        "Train again: rows are appended by the run logger and never edited, also not by the training code.",
+        Verdict.FAIL,
+    ),
+    "metrics_out_of_time": Known(
+        "Rows do not say when they were written.",
+        "Train again, and call the run logger while it trains: rows cannot be written later.",
+        Verdict.FAIL,
+    ),
+    "clock_set": Known(
+        "The clock was set, or the machine slept, while a run trained; times of its rows are not judged.",
+        "Nothing to do.",
+        Verdict.PASS,
+    ),
+    "run_restarted": Known(
+        "The training command was started again inside a run.",
+        "Nothing to do after a crash; several attempts at a score are several runs: use `harness train`.",
+        Verdict.PASS,
+    ),
+    "launches_beyond_seeds": Known(
+        "There were more launches than the seeds that count.",
+        "Read the score as one of so many launches: `harness experiment show EXP` lists them.",
+        Verdict.PASS,
+    ),
     "status_of_another_run": Known(
         "training_status.json does not belong to the run or does not say that it completed.",
         "End the training code with `log.end()`, then train again.",
@@ -102,9 +127,27 @@ FINDINGS: dict[str, Known] = {
         "A checkpoint is not what it was when the harness recorded it.", "Train again.", Verdict.FAIL
     ),
     "checkpoint_copied": Known(
-        "A checkpoint has the bytes of one that another experiment's run left earlier.",
+        "A checkpoint has the bytes of one that another experiment or another seed left earlier.",
         "Train this experiment's own configuration; a repeat of an earlier one needs no new experiment.",
         Verdict.FAIL,
+    ),
+    "checkpoint_known": Known(
+        "A checkpoint has the bytes of a file that stood there before its run.",
+        "Train, and save what came of it: weights that a run starts from are not its result.",
+        Verdict.FAIL,
+    ),
+    "checkpoint_out_of_window": Known(
+        "A checkpoint was written before its run began.",
+        "Train, and save the checkpoint while it trains: a file that was moved or copied in is no result.",
+        Verdict.FAIL,
+    ),
+    "checkpoint_untrained": Known(
+        "The final checkpoint has the bytes of the weights that its run started from.",
+        "Find out why the training changes nothing (the optimizer's step, frozen layers), then train again.",
+        Verdict.FAIL,
+    ),
+    "weights_unchanged": Known(
+        "All checkpoints of a run have the same bytes.", "Find out whether the training changes anything.", Verdict.PASS
     ),
     # the score
     "evaluation_missing": Known(
@@ -137,6 +180,21 @@ FINDINGS: dict[str, Known] = {
         "A claim in result.md has no recomputed evaluation behind it.",
         "Remove it from result.md: only the plan's metric, recomputed, can be claimed.",
         Verdict.FAIL,
+    ),
+    "prose_disagrees": Known(
+        "A number in the text of result.md is not the one that the harness recomputed.",
+        "Write the recomputed number in result.md, or none.",
+        Verdict.FAIL,
+    ),
+    "prose_unsupported": Known(
+        "A number in the text of result.md names the plan's metric or an experiment, and nothing recomputed supports it.",
+        "Remove it from the text of result.md, or evaluate first.",
+        Verdict.FAIL,
+    ),
+    "prose_unproven": Known(
+        "A number in the text of result.md is of something else, and neither logs nor evidence have it.",
+        "Say what shows it: docs/claims.md.",
+        Verdict.PASS,
     ),
     # what an evaluation found: the experiment's fault
     "code_unavailable": Known(
@@ -189,11 +247,28 @@ FINDINGS: dict[str, Known] = {
     "split_unusable": Known("A split cannot be used.", "A person mends the data or the plan.", Verdict.INCONCLUSIVE),
     # notes of plan check
     "splits_overlap": Known("Rows are in two splits.", "Remove them from the training rows.", Verdict.PASS),
+    "splits_near_duplicates": Known(
+        "Rows of two splits are nearly the same.", "Remove them from the training rows.", Verdict.PASS
+    ),
+    "feature_tells_label": Known(
+        "One column alone tells the label.", "Leave it out, or explain why it is known beforehand.", Verdict.PASS
+    ),
     "scorer_imports_missing": Known(
         "The scorer imports what it will not find.", "Use the standard library.", Verdict.PASS
     ),
     "seeds_too_few": Known("Too few seeds to tell experiments apart.", "Set oracle.seeds to 3 or more.", Verdict.PASS),
     "script_not_in_place": Known("A command's script is not in the project.", "Write it.", Verdict.PASS),
+    # statistics
+    "split_contaminated": Known(
+        "The training rows hold more of a split than data of their kind repeats.",
+        "A person removes these rows from the training data and approves the plan again.",
+        Verdict.INCONCLUSIVE,
+    ),
+    "reference_seeds_fewer": Known(
+        "The experiment that it is compared with has fewer scored seeds.",
+        "Give the parent as many seeds as its child.",
+        Verdict.INCONCLUSIVE,
+    ),
     # what was frozen
     "plan_changed": Known(
         "plan.md is not the plan that was approved.",

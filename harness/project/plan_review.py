@@ -11,13 +11,16 @@ from typing import TypeVar
 
 from harness.artifacts.locate import Layout
 from harness.artifacts.plan import Plan, parse_plan
+from harness.artifacts.tables import Table
 from harness.artifacts.text import MAX_TEXT_BYTES, decode, read_bytes
+from harness.data_checks.review import data_findings
 from harness.domain.findings import Finding
 from harness.domain.records import LEAST_SEEDS
 from harness.errors import HarnessError, NotFoundError, PlanError
 from harness.project.held_out import InVault, find_in_vault, require_no_copies, unmovable
+from harness.project.metric_name import metric_notes
 from harness.project.scorer import Closure, import_closure, scorer_warnings
-from harness.project.splits import Split, load_split, overlap_warnings, planned_split
+from harness.project.splits import Split, load_split, planned_split
 from harness.settings import require_interpreter
 
 _SCRIPTS = (".py", ".sh")
@@ -105,7 +108,10 @@ def _train_and_validation(review: Review, root: Path, plan: Plan) -> None:
     if validation is not None:
         _load(review, "validation", lambda: load_split(root, validation, "data.validation", columns, ids=True))
     elif "train" in review.splits:
-        review.collect(lambda: planned_split(root, plan, review.splits["train"]))
+        whole = review.splits["train"]
+        parts = review.collect(lambda: planned_split(root, plan, whole)) or {}
+        for name, (path, table) in zip(("train", "validation"), parts.items(), strict=False):
+            review.splits[name] = Split(path=path, table=Table(columns=table, n=len(table[columns.label])))
 
 
 def _load(review: Review, name: str, load: Callable[[], Split]) -> None:
@@ -126,8 +132,16 @@ def notes(root: Path, plan: Plan, review: Review) -> list[Finding]:
                 f"Set oracle.seeds to {LEAST_SEEDS} or more.",
             )
         )
+    findings += metric_notes(plan)
     findings += _script_notes(root, {"training.entry": plan.training.entry, "oracle.predict": plan.oracle.predict})
-    return findings + overlap_warnings(review.splits, plan.data.held_out)
+    return findings + _data_notes(plan, review)
+
+
+def _data_notes(plan: Plan, review: Review) -> list[Finding]:
+    columns = plan.data.held_out
+    tables = {name: split.table.columns for name, split in review.splits.items()}
+    secret = frozenset({"held_out"} if review.in_vault is not None else ())
+    return data_findings(tables, columns.inputs, columns.label, secret=secret)
 
 
 def _script_notes(root: Path, commands: dict[str, str]) -> list[Finding]:

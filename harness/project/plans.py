@@ -8,6 +8,7 @@ from typing import Any
 from harness.artifacts.locate import Layout
 from harness.artifacts.objects import copy_file, store_bytes
 from harness.artifacts.plan import Plan
+from harness.data_checks.review import contamination
 from harness.domain.facts import PlanApproved
 from harness.domain.findings import Finding
 from harness.domain.records import ApprovedPlan
@@ -82,11 +83,11 @@ def approve_plan(
     if review.problems:
         raise as_one_error(draft.relative, review.problems)
     on_findings(notes(root, plan, review))
-    splits = _freeze_splits(project, plan)
+    splits = _freeze_splits(project, plan, review.splits["held_out"])
     scorer = freeze_scorer(root, plan, layout.objects)
     sha256 = store_bytes(draft.data, layout.objects)
     moved = review.in_vault or move_to_vault(root, plan.data.held_out.path, layout.held_out, project.clock)
-    splits["held_out"] = _described_held_out(project, review.splits["held_out"], moved, plan)
+    splits["held_out"] |= _described_held_out(project, review.splits["held_out"], moved, plan)
     approve_config(layout)
     accept(layout, by=by, at=project.clock.now(), paths=[CONFIG])
     return _record(project, draft, sha256=sha256, splits=splits, scorer=scorer, by=by)
@@ -125,16 +126,22 @@ def _held_out_hashes(project: Project) -> list[str]:
     return [plan.splits["held_out"]["sha256"] for plan in project.ledger.plans() if "held_out" in plan.splits]
 
 
-def _freeze_splits(project: Project, plan: Plan) -> dict[str, Any]:
-    """Train and validation as they are; validation also as the harness's own copy, which evaluations read."""
+def _freeze_splits(project: Project, plan: Plan, held_out: Split) -> dict[str, Any]:
+    """Train and validation as they are; validation also as the harness's own copy, which evaluations read. Of each
+    later split, `in_train`: what of it the training rows hold, for the gates."""
     root, columns = project.layout.root, plan.data.held_out
     if plan.data.validation is None:
         make_split(root, plan)
     train, validation = split_paths(plan)
-    splits = {
-        "train": described(load_split(root, train, "data.train", columns, ids=False), root, columns),
-        "validation": described(load_split(root, validation, "data.validation", columns, ids=True), root, columns),
+    known = load_split(root, train, "data.train", columns, ids=False)
+    tried = load_split(root, validation, "data.validation", columns, ids=True)
+    later = {"validation": tried, "held_out": held_out}
+    splits: dict[str, Any] = {
+        name: {"in_train": contamination(known.table.columns, split.table.columns, columns.inputs, columns.label)}
+        for name, split in later.items()
     }
+    splits["train"] = described(known, root, columns)
+    splits["validation"] |= described(tried, root, columns)
     sha256, suffix = splits["validation"]["sha256"], Path(validation).suffix
     copy = copy_file(root / validation, project.layout.validation, sha256, suffix=suffix)
     splits["validation"]["vault"] = copy.relative_to(project.layout.state).as_posix()

@@ -10,7 +10,6 @@ import numpy as np
 from harness.artifacts.hashes import hash_file
 from harness.artifacts.plan import HeldOut, Plan
 from harness.artifacts.tables import Table, read_table, write_table
-from harness.domain.findings import Finding
 from harness.errors import NotFoundError, PlanError, RefusedError, UsageError
 
 VALIDATION_SHARE = 0.2
@@ -127,26 +126,3 @@ def _require_same(path: Path, columns: dict[str, Any], relative: str) -> None:
             mend="Remove or rename it, or name a file in data.validation.",
             code="split_exists",
         )
-
-
-def overlap_warnings(splits: dict[str, Split], columns: HeldOut) -> list[Finding]:
-    """Rows whose inputs occur in two splits: they make a score look better than it is."""
-    rows = {name: _row_keys(split.table, columns) for name, split in splits.items()}
-    findings = []
-    for first, second in (("train", "validation"), ("train", "held_out"), ("validation", "held_out")):
-        shared = rows.get(first, set()) & rows.get(second, set())
-        if shared:
-            findings.append(
-                Finding(
-                    "splits_overlap",
-                    f"{len(shared)} different input rows are both in {first} and in {second}.",
-                    f"Remove them from {first}, or explain in the plan's text why they repeat.",
-                    {"first": first, "second": second, "rows": len(shared)},
-                )
-            )
-    return findings
-
-
-def _row_keys(table: Table, columns: HeldOut) -> set[bytes]:
-    arrays = [np.ascontiguousarray(table.columns[name]) for name in columns.inputs]
-    return {b"\0".join(array[row].tobytes() for array in arrays) for row in range(table.n)}

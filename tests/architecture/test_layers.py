@@ -16,9 +16,10 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("loop", "runs", "model_door", "install"),
     ("audit", "rendering", "cage"),
     ("projections",),
-    ("traces",),
+    ("traces", "claims"),
     ("gates", "evaluation"),
     ("project",),
+    ("data_checks",),
     ("ledger", "artifacts", "detectors", "run_logger"),
     ("settings", "contract"),
     ("domain",),
@@ -46,6 +47,7 @@ ONLY_IN: dict[str, set[str]] = {
     "mnist1d": {"demo"},
     "tree_sitter": {"audit"},
     "tree_sitter_bash": {"audit"},
+    "datasketch": {"data_checks"},
     "torch": set(),
 }
 RUN_LOGGER_MAY_USE = {"harness.files", "harness.errors", "harness.clock", "harness.domain", "harness.domain.variables"}

@@ -168,10 +168,28 @@ def test_overlapping_splits_and_too_few_seeds_are_noted(root: Path, check: Check
     (root / "plan.md").write_text(PLAN.replace("seeds: 3", "seeds: 2"))
     train = read_table(root / "data/train.npz").columns
     write_table(root / "data/validation.npz", {name: column[:7] for name, column in train.items()})
-    assert [(item.code, item.data) for item in check().findings] == [
-        ("seeds_too_few", {}),
-        ("splits_overlap", {"first": "train", "second": "validation", "rows": 7}),
-    ]
+    few, overlap = check().findings
+    assert few.code == "seeds_too_few"
+    assert overlap.code == "splits_overlap"
+    expected = {"first": "train", "second": "validation", "rows": 7, "share": 1.0, "same_label": 7, "repeats": 0.0}
+    assert overlap.data == expected
+    assert "row 0 = row 0 of train, row 1 = row 1 of train" in overlap.message
+
+
+def test_rows_of_held_out_are_named_before_an_approval_and_only_counted_after(
+    root: Path, check: Check, environment: dict[str, str]
+) -> None:
+    train = read_table(root / "data/train.npz").columns
+    held_out = read_table(root / "data/held_out.npz").columns
+    joined = {name: np.concatenate([column, held_out[name][:2]]) for name, column in train.items()}
+    write_table(root / "data/train.npz", joined)
+    assert "row 0 = row" in check().findings[0].message
+    with open_project(root, environment) as project:
+        approved = approve_plan(project, root / "plan.md", by="ada")
+    assert approved.splits["held_out"]["in_train"]["rows"] == 2
+    (found,) = check().findings
+    assert (found.code, found.data["rows"]) == ("splits_overlap", 2)
+    assert "row 0" not in found.message
 
 
 def test_an_open_project_may_be_checked(project: Project, check: Check) -> None:
