@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 
 from .code import code_denial, may_write
-from .denials import experiment_open, persons_verb, training_outside, unreadable
+from .denials import experiment_open, persons_verb, training_outside, unclear_start, unreadable
 from .git import settings_given, tree_change
+from .interpreters import SHELLS, is_python
 from .judge import Denial
 from .paths import inside
 from .shell import read_script
-from .training import Entry, harness_verb, human_verb
+from .tokens import is_name
+from .training import Entry, harness_verb, human_verb, unclear_verb
 from .verbs import effects
 from .words import Argument, arguments, assigned, expand, remember, table
-from .wrappers import INPUT_NAMES, unwrap
+from .wrappers import INPUT_NAMES, WRAPPERS, unwrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,6 +53,9 @@ class BashRules:
         }
         self.denials: list[Denial] = []
         self.unsure: list[str] = []
+        self.blind: list[str] = []
+        """Why a program is run, or text as one, that is not known here."""
+        self.aliases: dict[str, str] = {}
         self.paths: list[str] = []
         self.fed = False
         self.listed: list[Argument] = []
@@ -61,6 +66,11 @@ class BashRules:
         self.script(text, depth)
         if self.unsure and not self.denials:
             self.spelled(text)
+        if self.blind and not self.denials:
+            from .launches import unclear
+
+            denial = unclear(text, self.blind[0], self.snapshot, self.entry)
+            self.denials += [denial] if denial else []
 
     def script(self, text: str, depth: int) -> None:
         if depth > DEEPEST:
@@ -86,6 +96,8 @@ class BashRules:
 
     def command(self, command: Command, depth: int) -> None:
         words = assigned(command, self.environment)
+        self.settings(command, depth)
+        targets: list[Argument] = []
         for redirection in command.redirections:
             for target in expand(redirection.target, self.environment):
                 if redirection.operator in (">&", "<&") and not target.text.strip("0123456789-"):
@@ -95,7 +107,26 @@ class BashRules:
                     self.fed = self.fed or self.entry.is_script(target.text, self.cwds)
                 else:
                     self.change(target)
-        self.words(arguments(words, self.environment), command.inputs, depth)
+                    targets.append(target)
+        given = arguments(words, self.environment)
+        if given and len(given) > 1:
+            self.entry.copied(given[0].text, given[1:], targets, self.cwds)
+        self.words(given, command.inputs, depth)
+
+    def settings(self, command: Command, depth: int) -> None:
+        """`NAME=value` anywhere among the words, where programs run what the variable NAME holds."""
+        if not any("=" in word.raw for word in command.words):
+            return
+        from .launches import is_command_variable
+
+        for word in command.words:
+            for argument in expand(word, self.environment) if "=" in word.raw else []:
+                name, _, value = argument.text.partition("=")
+                if name.startswith("GIT_CONFIG_") and argument.known:
+                    self.environment.setdefault(name, []).append(value)
+                if is_name(name) and is_command_variable(name):
+                    self.blind += [] if argument.known else [f"{name} holds a command that is not known here"]
+                    self.script(value.lstrip("|!@-"), depth + 1)
 
     def words(self, given: list[Argument], inputs: tuple[str, ...], depth: int) -> None:
         """One program with its arguments, wrappers still in front."""
@@ -105,24 +136,41 @@ class BashRules:
         for item in found.files:
             self.change(item)
         for script in found.scripts:
-            self.unsure += [] if script.known else ["a wrapper runs text that is not known here"]
+            self.unclear("" if script.known else "a wrapper runs text that is not known here")
             self.script(script.text, depth + 1)
         if not found.arguments:
             return
         head, rest = found.arguments[0], found.arguments[1:]
         if found.wrappers and " " in head.text:  # watch and parallel hand their words to a shell
             self.script(" ".join(argument.text for argument in found.arguments), depth + 1)
+        named_by_input = any(name in INPUT_NAMES for name in found.wrappers)
+        if named_by_input and inputs:  # a here-string: what it names is known
+            rest = [*rest, *(Argument(text) for body in inputs for text in body.split())]
+            inputs = ()
         if not head.known or head.pattern:
-            self.unsure.append(f"the program {head.text} is not known here")
-            self.unknown(rest)
+            base = os.path.basename(head.text)
+            self.unclear(f"the program {head.text} is not known here")
+            if not head.pattern and base and not set(base) & set("${}"):  # `$VENV/bin/python`: its name is
+                self.program(base, rest, inputs, depth, named_by_input=named_by_input)
+            else:
+                self.unknown(rest)
             return
-        self.program(head.text, rest, inputs, depth, named_by_input=any(name in INPUT_NAMES for name in found.wrappers))
+        alias = self.aliases.get(head.text)
+        if alias is not None and depth <= DEEPEST:
+            self.words([*(Argument(text) for text in alias.split()), *rest], inputs, depth + 1)
+            return
+        self.program(head.text, rest, inputs, depth, named_by_input=named_by_input)
+
+    def unclear(self, why: str) -> None:
+        """Something runs that is not known here."""
+        self.unsure += [why] if why else []
+        self.blind += [why] if why else []
 
     def program(
         self, program: str, rest: list[Argument], inputs: tuple[str, ...], depth: int, *, named_by_input: bool
     ) -> None:
         base = os.path.basename(program)
-        if self.harness(program, rest):
+        if self.harness(program, rest, more=named_by_input):
             return
         if self.entry.started_by(program, rest, self.cwds, self.fed and not inputs):
             words = [program, *[argument.text for argument in rest]]
@@ -135,7 +183,15 @@ class BashRules:
             self.git(rest, depth)
             self.unsure += ["git takes names from its input"] if named_by_input else []
             return
+        if base == "alias":
+            for name, _, value in (item.text.partition("=") for item in rest):
+                self.aliases.setdefault(name, value)
+                self.script(value, depth + 1)
         known = effects(base, rest, inputs)
+        if known is None or known.given:
+            self.handed_on(base, rest, inputs if known is None else (), depth)
+        if named_by_input and (base in SHELLS or is_python(base) or base in WRAPPERS):
+            self.unclear(f"{base} takes what it runs from its input")
         if known is None:
             self.unknown(rest)
             if named_by_input:
@@ -160,7 +216,7 @@ class BashRules:
                 self.change(argument)
         else:
             self.unknown(known.given)
-        self.unsure += [known.unsure] if known.unsure else []
+        self.unclear(known.unsure)
         for argument in known.reads:
             self.read(argument)
             self.fed = self.fed or self.entry.is_script(argument.text, self.cwds)
@@ -172,14 +228,37 @@ class BashRules:
         for program in known.programs:
             self.words(program, (), depth + 1)
 
-    def harness(self, program: str, rest: list[Argument]) -> bool:
-        """Whether it is the harness's own command; its verbs are judged here."""
+    def handed_on(self, base: str, rest: list[Argument], inputs: tuple[str, ...], depth: int) -> None:
+        """What a program may start of the words and texts that it is given; nothing else of them is judged here."""
+        from .launches import OWN_LANGUAGE, START_RULES, commands_within, start_named, texts_within
+
+        if depth > DEEPEST:
+            return
+        before = len(self.denials), len(self.unsure), len(self.blind)
+        cwds, fed, paths = self.cwds, self.fed, len(self.paths)
+        for command in commands_within(rest, self.snapshot):
+            self.words(command, (), depth + 1)
+        for text in texts_within(rest, inputs, self.snapshot, self.entry):
+            self.script(text, depth + 1)
+        self.denials[before[0] :] = [item for item in self.denials[before[0] :] if item.rule in START_RULES]
+        del self.unsure[before[1] :], self.blind[before[2] :], self.paths[paths:]
+        self.cwds, self.fed = cwds, fed
+        if base in OWN_LANGUAGE:
+            text = " ".join([*(item.text for item in rest), *inputs])
+            denial = start_named(text, self.snapshot, self.entry)
+            self.denials += [denial] if denial else []
+
+    def harness(self, program: str, rest: list[Argument], *, more: bool) -> bool:
+        """Whether it is the harness's own command; its verbs are judged here. `more`: words come by its input."""
         words = harness_verb(program, rest, self.snapshot["harness"])
         if words is None:
             return False
         verb = human_verb(words, self.snapshot["human_verbs"])
         if verb:
             self.denials.append(persons_verb(verb))
+        elif unclear_verb(words, self.snapshot["human_verbs"], more=more):
+            why = "the verb of harness is not a literal word"
+            self.denials.append(unclear_start(self.snapshot, why, "harness", training=False))
         elif words[:2] == ["experiment", "new"] and self.snapshot["open_experiment"]:
             self.denials.append(experiment_open(self.snapshot))
         return True

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from .denials import training_outside
+from .denials import persons_verb, training_outside
 from .judge import Denial
+from .training import RUNNING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ def code_denial(code: str, judge: Judge, entry: Entry, cwds: tuple[str, ...]) ->
     """Why `code` may not run in one of `cwds`; None when nothing in it speaks against it."""
     if entry.in_code(code):
         return training_outside(judge.snapshot, ["<program text>"])
+    verb = _verb_run(code, judge)
+    if verb:
+        return persons_verb(verb)
     if uses_internals(code):
         return Denial(
             "harness_internals",
@@ -45,6 +49,17 @@ def code_denial(code: str, judge: Judge, entry: Entry, cwds: tuple[str, ...]) ->
             where,
         )
     return None
+
+
+def _verb_run(code: str, judge: Judge) -> str | None:
+    """The person's verb that program text names, when it runs other programs."""
+    if not any(name in code for name in judge.snapshot["harness"]):
+        return None
+    import re
+
+    from .launches import verb_named
+
+    return verb_named(code, judge.snapshot) if re.search(RUNNING, code) else None
 
 
 def may_write(code: str) -> bool:

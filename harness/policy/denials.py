@@ -48,6 +48,18 @@ def persons_verb(verb: str) -> Denial:
     )
 
 
+def unclear_start(snapshot: dict[str, Any], why: str, named: str, *, training: bool) -> Denial:
+    """What runs cannot be told, and the text names a person's verb or the training."""
+    current = snapshot["open_experiment"]
+    experiment = current["id"] if current else "EXP"
+    mend = f"train with `harness train {experiment} -- CMD`" if training else "leave a person's verb to a person"
+    return Denial(
+        "unclear_start",
+        f"What the command runs cannot be told from its text ({why}), and it names {named}.",
+        f"Write programs and verbs as literal words, each in a command of its own; {mend}.",
+    )
+
+
 def unreadable(why: str, named: str) -> Denial:
     """A command that was not read to its end, and names something protected."""
     return Denial(

@@ -13,6 +13,8 @@ CODE = table("node nodejs bun deno perl ruby php lua R Rscript osascript tclsh j
 SHELLS = frozenset(["sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "rbash"])
 FED = frozenset(["at", "batch", "crontab"])
 """What they read is run by a shell later."""
+_SHOWS = ("-l", "-r", "-c", "-d", "-q")
+"""Options of those with which they show or drop what waits."""
 TEXT_RUNNERS = ("su", "ssh", "script", "tmux", "screen", "expect", "entr", "hyperfine", "runuser")
 PYTHON_VALUED = frozenset({"-W", "-X", "--check-hash-based-pycs"})
 """Its options whose value is the next word."""
@@ -24,7 +26,8 @@ def is_python(program: str) -> bool:
     for name in ("python", "ipython", "pypy"):
         if program.startswith(name):
             version = program[len(name) :]
-            version = version[:-1] if version.endswith("t") else version
+            version = version[:-4] if version.endswith("-dbg") else version
+            version = version[:-1] if version.endswith(("t", "w")) else version
             return not version or all(part.isdigit() for part in version.split("."))
     return False
 
@@ -43,7 +46,8 @@ def is_flag(text: str, letter: str) -> bool:
 def shell_effects(program: str, arguments: list[Argument], inputs: tuple[str, ...]) -> Effects:
     texts = [argument.text for argument in arguments]
     if program in FED:
-        return Effects(scripts=list(inputs), given=arguments)
+        reads = not inputs and not any(text in _SHOWS for text in texts)
+        return Effects(scripts=list(inputs), given=arguments, unsure=f"{program} runs its input" if reads else "")
     if program == "eval":
         unknown = not all(argument.known for argument in arguments)
         return Effects(scripts=[" ".join(texts)], unsure="eval runs text that is not known here" if unknown else "")
@@ -56,7 +60,7 @@ def shell_effects(program: str, arguments: list[Argument], inputs: tuple[str, ..
             return Effects(scripts=[item.text for item in body], unsure="" if known else "-c runs unknown text")
     if inputs:
         return Effects(scripts=list(inputs), given=arguments)
-    if all(text.startswith("-") for text in texts) and "--version" not in texts:
+    if (all(text.startswith("-") for text in texts) or texts[:1] == ["/dev/stdin"]) and "--version" not in texts:
         return Effects(unsure=f"{program} takes its commands from its input")
     known = all(argument.known for argument in arguments)
     return Effects(given=arguments, unsure="" if known else f"{program} runs text that is not known here")
@@ -81,7 +85,7 @@ def python_effects(arguments: list[Argument], inputs: tuple[str, ...]) -> Effect
         if argument.text == "-":
             break
         if not argument.text.startswith("-"):
-            return Effects(given=arguments)
+            return Effects(given=arguments, unsure="" if argument.known else "it runs a file that is not known here")
     return Effects(code=list(inputs), given=arguments, unsure="" if inputs else "it takes its program from its input")
 
 
