@@ -67,12 +67,14 @@ def _answer(call: dict[str, Any], project: Project, projects: list[Project], sce
     answer: dict[str, Any] = said(None, "no_rule")
     for snapshot in project.judges():
         roots = {other.root for other in projects} | {project.root}
+        trees = {other.root for other in (*projects, project) if project.source == other.source != other.root}
         answer = decide(
             call,
             {
                 **snapshot,
                 "protected": [*snapshot["protected"], *scene.protected()],
                 "elsewhere": sorted(roots - {snapshot["root"]}),
+                "worktrees": sorted(trees - {snapshot["root"]}),
                 **scene.claude(),
             },
         )

@@ -43,12 +43,14 @@ class Scene:
         return "" if self.home else self.installed.root or ""
 
     def met(self, places: Iterable[str]) -> list[Project]:
-        """The home project first, then each that contains one of `places`."""
+        """The home project first, then each that contains one of `places`, and those around them: what they protect
+        stays so below another project."""
         found = [] if self.home is None else [self.home]
         for place in places:
             project = self.projects.containing(place)
-            if project is not None and project not in found:
+            while project is not None and project not in found:
                 found.append(project)
+                project = self.projects.containing(os.path.dirname(project.root))  # one within another's files
         return found
 
     def protected(self) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from .paths import fold, inside, matches, may_meet, places, same_file
+from .paths import fixed, fold, inside, matches, may_meet, places, same_file, wholes
 from .record import Record
 
 TYPE_CHECKING = False
@@ -38,6 +38,7 @@ class Judge:
         self.hidden = [self.absolute(path) for path in snapshot["hidden"]]
         self.own = [self.absolute(path) for path in self.writes]
         self.elsewhere = [place for place in snapshot.get("elsewhere", ()) if place != self.root]
+        self.worktrees: list[str] = snapshot.get("worktrees", [])
         self.linkable = [*self.protected, *self.frozen]
         self.protected += snapshot.get("off_limits", ())
         self.notes: list[str] = snapshot.get("notes", [])
@@ -52,12 +53,22 @@ class Judge:
             return path[len(self.root) + 1 :]
         return path
 
-    def read(self, path: str, cwd: str) -> Denial | None:
-        """None when `path` may be read as far as this policy knows."""
+    def read(self, path: str, cwd: str, *, below: bool = False) -> Denial | None:
+        """None when `path` may be read as far as this policy knows; with `below`, all that lies below it too."""
         for place in places(path, cwd):
-            denial = self._secret(place, below=False)
+            denial = self._secret(place, below=below, there=True)
             if denial:
                 return denial
+        return None
+
+    def read_pattern(self, pattern: str, cwd: str, *, below: bool = False) -> Denial | None:
+        """Like `read` for a path with wildcards, `**` among them; what it may name counts as named."""
+        start, deep, _ = pattern.partition("**")
+        for whole in wholes(start + "*" if deep else pattern, cwd):
+            secret = [*([] if self._scratch(fixed(whole)) else [self.state]), *filter(os.path.lexists, self.hidden)]
+            for known in secret:
+                if may_meet(whole, known, below=below or bool(deep)):
+                    return self._secret(known, below=False)
         return None
 
     def write(self, path: str, cwd: str, *, below: bool = False) -> Denial | None:
@@ -75,14 +86,13 @@ class Judge:
 
     def write_pattern(self, pattern: str, cwd: str, *, below: bool = False) -> Denial | None:
         """Like `write` for a path with wildcards; what it may name counts as named."""
-        written = os.path.join(cwd, os.path.expanduser(pattern))
-        wild = min(place for place in (written.find(mark) % (len(written) + 1) for mark in "*?["))
-        literal = written[:wild].rpartition("/")[0] or "/"
-        for whole in (written, os.path.realpath(literal) + "/" + written[len(literal) :].lstrip("/")):
-            for known in [self.state, *self.hidden, *self.protected, *self.frozen]:
+        found = wholes(pattern, cwd)
+        for whole in found:
+            state = [] if self._scratch(fixed(whole)) else [self.state]
+            for known in [*state, *self.hidden, *self.protected, *self.frozen]:
                 if may_meet(whole, known, below=below):
                     return self._secret(known, below=False) or self._denied(known)
-        return self._dotted(written)
+        return self._dotted(found[0])
 
     def tree_is_ours(self, cwds: tuple[str, ...]) -> bool:
         """Whether a command that changes a whole working tree from one of `cwds` reaches this project."""
@@ -101,9 +111,12 @@ class Judge:
                 return name
         return None
 
-    def _secret(self, place: str, *, below: bool) -> Denial | None:
-        scratch = any(matches(place, glob, whole=False) for glob in self.snapshot["scratch"])
-        if (inside(place, self.state) and not scratch) or (below and inside(self.state, place)):
+    def _scratch(self, place: str) -> bool:
+        return any(matches(place, glob, whole=False) for glob in self.snapshot["scratch"])
+
+    def _secret(self, place: str, *, below: bool, there: bool = False) -> Denial | None:
+        """`there`: of held-out files below `place` only those count that exist; approval moves them to the vault."""
+        if (inside(place, self.state) and not self._scratch(place)) or (below and inside(self.state, place)):
             return Denial(
                 "state_out_of_reach",
                 f"{place} is in the harness's state directory: agents neither read nor write it.",
@@ -111,7 +124,8 @@ class Judge:
                 place,
             )
         for hidden in self.hidden:
-            if inside(place, hidden) or (below and inside(hidden, place)):
+            under = below and inside(hidden, place) and (not there or os.path.lexists(hidden))
+            if inside(place, hidden) or under:
                 return Denial(
                     "held_out_hidden",
                     f"{self.shown(place)} holds held-out rows, which only the harness reads.",
@@ -121,12 +135,14 @@ class Judge:
         return None
 
     def _control(self, place: str, *, below: bool) -> Denial | None:
-        if any(place == own for own in self.own) or self._elsewhere(place):
+        if any(place == own for own in self.own):
             return None
+        elsewhere = self._elsewhere(place)
         for known in [*self.protected, *self.frozen]:
-            if inside(place, known) or (below and inside(known, place)):
+            apart = elsewhere in self.worktrees and inside(elsewhere, known)  # Claude Code puts its own below .claude
+            if not apart and (inside(place, known) or (below and inside(known, place))):
                 return self._denied(place if inside(place, known) else known)
-        if inside(place, self.root) and not self.code:
+        if inside(place, self.root) and not self.code and not elsewhere:
             return Denial(
                 "read_only_role",
                 f"{self.shown(place)} is not written by the role {self.role}.",
@@ -148,10 +164,11 @@ class Judge:
                 return Denial("protected_path", f"{reason} {self.role} may not change it.", self._own_files(), place)
         return None
 
-    def _elsewhere(self, place: str) -> bool:
-        """Whether `place` lies in another project, whose own rules judge it: beside this one, or within it."""
+    def _elsewhere(self, place: str) -> str:
+        """The root of another project in which `place` lies and whose own rules judge it too: one beside this one, or
+        within it; empty when there is none. What this project protects stays so, also where another one was planted."""
         nearest = max((root for root in self.elsewhere if inside(place, root)), key=len, default="")
-        return bool(nearest) and not (inside(self.root, nearest) and inside(place, self.root))
+        return "" if inside(self.root, nearest) and inside(place, self.root) else nearest
 
     def _denied(self, place: str) -> Denial:
         relative = self.shown(place)

@@ -19,14 +19,25 @@ def places(path: str, cwd: str) -> tuple[str, ...]:
     os.fsencode(path)
     if "\0" in path:
         raise ValueError("a path holds a NUL character")
-    if path.startswith("file://"):
-        path = path[len("file://") :]
+    if path[:6].lower() == "file:/":
+        path = _of_uri(path)
     if path[:2] in ("~+", "~-") and path[2:3] in ("", "/"):  # the shell's words for this and the last directory
         path = "." + path[2:]
     whole = os.path.join(cwd, os.path.expanduser(path))
     written = os.path.normpath(whole)
     real = os.path.realpath(whole)
     return (written,) if written == real else (written, real)
+
+
+def _of_uri(uri: str) -> str:
+    """The path of a file URI: `file:/x`, `FILE:///x`, `file://localhost/x`, `file:///%78`."""
+    rest = uri[5:]
+    path = "/" + rest[2:].partition("/")[2] if rest.startswith("//") else rest
+    if "%" not in path:
+        return path
+    from urllib.parse import unquote
+
+    return unquote(path)
 
 
 def fold(path: str) -> str:
@@ -71,6 +82,19 @@ def may_meet(pattern: str, path: str, *, below: bool) -> bool:
         return False
     shared = min(len(patterns), len(parts))
     return all(_component(parts[index], patterns[index]) for index in range(shared))
+
+
+def wholes(pattern: str, cwd: str) -> tuple[str, str]:
+    """The absolute patterns that a `pattern` may mean: as written, and with the links before its wildcards resolved."""
+    written = os.path.join(cwd, os.path.expanduser(pattern))
+    literal = fixed(written)
+    return written, os.path.realpath(literal) + "/" + written[len(literal) :].lstrip("/")
+
+
+def fixed(pattern: str) -> str:
+    """The folder of an absolute pattern before its first wildcard."""
+    wild = min(place % (len(pattern) + 1) for place in (pattern.find(mark) for mark in "*?["))
+    return pattern[:wild].rpartition("/")[0] or "/"
 
 
 def _component(name: str, pattern: str) -> bool:

@@ -30,6 +30,7 @@ For hooks, and optional: command (absolute path of the `harness` that wrote it),
 policy (handlers.self_check.library_digest of that installation), hooks ("project", "plugin" or "none"), control (files
 and folders that decide what is enforced, the plan among them: a session is told when they change). They add
 `elsewhere` in a call that meets several projects: the roots of the others, whose own snapshots judge what lies there;
+`worktrees`, those of them that are this project's own;
 `off_limits`, Claude Code's own folder, and `notes`, globs of what it has the model write there.
 """
 
