@@ -4,12 +4,13 @@ BIN := .venv/bin
 DIR ?=
 JOBS ?= 2
 
-.PHONY: help setup demo test proofs compat lint format bench clean
+.PHONY: help setup demo test proofs cheats compat lint format bench clean
 
 help:
 	@echo "make demo    run the main job offline, from set-up to a judged experiment (DIR=folder to choose where)"
 	@echo "make test    set up and run the test suite"
 	@echo "make proofs  the slow proofs: kill -9 at many moments, 16 processes, the whole demo (about half an hour)"
+	@echo "make cheats  known cheats and honest work, with all defences off and on, caged and uncaged"
 	@echo "make compat  the proofs of the real Claude Code CLI, with the pinned one and the newest (WITH=version for another)"
 	@echo "make lint    ruff, mypy, rendered files"
 	@echo "make bench   ratios to a baseline measured in the same run"
@@ -37,6 +38,13 @@ test: setup
 proofs: setup
 	@echo "running the slow proofs ..."
 	@$(BIN)/python -m pytest -m slow --timeout=1800
+
+cheats: setup
+	@echo "trying known cheats with all defences off and on, caged and uncaged ..."
+	@missed=0; for pair in auto:caged none:uncaged; do $(BIN)/harness cheats run --jobs $(JOBS) --cage $${pair%:*} \
+	  --evidence docs/evidence/cheats-$${pair#*:}.json || missed=1; done; \
+	  $(BIN)/harness cheats render docs/evidence/cheats-caged.json docs/evidence/cheats-uncaged.json \
+	  --out docs/cheats.md && exit $$missed
 
 compat: setup
 	@$(BIN)/python -m tests.compat $(if $(WITH),--with $(WITH))

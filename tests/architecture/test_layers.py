@@ -9,6 +9,7 @@ from source_tree import foreign, imports, modules
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("__main__",),
     ("cli",),
+    ("cheats",),
     ("demo",),
     ("views",),
     ("driver",),

@@ -12,6 +12,7 @@ LONGEST_FUNCTION = 60
 MAY_CATCH_ALL = {
     "harness/cli/main.py",  # a fault of ours ends as exit 3, said in one sentence
     "harness/handlers/run.py",  # a fault in a guard denies, in one sentence
+    "harness/cheats/bench.py",  # a fault of the lab in one row must not hide the others
 }
 """At most three files. Elsewhere an error is caught by its name."""
 EVERYTHING = {"Exception", "BaseException"}

@@ -1,0 +1,173 @@
+"""Runs attacks and controls in both worlds and says what came out, as one document."""
+
+import platform
+import shutil
+import tempfile
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from harness.cheats import defended as with_defences
+from harness.cheats import undefended as without
+from harness.cheats.attack import Attack, Control, Outcome, Truth
+from harness.cheats.catalogue import ATTACKS, CONTROLS
+from harness.cheats.defences import caught, counts, fired
+from harness.cheats.place import Place, make_project
+
+SEED = 11
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bases:
+    """Projects with an honest parent, copied for each attack."""
+
+    naive: Place
+    naive_true: float
+    real: Place
+    parent: with_defences.Parent
+    cage: str
+
+
+def make_bases(folder: Path, cage: str) -> Bases:
+    """Build both worlds' honest starting points below `folder`."""
+    naive, real = make_project(folder / "naive", SEED), make_project(folder / "real", SEED)
+    true = without.make_parent(naive)
+    parent = with_defences.make_parent(real, cage)
+    return Bases(naive=naive, naive_true=true, real=real, parent=parent, cage=cage)
+
+
+def attack_row(bases: Bases, attack: Attack) -> dict[str, Any]:
+    """Let `attack` happen in both worlds."""
+    first, truth = _in_copy(bases.naive, lambda place: without.undefended(place, attack, bases.naive_true))
+    then, known = _in_real(bases, attack)
+    succeeded, stopped = attack.success(first, truth), caught(attack, then, known)
+    by = fired(attack, then, known) if stopped else []
+    return {
+        "id": attack.id,
+        "area": attack.area,
+        "mechanism": attack.mechanism,
+        "source": attack.source,
+        "kind": str(attack.kind),
+        "succeeded_undefended": succeeded,
+        "caught": stopped,
+        "caught_by": by,
+        "alone": by,
+        "said": counts(attack, then)[:12],
+        "reason": "" if stopped else reason_of(attack, bases.cage),
+        "undefended": _plain(first, truth),
+        "defended": _plain(then, known),
+    }
+
+
+def reason_of(attack: Attack, cage: str) -> str:
+    """Why it is known to get through; nothing when nobody knows."""
+    return attack.miss or (attack.uncaged if cage == "none" else "")
+
+
+def control_row(bases: Bases, control: Control) -> dict[str, Any]:
+    """Let honest work happen where everything is on; refused when a code is said that it does not expect."""
+    outcome, truth = _in_real(bases, control)
+    said = [code for code in (*outcome.codes, *outcome.named) if code not in control.expects]
+    return {"id": control.id, "what": control.what, "refused": bool(said), "said": said, **_plain(outcome, truth)}
+
+
+def run_bench(ids: Sequence[str], cage: str, jobs: int, *, tell: Tell, base: Path | None = None) -> dict[str, Any]:
+    """All attacks and controls, or those named; `cage` as in `--cage`, `jobs` at a time.
+
+    Raises KeyError for an id that nothing has.
+    """
+    chosen = [_by_id(name) for name in ids] or [*ATTACKS, *CONTROLS]
+    folder = Path(tempfile.mkdtemp(prefix="cheats-", dir=base))
+    try:
+        bases = make_bases(folder, cage)
+        rows = dict(_rows(bases, chosen, jobs, tell))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    attacks = [rows[item.id] for item in chosen if isinstance(item, Attack)]
+    controls = [rows[item.id] for item in chosen if isinstance(item, Control)]
+    return {
+        "cage": str(with_defences.sandbox_of(cage).kind),
+        "machine": f"{platform.system()} {platform.machine()}",
+        "seed": SEED,
+        "attacks": attacks,
+        "controls": controls,
+    }
+
+
+def _rows(
+    bases: Bases, chosen: Sequence[Attack | Control], jobs: int, tell: Tell
+) -> Iterable[tuple[str, dict[str, Any]]]:
+    with ProcessPoolExecutor(max_workers=jobs, mp_context=get_context("spawn")) as pool:
+        waiting = {pool.submit(one_row, bases, item.id): item for item in chosen}
+        for future in as_completed(waiting):
+            row = future.result()
+            tell(_line(row))
+            yield waiting[future].id, row
+
+
+def one_row(bases: Bases, name: str) -> dict[str, Any]:
+    """The row of one attack or control, in whatever process this is; a fault of the lab is shown with its trace."""
+    item = _by_id(name)
+    try:
+        return attack_row(bases, item) if isinstance(item, Attack) else control_row(bases, item)
+    except Exception as error:  # noqa: BLE001 - the boundary of a worker: a broken row must not hide the others
+        return {"id": name, "fault": f"{error!r}\n{traceback.format_exc()}", **_FAULT}
+
+
+_FAULT = {"succeeded_undefended": False, "caught": False, "caught_by": [], "alone": [], "refused": True, "said": []}
+
+
+def _line(row: dict[str, Any]) -> str:
+    if "fault" in row:
+        return f"{row['id']}: the lab failed: {row['fault']}"
+    if "refused" in row:
+        return f"{row['id']}: {'REFUSED ' + ', '.join(row['said']) if row['refused'] else 'not refused'}"
+    first = "" if row["succeeded_undefended"] else "  NOT REAL: did not succeed undefended"
+    then = f"caught by {', '.join(row['caught_by'])}" if row["caught"] else f"GETS THROUGH: {row['reason'] or '?'}"
+    return f"{row['id']}: {then}{first}"
+
+
+def known_ids() -> list[str]:
+    return [*(item.id for item in ATTACKS), *(item.id for item in CONTROLS)]
+
+
+def _by_id(name: str) -> Attack | Control:
+    every: list[Attack | Control] = [*ATTACKS, *CONTROLS]
+    return {item.id: item for item in every}[name]
+
+
+def _in_real(bases: Bases, item: Attack | Control) -> tuple[Outcome, Truth]:
+    return _in_copy(bases.real, lambda place: with_defences.defended(place, item, bases.cage, bases.parent))
+
+
+def _in_copy(source: Place, happen: Callable[[Place], tuple[Outcome, Truth]]) -> tuple[Outcome, Truth]:
+    folder = Path(tempfile.mkdtemp(prefix="at-", dir=source.base.parent))
+    place = source.copy_to(folder)
+    try:
+        return happen(place)
+    finally:
+        for process in place.left_behind():
+            process.kill()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _plain(outcome: Outcome, truth: Truth) -> dict[str, Any]:
+    said = asdict(outcome)
+    return {
+        "believed": _rounded(said["believed"]),
+        "kept": said["kept"],
+        "recomputed": _rounded(said["recomputed"]),
+        "done": bool(said["evidence"].get("done")),
+        "true": _rounded(truth.score),
+        "true_parent": _rounded(truth.parent),
+        "codes": list(outcome.codes),
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)

@@ -1,0 +1,94 @@
+"""`harness cheats run | render`: the benchmark of cheats."""
+
+import json
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harness.cheats.bench import known_ids, run_bench
+from harness.cheats.report import figures, leave_one_out, page, problems
+from harness.cli.output import cage_option, emit, json_option
+from harness.clock import SystemClock, iso
+from harness.errors import UsageError
+from harness.files import atomic_write, pretty_json
+
+
+@click.group("cheats")
+def command() -> None:
+    """Try known cheats, and honest work, with all defences off and on."""
+
+
+@command.command("run")
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@click.option("--jobs", type=click.IntRange(1, 64), default=2, help="How many at a time; default: 2.")
+@click.option(
+    "--evidence", type=click.Path(dir_okay=False, path_type=Path), help="Also write the document to this file."
+)
+@cage_option
+@json_option
+def run(ids: tuple[str, ...], jobs: int, evidence: Path | None, cage: str, as_json: bool) -> None:
+    """Let each attack happen in two worlds, and each control in the defended one; all of them without an ID.
+
+    Everything happens in folders of its own that are removed. Exit 1 when an attack did not succeed undefended, one
+    gets through that nobody knows of, fewer than 95% are caught in a cage, or a control is refused.
+    """
+    if unknown := sorted(set(ids) - set(known_ids())):
+        raise UsageError(
+            f"There is no attack or control {', '.join(unknown)}.",
+            mend=f"Known: {', '.join(known_ids())}.",
+            code="unknown_cheat",
+        )
+    document = run_bench(ids, cage, jobs, tell=lambda line: click.echo(line, err=True))
+    found = problems(document)
+    whole = _evidence(document, cage, found)
+    if evidence is not None:
+        evidence.parent.mkdir(parents=True, exist_ok=True)
+        atomic_write(evidence, pretty_json(whole))
+    emit(whole, as_json=as_json, text=lambda: "\n".join(_lines(whole, found)))
+    sys.exit(1 if found else 0)
+
+
+@command.command("render")
+@click.argument("evidence", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The Markdown file to write."
+)
+@json_option
+def render(evidence: tuple[Path, ...], out: Path, as_json: bool) -> None:
+    """Write the tables of one or more documents of `cheats run --evidence`."""
+    atomic_write(out, page([json.loads(path.read_text("utf-8")) for path in evidence]))
+    emit({"written": str(out)}, as_json=as_json, text=lambda: f"wrote {out}")
+
+
+def _evidence(document: dict[str, Any], cage: str, found: list[str]) -> dict[str, Any]:
+    return {
+        "name": f"cheats, cage {document['cage']}",
+        "command": f"harness cheats run --cage {cage}",
+        "date": iso(SystemClock().now())[:10],
+        "version": version("experiment-harness"),
+        "machine": document["machine"],
+        "seed": document["seed"],
+        "figures": figures(document),
+        "cage": document["cage"],
+        "problems": found,
+        "attacks": document["attacks"],
+        "controls": document["controls"],
+        "defences": leave_one_out(document),
+    }
+
+
+def _lines(document: dict[str, Any], found: list[str]) -> list[str]:
+    said = document["figures"]
+    lines = [
+        f"{said['caught']} of {said['succeeded_undefended']} attacks that succeed undefended are caught "
+        f"({said['caught_share']:.1%}), cage {document['cage']}",
+        f"{said['controls_refused']} of {said['controls']} controls are refused",
+    ]
+    lines += [f"  gets through: {row['id']}: {row['reason']}" for row in document["attacks"] if not row["caught"]]
+    idle = [row["defence"] for row in document["defences"] if not row["sole"]]
+    if idle:
+        lines.append(f"  stop nothing that nothing else stops: {', '.join(idle)}")
+    return [*lines, *(f"  problem: {line}" for line in found)]
