@@ -1,0 +1,186 @@
+"""A statement about an experiment against its recomputed scores and logged metrics."""
+
+import re
+from collections.abc import Callable, Iterable
+
+from harness.claims import vocabulary as words
+from harness.claims.figures import Figure
+from harness.claims.known import ClaimKind, Known, KnownExperiment, KnownScore
+from harness.claims.statements import Sort, Statement
+
+Answer = tuple[ClaimKind, str]
+
+
+def missing(what: str) -> Answer:
+    return ClaimKind.UNSUPPORTED, what
+
+
+def of_plan(metric: str | None, experiment: KnownExperiment) -> Callable[[float], float] | None:
+    """How the plan's metric becomes the one that is written; None when it is another one."""
+    name, plan = _plain(metric or experiment.metric), _plain(experiment.metric)
+    if name == plan or name == "score" or plan.endswith(f" {name}"):
+        return lambda value: value
+    if words.COMPLEMENT.get(name) == plan:
+        return lambda value: 1 - value
+    return None
+
+
+def _plain(name: str) -> str:
+    spaced = re.sub(r"[ _/-]+", " ", name.strip().lower())
+    return words.SAME.get(spaced, spaced)
+
+
+def check_value(statement: Statement, experiment: KnownExperiment, _known: Known) -> Answer:
+    change = of_plan(statement.metric, experiment)
+    logged = _logged(statement, experiment)
+    if change is None or statement.split == "train":
+        return logged or missing(f"{experiment.id} has no recomputed or logged {statement.metric or 'value'}")
+    figure, said = statement.figure, statement.before
+    if (words.THRESHOLD.search(said)) and any(figure.agrees(change(tier)) for tier in experiment.tiers):
+        return ClaimKind.RECOMPUTED, "a tier of the plan"
+    scores = _scores(statement, experiment)
+    if not scores:
+        return missing(f"{experiment.id} has no recomputed {experiment.metric} on {statement.split or 'any split'}")
+    for split, score in scores:
+        if why := _agreeing(statement, experiment, score, change):
+            return ClaimKind.RECOMPUTED, f"{experiment.id} {split}: {why}"
+    if logged is not None and logged[0] is ClaimKind.LOGGED and words.WHILE_TRAINING.search(statement.sentence.text):
+        return logged
+    return ClaimKind.CONTRADICTED, _told(statement, experiment, scores, change)
+
+
+def _scores(statement: Statement, experiment: KnownExperiment) -> list[tuple[str, KnownScore]]:
+    wanted = statement.split
+    return [(name, score) for name, score in experiment.scores.items() if wanted is None or name == wanted]
+
+
+def _agreeing(
+    statement: Statement, experiment: KnownExperiment, score: KnownScore, change: Callable[[float], float]
+) -> str:
+    """In which sense the score is the number; empty when it is not."""
+    figure, said = statement.figure, statement.before
+    mean = change(score.mean)
+    if words.BASELINE.search(said) and score.baseline is not None and figure.agrees(change(score.baseline)):
+        return f"trivial predictor {change(score.baseline):.6g}"
+    if words.NO_LESS.search(said) or words.NO_MORE.search(said):
+        bound = figure.claim.value / (100 if figure.unit == "%" or (figure.claim.value > 1 >= abs(mean)) else 1)
+        holds = mean >= bound if words.NO_LESS.search(said) else mean <= bound
+        return f"recomputed {mean:.6g}" if holds else ""
+    if words.BEST.search(said) and len(experiment.scores) and re.search(r"\b(?:seeds?|runs?|of)\b", said, re.I):
+        best = max(score.values) if experiment.maximize else min(score.values)
+        return f"best of {len(score.values)} seeds {change(best):.6g}" if figure.agrees(change(best)) else ""
+    if figure.agrees(mean):
+        return f"recomputed {mean:.6g}, the mean over {len(score.values)} seeds"
+    if words.SEED_VALUE.search(said) and any(figure.agrees(change(value)) for value in score.values):
+        return "recomputed, of one seed"
+    return ""
+
+
+def _told(
+    statement: Statement,
+    experiment: KnownExperiment,
+    scores: Iterable[tuple[str, KnownScore]],
+    change: Callable[[float], float],
+) -> str:
+    parts = [f"{split} {change(score.mean):.6g}" for split, score in scores]
+    hint = ""
+    for split, score in experiment.scores.items():
+        if statement.split not in (None, split) and statement.figure.agrees(change(score.mean)):
+            hint = f"; it is the value on {split}"
+        elif any(statement.figure.agrees(change(value)) for value in score.values):
+            hint = f"; it is one of {len(score.values)} seeds on {split}"
+    return f"{experiment.id} has {experiment.metric} {', '.join(parts)} recomputed{hint}"
+
+
+def _logged(statement: Statement, experiment: KnownExperiment) -> Answer | None:
+    """Against what training wrote; None when it logged no such metric."""
+    name = _plain(statement.metric or experiment.metric)
+    keys = [key for key in experiment.logged if _plain(key) == name or set(name.split()) <= set(_plain(key).split())]
+    if statement.split is not None:
+        short = {"validation": ("val", "dev"), "train": ("train",), "held_out": ("test", "held")}[statement.split]
+        keys = [key for key in keys if any(part in key.lower() for part in short) or _plain(key) == name]
+    if not keys:
+        return None
+    for key in keys:
+        if any(statement.figure.agrees(value) or statement.figure.near(value) for value in experiment.logged[key]):
+            return ClaimKind.LOGGED, f"{experiment.id}: metrics.jsonl has it as {key}"
+    last = ", ".join(f"{key} ended at {experiment.logged[key][-1]:.6g}" for key in keys[:3] if experiment.logged[key])
+    return ClaimKind.CONTRADICTED, f"{experiment.id}: no row has it; {last}"
+
+
+def _difference(statement: Statement, experiment: KnownExperiment, known: Known) -> Answer:
+    if of_plan(statement.metric, experiment) is None:
+        return missing(f"{experiment.id} has no recomputed {statement.metric}")
+    other = known.experiments.get(statement.other or experiment.parent or "")
+    if statement.other is not None and other is None:
+        return missing(f"{statement.other} is not in the ledger")
+    seen = []
+    for split, score in _scores(statement, experiment):
+        theirs = other.scores.get(split) if other is not None else None
+        reference = theirs.mean if theirs is not None else (score.baseline if other is None else None)
+        if reference is None:
+            continue
+        gain = (score.mean - reference) * (1 if experiment.maximize else -1)
+        relative = abs(gain / reference) if reference else 0.0
+        seen.append(f"{gain:+.6g} on {split} to {other.id if other else 'the trivial predictor'}")
+        right_way = (gain < 0) == statement.worse or not experiment.maximize
+        if right_way and (statement.figure.agrees_points(abs(gain)) or _relative(statement.figure, relative)):
+            return ClaimKind.RECOMPUTED, f"{experiment.id}: {seen[-1]}"
+    if not seen:
+        return missing(f"{experiment.id} and what it is compared with have no recomputed scores on one split")
+    return ClaimKind.CONTRADICTED, f"{experiment.id}: recomputed {'; '.join(seen)}"
+
+
+def _relative(figure: Figure, relative: float) -> bool:
+    return figure.unit == "%" and figure.near(100 * relative)
+
+
+def _spread(statement: Statement, experiment: KnownExperiment, _known: Known) -> Answer:
+    seen = []
+    for split, score in _scores(statement, experiment):
+        halves = [] if score.interval is None else [(score.interval[1] - score.interval[0]) / 2]
+        widths = [width for width in (score.spread, *halves) if width is not None]
+        seen += [f"{split} {width:.3g}" for width in widths]
+        if any(statement.figure.agrees_points(width) or statement.figure.near(width) for width in widths):
+            return ClaimKind.RECOMPUTED, f"{experiment.id} {split}: spread over seeds, or half the interval"
+    if not seen:
+        return missing(f"{experiment.id} has no recomputed spread")
+    return ClaimKind.CONTRADICTED, f"{experiment.id}: spread over seeds, half of the interval: {', '.join(seen)}"
+
+
+def _interval(statement: Statement, experiment: KnownExperiment, _known: Known) -> Answer:
+    seen = []
+    for split, score in _scores(statement, experiment):
+        if score.interval is not None:
+            seen.append(f"{split} {score.interval[0]:.6g} to {score.interval[1]:.6g}")
+            if any(statement.figure.agrees(end) for end in score.interval):
+                return ClaimKind.RECOMPUTED, f"{experiment.id}: {seen[-1]}"
+    if not seen:
+        return missing(f"{experiment.id} has no recomputed interval")
+    return ClaimKind.CONTRADICTED, f"{experiment.id}: the interval is {', '.join(seen)}"
+
+
+def _counts(statement: Statement, experiment: KnownExperiment, _known: Known) -> Answer:
+    scores = [score for _, score in _scores(statement, experiment)]
+    if statement.sort is Sort.RUNS:
+        truth, what = {experiment.launches}, "registered runs"
+    elif statement.sort is Sort.SEEDS:
+        truth, what = {len(score.values) for score in scores}, "seeds with a recomputed score"
+    else:
+        truth, what = {score.rows for score in scores}, f"rows on {statement.split}"
+    if not truth:
+        return missing(f"{experiment.id} has no {what}")
+    agrees = int(statement.figure.claim.value) in truth
+    shown = " or ".join(map(str, sorted(truth)))
+    return ClaimKind.RECOMPUTED if agrees else ClaimKind.CONTRADICTED, f"{experiment.id} has {shown} {what}"
+
+
+CHECKS: dict[Sort, Callable[[Statement, KnownExperiment, Known], Answer]] = {
+    Sort.VALUE: check_value,
+    Sort.DIFFERENCE: _difference,
+    Sort.SPREAD: _spread,
+    Sort.INTERVAL: _interval,
+    Sort.SEEDS: _counts,
+    Sort.ROWS: _counts,
+    Sort.RUNS: _counts,
+}

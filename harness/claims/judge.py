@@ -1,0 +1,118 @@
+"""A statement against what is known: recomputed, logged, contradicted or unsupported, with the evidence."""
+
+from dataclasses import dataclass
+
+from harness.claims import vocabulary as words
+from harness.claims.checks import CHECKS, Answer, check_value, missing, of_plan
+from harness.claims.known import ClaimKind, Known
+from harness.claims.statements import Sort, Statement
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedClaim:
+    file: str
+    line: int
+    text: str
+    """The sentence."""
+    metric: str
+    value: str
+    """The number as it is written."""
+    kind: ClaimKind
+    evidence: str
+    """What supports or contradicts it, or what is missing."""
+    experiment: str | None = None
+    split: str | None = None
+    decides: bool = False
+    """Whether it names the plan's metric or another experiment: a gate fails when it does not hold."""
+
+
+def judge_statement(statement: Statement, known: Known, *, file: str) -> JudgedClaim:
+    kind, evidence = _answer(statement, known)
+    name = statement.metric or (statement.sort.value if statement.sort is not Sort.VALUE else "score")
+    return JudgedClaim(
+        file=file,
+        line=statement.line,
+        text=" ".join(statement.sentence.text.split())[:300],
+        metric=name if statement.sort in (Sort.VALUE, Sort.SAVING, Sort.MEASUREMENT) else f"{statement.sort} of {name}",
+        value=statement.figure.sign + statement.text,
+        kind=kind,
+        evidence=evidence,
+        experiment=statement.experiment,
+        split=statement.split,
+        decides=_decides(statement, known),
+    )
+
+
+def _decides(statement: Statement, known: Known) -> bool:
+    if statement.sort in (Sort.SAVING, Sort.MEASUREMENT) or statement.split == "train":
+        return False
+    own = known.experiments.get(statement.sentence.experiment or "")
+    another = statement.experiment is not None and statement.experiment != statement.sentence.experiment
+    return another or statement.metric is None or (own is not None and of_plan(statement.metric, own) is not None)
+
+
+def _answer(statement: Statement, known: Known) -> Answer:
+    if statement.sort is Sort.SAVING:
+        return _saving(statement, known)
+    if statement.sort is Sort.MEASUREMENT:
+        return _from_evidence(statement, known) or missing("a measurement needs a file in docs/evidence, named here")
+    if statement.experiment is None:
+        return _from_evidence(statement, known) or _anybody(statement, known)
+    found = known.experiments.get(statement.experiment)
+    if found is None:
+        return _from_evidence(statement, known) or missing(f"{statement.experiment} is not in the ledger")
+    answer = CHECKS[statement.sort](statement, found, known)
+    if answer[0] is ClaimKind.UNSUPPORTED:
+        return _from_evidence(statement, known) or answer
+    return answer
+
+
+def _anybody(statement: Statement, known: Known) -> Answer:
+    """No experiment is named: any may be meant."""
+    if not known.experiments:
+        return missing("no experiment and no file of evidence is named")
+    if statement.sort in (Sort.DIFFERENCE, Sort.SPREAD, Sort.INTERVAL, Sort.RUNS):
+        pairs = (CHECKS[statement.sort](statement, item, known) for item in known.experiments.values())
+    else:
+        pairs = (check_value(statement, item, known) for item in known.experiments.values())
+    answers = list(pairs)
+    for kind in (ClaimKind.RECOMPUTED, ClaimKind.LOGGED, ClaimKind.CONTRADICTED):
+        if (found := next((item for item in answers if item[0] is kind), None)) is not None:
+            return found if kind is not ClaimKind.CONTRADICTED else (kind, f"no experiment has it, e.g. {found[1]}")
+    return missing("no experiment has a recomputed or logged value of it")
+
+
+def _saving(statement: Statement, known: Known) -> Answer:
+    """Speed and saving figures say measured or projected, and what shows it."""
+    mine, other = (known.experiments.get(name or "") for name in (statement.experiment, statement.other))
+    timed = mine is not None and other is not None and mine.seconds and other.seconds
+    if timed and mine and other and mine.seconds and other.seconds:
+        ratio = other.seconds / mine.seconds
+        ways = (ratio, 1 / ratio, 100 * abs(1 - 1 / ratio), 100 * abs(1 - ratio))
+        if not any(statement.figure.near(way) for way in ways):
+            return (
+                ClaimKind.CONTRADICTED,
+                f"runs of {mine.id} took {mine.seconds:.6g} s, of {other.id} {other.seconds:.6g} s",
+            )
+    if not words.SAID_HOW.search(statement.sentence.around):
+        return missing("a saving or speed figure says `measured` or `projected`")
+    if timed:
+        return ClaimKind.LOGGED, "seconds of the runs, in the ledger"
+    if answer := _from_evidence(statement, known):
+        return answer
+    programs = sorted(statement.sentence.pointers & known.programs)
+    if programs and words.PROJECTED.search(statement.sentence.around):
+        return ClaimKind.LOGGED, f"projected, by {programs[0]}"
+    return missing(
+        "a measured figure names the file in docs/evidence that has it, a projected one its program in bench/"
+    )
+
+
+def _from_evidence(statement: Statement, known: Known) -> Answer | None:
+    """Against the files of evidence that the section names; None when it names none that exists."""
+    files = sorted(statement.sentence.pointers & set(known.evidence))
+    for file in files:
+        for key, value in known.evidence[file].items():
+            if statement.figure.agrees(value) or statement.figure.near(value):
+                return ClaimKind.LOGGED, f"{file}: {key} is {value:.6g}"
+    return (ClaimKind.CONTRADICTED, f"no figure of {', '.join(files)} is it") if files else None

@@ -1,0 +1,156 @@
+"""A Markdown text as sentences, each with its line and with what stands around it."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.claims.figures import normalise
+from harness.claims.vocabulary import EXPERIMENT
+
+_POINTER = re.compile(r"(?:docs/)?(evidence/[\w.-]+\.json)|(bench/[\w./-]+\.py)")
+_SENTENCE_END = re.compile(r"(?<!e\.g)(?<!i\.e)(?<!approx)(?<!vs)(?<=[.!?])\s+(?=[A-Z\"`(\[]|$)")
+_HEADING = re.compile(r"(#{1,6})\s+(.*)")
+_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+")
+_RULE = re.compile(r"\s*\|?[\s:|-]*-[\s:|-]*\|?\s*")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sentence:
+    line: int
+    """Of the text, from 1, where `text` begins."""
+    text: str
+    """On one line; of a table cell, what row and column say and then the cell."""
+    first: int = 0
+    """Numbers before this place belong to the context."""
+    breaks: tuple[int, ...] = ()
+    """Where the further lines of the text begin in `text`."""
+    experiment: str | None = None
+    """The experiment that the file or the heading speaks of."""
+    around: str = ""
+    """The block that the sentence is in: where `measured` may stand."""
+    pointers: frozenset[str] = frozenset()
+    """Files of evidence and programs that the block or its section names."""
+    report: bool = False
+
+    def line_of(self, place: int) -> int:
+        return self.line + sum(start <= place for start in self.breaks)
+
+
+@dataclass
+class _Block:
+    line: int
+    lines: list[str] = field(default_factory=list)
+    kind: str = "text"
+
+
+def sentences(
+    text: str, *, experiment: str | None = None, report: bool = False, quotes: bool = False
+) -> list[Sentence]:
+    """The sentences of a Markdown text that may hold claims.
+
+    `experiment` is what the file is about; in a `report` fences of plain output count too; with `quotes` also
+    quotations do (the decision log quotes the very words of its decisions).
+    """
+    lines = normalise(_without_front_matter(text)).split("\n")
+    sections = list(_sections(lines))
+    found: list[Sentence] = []
+    for block in _blocks(lines, report=report, quotes=quotes):
+        about, named = sections[block.line - 1]
+        around = " ".join(block.lines)
+        given = {
+            "experiment": about or experiment,
+            "around": around,
+            "pointers": frozenset(named | pointers(around)),
+            "report": report,
+        }
+        found += _cells(block, given) if block.kind == "table" else _of_text(block, given)
+    return found
+
+
+def pointers(text: str) -> set[str]:
+    """Files of evidence and programs in bench/ that `text` names, from the project's root."""
+    return {f"docs/{match[1]}" if match[1] else match[2] for match in _POINTER.finditer(text)}
+
+
+def _without_front_matter(text: str) -> str:
+    """The text with its front matter as empty lines, so that lines keep their numbers."""
+    match = re.match(r"\A---\n.*?\n---[ \t]*(?=\n|\Z)", text, re.S)
+    return text if match is None else "\n" * match.group().count("\n") + text[match.end() :]
+
+
+def _sections(lines: list[str]) -> Iterator[tuple[str | None, set[str]]]:
+    """For each line: the experiment of its heading, and the pointers between its heading and the next one."""
+    starts = [index for index, line in enumerate(lines) if _HEADING.match(line)]
+    for begin, end in zip([0, *starts], [*starts, len(lines)], strict=True):
+        part = lines[begin:end]
+        heading = _HEADING.match(part[0]) if part else None
+        about = EXPERIMENT.findall(heading[2]) if heading else []
+        named = pointers("\n".join(part))
+        yield from ((about[0] if len(about) == 1 else None, named) for _ in part)
+
+
+def _blocks(lines: list[str], *, report: bool, quotes: bool) -> Iterator[_Block]:
+    block, fence, kept = _Block(1), "", False
+    comment = False
+    for number, line in enumerate(lines, 1):
+        if fence:
+            if line.strip().startswith(fence):
+                fence = ""
+            elif kept:
+                yield _Block(number, [line])
+            continue
+        if opened := re.match(r"\s*(```+|~~~+)\s*(\w*)", line):
+            yield block
+            fence, kept = opened[1], report and opened[2].lower() in ("", "text", "output", "console", "txt")
+            block = _Block(number + 1)
+            continue
+        comment = (comment or "<!--" in line) and "-->" not in line
+        kind = _kind(line, quotes=quotes) if not comment and "-->" not in line else "none"
+        if kind in ("none", "heading", "item") or kind != block.kind:
+            yield block
+            block = _Block(number, kind="table" if kind == "table" else "text")
+        if kind != "none":
+            block.line = number if not block.lines else block.line
+            cleaned = re.sub(r"^\s*>\s?", "", line) if quotes else line
+            block.lines.append(_ITEM.sub("", cleaned) if kind == "item" else cleaned.lstrip("# "))
+    yield block
+
+
+def _kind(line: str, *, quotes: bool) -> str:
+    if not line.strip() or (line.lstrip().startswith(">") and not quotes) or line.startswith("    " * 3):
+        return "none"
+    if line.lstrip().startswith("|"):
+        return "table"
+    if _HEADING.match(line):
+        return "heading"
+    return "item" if _ITEM.match(line) else "text"
+
+
+def _of_text(block: _Block, given: Mapping[str, Any]) -> Iterator[Sentence]:
+    text, starts = "", []
+    for line in block.lines:
+        starts.append(len(text))
+        text += line.strip() + " "
+    begin = 0
+    for end in [*(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]:
+        part = text[begin:end]
+        if part.strip():
+            first = block.line + sum(start <= begin for start in starts[1:])
+            breaks = tuple(start - begin for start in starts if begin < start < end)
+            yield Sentence(line=first, text=part, breaks=breaks, **given)
+        begin = end
+
+
+def _cells(block: _Block, given: Mapping[str, Any]) -> Iterator[Sentence]:
+    rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))] for line in block.lines]
+    headed = len(block.lines) > 1 and _RULE.fullmatch(block.lines[1]) is not None
+    header = rows[0] if headed else []
+    for place, row in enumerate(rows):
+        if headed and place < 2:
+            continue
+        label = ", ".join(dict.fromkeys([*row[:1], *(name for cell in row for name in EXPERIMENT.findall(cell))]))
+        for column, cell in enumerate(row):
+            above = header[column] if column < len(header) else ""
+            context = f"{label if column else ''}, {above}: "
+            yield Sentence(line=block.line + place, text=context + cell, first=len(context), **given)

@@ -1,0 +1,123 @@
+"""A sentence taken apart: which metric, experiment and split each of its numbers is tied to."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.claims import vocabulary as words
+from harness.claims.figures import Figure, figures, masked
+from harness.claims.passages import Sentence
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read:
+    """A sentence taken apart."""
+
+    sentence: Sentence
+    text: str
+    """Masked."""
+    metrics: Sequence[tuple[str, int, int]]
+    experiments: Sequence[tuple[str, int, int]]
+    splits: Sequence[tuple[str, int, int]]
+    figures: Sequence[Figure]
+
+    def before(self, figure: Figure) -> str:
+        return self.text[: figure.start - len(figure.sign)]
+
+    def after(self, figure: Figure) -> str:
+        return self.text[figure.end :]
+
+
+def read_sentence(sentence: Sentence, metrics: frozenset[str]) -> Read:
+    text = masked(sentence.text, code=sentence.report)
+    spans = [(match.group().lower(), match.start(), match.end()) for match in _metric_pattern(metrics).finditer(text)]
+    splits = [
+        (match.lastgroup or "", match.start(), match.end()) for match in words.SPLITS.finditer(text) if match.lastgroup
+    ]
+    experiments = [(match.group(), match.start(), match.end()) for match in words.EXPERIMENT.finditer(sentence.text)]
+    return Read(
+        sentence=sentence, text=text, metrics=spans, experiments=experiments, splits=splits, figures=figures(text)
+    )
+
+
+def _metric_pattern(metrics: frozenset[str]) -> re.Pattern[str]:
+    names = sorted({*words.METRICS, *(name.lower() for name in metrics)}, key=len, reverse=True)
+    spelled = (r"[ _/-]".join(re.escape(part) for part in re.split(r"[ _/-]", name) if part) for name in names)
+    return re.compile(rf"(?<![\w-])(?:{'|'.join(spelled)})(?![\w])", re.I)
+
+
+_CONNECTS = re.compile(
+    r"(?:[\s:=(,~≈|]|\b(?:is|was|are|of|at|to|an?|the|now|only|about|around|roughly|nearly|almost|over|reach\w*|score\w*"
+    r"|mean|value|recomputed|measured|final|on|in|by|for|validation|held[- ]out|test|train\w*|from|has|had|hits?"
+    r"|climb\w*|rose|rises|stands|still|and|best|seed|set|split|data|above|below|exactly|came|out|equals?|percent|model|rows)\b"
+    r"|exp-\d+|%|>=|≥|>)*\Z"
+)
+
+
+_BACKWARDS = re.compile(
+    r"\s*(?:(?:in|of|mean|the|on|validation|val|held[- ]out|test|training|train|macro|balanced)\b\s*)*\Z", re.I
+)
+
+
+def adjacent_metric(read: Read, figure: Figure) -> str | None:
+    """The metric that stands directly before or after the number."""
+    for name, start, end in read.metrics:
+        if start >= figure.end and _BACKWARDS.match(read.text[figure.end : start]):
+            return name
+        if end <= figure.start and _CONNECTS.match(read.text[end : figure.start - len(figure.sign)]):
+            following = [item for item in read.metrics if end <= item[1] < figure.start]
+            if not following:
+                return name
+    return None
+
+
+def metric_of(read: Read, figure: Figure) -> str | None:
+    """The metric that the number is most likely of: adjacent, else the last before it, else the next in 40 places."""
+    if (adjacent := adjacent_metric(read, figure)) is not None:
+        return adjacent
+    earlier = [name for name, _, end in read.metrics if end <= figure.start]
+    later = [name for name, start, _ in read.metrics if figure.end <= start <= figure.end + 40]
+    return earlier[-1] if earlier else (later[0] if later else None)
+
+
+def experiment_of(read: Read, figure: Figure) -> str | None:
+    named = read.experiments
+    if not named:
+        return read.sentence.experiment
+    paired = [item for item in read.figures if item.start >= read.sentence.first and not item.whole]
+    if figure in paired and len(paired) == len(named) > 1 and named[-1][2] <= paired[0].start and _listed(read):
+        return named[paired.index(figure)][0]
+    directly = re.search(r"(exp-\d{4,})(?:'s)?\s*[(:=]\s*\Z", read.sentence.text[: figure.start])
+    if directly:
+        return directly[1]
+    if read.sentence.experiment and re.search(r"\bfrom\b.*\bto\s*\Z", read.before(figure)):
+        return read.sentence.experiment
+    following = re.match(r"\s*(?:for|of|in|by|with)\s+(exp-\d{4,})", read.sentence.text[figure.end :])
+    if following:
+        return following[1]
+    earlier = [item for item in named if item[2] <= figure.start]
+    compared = earlier and re.search(r"\b(?:than|over|against|to|from|of)\s*\Z", read.text[: earlier[-1][1]])
+    if compared and len(earlier) == 1:
+        return read.sentence.experiment or earlier[-1][0]
+    if earlier:
+        return earlier[-1][0] if not compared else earlier[-2][0]
+    if read.sentence.experiment is not None and named[0][1] > figure.end:
+        return read.sentence.experiment
+    return named[0][0]
+
+
+def _listed(read: Read) -> bool:
+    """Whether the experiments stand in one list: `exp-0001 and exp-0002 reach 0.81 and 0.94`."""
+    gaps = [read.text[left[2] : right[1]] for left, right in zip(read.experiments, read.experiments[1:], strict=False)]
+    return all(re.fullmatch(r"[\s,]*(?:and)?\s*", gap) for gap in gaps)
+
+
+def split_of(read: Read, figure: Figure) -> str | None:
+    directly = re.match(r"\s*(?:[\w²]+ )?(?:on|in|for)?\s*(?:the )?", read.text[figure.end :])
+    place = figure.end + (directly.end() if directly else 0)
+    for name, start, _ in read.splits:
+        if figure.end <= start <= place:
+            return name
+    earlier = [name for name, _, end in read.splits if end <= figure.start]
+    later = [name for name, start, _ in read.splits if start >= figure.end]
+    return earlier[-1] if earlier else (later[0] if later else None)

@@ -1,0 +1,118 @@
+"""The words by which a number is recognised as a claim, or as none."""
+
+import re
+
+METRICS = (
+    "balanced accuracy", "accuracy", "acc", "error rate", "f1", "macro f1", "auc", "roc auc", "auroc", "precision",
+    "recall", "log loss", "logloss", "loss", "perplexity", "bleu", "rouge", "rmse", "mae", "mse", "r2", "pass rate",
+)  # fmt: skip
+"""Metrics that count wherever they stand, beside those that the project knows."""
+SAME = {"acc": "accuracy", "auroc": "roc auc", "logloss": "log loss"}
+COMPLEMENT = {"error rate": "accuracy"}
+"""Metric -> the one that it is 1 minus."""
+
+SPLITS = re.compile(
+    r"\b(?:(?P<validation>validation|val|dev)|(?P<held_out>held[- _]?out|test(?= (?:set|split|data|accuracy|score)))"
+    r"|(?P<train>train(?:ing)?))\b",
+    re.I,
+)
+EXPERIMENT = re.compile(r"\bexp-\d{4,}\b")
+SCORE = re.compile(r"\b(?:scores?|result)\b", re.I)
+"""Means the plan's metric where an experiment is spoken of."""
+ACHIEVES = re.compile(
+    r"\b(?:reach\w*|achiev\w*|scor\w+|hits?|got|gets?|obtain\w*|attain\w*|ends? (?:up )?at|ended (?:up )?at|lands? at"
+    r"|beats? [^.]{0,30}with|measured|recomputed|has|had|now at|is|was|with|climb\w* to|rose to|right|correct\w*)\b"
+    r"[^.;]{0,40}$",
+    re.I,
+)
+HYPER = re.compile(
+    r"(?:\b(?:lr|learning[- ]rate|(?<!error )(?<!pass )rate|dropout|momentum|decay|alpha|beta\d?|gamma|lambda|width"
+    r"|depth|seeds?|epochs?|steps?|batch(?:[- ]size)?|temperature|probability|fraction|quantile|percentile|version"
+    r"|weights?|noise|sigma|eps(?:ilon)?|cut|clip\w*|patience|factor|size|scale|confidence|significance|p)\b|ε|σ|α|β|λ)"
+    r"(?: (?:of|is|was|at|to|from|from [\d.e-]+ to))?\s*[=:(]?\s*$",
+    re.I,
+)
+NOUN_AFTER = re.compile(
+    r"\s?-?(?:s|ms|us|µs|secs?|seconds?|mins?|minutes?|h|hours?|days?|weeks?|[kKMGT]i?B|bytes|cores?|cpus?|gpus?|epochs?"
+    r"|layers?|steps?|units?|neurons?|param\w*|tokens?|classes|features?|columns?|heads?|folds?|characters|lines?|files?"
+    r"|experiments?|queries|trees|iterations?|batches|hidden|mb|gb|kb|fold cross\w*|dimension\w*|pixels?|hz|workers?"
+    r"|(?:or more )?rows|examples|samples|million|billion|thousand|processes|°|degrees?)\b"
+)
+THRESHOLD = re.compile(
+    r"\b(?:tiers?|thresholds?|goals?|targets?|aims?|limits?|requires?|required|demands?|needs?|asks? for|must|should"
+    r"|could|budget|floor|cut-?off|bar)\b[^.;]{0,40}$",
+    re.I,
+)
+LIMIT = re.compile(
+    r"(?:\b(?:at most|up to|within|no more than|limit\w*|timeouts?|every|each|for at most|default\w*|older than"
+    r"|newer than|after|until|waits?|fewer than|less than|more than|at least|sleep\w*)|[<>≤≥]=?)[^.;,]{0,20}$",
+    re.I,
+)
+CONJECTURE = re.compile(
+    r"\b(?:would|might|may|(?:we|i|and) (?:expect|hope)|expect(?:ing|s)|hop(?:e to|ing)|e\.g\.|for example|such as"
+    r"|suppose|if|hypothes\w+|guess\w*|next:|try|whether|plan(?:ned|s)? to)\b",
+    re.I,
+)
+NO_LESS = re.compile(r"(?:at least|no less than|above|over|more than|exceed\w*|beyond|>=?|≥)\s*(?:an? )?$", re.I)
+NO_MORE = re.compile(r"(?:at most|no more than|below|under|less than|<=?|≤)\s*(?:an? )?$", re.I)
+BEST = re.compile(r"\b(?:best|luckiest|highest|top|maximum|max)\b[^.;]{0,60}$", re.I)
+SEED_VALUE = re.compile(r"\b(?:(?<!over )(?<!seeds )seed|run-\d+|run)\b[^.;]{0,30}$", re.I)
+BASELINE = re.compile(r"\b(?:trivial|majority|chance|baseline|dummy)\b[^.;]{0,40}$", re.I)
+WHILE_TRAINING = re.compile(r"\b(?:epochs?|logged|while training|during training|train(?:ing)?)\b", re.I)
+BY = re.compile(
+    r"\b(?:(?P<up>improv\w+|gain\w*|better|rose|rises?|increas\w+|higher|up|ahead|adds?|beats? [^.;]{0,30})"
+    r"|(?P<down>drop(?:s|ped)?\b|fell|falls?|decreas\w+|lower|worse|los[et]s?|behind|down))(?: of| by| again)?"
+    r"(?: (?:another|an? |about|some|nearly|almost|over|more than))?(?: [\w-]+)?(?: by| of)?\s*$",
+    re.I,
+)
+BETTER_AFTER = re.compile(
+    r"\s*(?:absolute |relative )?(?:(?P<up>better|higher|more accurate|above|over|ahead|improvement|gain|more than exp)"
+    r"|(?P<down>worse|lower|below|behind|drop|less than exp))\b",
+    re.I,
+)
+SPREAD = re.compile(
+    r"(?:±|\+/-|\+-|plus or minus|(?:spread|std|standard deviation|sd)(?: over seeds)?(?: of| is|:|=)?)\s*$"
+)
+INTERVAL = re.compile(r"\b(?:intervals?|CI|confidence)\b[^.;]{0,30}$", re.I)
+COUNTED = re.compile(
+    r"\s?-?(?:(?P<seeds>(?:random |different )?seeds?)|(?P<rows>(?:[\w-]+ )?(?:rows|examples|samples))"
+    r"|(?P<runs>(?:registered )?(?:runs|launches|tries|attempts)))\b",
+    re.I,
+)
+COUNT_BEFORE = re.compile(
+    r"\b(?:(?P<seeds>seeds|n_seeds)|(?P<rows>rows|n_rows|n)|(?P<runs>runs|launches))\s*[:=]\s*$", re.I
+)
+SAVING_WORDS = (
+    r"fast\w*|quick\w*|slow\w*|speed\w*|cheap\w*|saves?|saving\w*|saved|smaller|less (?:memory|time|disk|compute|money)"
+    r"|fewer tokens|memory|cost\w*|throughput|latency|time|overhead|tokens"
+)
+SAVING = re.compile(rf"\b(?:{SAVING_WORDS})\b", re.I)
+SAVES = re.compile(
+    r"\b(?:saves?|saving\w*|saved|cuts?|reduc\w+|halv\w+|shrinks?|lowers?|speeds? up|speed-?ups?|less|fewer|faster"
+    r"|as fast|as quick\w*|as slow|slower|quicker|cheaper|smaller|overhead|more throughput|baseline)\b",
+    re.I,
+)
+SAID_HOW = re.compile(r"\b(?:measured|projected)\b", re.I)
+PROJECTED = re.compile(r"\bprojected\b", re.I)
+RUNS_FOR = re.compile(
+    r"\b(?:takes?|took|runs?|ran|lasts?|lasted|needs?|measured|costs?|spent|finish\w*|done|starts?|answers?|in|tests|uses?"
+    r"|peaks?|for|and|median|about|to)\b[^.;]{0,30}$",
+    re.I,
+)
+DURATION_VERB = re.compile(
+    r"\b(?:takes?|took|lasts?|lasted|measured|costs?|spent|finish\w*|peaks?|median|runs? (?:for )?(?:about )?\d"
+    r"|ran (?:in|for)|uses about|the tests \d)",
+    re.I,
+)
+AMOUNT_AFTER = re.compile(
+    r"\s?(?:ms|us|µs|s|secs?|seconds?|min|minutes?|h|hours?|[kKMGT]i?B|megabytes?|gigabytes?)(?![\w-])"
+    r"(?! (?:budget|limit))"
+)
+OUTCOME_AFTER = re.compile(
+    r"\s+(?:(?:of|out of) (?:the )?\d+ )?(?:[\w-]+ ){0,3}?(?:passed|failed|caught|missed|refused|succeed\w*"
+    r"|stopped|got through)\b",
+    re.I,
+)
+OF_CASES = re.compile(
+    r"\s+of (?:the )?(?:[\w-]+ )?(?:cases|attempts|attacks|calls|runs|tests|sessions|controls)\b", re.I
+)
