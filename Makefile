@@ -12,7 +12,7 @@ help:
 	@echo "make proofs  the slow proofs: kill -9 at many moments, 16 processes, the whole demo (about half an hour)"
 	@echo "make cheats  known cheats and honest work, with all defences off and on, caged and uncaged"
 	@echo "make compat  the proofs of the real Claude Code CLI, with the pinned one and the newest (WITH=version for another)"
-	@echo "make lint    ruff, mypy, rendered files"
+	@echo "make lint    ruff, mypy, rendered files, and the numbers that the documents claim"
 	@echo "make bench   ratios to a baseline measured in the same run"
 
 setup: .venv/.installed
@@ -54,13 +54,14 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/harness render --check --project .
+	$(BIN)/harness claims audit README.md CHANGELOG.md PRIORS.md docs --project .
 
 format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 bench: setup
-	@missed=0; for program in bench/*.py; do echo "== $$program"; $(BIN)/python $$program || missed=1; done; exit $$missed
+	@missed=0; for program in bench/[!_]*.py; do echo "== $$program"; $(BIN)/python $$program || missed=1; done; exit $$missed
 
 clean:
 	rm -rf .venv build dist *.egg-info

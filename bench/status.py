@@ -1,6 +1,9 @@
 """Start-up of `harness status` against the bare interpreter, both measured in this run.
 
 Prints the ratio of medians for `harness --version` (no project), and for `harness status` in a small project.
+
+
+    python bench/status.py [--record]     # with --record it writes docs/evidence/status.json
 """
 
 import os
@@ -10,6 +13,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from _record import record, wants_record
 
 REPEATS = 9
 
@@ -43,6 +48,9 @@ def main() -> None:
     print(f"baseline: python -c pass, median of {REPEATS}")
     print(f"harness --version  {version / bare:6.1f}x baseline")
     print(f"harness status     {status / bare:6.1f}x baseline")
+    if wants_record():
+        ratios = {"version_ratio": round(version / bare, 1), "status_ratio": round(status / bare, 1)}
+        record("status", "python bench/status.py --record", ratios)
 
 
 if __name__ == "__main__":
