@@ -9,9 +9,9 @@ from .denials import experiment_open, persons_verb, training_outside, unclear_st
 from .git import settings_given, tree_change
 from .interpreters import SHELLS, is_python
 from .judge import Denial
-from .paths import inside
 from .shell import read_script
 from .tokens import is_name
+from .touched import Touched
 from .training import Entry, harness_verb, human_verb, unclear_verb
 from .verbs import effects
 from .words import Argument, arguments, assigned, expand, remember, table
@@ -32,18 +32,16 @@ _NAME_GIVERS = table("find fd ls grep egrep fgrep rg ag")
 _TAKES_NAMES = table("rm rmdir unlink shred mv ln touch chmod chown truncate tee cp install rsync sed perl dd git")
 
 
-class BashRules:
-    """One command line, judged. `denials` holds what forbids it, `unsure` why more may be touched than was read."""
+class BashRules(Touched):
+    """One command line, judged. `run` judges it; `denials` holds what forbids it."""
 
     def __init__(
         self, snapshot: dict[str, Any], judge: Judge, cwd: str, read: Callable[[str], Script] | None = None
     ) -> None:
-        self.snapshot = snapshot
+        super().__init__(snapshot, judge, cwd)
         self.read_script = read or read_script
-        self.judge = judge
         self.entry = Entry(snapshot)
-        self.cwds: tuple[str, ...] = (cwd,)
-        self.environment: dict[str, list[str]] = {
+        self.environment = {
             "PWD": [cwd],
             "OLDPWD": [cwd],
             "HOME": [os.path.expanduser("~")],
@@ -51,14 +49,11 @@ class BashRules:
             "HARNESS_PROJECT": [snapshot["root"]],
             "XDG_STATE_HOME": [os.path.dirname(os.path.dirname(snapshot["state"]))],
         }
-        self.denials: list[Denial] = []
-        self.unsure: list[str] = []
         self.blind: list[str] = []
         """Why a program is run, or text as one, that is not known here."""
         self.aliases: dict[str, str] = {}
-        self.paths: list[str] = []
         self.fed = False
-        self.listed: list[Argument] = []
+        self.listed: list[tuple[Argument, tuple[str, ...]]] = []
         """Folders and files whose names an earlier command printed, perhaps for xargs."""
 
     def run(self, text: str, depth: int = 0) -> None:
@@ -199,18 +194,20 @@ class BashRules:
             return
         if base in _NAME_GIVERS:
             sought = 0 if base in ("find", "fd", "ls") else 1  # grep's first word is what it looks for
-            self.listed += known.reads[sought:] or [Argument(".")]
+            self.listed += [(item, known.only) for item in known.reads[sought:] or [Argument(".")]]
+        for argument, only in self.listed if named_by_input else ():
+            self.read(argument, below=True, only=only)
         if named_by_input and (known.changes or known.trees or known.code or known.given or base in _TAKES_NAMES):
             self.unsure.append(f"{base} takes names from its input")
-            for argument in self.listed:
-                self.change(argument, below=True)
+            for argument, only in self.listed:
+                self.change(argument, below=True, only=only)
         self.apply(known, depth)
 
     def apply(self, known: Effects, depth: int) -> None:
         for argument in known.changes:
             self.change(argument)
         for argument in known.trees:
-            self.change(argument, below=True)
+            self.change(argument, below=True, only=known.only, mend=known.mend)
         if known.given and any(may_write(code) for code in known.code):
             for argument in known.given:
                 self.change(argument)
@@ -220,6 +217,8 @@ class BashRules:
         for argument in known.reads:
             self.read(argument)
             self.fed = self.fed or self.entry.is_script(argument.text, self.cwds)
+        for argument in known.scanned:
+            self.read(argument, below=True, only=known.only)
         for code in known.code:
             denial = code_denial(code, self.judge, self.entry, self.cwds)
             self.denials += [denial] if denial else []
@@ -277,57 +276,3 @@ class BashRules:
             mend = "Name the files after `--`, e.g. `git checkout -- train.py`; take other changes with Edit."
             self.denials.append(Denial("git_over_protected", reason, mend))
         self.cwds = before
-
-    def enter(self, folder: Argument) -> None:
-        """A change of directory adds a place where the commands may run: branches are not followed."""
-        if folder.text == "-":
-            return
-        if not folder.known or folder.pattern:
-            self.unsure.append("it changes to a directory that is not known here")
-            return
-        added = [os.path.normpath(os.path.join(cwd, os.path.expanduser(folder.text))) for cwd in self.cwds]
-        self.cwds = tuple(dict.fromkeys([*self.cwds, *added]))[:16]
-        self.environment["PWD"] = list(self.cwds)
-        for place in added:
-            denial = self.judge.read(place, place)
-            if denial:
-                self.denials.append(denial)
-
-    def change(self, argument: Argument, *, below: bool = False) -> None:
-        if not argument.known:
-            self.unsure.append(f"{argument.text} is not known here")
-            return
-        for cwd in self.cwds:
-            if argument.pattern:
-                denial = self.judge.write_pattern(argument.text, cwd, below=below)
-            else:
-                denial = self.judge.write(argument.text, cwd, below=below)
-            if denial:
-                self.denials.append(denial)
-                return
-        self.paths.append(argument.text)
-
-    def read(self, argument: Argument) -> None:
-        for cwd in self.cwds:
-            denial = self.judge.read(argument.text, cwd)
-            if denial:
-                self.denials.append(denial)
-                return
-        self.paths.append(argument.text)
-
-    def unknown(self, rest: list[Argument]) -> None:
-        """A program of which nothing is known: it may change what it is given, so control files are not given to it."""
-        experiments = self.judge.absolute(self.snapshot["experiments"])
-        for argument in rest:
-            text = argument.text
-            for piece in {
-                text,
-                text.partition("=")[2] or text,
-                text[2:] if text.startswith("-") and text[2:] else text,
-            }:
-                for cwd in self.cwds:
-                    denial = self.judge.read(piece, cwd) or self.judge.write(piece, cwd)
-                    reading = denial and (denial.rule == "frozen_by_plan" or inside(denial.path, experiments))
-                    if denial and denial.rule != "read_only_role" and not reading:
-                        self.denials.append(denial)
-                        return

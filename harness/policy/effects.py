@@ -10,9 +10,23 @@ if TYPE_CHECKING:
 class Effects:
     """`trees` are changed with all that lies below them; `given` is handed to a program of which nothing more is known;
     `code` is program text of another language, `scripts` shell text that is run, `programs` further command lines;
-    `unsure` says why more may be touched than is listed, and is empty when not."""
+    `scanned` are read with all that lies below them; `only`: of `trees` and `scanned` just what is called like one of
+    these wildcards; `mend`: what to do instead of changing `trees`; `unsure` says why more may be touched than is
+    listed, and is empty when not."""
 
-    __slots__ = ("changes", "code", "given", "programs", "reads", "scripts", "trees", "unsure")
+    __slots__ = (
+        "changes",
+        "code",
+        "given",
+        "mend",
+        "only",
+        "programs",
+        "reads",
+        "scanned",
+        "scripts",
+        "trees",
+        "unsure",
+    )
 
     def __init__(
         self,
@@ -21,16 +35,22 @@ class Effects:
         trees: list[Argument] | None = None,
         given: list[Argument] | None = None,
         reads: list[Argument] | None = None,
+        scanned: list[Argument] | None = None,
         code: list[str] | None = None,
         scripts: list[str] | None = None,
         programs: list[list[Argument]] | None = None,
         unsure: str = "",
+        only: tuple[str, ...] = (),
+        mend: str = "",
     ) -> None:
         self.changes = changes or []
         self.trees = trees or []
         self.given = given or []
         self.reads = reads or []
+        self.scanned = scanned or []
         self.code = code or []
         self.scripts = scripts or []
         self.programs = programs or []
         self.unsure = unsure
+        self.only = only
+        self.mend = mend
