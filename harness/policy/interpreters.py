@@ -89,30 +89,6 @@ def python_effects(arguments: list[Argument], inputs: tuple[str, ...]) -> Effect
     return Effects(code=list(inputs), given=arguments, unsure="" if inputs else "it takes its program from its input")
 
 
-def code_effects(program: str, arguments: list[Argument], operands: list[Argument], inputs: tuple[str, ...]) -> Effects:
-    in_place = any(_in_place(argument.text) for argument in arguments)
-    if program in ("awk", "gawk", "mawk", "nawk"):
-        in_place = any(argument.text in ("inplace", "-iinplace") for argument in arguments)
-    elif program not in ("sed", "perl", "ruby"):
-        in_place = False
-    code = [argument.text for argument in arguments if _is_program_text(argument.text)]
-    return Effects(changes=operands if in_place else [], reads=operands, code=code + list(inputs))
-
-
-def _in_place(text: str) -> bool:
-    """`-i`, `-i.bak`, `-ni`, `--in-place=.bak`."""
-    head, found, _ = text[1:].partition("i")
-    return text.startswith("--in-place") or (text.startswith("-") and bool(found) and (head.isalnum() or not head))
-
-
-def _is_program_text(text: str) -> bool:
-    """Whether a word may be a program of sed or awk rather than a file's name; `w` in sed's writes a file."""
-    if any(character in "{}();>=|/" or character.isspace() for character in text):
-        return True
-    head, found, _ = text.removeprefix("-").partition("w")
-    return bool(found) and all(character.islower() or character.isdigit() or character == "$" for character in head)
-
-
 def text_runner(arguments: list[Argument], operands: list[Argument], values: list[Argument]) -> Effects:
     """Programs that hand one of their words, or their input, to a shell."""
     return Effects(given=arguments, scripts=[argument.text for argument in arguments if " " in argument.text])
