@@ -16,7 +16,7 @@ from harness.files import atomic_write
 
 CONFIG = ".harness/config.toml"
 _PROJECT_ID = re.compile(r"[a-z0-9][a-z0-9._-]{2,63}\Z")
-_KEYS = {"project_id", "interpreter", "memory_dir", "readable", "hooks"}
+_KEYS = {"project_id", "interpreter", "memory_dir", "readable", "known_checkpoints", "hooks"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +35,8 @@ class Settings:
     """Relative to the root; `.harness/memory` unless set."""
     readable: tuple[str, ...]
     """Further absolute paths that caged processes may read, e.g. a data disk."""
+    known_checkpoints: tuple[str, ...] = ()
+    """Files and folders of weights that no run may hand in as its own; relative to the root, or absolute."""
     hooks: HooksMode | None = None
     """As `harness init --hooks` was told; None: what stands in the project says it."""
 
@@ -93,6 +95,11 @@ def load_settings(start: Path, environment: Mapping[str, str]) -> Settings:
     readable = values.get("readable", [])
     if not isinstance(readable, list) or not all(isinstance(item, str) and os.path.isabs(item) for item in readable):
         raise ConfigError(f"{path}: readable must be a list of absolute paths.", mend='E.g. readable = ["/data"].')
+    known = values.get("known_checkpoints", [])
+    if not isinstance(known, list) or not all(isinstance(item, str) and item for item in known):
+        raise ConfigError(
+            f"{path}: known_checkpoints must be a list of paths.", mend='E.g. known_checkpoints = ["weights/base.pt"].'
+        )
     state = state_home(environment) / project_id
     for item in readable:
         real = Path(item).resolve()
@@ -108,6 +115,7 @@ def load_settings(start: Path, environment: Mapping[str, str]) -> Settings:
         interpreter=_interpreter(path, root, values),
         memory_dir=memory_dir,
         readable=tuple(readable),
+        known_checkpoints=tuple(known),
         hooks=_hooks(path, values),
     )
 

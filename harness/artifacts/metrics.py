@@ -18,6 +18,7 @@ from harness.artifacts.metrics_merge import TEXTS, Row, merge, place, values
 from harness.errors import NotFoundError, UsageError
 
 _NON_FINITE = {sign + word: float(sign + word) for word in ("nan", "inf", "infinity") for sign in ("", "+", "-")}
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +44,9 @@ class Tail:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.warnings: list[str] = []
+        self.replaced = False
+        """Whether another or a shorter file stood there at a later look."""
+        self._digest = hashlib.sha256()
         self._inode: int | None = None
         self._offset, self._lines, self._feed = 0, 0, LineFeed()
 
@@ -65,15 +69,31 @@ class Tail:
             self._feed.rest = b""
         return [_restored(row) for row in rows]
 
+    def intact(self) -> bool:
+        """Whether all that was read so far still stands there, byte for byte: rows are appended, never edited."""
+        if self.replaced or not self._offset:
+            return not self.replaced
+        digest, left = hashlib.sha256(), self._offset
+        try:
+            with open_regular(self.path, follow=False) as stream:
+                while left and (block := stream.read(min(left, _BLOCK))):
+                    digest.update(block)
+                    left -= len(block)
+        except (NotFoundError, UsageError):
+            return False
+        return not left and digest.digest() == self._digest.digest()
+
     def _read(self, stream: BinaryIO) -> list[Row]:
         inode, size = _identity(stream)
         if self._inode is not None and (inode != self._inode or size < self._offset):
             self.warnings.append(f"{self.path.name} was replaced by another file; read again from its start")
             self._offset, self._lines, self._feed = 0, 0, LineFeed()
+            self.replaced, self._digest = True, hashlib.sha256()
         self._inode = inode
         stream.seek(self._offset)
         data = stream.read()
         self._offset += len(data)
+        self._digest.update(data)
         rows: list[Row] = []
         for raw in self._feed.feed(data):
             self._lines += 1

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 CODE_CHANGED = "code_changed"
+CLOCK_SET = "clock_set"
 
 BYPASSED = "run_logger_bypassed"
 """The code of a run that trained past the run logger: supervisor, evaluation, gate and loop all ask for it."""

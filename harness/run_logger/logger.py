@@ -166,17 +166,23 @@ class RunLogger:
             if self._clock.monotonic() >= self._status_due:
                 self._write_status(now)
 
-    def checkpoint_saved(self, path: str | Path, *, epoch: int | None = None, final: bool = False) -> None:
+    def checkpoint_saved(
+        self, path: str | Path, *, epoch: int | None = None, final: bool = False, initial: bool = False
+    ) -> None:
         """Tell of a finished checkpoint, a file or a folder below the run's own folder; `final` is the one to score.
 
-        Raises UsageError when it does not exist or lies elsewhere.
+        `initial` are the weights before any training: where they are kept, a gate refuses a final checkpoint that is
+        the same. Raises UsageError when it does not exist or lies elsewhere, and for one that is both.
         """
         if self._silent():
             return
+        if initial and final:
+            raise UsageError("A checkpoint cannot be initial and final.", mend="Train, then save another one.")
         relative = self._inside(Path(path))
         with self._lock:
             self._require_running()
             entry = {"path": relative, "epoch": None if epoch is None else whole("epoch", epoch), "final": bool(final)}
+            entry |= {"initial": True} if initial else {}
             now = self._row("checkpoint", inside(entry))
             self._status.checkpoints += 1
             self._status.checkpoint = entry

@@ -13,7 +13,8 @@ from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
 from harness.errors import UsageError
 from harness.files import atomic_write, pretty_json, walk_files
-from harness.ledger.ledger import Ledger
+from harness.project.context import Project
+from harness.runs.origin import origin_findings
 from harness.runs.rows import RunRows
 
 _HASHED = ("run", "metrics", "status", "stdout", "stderr")
@@ -43,9 +44,13 @@ def read_all(layout: Layout, run: Run) -> RunRows:
     return rows
 
 
-def close_run(ledger: Ledger, layout: Layout, run: Run, rows: RunRows, ending: Ending) -> Run:
-    """Record the run's checkpoints and its end; write run.json. Returns the run as it is now."""
+def close_run(project: Project, run: Run, rows: RunRows, ending: Ending, *, began: float | None = None) -> Run:
+    """Record the run's checkpoints and its end; write run.json. Returns the run as it is now. `began` is as
+    `origin_findings` takes it."""
+    ledger, layout = project.ledger, project.layout
     found, problems = _checkpoints(layout, run, rows)
+    for final in (item for item in found if item.final and ending.status is RunStatus.COMPLETED):
+        problems += origin_findings(project, run, final, began, ending.findings)
     recorded = {item.id for item in ledger.checkpoints(run.experiment, run.id)}
     for checkpoint in found:
         if checkpoint.checkpoint not in recorded:

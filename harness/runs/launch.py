@@ -7,11 +7,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.metrics import Tail
 from harness.artifacts.metrics_merge import place
 from harness.clock import Clock
 from harness.runs.output import Pump
-from harness.runs.rows import RunRows
+from harness.runs.witness import Witness
 
 _POLL_SECONDS = 0.1
 _EVENT_SECONDS = 1.0
@@ -67,10 +66,10 @@ def launch(
 
 
 def watch(
-    launched: Launched, rows: RunRows, limits: Limits, clock: Clock, on_event: Callable[[dict[str, Any]], None]
+    launched: Launched, witness: Witness, limits: Limits, clock: Clock, on_event: Callable[[dict[str, Any]], None]
 ) -> tuple[How, float]:
     """How the watching ended and after how many seconds. The process is not ended here."""
-    tail, begun, told = Tail(rows.path), clock.monotonic(), -_EVENT_SECONDS
+    rows, begun, told = witness.rows, clock.monotonic(), -_EVENT_SECONDS
     latest: dict[str, Any] | None = None
     while True:
         try:
@@ -78,7 +77,7 @@ def watch(
             return How.EXITED, clock.monotonic() - begun
         except subprocess.TimeoutExpired:
             pass
-        epochs = [row for row in rows.take(tail.poll()) if row.get("event") == "epoch"]
+        epochs = [row for row in witness.look() if row.get("event") == "epoch"]
         latest = epochs[-1] if epochs else latest
         elapsed = clock.monotonic() - begun
         if latest is not None and elapsed - told >= _EVENT_SECONDS:
@@ -97,6 +96,6 @@ def _progress(run: str, row: Mapping[str, Any], total: int | None) -> dict[str, 
     numbers = "  ".join(
         f"{key} {value:.4g}" for key, value in list(shown.items())[:4] if isinstance(value, float | int)
     )
-    of = f"/{total - 1}" if total else ""
+    of = f"/{total - 1}" if total is not None and total > 1 else ""
     text = f"{run}  epoch {epoch}{of}  {numbers}"
     return {"kind": "epoch", "run": run, "epoch": epoch, "metrics": shown, "text": text}

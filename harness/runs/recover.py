@@ -42,9 +42,7 @@ def _close(project: Project, run: Run) -> Finding:
     else:
         status, reason = RunStatus.LOST, f"its supervisor died before the run had ended; {what}"
     layout.run(run.experiment, run.id).mkdir(parents=True, exist_ok=True)
-    closed = close_run(
-        project.ledger, layout, run, rows, Ending(status=status, reason=reason, seconds=_seconds(project, run))
-    )
+    closed = close_run(project, run, rows, Ending(status=status, reason=reason, seconds=_seconds(project, run)))
     remove_private(run.token)
     return Finding(
         "run_recovered",

@@ -29,6 +29,7 @@ from harness.runs.processes import end_process, identity
 from harness.runs.reasons import last_lines
 from harness.runs.recover import close_abandoned
 from harness.runs.rows import RunRows
+from harness.runs.witness import Witness
 
 Event = Callable[[dict[str, Any]], None]
 
@@ -128,9 +129,11 @@ def _one_run(job: Job, seed: int, limits: Limits, interrupts: Interrupts) -> Run
     job.on_event({"kind": "run", "run": name, "seed": seed, "text": f"{name}  seed {seed}: started"})
     try:
         with watching(project, job.sandbox.kind, lambda: job.experiment):
-            run, ending, rows = _supervise(job, run, token, limits, interrupts)
+            folder = _fresh_folder(project.layout.run(run.experiment, run.id))
+            began = folder.stat().st_mtime
+            run, ending, rows = _supervise(job, run, token, folder, limits, interrupts)
         ending = replace(ending, findings=[*ending.findings, *code_changed(run, job.code_changes())])
-        run = close_run(project.ledger, project.layout, run, rows, ending)
+        run = close_run(project, run, rows, ending, began=began)
     finally:
         remove_private(run.token)
     job.on_event(
@@ -141,9 +144,10 @@ def _one_run(job: Job, seed: int, limits: Limits, interrupts: Interrupts) -> Run
     return run
 
 
-def _supervise(job: Job, run: Run, token: str, limits: Limits, interrupts: Interrupts) -> tuple[Run, Ending, RunRows]:
+def _supervise(
+    job: Job, run: Run, token: str, folder: Path, limits: Limits, interrupts: Interrupts
+) -> tuple[Run, Ending, RunRows]:
     layout, clock = job.project.layout, job.project.clock
-    folder = _fresh_folder(layout.run(run.experiment, run.id))
     write_run_json(layout, run)
     rows = rows_of(layout, run)
     try:
@@ -151,24 +155,26 @@ def _supervise(job: Job, run: Run, token: str, limits: Limits, interrupts: Inter
     except OSError as error:
         reason = f"never started: {error.strerror}: {error.filename}"
         return run, Ending(status=RunStatus.FAILED, reason=reason), rows
-    left, begun = 0, clock.monotonic()
+    left, begun, witness = 0, clock.monotonic(), Witness(rows, clock)
     try:
         own = identity(launched.process.pid)
         job.project.ledger.append(RunStarted(experiment=run.experiment, run=run.id, supervisor=identity(), **own))
         run = job.project.ledger.run(run.experiment, run.id)
         write_run_json(layout, run)
         with interrupts.heeded():
-            how, seconds = watch(launched, rows, limits, clock, job.on_event)
+            how, seconds = watch(launched, witness, limits, clock, job.on_event)
     except KeyboardInterrupt:
         how, seconds = None, clock.monotonic() - begun
     finally:
         left = end_process(launched.process, run.token, grace=limits.grace)
         launched.finish_output()
+    witness.look()
     rows = read_all(layout, run)
     ending = judge(
         run, how, launched.process.returncode, rows, limits, last_lines(layout.run(run.experiment, run.id, "stderr"))
     )
-    return run, replace(ending, seconds=seconds, findings=[*ending.findings, *leftovers(run, left)]), rows
+    found = [*ending.findings, *leftovers(run, left), *witness.findings()]
+    return run, replace(ending, seconds=seconds, findings=found), rows
 
 
 def _launch(job: Job, run: Run, token: str, folder: Path) -> Launched:

@@ -1,0 +1,130 @@
+"""Where a final checkpoint came from: made inside its run, and not a file that was there before.
+
+Its bytes and times are looked at as the run is closed. A file whose time of change (ctime, which no program can set)
+lies before the run stood there before, whatever it is called. An exact copy is found; one with a byte changed is not.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.artifacts.code_snapshot import load_snapshot
+from harness.artifacts.hashes import hash_file
+from harness.artifacts.objects import ObjectDamagedError
+from harness.clock import parse_iso
+from harness.domain.facts import CheckpointRecorded
+from harness.domain.findings import CLOCK_SET, Finding
+from harness.domain.records import Run
+from harness.errors import HarnessError
+from harness.files import walk_files
+from harness.project.context import Project
+
+_SLACK_S = 2.0
+"""What the coarsest file systems round times to."""
+_SMALLEST = 32
+"""Bytes; less says too little to tell one file from another."""
+_MOST_FILES = 200_000
+_SKIPPED = frozenset({".git", ".venv", "venv", "node_modules", "__pycache__"})
+
+
+def origin_findings(
+    project: Project, run: Run, final: CheckpointRecorded, began: float | None, ending: list[Finding]
+) -> list[Finding]:
+    """`checkpoint_out_of_window` or `checkpoint_known` for a final checkpoint that the run did not make.
+
+    `began` is the file system's time when the run's folder was made, by default when the run was registered. What an
+    earlier run of the same experiment and seed left is that seed's own: a training that goes on, or that is repeated.
+    """
+    first = project.ledger.first_with_checkpoint(final.checkpoint)
+    if _own(project, run, final.checkpoint) or (first is not None and first.experiment != run.experiment):
+        return []  # the second is `checkpoint_copied`, which the gate finds
+    since = parse_iso(run.registered_at).timestamp() if began is None else began
+    path = project.layout.root / final.path
+    files = [file for file in (walk_files(path) if path.is_dir() else [path]) if not file.is_symlink()]
+    name, data = f"{run.experiment}/{run.id}", {"run": f"{run.experiment}/{run.id}", "path": final.path}
+    known = _known(project, run, files, since)
+    if known is not None:
+        return [
+            Finding(
+                "checkpoint_known",
+                f"The final checkpoint of {name} has the bytes of {known}, which stood there before the run.",
+                "Train, and save what came of it: weights that a run starts from are not its result.",
+                {**data, "known": known},
+            )
+        ]
+    newest = max(file.lstat().st_mtime for file in files) if files else since
+    if newest < since - _SLACK_S and not any(found.code == CLOCK_SET for found in ending):
+        return [
+            Finding(
+                "checkpoint_out_of_window",
+                f"{final.path} was written {since - newest:.0f} s before {name} began.",
+                "Train, and save the checkpoint while it trains: a file that was moved or copied in is no result.",
+                data,
+            )
+        ]
+    return []
+
+
+def _own(project: Project, run: Run, content: str) -> bool:
+    seeds = {item.id: item.seed for item in project.ledger.runs(run.experiment)}
+    earlier = (item.run for item in project.ledger.checkpoints(run.experiment) if item.id == content)
+    return any(item != run.id and seeds[item] == run.seed for item in earlier)
+
+
+def _known(project: Project, run: Run, files: list[Path], since: float) -> str | None:
+    """What has the bytes of the checkpoint, or of one of its files when all of them stood there before."""
+    left: dict[str, int] = {}
+    for file in files:
+        if (size := file.lstat().st_size) >= _SMALLEST:
+            left[hash_file(file)] = size
+    if not left or run.data.get("train") in left:  # a memory of the training rows is a model, too
+        return None
+    found = None
+    for name, digest in _before(project, run, set(left.values()), since):
+        if left.pop(digest, None) is not None:
+            found = name
+        if not left:
+            return found
+    return None
+
+
+def _before(project: Project, run: Run, sizes: set[int], since: float) -> Iterator[tuple[str, str]]:
+    """(name, SHA-256) of files that stood there when the run began, of the sizes that are asked for."""
+    with contextlib.suppress(ObjectDamagedError):  # the evaluation says so: code_unavailable
+        yield from load_snapshot(project.layout.objects, run.code).files.items()
+    for name in project.settings.known_checkpoints:
+        top = project.layout.root / name
+        for path in walk_files(top) if top.is_dir() else [top]:
+            yield from _hashed(path, name, sizes, float("inf"))
+    for path in _project_files(project, run):
+        yield from _hashed(path, project.layout.relative(path), sizes, since)
+
+
+def _hashed(path: Path, name: str, sizes: set[int], since: float) -> Iterator[tuple[str, str]]:
+    try:
+        status = path.lstat()
+        if stat.S_ISREG(status.st_mode) and status.st_size in sizes and status.st_ctime < since:
+            yield name, hash_file(path)
+    except (OSError, HarnessError):
+        return  # gone meanwhile, or nobody may read it
+
+
+def _project_files(project: Project, run: Run) -> Iterator[Path]:
+    """Of the project without its environments, and of other experiments; at most _MOST_FILES."""
+    root, layout = project.layout.root, project.layout
+    own, control = layout.experiment(run.experiment), layout.project("checklist").parent
+    looked = 0
+    for folder, directories, names in os.walk(root):
+        here = Path(folder)
+        directories[:] = sorted(
+            name
+            for name in directories
+            if name not in _SKIPPED and here / name != own and (here != control.parent or here / name == control)
+        )
+        for name in sorted(names):
+            looked += 1
+            if looked > _MOST_FILES:
+                return
+            yield here / name
