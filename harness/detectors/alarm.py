@@ -1,0 +1,111 @@
+"""What a detector says: one alarm, with the rows that it rests on and the threshold that they passed."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Self
+
+_NON_FINITE = ("NaN", "Infinity", "-Infinity")
+
+
+class Severity(StrEnum):
+    """A note is shown and asks for nothing; a warning asks for a diagnosis; a fatal alarm may stop the run."""
+
+    NOTE = "note"
+    WARNING = "warning"
+    FATAL = "fatal"
+
+    @property
+    def weight(self) -> int:
+        return list(Severity).index(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point:
+    """One value of one row: where it stands and what it was."""
+
+    row: int
+    """Position in the stream, from 1."""
+    place: float | None
+    """The epoch, or the step of a row without one."""
+    value: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alarm:
+    code: str
+    severity: Severity
+    metric: str
+    row: int
+    """The row at which it was raised, from 1."""
+    place: float | None
+    message: str
+    evidence: tuple[Point, ...]
+    threshold: str
+    """The name in the table of kinds, e.g. "loss_spike.spreads"."""
+    limit: float
+    tries: tuple[str, ...]
+    recovered: bool = False
+    """It says that an earlier one of the same code and metric is over."""
+
+    @property
+    def open(self) -> bool:
+        """Whether it asks for a diagnosis."""
+        return self.severity is not Severity.NOTE and not self.recovered
+
+    def at_most(self, severity: Severity) -> Self:
+        return self if self.severity.weight <= severity.weight else replace(self, severity=severity)
+
+    def plain(self) -> dict[str, Any]:
+        """Strict JSON: non-finite values are their names."""
+        points = [{"row": p.row, "place": p.place, "value": _strict(p.value)} for p in self.evidence]
+        return {
+            "code": self.code,
+            "severity": self.severity.value,
+            "metric": self.metric,
+            "row": self.row,
+            "place": self.place,
+            "message": self.message,
+            "evidence": points,
+            "threshold": self.threshold,
+            "limit": self.limit,
+            "try": list(self.tries),
+            "recovered": self.recovered,
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Mapping[str, Any]) -> "Alarm":
+        """Raises KeyError, TypeError or ValueError for anything that `plain` did not make."""
+        return cls(
+            code=str(plain["code"]),
+            severity=Severity(plain["severity"]),
+            metric=str(plain["metric"]),
+            row=int(plain["row"]),
+            place=None if plain["place"] is None else float(plain["place"]),
+            message=str(plain["message"]),
+            evidence=tuple(
+                Point(
+                    row=int(p["row"]),
+                    place=None if p["place"] is None else float(p["place"]),
+                    value=float(p["value"]),
+                )
+                for p in plain["evidence"]
+            ),
+            threshold=str(plain["threshold"]),
+            limit=float(plain["limit"]),
+            tries=tuple(str(text) for text in plain["try"]),
+            recovered=bool(plain["recovered"]),
+        )
+
+
+def open_alarms(alarms: Sequence[Alarm]) -> list[Alarm]:
+    """Those that still stand: the newest of each code and metric, when it is no note and not a recovery."""
+    newest = {(alarm.code, alarm.metric): alarm for alarm in alarms}
+    return [alarm for alarm in newest.values() if alarm.open]
+
+
+def _strict(value: float) -> float | str:
+    if math.isfinite(value):
+        return value
+    return _NON_FINITE[0] if math.isnan(value) else _NON_FINITE[1 if value > 0 else 2]

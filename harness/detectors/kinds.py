@@ -1,0 +1,223 @@
+"""The closed table of what can be wrong: what each alarm means, its thresholds with their source, and what to try.
+
+Where no paper gives a number, it was chosen on one half of the injected faults and healthy runs of `make detectors` and
+reported on the other; "measured" says so.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Threshold(NamedTuple):
+    value: float
+    unit: str
+    source: str
+
+
+class Kind(NamedTuple):
+    meaning: str
+    thresholds: Mapping[str, Threshold]
+    tries: tuple[str, ...]
+
+
+_PERSISTENCE = "persistence before an alarm: one row decides nothing (measured)"
+
+KINDS: Mapping[str, Kind] = {
+    "non_finite": Kind(
+        "A watched value is NaN or infinite, row after row.",
+        {
+            "rows": Threshold(2, "rows in a row until the warning", _PERSISTENCE),
+            "fatal_rows": Threshold(3, "rows in a row until it is fatal", _PERSISTENCE),
+            "gradient_rows": Threshold(
+                8, "rows in a row, for a gradient norm", "a gradient scaler starts at 2^16 and halves at each overflow"
+            ),
+        },
+        (
+            "Look at the first row of the evidence: the batch before it, its gradient norm and its learning rate.",
+            "Lower the learning rate or clip gradients; with fp16 use a gradient scaler, or bf16.",
+            "Check the inputs for NaN and the loss for log(0), 0/0 and sqrt(0).",
+        ),
+    ),
+    "divergence": Kind(
+        "A loss went well above where it started, or far above its best, and stays there.",
+        {
+            "above_start": Threshold(1.5, "times the level of the first rows", "measured"),
+            "above_best": Threshold(3.0, "times the best level, while above the start", "measured"),
+            "rows": Threshold(2, "rows in a row until the warning", _PERSISTENCE),
+            "fatal_rows": Threshold(6, "rows in a row until it is fatal", _PERSISTENCE),
+        },
+        (
+            "Lower the learning rate by 3 to 10 times, or warm it up.",
+            "Clip the gradient norm; check that gradients are zeroed before each step.",
+            "Go back to the checkpoint before the first row of the evidence.",
+        ),
+    ),
+    "loss_spike": Kind(
+        "A loss jumped far outside its recent spread and did not come back at once.",
+        {
+            "spreads": Threshold(
+                7.0,
+                "robust standard deviations above the recent median",
+                "OLMo 2 (arXiv 2501.00656): spike score, 7 sd",
+            ),
+            "ratio": Threshold(1.5, "times the recent median", "measured"),
+            "rows": Threshold(2, "rows in a row until the warning", _PERSISTENCE),
+            "recovery_rows": Threshold(20, "rows within which a return counts as a recovery", "measured"),
+        },
+        (
+            "Look at the batch before the spike; skip it when it recurs.",
+            "Clip gradients, lower the learning rate, or lower Adam's beta2.",
+            "If it did not recover, go back to the checkpoint before it.",
+        ),
+    ),
+    "spike_recovered": Kind(
+        "A loss jumped far outside its recent spread and came back.",
+        {"spreads": Threshold(7.0, "robust standard deviations above the recent median", "as loss_spike")},
+        ("Nothing, unless spikes come more often; then clip gradients.",),
+    ),
+    "gradient_blow_up": Kind(
+        "The gradient norm is far above its usual size and stays there, or keeps growing.",
+        {
+            "ratio": Threshold(20.0, "times the level of the first rows and of the recent past", "measured"),
+            "rows": Threshold(3, "rows in a row until the warning", _PERSISTENCE),
+        },
+        ("Clip the gradient norm.", "Lower the learning rate; check that gradients are zeroed before each step."),
+    ),
+    "gradient_vanishing": Kind(
+        "The gradient norm is practically zero while the loss is not.",
+        {
+            "ratio": Threshold(1e-4, "of the level of the first rows", "measured"),
+            "absolute": Threshold(1e-7, "gradient norm", "AutoTrainer (ICSE 2021) uses 1e-7"),
+            "rows": Threshold(3, "rows in a row until the warning", _PERSISTENCE),
+        },
+        (
+            "Look at the initialization and the activation (ReLU units that are all zero, saturated sigmoids).",
+            "Check that the loss depends on the parameters and that layers are not frozen by mistake.",
+        ),
+    ),
+    "overfit": Kind(
+        "A value on rows that are not trained on gets worse while training goes on to improve.",
+        {
+            "worse": Threshold(0.25, "of the best value, for a loss", "measured"),
+            "worse_score": Threshold(0.1, "of the best value, for a score", "measured"),
+            "rows": Threshold(3, "rows in a row until the warning", _PERSISTENCE),
+            "improves": Threshold(0.1, "of the training loss, since the best", "measured"),
+        },
+        (
+            "Stop at the best checkpoint; more data, augmentation, weight decay or a smaller model.",
+            "If it starts in the first rows, compare the labels of both splits: shuffled labels look like this.",
+        ),
+    ),
+    "plateau": Kind(
+        "The training loss has not improved for a long part of the run.",
+        {"share": Threshold(0.5, "of the planned rows without a new best", "measured")},
+        ("Lower the learning rate, or stop here and use the time for another hypothesis.",),
+    ),
+    "no_progress": Kind(
+        "Training does not learn: the loss is where it started, or accuracy stays at chance.",
+        {
+            "improvement": Threshold(0.02, "of the first loss", "measured"),
+            "chance": Threshold(
+                0.15, "relative distance of the loss from -ln(accuracy)", "a uniform guess has loss -ln(1/k)"
+            ),
+            "rows": Threshold(5, "rows at chance until the warning", _PERSISTENCE),
+            "flat_rows": Threshold(8, "rows without improvement until the warning", _PERSISTENCE),
+            "share": Threshold(0.1, "of the planned rows that must have passed", "measured"),
+        },
+        (
+            "Check that the optimizer has the model's parameters, that the learning rate is not 0, that labels fit.",
+            "Overfit one small batch first: a model that cannot do this has a fault in its code.",
+        ),
+    ),
+    "stall": Kind(
+        "A training loss repeats to the last bit: nothing is learned or the logger repeats itself.",
+        {
+            "rows": Threshold(3, "equal rows after the first until the warning", _PERSISTENCE),
+            "rounded_rows": Threshold(10, "the same, for values of at most four decimals", _PERSISTENCE),
+        },
+        ("Check that optimizer.step() runs and that parameters require gradients.",),
+    ),
+    "dead_learning_rate": Kind(
+        "The learning rate is zero although training goes on.",
+        {
+            "rate": Threshold(1e-12, "learning rate", "measured"),
+            "rows": Threshold(2, "rows in a row until the warning", _PERSISTENCE),
+            "left": Threshold(0.1, "of the planned epochs that must be left", "schedules may end at zero"),
+        },
+        ("Look at the schedule: its total steps, its warm-up, and whether it was restored on resume.",),
+    ),
+    "throughput_drop": Kind(
+        "Rows come much more slowly than before.",
+        {
+            "ratio": Threshold(3.0, "times the usual time of a row", "measured"),
+            "floor": Threshold(0.1, "seconds a row, below which no row is slow", "measured"),
+            "rows": Threshold(3, "rows in a row until the warning", _PERSISTENCE),
+        },
+        ("Look at the data loader (workers, disk, network), other load, thermal limits and memory.",),
+    ),
+    "no_checkpoint": Kind(
+        "No checkpoint was told of for longer than the plan allows.",
+        {"cadences": Threshold(2.0, "times the plan's checkpoint_every, in epochs", "the plan; one cadence of grace")},
+        ("Call log.checkpoint_saved(path, epoch=epoch) at the plan's cadence; harness.training.Checkpointer does.",),
+    ),
+    "memory_creep": Kind(
+        "Memory grows row after row and does not come back.",
+        {
+            "growth": Threshold(0.3, "over the level of the first rows", "measured"),
+            "rising": Threshold(0.8, "of the recent rows that are above the one before", "measured"),
+            "rows": Threshold(16, "rows that are looked at", _PERSISTENCE),
+        },
+        ("Look for kept tensors with a graph (append(loss) instead of loss.item()) and for caches that only grow.",),
+    ),
+    "resume_discontinuity": Kind(
+        "After a resume the loss is far from where it was.",
+        {
+            "spreads": Threshold(6.0, "robust standard deviations above the median before the resume", "measured"),
+            "ratio": Threshold(1.15, "times the median before the resume", "measured"),
+            "rows": Threshold(2, "rows after the resume, all of them", _PERSISTENCE),
+        },
+        ("Restore optimizer, scheduler, scaler and random states; harness.training.Checkpointer keeps them all.",),
+    ),
+    "reward_spread_zero": Kind(
+        "All rewards of a group are equal: the advantage is zero and nothing is learned.",
+        {
+            "share": Threshold(0.95, "of the groups", "TRL: frac_reward_zero_std"),
+            "spread": Threshold(1e-6, "standard deviation", "measured"),
+            "rows": Threshold(5, "rows in a row until the warning", _PERSISTENCE),
+        },
+        ("Check the reward for a constant; take harder or easier prompts, or more generations a prompt.",),
+    ),
+    "kl_high": Kind(
+        "The policy is far from its reference.",
+        {
+            "kl": Threshold(
+                10.0, "nats a sequence or token, as logged", "InstructGPT-style runs stay below 10; measured"
+            ),
+            "rows": Threshold(3, "rows in a row until the warning", _PERSISTENCE),
+        },
+        ("Raise beta or lower the learning rate; look at samples for reward hacking.",),
+    ),
+    "entropy_collapse": Kind(
+        "The policy's entropy fell to a small part of what it was.",
+        {
+            "share": Threshold(
+                0.1, "of the level of the first rows", "DAPO (arXiv 2503.14476) shows the collapse; measured"
+            ),
+            "rows": Threshold(5, "rows in a row until the warning", _PERSISTENCE),
+        },
+        ("Raise the clip range's upper side or the temperature; add an entropy bonus.",),
+    ),
+    "dpo_stuck": Kind(
+        "The preference loss stays at ln 2: chosen and rejected are not told apart.",
+        {
+            "distance": Threshold(2e-3, "from ln 2", "the DPO loss of a zero margin is ln 2 (arXiv 2305.18290, eq. 7)"),
+            "rows": Threshold(8, "rows in a row until the warning", _PERSISTENCE),
+        },
+        ("Check that adapters are trained, the reference is not the policy itself, rows are not cut to equality.",),
+    ),
+}
+
+
+def known_thresholds() -> dict[str, float]:
+    """ "code.name" -> value, for all kinds."""
+    return {f"{code}.{name}": item.value for code, kind in KINDS.items() for name, item in kind.thresholds.items()}

@@ -1,0 +1,181 @@
+"""Detectors of learning: no progress, a plateau, overfitting, gradients that vanish or blow up."""
+
+import math
+
+from harness.detectors.alarm import Alarm, Severity
+from harness.detectors.base import Change, Episode, Limits, Surroundings, make
+from harness.detectors.rows import Row
+from harness.detectors.series import Series
+
+_FINISHED = 0.02
+_STEPS = 8
+_GUESS = 0.6
+"""An accuracy above this is not a guess among two classes or more."""
+
+
+class NoProgress:
+    """The training loss is where it started."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._improvement = limits["no_progress.improvement"]
+        self._rows, self._share = limits["no_progress.flat_rows"], limits["no_progress.share"]
+        self._raised = False
+
+    def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
+        level = series.level
+        if level is None or around.reinforced or series.count < self._needed(around):
+            return None
+        improved = (level - series.window.median) / abs(level) if level else 0.0
+        flat = improved < self._improvement and level > 0
+        if flat == self._raised:
+            return None
+        self._raised = flat
+        return make(
+            "no_progress",
+            Change.WARNING if flat else Change.OVER,
+            row,
+            metric=series.key,
+            message=f"{value:.4g} after {series.count + 1} rows, started at {level:.4g}",
+            evidence=series.evidence(4),
+            threshold="improvement",
+            limits=self._limits,
+        )
+
+    def _needed(self, around: Surroundings) -> float:
+        """Rows that carry a step alone come more often than epochs, and each shows less."""
+        rows = self._rows if around.by_epoch else _STEPS * self._rows
+        return rows if around.total_rows is None else max(rows, self._share * around.total_rows)
+
+
+class Chance:
+    """Accuracy and loss of one split are those of a uniform guess: loss = -ln(accuracy) = ln(classes)."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._distance = limits["no_progress.chance"]
+        self._episode = Episode(limits["no_progress.rows"])
+
+    def feed_pair(self, accuracy: Series, loss: Series, row: Row, values: tuple[float, float]) -> Alarm | None:
+        hit, paid = values
+        guess = 0 < hit < _GUESS and paid > 0 and abs(paid + math.log(hit)) < self._distance * paid
+        change = self._episode.step(guess)
+        if change is Change.NOTHING:
+            return None
+        return make(
+            "no_progress",
+            change,
+            row,
+            metric=accuracy.key,
+            message=f"{hit:.4g} with a loss of {paid:.4g}: a uniform guess among {1 / hit:.3g} classes"
+            if guess
+            else "no guess",
+            evidence=accuracy.evidence(self._episode.hits or 1),
+            threshold="chance",
+            limits=self._limits,
+        )
+
+
+class Plateau:
+    """No better training loss for a long part of the run; a note."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._share = limits["plateau.share"]
+        self._raised = False
+
+    def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
+        total = around.total_rows
+        if (
+            self._raised
+            or total is None
+            or around.reinforced
+            or row.number - series.best_row < max(10, self._share * total)
+        ):
+            return None
+        self._raised = True
+        return make(
+            "plateau",
+            Change.WARNING,
+            row,
+            metric=series.key,
+            message=f"no better than {series.best:.4g} since row {series.best_row}",
+            evidence=series.evidence(4),
+            threshold="share",
+            limits=self._limits,
+        ).at_most(Severity.NOTE)
+
+
+class Overfit:
+    """One value on other rows, by its own direction, against the training loss."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._improves = limits["overfit.improves"]
+        self._episode = Episode(limits["overfit.rows"])
+        self._at_best: float | None = None
+        """The training loss where this value was best."""
+
+    def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
+        training = around.training_loss
+        if training is None or not training.count or around.reinforced:
+            return None
+        if not series.count or (series.best - value) * series.sign > 0:
+            self._at_best = training.last
+        best, before = series.best, self._at_best
+        if not series.count or before is None:
+            return None
+        name = "worse" if series.sign > 0 else "worse_score"
+        worse = (value - best) * series.sign > self._limits[f"overfit.{name}"] * abs(best)
+        change = self._episode.step(worse and before - training.last > self._improves * abs(before))
+        if change is Change.NOTHING:
+            return None
+        return make(
+            "overfit",
+            change,
+            row,
+            metric=series.key,
+            message=f"{value:.4g}, best {best:.4g} (row {series.best_row}); {training.key} went from {before:.4g} on "
+            f"to {training.last:.4g}",
+            evidence=series.evidence(5),
+            threshold=name,
+            limits=self._limits,
+        )
+
+
+class Gradient:
+    """The norm against its own first rows, and the training loss."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._up = Episode(limits["gradient_blow_up.rows"])
+        self._down = Episode(limits["gradient_vanishing.rows"])
+
+    def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
+        level, loss = series.level, around.training_loss
+        if level is None or series.count < 3:
+            return None
+        worse = loss is None or not loss.count or loss.last > 1.05 * loss.best
+        grown = self._up.step(value > self._limits["gradient_blow_up.ratio"] * level and worse)
+        if grown is not Change.NOTHING:
+            return self._made("gradient_blow_up", grown, "ratio", series, row, value)
+        small = value < max(
+            self._limits["gradient_vanishing.absolute"], self._limits["gradient_vanishing.ratio"] * level
+        )
+        learned = loss is not None and loss.level is not None and abs(loss.last) < _FINISHED * abs(loss.level)
+        gone = self._down.step(small and not learned)
+        if gone is not Change.NOTHING:
+            return self._made("gradient_vanishing", gone, "ratio", series, row, value)
+        return None
+
+    def _made(self, code: str, change: Change, threshold: str, series: Series, row: Row, value: float) -> Alarm:
+        return make(
+            code,
+            change,
+            row,
+            metric=series.key,
+            message=f"{value:.4g}; the first rows had {series.level:.4g}",
+            evidence=series.evidence(4),
+            threshold=threshold,
+            limits=self._limits,
+        )

@@ -1,0 +1,165 @@
+"""Detectors of how the run goes: time a row, memory, checkpoints, the learning rate."""
+
+from harness.detectors.alarm import Alarm, Point
+from harness.detectors.base import Change, Episode, Limits, Surroundings, make
+from harness.detectors.rows import Row
+from harness.detectors.series import Series, Window
+
+
+class SlowRows:
+    """Time between rows, from their own clock; a clock that goes back is left out."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._window = Window(16)
+        self._episode = Episode(limits["throughput_drop.rows"])
+        self._last: float | None = None
+
+    def restart(self) -> None:
+        self._last = None
+
+    def feed_row(self, row: Row) -> Alarm | None:
+        before, self._last = self._last, row.seconds
+        if before is None or row.seconds is None or row.seconds < before:
+            return None
+        took = row.seconds - before
+        usual = self._window.median if len(self._window) >= 4 else None
+        slow = usual is not None and took > max(
+            self._limits["throughput_drop.ratio"] * usual, self._limits["throughput_drop.floor"]
+        )
+        if not slow:
+            self._window.add(took)
+        change = self._episode.step(slow)
+        if change is Change.NOTHING or usual is None:
+            return None
+        return make(
+            "throughput_drop",
+            change,
+            row,
+            metric="seconds a row",
+            message=f"{took:.3g} s, usual {usual:.3g} s",
+            evidence=(Point(row=row.number, place=row.place, value=took),),
+            threshold="ratio",
+            limits=self._limits,
+        )
+
+
+class Throughput:
+    """A logged rate, e.g. tokens_per_second."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._episode = Episode(limits["throughput_drop.rows"])
+        self._usual: float | None = None
+
+    def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
+        if len(series.window) < 4:
+            return None
+        if not self._episode.hits:
+            self._usual = series.window.median
+        usual = self._usual or 0.0
+        change = self._episode.step(value * self._limits["throughput_drop.ratio"] < usual)
+        if change is Change.NOTHING:
+            return None
+        return make(
+            "throughput_drop",
+            change,
+            row,
+            metric=series.key,
+            message=f"{value:.4g}, usual {usual:.4g}",
+            evidence=series.evidence(5),
+            threshold="ratio",
+            limits=self._limits,
+        )
+
+
+class Memory:
+    """Grows in most rows, and is well above where it started."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._rows = int(limits["memory_creep.rows"])
+        self._rising = 0.0
+        self._raised = False
+
+    def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
+        if series.count:  # an average over about `rows` rows, in O(1)
+            self._rising += ((value > series.last) - self._rising) / min(series.count, self._rows)
+        level = series.level
+        if self._raised or level is None or level <= 0 or series.count < self._rows:
+            return None
+        growth, rising = self._limits["memory_creep.growth"], self._limits["memory_creep.rising"]
+        if value < (1 + growth) * level or self._rising < rising:
+            return None
+        self._raised = True
+        return make(
+            "memory_creep",
+            Change.WARNING,
+            row,
+            metric=series.key,
+            message=f"{value:.4g}, started at {level:.4g}, rose in {self._rising:.0%} of the recent rows",
+            evidence=series.evidence(8),
+            threshold="growth",
+            limits=self._limits,
+        )
+
+
+class Checkpoints:
+    """Epoch rows since the last checkpoint."""
+
+    def __init__(self, every: int, limits: Limits) -> None:
+        self._limits = limits
+        self._most = every * limits["no_checkpoint.cadences"]
+        self._since = 0
+        self._raised = False
+
+    def saved(self, row: Row) -> Alarm | None:
+        raised, self._since, self._raised = self._raised, 0, False
+        return self._made(Change.OVER, row, "one was saved") if raised else None
+
+    def feed_row(self, row: Row) -> Alarm | None:
+        self._since += 1
+        if self._since <= self._most or self._raised:
+            return None
+        self._raised = True
+        return self._made(Change.WARNING, row, f"none for {self._since} epochs, expected one within {self._most:g}")
+
+    def _made(self, change: Change, row: Row, message: str) -> Alarm:
+        point = Point(row=row.number, place=row.place, value=float(self._since))
+        return make(
+            "no_checkpoint",
+            change,
+            row,
+            metric="checkpoint",
+            message=message,
+            evidence=(point,),
+            threshold="cadences",
+            limits=self._limits,
+        )
+
+
+class LearningRate:
+    """Zero while a good part of the run is left."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        rows = limits["dead_learning_rate.rows"]
+        self._known, self._unknown = Episode(rows), Episode(rows + 3)
+
+    def feed_rate(self, row: Row, rate: float, total: int | None, done: int) -> Alarm | None:
+        dead = abs(rate) <= self._limits["dead_learning_rate.rate"]
+        left = None if not total else (total - done) / total
+        episode = self._unknown if left is None else self._known
+        change = episode.step(dead and (left is None or left >= self._limits["dead_learning_rate.left"]))
+        if change is Change.NOTHING:
+            return None
+        return make(
+            "dead_learning_rate",
+            change,
+            row,
+            metric="learning_rate",
+            message=f"{rate:g}" if left is None else f"{rate:g} with {left:.0%} of the epochs left",
+            evidence=(Point(row=row.number, place=row.place, value=rate),),
+            threshold="rate",
+            limits=self._limits,
+        )

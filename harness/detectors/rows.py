@@ -1,0 +1,68 @@
+"""One row as detectors see it, made from a row of the run logger or from a flat row of another one."""
+
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+_COUNTERS = frozenset({"epoch", "step", "global_step", "iteration", "iter", "_step"})
+_NAMES = frozenset(
+    {"t", "event", "run", "token", "status", "path", "error", "note", "config", "seed", "attempt", "final"}
+)
+
+
+class Row(NamedTuple):
+    number: int
+    """Position in the stream, from 1."""
+    event: str
+    """start, epoch, checkpoint, attempt or end; "epoch" for rows of other loggers."""
+    epoch: float | None
+    step: float | None
+    metrics: dict[str, float]
+    """Name -> value; NaN and infinities are floats."""
+    learning_rate: float | None
+    seconds: float | None
+    """Unix time, in seconds."""
+
+    @property
+    def place(self) -> float | None:
+        return self.epoch if self.epoch is not None else self.step
+
+
+def row_from(plain: Mapping[str, Any], number: int) -> Row:
+    """`plain` as readers of metrics files give it: numbers under `metrics`, or flat ones beside the counters."""
+    event = plain.get("event")
+    inner = plain.get("metrics")
+    metrics: dict[str, float] = {}
+    if type(inner) is dict:
+        for key, value in inner.items():
+            if type(value) is float or type(value) is int:
+                metrics[key] = value
+    for key, value in plain.items():
+        if (type(value) is float or type(value) is int) and key not in _COUNTERS and key not in _NAMES:
+            metrics[key] = value
+    rate = metrics.pop("learning_rate", None)
+    return Row(
+        number,
+        event if type(event) is str else "epoch",
+        _number(plain.get("epoch")),
+        _number(plain.get("step", plain.get("global_step", plain.get("iteration", plain.get("_step"))))),
+        metrics,
+        rate if rate is not None else _number(plain.get("lr")),
+        _seconds(plain.get("t")),
+    )
+
+
+def _number(value: Any) -> float | None:
+    if type(value) is int or (type(value) is float and math.isfinite(value)):
+        return value
+    return None
+
+
+def _seconds(value: Any) -> float | None:
+    if type(value) is not str:
+        return _number(value)
+    try:
+        return datetime.fromisoformat(value).timestamp()
+    except ValueError:
+        return None

@@ -1,0 +1,86 @@
+"""What is remembered of one metric: a bounded window with its median and spread, the first rows, the best."""
+
+from bisect import bisect_left, insort
+from collections import deque
+
+from harness.detectors.alarm import Point
+from harness.detectors.rows import Row
+
+_FIRST = 3
+_NORMAL_IQR = 1.349  # interquartile range of the standard normal distribution
+
+
+class Window:
+    """The last `size` finite values, in order of time and of size. Median and quartiles cost O(1), adding O(size)."""
+
+    __slots__ = ("_ordered", "_recent")
+
+    def __init__(self, size: int) -> None:
+        self._recent: deque[float] = deque(maxlen=size)
+        self._ordered: list[float] = []
+
+    def __len__(self) -> int:
+        return len(self._recent)
+
+    def add(self, value: float) -> None:
+        recent, ordered = self._recent, self._ordered
+        if len(recent) == recent.maxlen:
+            del ordered[bisect_left(ordered, recent[0])]
+        recent.append(value)
+        insort(ordered, value)
+
+    def clear(self) -> None:
+        self._recent.clear()
+        self._ordered.clear()
+
+    @property
+    def median(self) -> float:
+        """Of at least one value."""
+        return self._ordered[len(self._ordered) // 2]
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation that a normal distribution of this interquartile range has."""
+        count = len(self._ordered)
+        return (self._ordered[(3 * count) // 4 - (count % 4 == 0)] - self._ordered[count // 4]) / _NORMAL_IQR
+
+
+class Series:
+    """One metric's finite values. Everything here is O(1) in the number of rows."""
+
+    __slots__ = ("_first", "best", "best_row", "count", "key", "last", "level", "points", "sign", "window")
+
+    def __init__(self, key: str, *, sign: int = 1, window: int = 16) -> None:
+        self.key = key
+        self.sign = sign
+        """1 when smaller is better, -1 when larger is."""
+        self.window = Window(window)
+        """What came before the newest value."""
+        self.points: deque[Point] = deque(maxlen=8)
+        """The newest rows, for evidence; values that are not finite too."""
+        self.level: float | None = None
+        """The median of the first three values: where it started."""
+        self.count = 0
+        self.best = float("nan")
+        """The best value so far, as it was logged."""
+        self.best_row = 0
+        self.last = float("nan")
+        self._first: list[float] = []
+
+    def note(self, row: Row, value: float) -> None:
+        self.points.append(Point(row=row.number, place=row.place, value=value))
+
+    def add(self, value: float, row: int) -> None:
+        """`value` is finite; call it after the detectors have seen it."""
+        self.count += 1
+        self.last = value
+        self.window.add(value)
+        if self.count == 1 or (self.best - value) * self.sign > 0:
+            self.best, self.best_row = value, row
+        if len(self._first) < _FIRST:
+            self._first.append(value)
+            self.level = sorted(self._first)[(len(self._first) - 1) // 2]
+
+    def evidence(self, rows: int) -> tuple[Point, ...]:
+        """The newest `rows` points, at most eight."""
+        return tuple(self.points)[-rows:]
