@@ -1,16 +1,19 @@
 """The few ways in which the harness writes and hashes files. Standard library only: the run logger uses it too."""
 
 import contextlib
+import fcntl
+import glob
 import hashlib
 import json
 import math
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 _NON_FINITE = {math.inf: "Infinity", -math.inf: "-Infinity"}
+_SUFFIX = ".tmp"
 
 
 def strict(value: Any) -> Any:
@@ -66,27 +69,57 @@ def atomic_write(path: Path, data: bytes | str, *, durable: bool = True, mode: i
 
     The temporary name is unique and in the same directory, so this costs the file's size on disk a second
     time until the rename. A folder in the file's place is set aside, beside it. With `durable` file and directory are
-    synced. On any error the old file is intact and the temporary one is gone.
+    synced. On any error the old file is intact and the temporary one is gone; only one of a killed process stays, until
+    `remove_leftovers`.
     """
     payload = data.encode("utf-8") if isinstance(data, str) else data
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    descriptor, temporary = _temporary(path)
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(payload)
             stream.flush()
             if durable:
                 os.fsync(stream.fileno())
-        os.chmod(temporary, mode)
-        if path.is_dir() and not path.is_symlink():
-            path.rename(path.with_name(f"{Path(temporary).name}.folder"))  # set aside: nothing is lost
-        os.replace(temporary, path)
+            os.chmod(temporary, mode)
+            if path.is_dir() and not path.is_symlink():
+                path.rename(path.with_name(f"{Path(temporary).name}.folder"))  # set aside: nothing is lost
+            os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
     if durable:
         sync_directory(path.parent)
+
+
+def _temporary(path: Path) -> tuple[int, str]:
+    """A new file beside `path`, locked for as long as its descriptor is open: its writer lives."""
+    while True:
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_SUFFIX)
+        with contextlib.suppress(OSError):  # a file system without locks: nothing is removed there either
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor, name
+        os.close(descriptor)  # it was taken for a leftover before it was locked
+
+
+def remove_leftovers(paths: Iterable[Path]) -> list[Path]:
+    """Remove the temporary files that killed processes left beside `paths`, and return them; what a living process is
+    writing stays. Where nothing can be removed nothing is."""
+    found = []
+    for path in paths:
+        for left in path.parent.glob(f".{glob.escape(path.name)}.{'[a-z0-9_]' * 8}{_SUFFIX}"):
+            with contextlib.suppress(OSError), open(left, "rb", opener=_plainly) as stream:
+                fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+                left.unlink()
+                found.append(left)
+    return found
+
+
+def _plainly(path: str, flags: int) -> int:
+    """Open without following a link or waiting for the other end of a pipe."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def set_aside(path: Path, reason: str) -> Path:

@@ -12,16 +12,13 @@ from harness.doctor.scene import Scene
 from harness.doctor.session import switched_off_by
 from harness.doctor.settings_files import MANAGED, USER
 from harness.doctor.surroundings import clean_environment, run, temporary_folder
+from harness.handlers.settings_guard import OFF_SWITCHES, is_on, switched_off
 
 MINIMUM_CLI = (2, 1, 295)
 """The first with `onFailure: "block"` on command hooks: its changelog says so, and people who tried 2.1.294 and 2.1.295
 saw it ignored and kept. Measured for this harness: 2.1.332. Older ones let a call through when a hook cannot start, is
 late or crashes. They also have faults of hooks that are mended since: a comma in a matcher never fired (2.1.191), JSON
 with exit status 2 did not block (2.1.214), a deleted current folder stopped every hook (2.1.239)."""
-OFF_SWITCHES = ("CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_RESTRICTED")
-"""Variables with which the CLI runs no hook of a project. Measured with 2.1.332, also from `env` of a user's settings,
-not from `env` of a project's."""
-_ON = ("1", "true", "yes", "on")
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 _ANSWER_S = 30.0
 _UPDATE = "Update it: `claude update`, or install Claude Code again."
@@ -105,7 +102,7 @@ def cli_version(scene: Scene) -> Check:
 
 def cli_mode(scene: Scene) -> Check:
     """Whether hooks run in the session around us, or in one that is started with this environment."""
-    faults = [f"{name} is set in this environment" for name in OFF_SWITCHES if _is_on(scene.environment.get(name))]
+    faults = [f"{name} is set in this environment" for name in OFF_SWITCHES if is_on(scene.environment.get(name))]
     faults += list(_set_by_settings(scene))
     options = switched_off_by(scene.session) if scene.session else []
     faults += [f"the running session was started with {option}" for option in options]
@@ -123,10 +120,5 @@ def cli_mode(scene: Scene) -> Check:
 
 def _set_by_settings(scene: Scene) -> Iterator[str]:
     for file in scene.files:
-        variables = file.data.get("env")
-        if file.source in (MANAGED, USER) and isinstance(variables, dict):
-            yield from (f"{file.path} sets {name}" for name in OFF_SWITCHES if _is_on(variables.get(name)))
-
-
-def _is_on(value: object) -> bool:
-    return value is not None and str(value).strip().lower() in _ON
+        if file.source in (MANAGED, USER):
+            yield from (f"{file.path} sets {name}" for name in switched_off(file.data))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from harness.policy.decide import DENY
+from harness.policy.jsontext import loads
 
 from .journal import note, said
 from .outcome import Outcome, refused
@@ -26,15 +27,21 @@ _OTHERS = frozenset({"user_settings", "policy_settings"})
 _STEERING = {
     "HOME",
     "XDG_STATE_HOME",
+    "CLAUDE_CONFIG_DIR",
     "CLAUDE_PLUGIN_ROOT",
     "CLAUDE_PROJECT_DIR",
+    "GCONV_PATH",
     "LD_PRELOAD",
     "LD_LIBRARY_PATH",
     "LD_AUDIT",
     "DYLD_INSERT_LIBRARIES",
     "DYLD_LIBRARY_PATH",
 }
-"""Variables that decide what a hook runs as, or where its compiled modules are read from."""
+"""Variables that decide what a hook runs as, what it protects, or where its compiled modules are read from."""
+OFF_SWITCHES = ("CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_RESTRICTED")
+"""Variables with which the CLI runs no hook of a project. Measured with 2.1.332, also from `env` of a user's settings;
+from `env` of a project's they do nothing yet."""
+_ON = ("1", "true", "yes", "on")
 
 
 def settings_changed(call: dict[str, Any], scene: Scene) -> Outcome:
@@ -64,7 +71,7 @@ def settings_changed(call: dict[str, Any], scene: Scene) -> Outcome:
 
 def fault(path: str, home: Project, scene: Scene) -> str:
     """Why the settings file at `path` would leave a guard dead; empty when it does not."""
-    value, unread = read_json(path)
+    value, unread = _read(path)
     carries = scene.installed.root is not None and _same_file(path, os.path.join(home.root, SETTINGS))
     if unread:
         return f"{path} is no readable JSON: {unread}"
@@ -74,11 +81,38 @@ def fault(path: str, home: Project, scene: Scene) -> str:
         return f"{path} is a JSON {type(value).__name__}; expected an object."
     if value.get("disableAllHooks"):
         return f"{path} has disableAllHooks, which switches every guard off."
+    off = switched_off(value)
+    if off:
+        return f"{path} sets the variable {off[0]}, with which Claude Code runs no hook."
     steered = _steered(value, path, home)
     if steered:
         return f"{path} sets the variable {steered}, which decides what the guards themselves run."
     lacking = missing_guards(value, wanted(scene)) if carries else []
     return f"{path} lacks the harness's guard for {', '.join(lacking)}." if lacking else ""
+
+
+def _read(path: str) -> tuple[Any, str]:
+    """As place.read_json; a byte order mark is no fault, as Claude Code has it, and nothing waits for a pipe."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        return None, "it is no ordinary file."
+    try:
+        with open(path, "rb") as file:
+            return loads(file.read().decode("utf-8").lstrip("\ufeff")), ""
+    except FileNotFoundError:
+        return None, ""
+    except (OSError, ValueError, RecursionError) as error:
+        return None, f"it cannot be read ({type(error).__name__}: {error})."
+
+
+def switched_off(settings: dict[str, Any]) -> list[str]:
+    """The variables of OFF_SWITCHES that `settings` set to something that counts as on."""
+    variables = settings.get("env")
+    return [name for name in OFF_SWITCHES if is_on(variables.get(name))] if isinstance(variables, dict) else []
+
+
+def is_on(value: object) -> bool:
+    """Whether Claude Code takes the value of a variable for yes."""
+    return value is not None and str(value).strip().lower() in _ON
 
 
 def _steered(settings: dict[str, Any], path: str, home: Project) -> str:

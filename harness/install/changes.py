@@ -1,6 +1,7 @@
 """What an installation would do to a repository's files: a list that is shown, or done."""
 
 import difflib
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,24 +46,22 @@ class Conflict:
 
 
 def current(root: Path, path: str) -> bytes | None:
-    """The file's bytes; None when there is none. Raises RefusedError for a folder, and for a link that leads out."""
+    """The file's bytes; None when there is none. Raises RefusedError for what is no file, e.g. a folder or a pipe, and
+    for a link that leads out."""
     place = root / path
     inside(root, path)
-    try:
-        return place.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except IsADirectoryError as error:
+    if place.exists() and not place.is_file():
         raise RefusedError(
-            f"{place} is a folder; a file of that name is to be written.",
+            f"{place} is {'a folder' if place.is_dir() else 'no ordinary file'}; a file of that name is to be written.",
             mend="Move it away, then run `harness init` again.",
             code="path_taken",
-        ) from error
+        )
+    return place.read_bytes() if place.exists() else None
 
 
 def inside(root: Path, path: str) -> Path:
     """Where `path` really is: through a link when it is one. Raises RefusedError when that is outside `root`, or when a
-    file stands where a folder must be."""
+    file, or a link to nothing, stands where a folder must be."""
     place = root / path
     for above in (*list(place.parents)[::-1], place):
         if above.is_relative_to(root) and not above.resolve().is_relative_to(root):
@@ -71,9 +70,9 @@ def inside(root: Path, path: str) -> Path:
                 mend="Put a real file or folder in its place, then run `harness init` again.",
                 code="link_in_place",
             )
-        if above != place and above.is_relative_to(root) and above.exists() and not above.is_dir():
+        if above != place and above.is_relative_to(root) and os.path.lexists(above) and not above.is_dir():
             raise RefusedError(
-                f"{above} is a file; a folder of that name is needed.",
+                f"{above} is {'a file' if above.exists() else 'a link to nothing'}; a folder of that name is needed.",
                 mend="Move it away, then run `harness init` again.",
                 code="path_taken",
             )

@@ -12,6 +12,7 @@ from harness.errors import NotFoundError
 from harness.files import atomic_write
 from harness.install.changes import Change, Conflict, make
 from harness.install.interpreter import Chosen, candidates, choose
+from harness.install.leftovers import sweep
 from harness.install.manifest import read_manifest
 from harness.install.place import Place, place_of, settings_above
 from harness.install.undo import undo_of
@@ -51,6 +52,7 @@ def install(
     directory.mkdir(parents=True, exist_ok=True)
     with locked(directory.resolve()):
         place = place_of(directory, mode, environment)
+        sweep(place)
         chosen, found = _look(place, environment)
         early, notes = _config(place), [*settings_above(place, environment)]
         _write_config(place)

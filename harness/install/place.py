@@ -41,10 +41,10 @@ class Place:
 def place_of(directory: Path, mode: HooksMode | None, environment: Mapping[str, str]) -> Place:
     """Where `harness init --hooks MODE` of `directory` goes; without a mode what config.toml says, else vendored hooks.
 
-    Raises RefusedError (hooks_installed) when the project has vendored hooks and `mode` is another, ConfigError when
-    config.toml cannot be read.
+    Raises RefusedError (hooks_installed) when the project has vendored hooks and `mode` is another, or (name_not_utf8)
+    when no JSON file could name it, ConfigError when config.toml cannot be read.
     """
-    root = directory.resolve()
+    root = _named(directory.resolve())
     project = root if (root / CONFIG).is_file() else in_main_worktree(root) or root
     if not (project / CONFIG).is_file():
         return _new_place(root, mode or HooksMode.PROJECT, environment)
@@ -58,6 +58,19 @@ def place_of(directory: Path, mode: HooksMode | None, environment: Mapping[str, 
         )
     config = (project / CONFIG).read_bytes().decode("utf-8")
     return Place(root=root, layout=Layout(settings), mode=chosen, config=_with_mode(config, chosen, settings.hooks))
+
+
+def _named(root: Path) -> Path:
+    try:
+        str(root).encode("utf-8")
+    except UnicodeEncodeError as error:
+        shown = str(root).encode("utf-8", "backslashreplace").decode("utf-8")
+        raise RefusedError(
+            f"The name of the folder {shown} is not UTF-8, so the policy snapshot cannot name it.",
+            mend="Rename the folder, then run `harness init` again; nothing was changed.",
+            code="name_not_utf8",
+        ) from error
+    return root
 
 
 def settings_above(place: Place, environment: Mapping[str, str]) -> tuple[str, ...]:

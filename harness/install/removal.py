@@ -15,6 +15,7 @@ from harness.install import manifest as manifests
 from harness.install.changes import Change, Conflict, current, make
 from harness.install.install import acceptable, locked
 from harness.install.json_text import load
+from harness.install.leftovers import sweep
 from harness.install.manifest import Manifest, read_manifest
 from harness.install.merge import without_hooks, without_server
 from harness.install.place import Place, place_of
@@ -69,6 +70,7 @@ def remove(directory: Path, environment: Mapping[str, str], *, by: str, dry_run:
         return _told(place, found)
     with locked(root):
         place, found = _look(root, environment)
+        sweep(place)
         _take_out(place, found, environment, by)
     return _told(place, found)
 

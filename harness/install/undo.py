@@ -1,6 +1,5 @@
 """What stood where an installation wrote: kept in the state directory, so that it can be taken out byte for byte."""
 
-import hashlib
 import json
 import shutil
 from dataclasses import dataclass, field
@@ -67,6 +66,11 @@ class Undo:
         }
         atomic_write(self.folder / _RECORD, pretty_json(document), mode=0o600)
 
+    def paths(self) -> list[Path]:
+        """Every file of the record."""
+        kept = [self.folder / item.before for item in self.files.values() if item.before is not None]
+        return [self.folder / _RECORD, *kept]
+
     def forget(self) -> None:
         """Remove the record, once everything is put back."""
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -82,7 +86,7 @@ class Undo:
 
 def undo_of(state: Path, root: Path) -> Undo:
     """The record of the installation at `root`, empty when there is none. Raises ConfigError when it is damaged."""
-    folder = state / "undo" / hashlib.sha256(str(root).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    folder = state / "undo" / sha256_bytes(str(root).encode("utf-8", "surrogateescape"))[:16]
     path = folder / _RECORD
     if not path.is_file():
         return Undo(folder=folder)

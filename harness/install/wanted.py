@@ -1,6 +1,5 @@
 """What an installation has to change, found by comparing what is there with what is to be there. Writes nothing."""
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -9,6 +8,7 @@ from harness.contract.artifacts import BY_NAME
 from harness.contract.installation import MCP_SERVERS, SETTINGS, VENDORED
 from harness.domain.statuses import HooksMode
 from harness.errors import UsageError
+from harness.files import sha256_bytes
 from harness.install import manifest as manifests
 from harness.install.changes import Change, Conflict, current
 from harness.install.manifest import Manifest, read_manifest
@@ -81,8 +81,8 @@ def _hooks(place: Place, interpreter: str, undo: Undo) -> Wanted:
     manifest = Manifest(
         version=version(PACKAGE),
         interpreter=interpreter,
-        files={name: _sha(data) for name, data in vendored_files().items()},
-        rendered={path: _sha(data) for path, data in rendered.items() if path not in taken or path in known},
+        files={name: sha256_bytes(data) for name, data in vendored_files().items()},
+        rendered={path: sha256_bytes(data) for path, data in rendered.items() if path not in taken or path in known},
         settings=project_hooks(interpreter),
         server=None if MCP_SERVERS in taken else project_server(interpreter),
         created=_created(place, before, merged),
@@ -125,7 +125,7 @@ def _owned(
 
 def as_written(path: str, data: bytes, known: Mapping[str, str], undo: Undo) -> bool:
     """Whether `data` is what we wrote at `path` once, byte for byte: our banner alone outlives a person's edit."""
-    return _sha(data) == known.get(path) or undo.wrote(path, data)
+    return sha256_bytes(data) == known.get(path) or undo.wrote(path, data)
 
 
 def has_banner(data: bytes) -> bool:
@@ -191,7 +191,3 @@ def _text(place: Place, path: str) -> str | None:
             mend="Save it as UTF-8, then run `harness init` again; nothing was changed.",
             code="settings_invalid",
         ) from error
-
-
-def _sha(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()

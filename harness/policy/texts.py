@@ -10,28 +10,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 LONGEST_PATH = 4096
-_LINES = frozenset(
-    [
-        "command",
-        "commands",
-        "cmd",
-        "cmds",
-        "cmdline",
-        "commandline",
-        "script",
-        "scripts",
-        "shell",
-        "bash",
-        "sh",
-        "exec",
-        "execute",
-        "run",
-        "argv",
-        "keys",
-        "terminal",
-        "stdin",
-    ]
-)
+_RUNS = ("command", "commands", "cmd", "cmds", "cmdline", "commandline", "exec", "execute", "run", "argv")
+_LINES = frozenset((*_RUNS, "script", "scripts", "shell", "bash", "sh", "terminal", "stdin", "keys"))
 """Words in the name of an argument that is a command line; a list of them may also be the words of one."""
 _PROGRAMS = _LINES | frozenset(("program", "executable", "binary", "exe"))
 _ARGUMENTS = ("args", "arguments", "argv", "params", "parameters")

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -44,12 +45,23 @@ def test_a_persons_own_settings_count_too(project: HookProject):
     assert not project.event("config_change.py", source="user_settings", file_path=str(path)).denied
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", "3", "{'a': 1}", "\ufeff{}", '{"a":' * 100_000])
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "3", "{'a': 1}", '{"a":' * 100_000])
 @pytest.mark.parametrize("name", [SETTINGS, LOCAL])
 def test_what_is_no_json_object(project: HookProject, name: str, text: str):
     if text == "null" and name == LOCAL:
         return
     assert changed(project, text, name).denied
+
+
+def test_a_byte_order_mark_is_no_fault(project: HookProject):
+    assert not changed(project, "\ufeff" + json.dumps(guards())).denied
+    assert not changed(project, "\ufeff{}", LOCAL).denied
+    assert changed(project, "\ufeff{}").denied
+
+
+def test_a_pipe_is_no_settings_file(project: HookProject):
+    os.mkfifo(project.root / LOCAL)
+    assert project.event("config_change.py", source="local_settings", file_path=str(project.root / LOCAL)).denied
 
 
 def test_the_installed_file_is_gone(project: HookProject):
@@ -115,11 +127,25 @@ def guard(name: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", [SETTINGS, LOCAL])
-@pytest.mark.parametrize("variable", ["XDG_STATE_HOME", "HOME", "LD_PRELOAD", "CLAUDE_PLUGIN_ROOT"])
+@pytest.mark.parametrize(
+    "variable", ["XDG_STATE_HOME", "HOME", "LD_PRELOAD", "GCONV_PATH", "CLAUDE_PLUGIN_ROOT", "CLAUDE_CONFIG_DIR"]
+)
 def test_variables_that_steer_the_guards(project: HookProject, name: str, variable: str):
     answer = changed(project, {**guards(), "env": {variable: "/tmp/x"}}, name)
     assert answer.denied
     assert variable in answer.errors
+
+
+@pytest.mark.parametrize("name", [SETTINGS, LOCAL, "home"])
+@pytest.mark.parametrize("variable", ["CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE"])
+def test_variables_with_which_no_hook_runs(project: HookProject, name: str, variable: str):
+    fields = {"source": "user_settings"} if name == "home" else {}
+    for value, denied in (("1", True), (True, True), ("0", False), ("", False)):
+        answer = changed(
+            project, {**guards(), "env": {variable: value}}, "u/settings.json" if fields else name, **fields
+        )
+        assert answer.denied == denied
+        assert (variable in answer.errors) == denied
 
 
 def test_other_changes_are_not_its_business(project: HookProject):

@@ -196,6 +196,33 @@ def test_a_link_within_the_project_is_written_through_and_stays(tmp_path: Path, 
     assert tree(root) == before
 
 
+def test_a_link_to_nothing_is_refused(tmp_path: Path, person: Person) -> None:
+    root = tmp_path / "r"
+    root.mkdir()
+    (root / ".claude").symlink_to("nowhere")
+    with pytest.raises(RefusedError, match="a link to nothing") as told:
+        person.install(root)
+    assert told.value.code == "path_taken"
+    assert list(root.iterdir()) == [root / ".claude"]
+
+
+@pytest.mark.parametrize("name", [SETTINGS, "plan.md", ".mcp.json"])
+def test_a_pipe_is_refused(repository: Path, person: Person, name: str) -> None:
+    (repository / name).unlink(missing_ok=True)
+    os.mkfifo(repository / name)
+    with pytest.raises(RefusedError, match="no ordinary file"):
+        person.install(repository)
+    assert not (repository / ".harness").exists()
+
+
+def test_a_folder_whose_name_no_json_can_hold_is_refused(tmp_path: Path, person: Person) -> None:
+    root = Path(os.fsdecode(os.fsencode(tmp_path) + b"/x\xff"))
+    root.mkdir()
+    with pytest.raises(RefusedError, match=r"x\\udcff is not UTF-8"):
+        person.install(root)
+    assert list(root.iterdir()) == []
+
+
 class Cut(BaseException):
     """A process that ends in the middle."""
 
@@ -264,6 +291,36 @@ def test_a_cut_removal_is_finished_by_the_next(
         person.remove(repository)
     cutting(0)
     assert person.remove(repository).conflicts == ()
+    assert tree(repository) == before
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from harness.install.install import install
+left = int(sys.argv[2])
+def fsync(_):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), 9)
+os.fsync = fsync
+install(Path(sys.argv[1]), None, os.environ, by="human:ada")
+"""
+
+
+def test_a_killed_installation_leaves_nothing_half_written(repository: Path, person: Person) -> None:
+    before = tree(repository)
+    for at in (1, 12, 90):  # in config.toml, in the record, in the hooks
+        words = [sys.executable, "-c", KILLED, str(repository), str(at)]
+        assert subprocess.run(words, env={**person.environment, "LANG": "C.UTF-8"}, timeout=120).returncode == -9
+    left = [path for top in (repository, person.home) for path in top.rglob("*.tmp")]
+    assert left
+    person.install(repository)
+    whole(repository)
+    assert not [path for top in (repository, person.home) for path in top.rglob("*.tmp")]
+    (repository / ".claude" / ".settings.json.abcdefgh.tmp").write_text("half")
+    person.remove(repository)
     assert tree(repository) == before
 
 

@@ -1,0 +1,70 @@
+"""What a killed writer leaves is removed; what a living one writes is not."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from harness import files
+from harness.files import atomic_write, remove_leftovers
+
+KILLED = "import os, sys, pathlib; from harness import files; os.fsync = lambda _: os.kill(os.getpid(), 9); "
+WRITE = "files.atomic_write(pathlib.Path(sys.argv[1]), 'half')"
+
+
+def test_what_a_killed_writer_left_is_removed(tmp_path: Path):
+    path = tmp_path / "a [1].json"
+    path.write_text("whole")
+    assert subprocess.run([sys.executable, "-c", KILLED + WRITE, str(path)]).returncode == -9
+    (tmp_path / ".a [1].json.mine.tmp").write_text("a person's")
+    (tmp_path / ".other.abcdefgh.tmp").write_text("of another file")
+    assert len(list(tmp_path.iterdir())) == 4
+    assert len(remove_leftovers([path, tmp_path / "gone" / "x"])) == 1
+    assert sorted(item.name for item in tmp_path.iterdir()) == [
+        ".a [1].json.mine.tmp",
+        ".other.abcdefgh.tmp",
+        path.name,
+    ]
+    assert path.read_text() == "whole"
+
+
+def test_what_is_being_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "a.json"
+    here, on = threading.Event(), threading.Event()
+
+    def slow(_descriptor: int) -> None:
+        here.set()
+        on.wait(60)
+
+    monkeypatch.setattr(files.os, "fsync", slow)
+    writing = threading.Thread(target=atomic_write, args=(path, "new"))
+    writing.start()
+    here.wait(60)
+    assert remove_leftovers([path]) == []
+    on.set()
+    writing.join()
+    assert path.read_text() == "new"
+    assert os.listdir(tmp_path) == ["a.json"]
+
+
+def test_a_new_one_that_was_taken_for_a_leftover_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path, real, taken = tmp_path / "a.json", files.fcntl.flock, []
+
+    def late(descriptor: int, flags: int) -> None:
+        if not taken:
+            taken.extend(item for item in tmp_path.iterdir() if item.name.startswith("."))
+            taken[0].unlink()
+        real(descriptor, flags)
+
+    monkeypatch.setattr(files.fcntl, "flock", late)
+    atomic_write(path, "new")
+    assert (path.read_text(), os.listdir(tmp_path)) == ("new", ["a.json"])
+
+
+def test_a_pipe_and_a_link_of_such_a_name_stall_nothing(tmp_path: Path):
+    os.mkfifo(tmp_path / ".a.json.abcdefgh.tmp")
+    (tmp_path / ".a.json.abcdefgi.tmp").symlink_to(tmp_path)
+    assert [item.name for item in remove_leftovers([tmp_path / "a.json"])] == [".a.json.abcdefgh.tmp"]
