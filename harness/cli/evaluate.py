@@ -10,7 +10,7 @@ from harness.audit.evaluate import evaluate_experiment
 from harness.cli.changing import changing
 from harness.cli.output import cage_option, emit, json_option, project_option, sandbox_for
 from harness.domain.statuses import Split
-from harness.views.snapshot import experiment_row
+from harness.views.snapshot import split_score
 from harness.views.tables import score_text
 
 
@@ -28,7 +28,7 @@ def command(experiment: str, split: str, cage: str, project: Path, as_json: bool
     with changing(project) as opened:
         chosen = Split(split.replace("-", "_"))
         evaluations = evaluate_experiment(opened, experiment, chosen, sandbox_for(cage))
-        row = experiment_row(opened, opened.ledger.experiment(experiment))
+        row = split_score(opened, opened.ledger.experiment(experiment), chosen)
     results: list[dict[str, Any]] = [
         {"run": item.run, "seed": item.seed, "value": item.value, "n": item.n, "findings": list(item.findings)}
         for item in evaluations

@@ -7,9 +7,11 @@ from typing import Any
 
 import click
 
+from harness.audit.claimed import claim_notes
 from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import caller, session_of
+from harness.domain.findings import as_text
 from harness.domain.statuses import spoken
 from harness.errors import UsageError
 from harness.project.context import open_project
@@ -64,19 +66,17 @@ def result(
     experiment: str, claims: Sequence[str], summary: str, shortfalls: Sequence[str], project: Path, as_json: bool
 ) -> None:
     """Write result.md of EXPERIMENT: `harness experiment result exp-0001 --claim accuracy=0.94 --summary TEXT`."""
+    read = _claims(claims)
     with changing(project) as opened:
         path = record_result(
-            opened,
-            experiment,
-            claims=_claims(claims),
-            summary=summary,
-            shortfalls=shortfalls,
-            by=caller(environment()),
+            opened, experiment, claims=read, summary=summary, shortfalls=shortfalls, by=caller(environment())
         )
+        findings = claim_notes(opened, experiment, read)
+    lines = [f"wrote {path}", as_text(findings), f"next: `harness gate check {experiment}`"]
     emit(
-        {"experiment": experiment, "written": str(path)},
+        {"experiment": experiment, "written": str(path), "findings": [finding.plain() for finding in findings]},
         as_json=as_json,
-        text=lambda: f"wrote {path}\nnext: `harness gate check {experiment}`",
+        text=lambda: "\n".join(filter(None, lines)),
     )
 
 
@@ -135,11 +135,13 @@ def _claims(given: Sequence[str]) -> dict[str, str]:
 
 
 def _show_text(row: dict[str, Any], document: dict[str, Any]) -> str:
+    elsewhere = ", checked elsewhere" if document["checked"] == "elsewhere" else ""
+    gate = f" ({spoken(row['gate'])} gate)" if row["gate"] else ""
     head = [
         f"{row['id']}  {row['status']}  {row['hypothesis']}",
         f"parent   {row['parent'] or '-'}",
         f"score    {score_text(row)}",
-        f"verdict  {document['standing'] or '-'}" + (f" ({spoken(row['gate'])} gate)" if row["gate"] else ""),
+        f"verdict  {document['standing'] or '-'}{elsewhere}{gate}",
         *(f"  - {finding['message']} {finding['mend']}" for finding in row["findings"]),
         *(f"  noticed: {note}" for verdict in document["verdicts"][-1:] for note in verdict["notes"]),
     ]

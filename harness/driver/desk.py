@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 
 from harness.artifacts.claims import claim_of
+from harness.audit.claimed import claim_notes
 from harness.audit.scores import counted_evaluations
 from harness.contract.roles import Role
 from harness.domain.records import Experiment
@@ -137,7 +138,12 @@ class Desk:
             shortfalls=arguments.get("shortfalls", []),
             by=self.by,
         )
-        return {"experiment_id": experiment.id, "written": str(path)}
+        findings = claim_notes(self.project, experiment.id, arguments.get("claims", {}))
+        return {
+            "experiment_id": experiment.id,
+            "written": str(path),
+            "findings": [finding.plain() for finding in findings],
+        }
 
     async def hand_off(self, arguments: dict[str, Any]) -> dict[str, Any]:
         named = self._experiment(arguments).id if arguments.get("experiment_id") else self.current

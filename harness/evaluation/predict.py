@@ -4,8 +4,6 @@ The directory holds `code` (the run's snapshot; also the working directory), `in
 that can be written; also HOME and TMPDIR) and, beside them, the checkpoint's copy. It is gone afterwards.
 """
 
-import os
-import re
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,12 +17,12 @@ from harness.domain.sandbox import Completed, Confinement, Sandbox, machine_shar
 from harness.errors import UsageError
 from harness.evaluation import problems
 from harness.evaluation.checkpoint import require_unchanged
+from harness.evaluation.crash_mends import mend_of
 from harness.evaluation.predictions_file import NAME, RawColumns, read_predictions
 from harness.evaluation.problems import Unscorable
 from harness.evaluation.rows import SplitRows, fresh_ids, hand_out
 
-_NOT_FOUND = re.compile(r"(?:FileNotFoundError: .*?|can't open file )'([^'\n]+)'")
-"""Python's own words, for a file that the program opens and for the program itself."""
+CODE = "code"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +75,7 @@ def predict(
     command.work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=command.work, prefix="predict-", ignore_cleanup_errors=True) as name:
         fresh = Path(name).resolve()
-        code, inputs, output = (fresh / part for part in ("code", "inputs", "output"))
+        code, inputs, output = (fresh / part for part in (CODE, "inputs", "output"))
         for folder in (inputs, output, output / "home", output / "tmp"):
             folder.mkdir()
         _lay_out_code(command, code)
@@ -96,7 +94,7 @@ def predict(
             memory_bytes=command.limits.memory_bytes,
         )
         require_unchanged(command.checkpoint, command.checkpoint_hash)
-        _require_done(completed, command, code)
+        _require_done(completed, command, fresh)
         columns = read_predictions(output, rows=len(order), limit=command.limits.predictions_bytes)
     return RawPredictions(ids=ids, columns=columns)
 
@@ -137,23 +135,16 @@ def _environment(command: PredictCommand, inputs: Path, output: Path) -> dict[st
     }
 
 
-def _require_done(completed: Completed, command: PredictCommand, code: Path) -> None:
+def _require_done(completed: Completed, command: PredictCommand, fresh: Path) -> None:
     if completed.timed_out:
         raise Unscorable(problems.timed_out(command.limits.predict_seconds))
     if completed.exit_code != 0:
-        absent = _absent(completed.stderr, command, code)
-        raise Unscorable(problems.crashed(completed.exit_code, completed.stderr, absent))
-
-
-def _absent(stderr: bytes, command: PredictCommand, code: Path) -> str | None:
-    """The file, relative to the code folder, that Python last said was not there, when the snapshot does not hold it.
-
-    The plan's data is left out on purpose, and a path elsewhere is no file of the project: None for both.
-    """
-    said = _NOT_FOUND.findall(problems.last_lines(stderr))
-    if not said:
-        return None
-    path = PurePosixPath(os.path.relpath(code / said[-1], code))
-    elsewhere = path.parts[:1] in ((), (os.pardir,))
-    kept_out = not {path, *path.parents}.isdisjoint(map(PurePosixPath, command.left_out))
-    return None if elsewhere or kept_out or str(path) in command.snapshot.files else str(path)
+        mend = mend_of(
+            completed.stderr,
+            code=fresh / CODE,
+            held=command.snapshot.files,
+            left_out=command.left_out,
+            interpreter=command.interpreter,
+        )
+        told = completed.stderr.replace(f"{fresh}/".encode(), b"")  # the same for each seed
+        raise Unscorable(problems.crashed(completed.exit_code, told, mend))

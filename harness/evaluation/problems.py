@@ -115,17 +115,9 @@ def too_large(size: int, limit: int) -> Finding:
     )
 
 
-def crashed(exit_code: int | None, stderr: bytes, absent: str | None = None) -> Finding:
-    """`absent`: the path of a file that the code asked for and its snapshot does not hold."""
+def crashed(exit_code: int | None, stderr: bytes, mend: str) -> Finding:
     last = last_lines(stderr)
     said = f" Last lines of stderr:\n{last}" if last else " It wrote nothing to stderr."
-    mend = (
-        "Run it by hand with HARNESS_CHECKPOINT, HARNESS_INPUTS and HARNESS_PREDICTIONS set; it sees the code snapshot "
-        "of the run, not the project's data, and may write only beside HARNESS_PREDICTIONS."
-        if absent is None
-        else f"predict runs the code snapshot taken when the run was registered, and {quoted(absent)} was not in it: "
-        "git ignores it, or it was made later. Commit it or stop ignoring it, then train again."
-    )
     return Finding(
         "predict_crashed",
         f"The predict command ended with exit code {exit_code}.{said}",

@@ -67,8 +67,8 @@ def next_step(overview: Overview) -> str:
 
 
 def best_line(ledger: Ledger, overview: Overview) -> str:
-    """The best score of the approved plan by its direction: of the kept experiments, else of those that are not decided,
-    else of the discarded ones, which is said."""
+    """The best score of the approved plan by its direction: of the kept experiments, else of the undecided ones, else
+    of the discarded ones, which is said."""
     if overview.plan is None:
         return "none yet"
     content = overview.plan.content

@@ -3,19 +3,24 @@
 from typing import Any
 
 from harness.audit.check import standing
-from harness.domain.records import Experiment
+from harness.domain.records import Experiment, RecordedVerdict
+from harness.domain.statuses import CLOSED_EXPERIMENTS, Verdict
 from harness.project.context import Project
 
 
 def details(project: Project, experiment: Experiment) -> dict[str, Any]:
     """`folder`, and as lists, oldest first, `runs`, `checkpoints`, `evaluations`, `verdicts` and `decisions`.
 
-    `standing` is what the newest verdict is worth now: STALE when something that it read changed.
+    `standing` is what the newest verdict is worth now: STALE when something that it read changed. `checked` is "here",
+    or "elsewhere" where a decided experiment's checkpoints are not, as in a clone: there the verdict is what the ledger
+    says, and nothing can be read again.
     """
     ledger = project.ledger
     verdicts = ledger.verdicts(experiment.id)
+    elsewhere = experiment.status in CLOSED_EXPERIMENTS and _lacks_checkpoints(project, experiment)
     return {
-        "standing": standing(project, verdicts[-1]) if verdicts else None,
+        "standing": _standing(project, verdicts[-1], elsewhere=elsewhere) if verdicts else None,
+        "checked": ("elsewhere" if elsewhere else "here") if verdicts else None,
         "folder": str(project.layout.experiment(experiment.id)),
         "runs": [
             {
@@ -63,3 +68,13 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
             for item in ledger.decisions(experiment.id)
         ],
     }
+
+
+def _standing(project: Project, verdict: RecordedVerdict, *, elsewhere: bool) -> Verdict:
+    return verdict.verdict if elsewhere else standing(project, verdict)
+
+
+def _lacks_checkpoints(project: Project, experiment: Experiment) -> bool:
+    """Whether there are final checkpoints on record and none of them is here: they are not committed to git."""
+    finals = [item for item in project.ledger.checkpoints(experiment.id) if item.final]
+    return bool(finals) and not any((project.layout.root / item.path).exists() for item in finals)

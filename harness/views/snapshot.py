@@ -1,16 +1,21 @@
 """One picture of a project, as plain data: what `status`, `experiment list` and later the dashboards show."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from harness.artifacts.locate import active_experiment
-from harness.audit.check import standing
+from harness.audit.collect import changed
 from harness.audit.scores import counted_evaluations, plan_of
+from harness.domain.findings import Finding
 from harness.domain.records import ApprovedPlan, Experiment, RecordedVerdict
-from harness.domain.statuses import CLOSED_EXPERIMENTS, Split, Verdict
+from harness.domain.statuses import CLOSED_EXPERIMENTS, Split, Verdict, spoken
 from harness.evaluation.score import summarise
 from harness.files import sha256_file
 from harness.project.context import Project
 from harness.runs.processes import is_alive
+
+_NAMED = 5
+"""Pieces of changed evidence in one message."""
 
 
 def snapshot(project: Project, *, cage: str, newest: int | None = 20) -> dict[str, Any]:
@@ -69,32 +74,38 @@ def experiment_rows(project: Project, *, newest: int | None = None) -> list[dict
 
 
 def experiment_row(project: Project, experiment: Experiment) -> dict[str, Any]:
-    """The documented row of `experiment list`: the score is the recomputed mean, or null; never a claim."""
+    """The documented row of `experiment list`: the score is the recomputed mean, or null; never a claim.
+
+    Score, tier, verdict and findings are of one split: the newest verdict's; without a verdict held-out when it was
+    looked at, else validation.
+    """
     verdicts = project.ledger.verdicts(experiment.id)
     verdict = verdicts[-1] if verdicts else None
+    stale = () if verdict is None else _stale(project, experiment, verdict)
+    worth = None if verdict is None else verdict.verdict
+    splits = (Split.HELD_OUT, Split.VALIDATION) if verdict is None else (Split(verdict.gate),)
     return {
         "id": experiment.id,
         "status": experiment.status,
         "hypothesis": experiment.hypothesis,
         "parent": experiment.parent,
-        **_score(project, experiment),
+        **split_score(project, experiment, *splits),
         "tier": verdict.tier if verdict else None,
-        "verdict": _worth(project, experiment, verdict),
+        "verdict": Verdict.STALE if stale else worth,
         "gate": verdict.gate if verdict else None,
-        "findings": _findings(verdict),
+        "findings": _findings(verdict, stale),
     }
 
 
-def _worth(project: Project, experiment: Experiment, verdict: RecordedVerdict | None) -> Verdict | None:
-    """STALE when what an undecided experiment's verdict read has changed; a decided one's is history."""
-    if verdict is None or experiment.status in CLOSED_EXPERIMENTS:
-        return verdict.verdict if verdict else None
-    return standing(project, verdict)
+def _stale(project: Project, experiment: Experiment, verdict: RecordedVerdict) -> tuple[str, ...]:
+    """What an undecided experiment's verdict read and has changed since; a decided one's verdict is history."""
+    return () if experiment.status in CLOSED_EXPERIMENTS else changed(project, verdict)
 
 
-def _score(project: Project, experiment: Experiment) -> dict[str, Any]:
-    """Of the counted runs: held-out when it was looked at, else validation."""
-    for split in (Split.HELD_OUT, Split.VALIDATION) if experiment.plan else ():
+def split_score(project: Project, experiment: Experiment, *splits: Split) -> dict[str, Any]:
+    """{metric, score, spread, n_seeds, split, interval, evidence} of the counted runs on the first of `splits` that has
+    a score; each null when none has."""
+    for split in splits if experiment.plan else ():
         evaluations = counted_evaluations(project, experiment.id, plan_of(project, experiment), split)
         score = summarise(evaluations)
         if score is not None:
@@ -110,5 +121,17 @@ def _score(project: Project, experiment: Experiment) -> dict[str, Any]:
     return dict.fromkeys(("metric", "score", "spread", "n_seeds", "split", "interval", "evidence"))
 
 
-def _findings(verdict: RecordedVerdict | None) -> list[dict[str, Any]]:
-    return [] if verdict is None else [dict(finding) for finding in verdict.findings]
+def _findings(verdict: RecordedVerdict | None, stale: Sequence[str]) -> list[dict[str, Any]]:
+    """A stale verdict's findings are of evidence that is gone: what is told instead is what changed."""
+    if verdict is None:
+        return []
+    if not stale:
+        return [dict(finding) for finding in verdict.findings]
+    named = ", ".join(stale[:_NAMED]) + (f" and {len(stale) - _NAMED} more" if len(stale) > _NAMED else "")
+    told = Finding(
+        "verdict_stale",
+        f"{verdict.id} ({verdict.verdict} on {spoken(verdict.gate)}) is STALE; changed since: {named}.",
+        f"`harness gate check {verdict.experiment}` judges what is there now.",
+        {"verdict": verdict.id, "changed": list(stale)},
+    )
+    return [told.plain()]

@@ -104,6 +104,16 @@ def test_a_predict_program_that_the_snapshot_does_not_hold_is_named(workplace, u
     assert "'scoring.py' was not in it" in found.mend
 
 
+def test_a_missing_package_is_named_with_the_python_that_lacks_it_and_no_path_of_the_one_call(workplace, uncaged):
+    body = PREDICT + "import no_such_package.sub"
+    found, again = (workplace.evaluate(body, uncaged).findings[0] for _ in range(2))
+    assert found.code == "predict_crashed"
+    assert f"predict runs with {workplace.request().interpreter}, which has no 'no_such_package'" in found.mend
+    assert "-m pip install no_such_package`" in found.mend
+    assert found == again, "the same fault of each seed is one finding"
+    assert 'File "code/predict.py"' in found.message
+
+
 @pytest.mark.parametrize(
     "how", ["open('/no/such/place')", "open('../elsewhere')", "1/0", "os.remove('predict.py'); open('predict.py')"]
 )

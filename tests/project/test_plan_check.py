@@ -195,3 +195,27 @@ def test_rows_of_held_out_are_named_before_an_approval_and_only_counted_after(
 def test_an_open_project_may_be_checked(project: Project, check: Check) -> None:
     approve_plan(project, project.layout.root / "plan.md", by="ada")
     assert check().problems == ()
+
+
+@pytest.mark.parametrize(
+    ("metric", "scorer", "closest"),
+    [("acuracy", "accuracy", "accuracy"), ("quality", "accuracy", None), ("acuracy", "judge.py", "accuracy")],
+)
+def test_a_metric_that_the_scorer_does_not_compute_is_told(
+    root: Path, check: Check, metric: str, scorer: str, closest: str | None
+) -> None:
+    text = PLAN.replace("scorer: accuracy", f"scorer: {scorer}").replace("metric: accuracy", f"metric: {metric}")
+    (root / "plan.md").write_text(text)
+    (root / "judge.py").write_text("def score(labels, predictions):\n    return 1.0\n")
+    (finding,) = check().findings
+    assert (finding.code, finding.data) == ("metric_unknown", {"metric": metric, "closest": closest})
+    assert f"`metric: {closest or scorer}`" in finding.mend
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "weighted"])
+def test_what_a_script_computes_is_the_plans_to_name(root: Path, check: Check, metric: str) -> None:
+    (root / "plan.md").write_text(
+        PLAN.replace("scorer: accuracy", "scorer: judge.py").replace("metric: accuracy", f"metric: {metric}")
+    )
+    (root / "judge.py").write_text("def score(labels, predictions):\n    return 1.0\n")
+    assert check().findings == ()
