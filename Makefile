@@ -4,7 +4,7 @@ BIN := .venv/bin
 DIR ?=
 JOBS ?= 2
 
-.PHONY: help setup demo test proofs cheats compat lint format bench clean
+.PHONY: help setup demo test proofs cheats compat scorecard lint format bench clean
 
 help:
 	@echo "make demo    run the main job offline, from set-up to a judged experiment (DIR=folder to choose where)"
@@ -12,6 +12,7 @@ help:
 	@echo "make proofs  the slow proofs: kill -9 at many moments, 16 processes, the whole demo (about half an hour)"
 	@echo "make cheats  known cheats and honest work, with all defences off and on, caged and uncaged"
 	@echo "make compat  the proofs of the real Claude Code CLI, with the pinned one and the newest (WITH=version for another)"
+	@echo "make scorecard  docs/SCORECARD.md and the README's list from docs/scorecard.yaml and docs/evidence/"
 	@echo "make lint    ruff, mypy, rendered files, and the numbers that the documents claim"
 	@echo "make bench   ratios to a baseline measured in the same run"
 
@@ -54,7 +55,11 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/harness render --check --project .
+	$(BIN)/python docs/scorecard.py --check
 	$(BIN)/harness claims audit README.md CHANGELOG.md PRIORS.md docs --project .
+
+scorecard: setup
+	@$(BIN)/python docs/scorecard.py
 
 format: setup
 	$(BIN)/ruff check --fix .

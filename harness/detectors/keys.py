@@ -28,7 +28,7 @@ class Role(StrEnum):
 
 _SPLIT = re.compile(r"[^a-z0-9]+")
 _LATER = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "dev", "heldout"})
-_WHOLE = frozenset("loss train training total step epoch".split())
+_WHOLE = frozenset(["loss", "train", "training", "total", "step", "epoch"])
 _SMALLER = frozenset(
     [
         "loss",

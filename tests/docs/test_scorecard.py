@@ -1,0 +1,84 @@
+"""The scorecard says only what a test or a measurement stands behind, and the README opens with what was not shown."""
+
+import importlib.util
+import json
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def scorecard() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("scorecard", ROOT / "docs/scorecard.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_it.py").write_text("def test_holds():\n    pass\n")
+    evidence = tmp_path / "docs/evidence"
+    evidence.mkdir(parents=True)
+    record = {"command": "python bench/x.py", "date": "2026-01-02", "seed": 7, "figures": {"share_caught": 0.975}}
+    (evidence / "x.json").write_text(json.dumps(record))
+    return tmp_path / "docs"
+
+
+def write(docs: Path, **claim: object) -> None:
+    areas = [{"area": "A", "claims": [{"claim": "It holds.", "level": "unit", **claim}], "not_shown": ["The rest."]}]
+    (docs / "scorecard.yaml").write_text(yaml.safe_dump({"not_shown_first": ["No live model yet."], "areas": areas}))
+
+
+def test_this_repository_is_fresh(scorecard: ModuleType):
+    assert scorecard.main(["--check"]) == 0
+
+
+def test_the_readme_opens_with_what_was_not_shown():
+    text = (ROOT / "README.md").read_text()
+    assert "No live model yet" in text[: text.index("## ")]
+
+
+def test_a_figure_stands_with_its_command_seed_and_date(scorecard: ModuleType, docs: Path):
+    write(docs, evidence="x", test="tests/test_it.py::test_holds")
+    page, listed = scorecard.render(docs)
+    row = "| It holds. | unit | `python bench/x.py`, `tests/test_it.py::test_holds` | share caught 0.975 | 7 | 2026-01-02 |"
+    assert row in page
+    assert "Not shown: The rest." in page
+    assert "- No live model yet." in listed
+
+
+@pytest.mark.parametrize(
+    ("claim", "said"),
+    [
+        ({}, "neither a test nor a file of evidence"),
+        ({"test": "tests/test_it.py::test_gone"}, "has no test_gone"),
+        ({"test": "tests/gone"}, "does not exist"),
+        ({"evidence": "gone"}, "docs/evidence/gone.json"),
+        ({"evidence": "x", "figures": ["other"]}, "wants the figure 'other'"),
+        ({"test": "tests/test_it.py", "level": "surely"}, "has the level 'surely'"),
+        ({"test": "tests/test_it.py", "figure": "99 %"}, "unknown key 'figure'"),
+    ],
+)
+def test_a_claim_with_nothing_behind_it_is_refused(
+    scorecard: ModuleType, docs: Path, claim: dict[str, object], said: str
+):
+    write(docs, **claim)
+    with pytest.raises(scorecard.ScorecardError, match=said):
+        scorecard.render(docs)
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs/adr").glob("*.md")), ids=lambda page: page.stem)
+def test_each_decision_names_what_executed_it(page: Path):
+    held = page.read_text().partition("**Held by.**")[2]
+    named = [part for part in held.replace("`", " ").split() if part.startswith(("tests/", "bench/", "docs/evidence/"))]
+    assert "not executed" in held or named
+    for name in named:
+        assert (ROOT / name.split("::")[0].rstrip(".,;:)")).exists(), name
