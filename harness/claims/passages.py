@@ -10,6 +10,7 @@ from harness.claims.vocabulary import EXPERIMENT
 
 _POINTER = re.compile(r"(?:docs/)?(evidence/[\w.-]+\.json)|(bench/[\w./-]+\.py)")
 _SENTENCE_END = re.compile(r"(?<!e\.g)(?<!i\.e)(?<!approx)(?<!vs)(?<=[.!?])\s+(?=[A-Z\"`(\[]|$)")
+_LONGEST = 2000
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+")
 _RULE = re.compile(r"\s*\|?[\s:|-]*-[\s:|-]*\|?\s*")
@@ -133,12 +134,23 @@ def _of_text(block: _Block, given: Mapping[str, Any]) -> Iterator[Sentence]:
         starts.append(len(text))
         text += line.strip() + " "
     begin = 0
-    for end in [*(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]:
+    for end in _ends(text):
         part = text[begin:end]
         if part.strip():
             first = block.line + sum(start <= begin for start in starts[1:])
             breaks = tuple(start - begin for start in starts if begin < start < end)
             yield Sentence(line=first, text=part, breaks=breaks, **given)
+        begin = end
+
+
+def _ends(text: str) -> Iterator[int]:
+    """Where sentences end; one that is longer than anybody writes is cut at a space, so that reading stays quick."""
+    begin = 0
+    for end in [*(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]:
+        while end - begin > _LONGEST:
+            begin = text.rfind(" ", begin + _LONGEST // 2, begin + _LONGEST) + 1 or begin + _LONGEST
+            yield begin
+        yield end
         begin = end
 
 

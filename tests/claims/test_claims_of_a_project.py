@@ -1,0 +1,101 @@
+"""The same over a real ledger: the gate, the verb and commit messages."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+from click.testing import CliRunner
+
+from harness.artifacts.git import run_git
+from harness.audit.check import check_gate
+from harness.audit.evaluate import evaluate_experiment
+from harness.cli.main import harness
+from harness.domain.statuses import GateName, Split, Verdict
+from tests.audit.world import GOOD, POOR, InProcess, World
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World.make(tmp_path)
+    yield made
+    made.project.close()
+
+
+def judged_experiment(world: World, cuts: tuple[float, ...] = GOOD) -> tuple[str, float]:
+    """An experiment that was evaluated on validation, with an empty result; and its score."""
+    opened = world.open("A cut").id
+    world.train(opened, cuts)
+    found = evaluate_experiment(world.project, opened, Split.VALIDATION, InProcess(), environment={}, shuffle_seed=7)
+    world.result(opened)
+    return opened, fmean(item.value for item in found if item.value is not None)
+
+
+def say(world: World, experiment: str, body: str) -> None:
+    path = world.path(experiment, "result")
+    head = path.read_text("utf-8").split("\n---\n")[0]
+    path.write_text(f"{head}\n---\n\n{body}\n", "utf-8")
+
+
+def codes(world: World, experiment: str) -> dict[str, str]:
+    verdict = check_gate(world.project, experiment, GateName.VALIDATION)
+    return {item["code"]: item["message"] for item in verdict.findings}
+
+
+def audit(world: World, monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[int, list[dict[str, str]]]:
+    for name, value in world.environment.items():
+        monkeypatch.setenv(name, value)
+    ended = CliRunner().invoke(harness, ["claims", "audit", *words, "--project", str(world.root), "--json"])
+    return ended.exit_code, json.loads(ended.stdout)["claims"]
+
+
+def test_the_gate_reads_the_text_of_a_result(world: World) -> None:
+    experiment, mean = judged_experiment(world)
+    say(world, experiment, f"The accuracy on validation is {mean:.4f}, the mean over 3 seeds.")
+    assert check_gate(world.project, experiment, GateName.VALIDATION).verdict is Verdict.PASS
+    say(world, experiment, "All went well: an accuracy of 99.9 % on validation, over 5 seeds.")
+    verdict = check_gate(world.project, experiment, GateName.VALIDATION)
+    assert verdict.verdict is Verdict.FAIL
+    assert [item["data"]["claimed"] for item in verdict.findings if item["code"] == "prose_disagrees"] == [
+        "99.9 %",
+        "5",
+    ]
+    say(world, experiment, f"The held-out accuracy is {mean:.4f}.")
+    assert "prose_unsupported" in codes(world, experiment)
+    say(world, experiment, "The loader saves 40 % of the time.")
+    verdict = check_gate(world.project, experiment, GateName.VALIDATION)
+    assert [item["code"] for item in verdict.findings if item["code"].startswith("prose")] == ["prose_unproven"]
+    assert verdict.verdict is Verdict.PASS
+
+
+def test_files_and_commit_messages_are_audited(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment, mean = judged_experiment(world)
+    result, report = world.path(experiment, "result"), world.root / "REPORT.md"
+    report.write_text(f"{experiment} reaches an accuracy of {mean:.3f}.\n", "utf-8")
+    code, claims = audit(world, monkeypatch, str(result), str(report))
+    assert (code, {item["kind"] for item in claims}) == (0, {"recomputed"})
+    assert set(claims[0]) == {"file", "line", "text", "metric", "value", "kind", "evidence"}
+    run_git(world.root, "init", "-q")
+    message = f"{experiment}: accuracy 0.5013 on validation"
+    who = ("-c", "user.name=a", "-c", "user.email=a@b.example")
+    run_git(world.root, *who, "commit", "-q", "--allow-empty", "-m", message)
+    code, claims = audit(world, monkeypatch, "--git")
+    assert (code, [item["kind"] for item in claims]) == (1, ["contradicted"])
+    assert claims[0]["file"].startswith("commit ")
+
+
+def test_a_forged_front_matter_is_named_with_its_line(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment, _ = judged_experiment(world, POOR)
+    path = world.path(experiment, "result")
+    path.write_text("---\nclaims:\n  accuracy: 0.9713\n---\n\nSee above.\n", "utf-8")
+    code, claims = audit(world, monkeypatch, str(path))
+    assert (code, [(item["line"], item["value"], item["kind"]) for item in claims]) == (
+        1,
+        [(3, "0.9713", "contradicted")],
+    )
+
+
+def test_nothing_to_read_is_a_usage_error(world: World) -> None:
+    ended = CliRunner().invoke(harness, ["claims", "audit", "--project", str(world.root)])
+    assert "nothing to read" in str(ended.exception)
