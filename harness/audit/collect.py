@@ -12,6 +12,7 @@ from harness.artifacts.metrics_notes import notes_of
 from harness.artifacts.result import Result, read_result
 from harness.artifacts.text import read_text
 from harness.artifacts.training_status import read_status
+from harness.audit.claim_facts import prose_findings
 from harness.audit.files import content_hash, read_evidence
 from harness.audit.next_idea import next_idea
 from harness.audit.protected import control_findings
@@ -69,6 +70,7 @@ def _collect(project: Project, experiment: str, gate: GateName, transcripts: Seq
     tampering = _tampering(project.ledger.tampering(), experiment)
     control = control_findings(project, found, {item.data["path"] for item in tampering}, transcripts)
     comparison = compared(project, found, approved)
+    prose = _prose(project, experiment, result)
     reference = _reference(project, found) if gate is GateName.HELD_OUT else None
     return GateEvidence(
         gate=gate,
@@ -78,6 +80,7 @@ def _collect(project: Project, experiment: str, gate: GateName, transcripts: Seq
         experiment=found,
         files=files,
         claims={} if result is None else result.claims,
+        prose=prose,
         shortfall=next(iter(result.shortfalls), None) if result is not None else None,
         next_planned=next_idea(project.layout.root, project.layout.experiment(experiment, "next")),
         runs=tuple(runs),
@@ -94,6 +97,7 @@ def _collect(project: Project, experiment: str, gate: GateName, transcripts: Seq
             "plan": _digest([approved.sha256, approved.version, approved.splits, approved.scorer]),
             "frozen": _digest([item.plain() for item in (*frozen, *tampering)]),
             **_control_hash(control),
+            **_prose_hash(prose),
             "comparison": _digest(comparison),
             **_file_hashes(files),
             **_run_hashes(runs),
@@ -197,6 +201,17 @@ def _control_hash(control: Sequence[Finding]) -> dict[str, str]:
     """Of what changed; the sessions that are named beside it are no evidence."""
     changes = [[item.data["path"], item.data["expected"], item.data["actual"]] for item in control]
     return {"control": _digest(changes)} if changes else {}
+
+
+def _prose(project: Project, experiment: str, result: Result | None) -> tuple[Finding, ...]:
+    if result is None:
+        return ()
+    return prose_findings(project, experiment, result.body, [claim.text for claim in result.claims.values()])
+
+
+def _prose_hash(prose: Sequence[Finding]) -> dict[str, str]:
+    """Of what does not hold: another experiment's score may have changed since."""
+    return {"prose": _digest([item.plain() for item in prose])} if prose else {}
 
 
 def _file_hashes(files: Sequence[FileEvidence]) -> dict[str, str]:

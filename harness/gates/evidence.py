@@ -83,6 +83,8 @@ class GateEvidence:
     """The experiment's own files that the contract requires: hypothesis, config, code, score, result."""
     claims: Mapping[str, Claim]
     """Metric -> the number that result.md claims for it."""
+    prose: tuple[Finding, ...] = ()
+    """What the body of result.md claims and does not hold."""
     shortfall: str | None = None
     """The first that result.md names: shown, never judged."""
     next_planned: str | None = None

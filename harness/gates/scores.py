@@ -68,6 +68,11 @@ def claims(evidence: GateEvidence) -> Iterator[Finding]:
             )
 
 
+def prose(evidence: GateEvidence) -> Iterator[Finding]:
+    """What the body of result.md says in numbers is what the harness recomputed."""
+    yield from evidence.prose
+
+
 def isolation(evidence: GateEvidence) -> Iterator[Finding]:
     """With `sandbox: required` training and evaluation ran in a cage."""
     if not evidence.isolation_required:

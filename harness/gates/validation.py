@@ -39,6 +39,7 @@ CHECKS: tuple[Check, ...] = (
     scores.evaluations,
     scores.isolation,
     scores.claims,
+    scores.prose,
     scores.tier,
 )
 

@@ -175,6 +175,16 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
         "claim_unsupported",
         Verdict.FAIL,
     ),
+    "a number in the text of result.md that is not the recomputed one": (
+        lambda e: replace(e, prose=(finding("prose_disagrees", "It says 0.97."),)),
+        "prose_disagrees",
+        Verdict.FAIL,
+    ),
+    "a number in the text of result.md that nothing supports": (
+        lambda e: replace(e, prose=(finding("prose_unsupported", "It says 0.97 on held-out."),)),
+        "prose_unsupported",
+        Verdict.FAIL,
+    ),
     "below the least tier": (
         lambda e: scored(replace(e, claims={}), 0.67, 0.68, 0.69),
         "below_tier",
