@@ -5,7 +5,7 @@ import json
 import os
 import platform
 from collections.abc import Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def record(name: str, command: str, figures: Mapping[str, float | str], *, seed:
     document = {
         "name": name,
         "command": command,
-        "date": datetime.now(timezone.utc).date().isoformat(),
+        "date": datetime.now(UTC).date().isoformat(),
         "version": version("experiment-harness"),
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         "seed": seed,
