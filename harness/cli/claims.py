@@ -13,6 +13,7 @@ from harness.claims.audit import front_matter_claims, judged
 from harness.claims.judge import JudgedClaim
 from harness.claims.known import HOLDS, Known
 from harness.claims.passages import sentences
+from harness.cli.groups import VerbGroup
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.errors import NotFoundError, UsageError
 from harness.project.context import Project, open_project
@@ -20,7 +21,7 @@ from harness.project.context import Project, open_project
 _NEXT = "Write the number that is known, or what shows it: docs/claims.md; a sentence without a number claims nothing."
 
 
-@click.group("claims")
+@click.group("claims", cls=VerbGroup)
 def command() -> None:
     """Numbers in prose, and what they rest on."""
 
