@@ -7,26 +7,23 @@ from typing import Any
 from harness.artifacts.code_snapshot import read_snapshot
 from harness.artifacts.front_matter import read_yaml
 from harness.artifacts.hypothesis import read_hypothesis
-from harness.artifacts.metrics import Metrics, read_rows
-from harness.artifacts.metrics_notes import notes_of
 from harness.artifacts.result import Result, read_result
 from harness.artifacts.text import read_text
-from harness.artifacts.training_status import read_status
 from harness.audit.claim_facts import prose_findings
-from harness.audit.files import content_hash, read_evidence
+from harness.audit.files import read_evidence
 from harness.audit.next_idea import next_idea
 from harness.audit.protected import control_findings
+from harness.audit.run_evidence import run_evidence
 from harness.audit.scores import compared, counted_evaluations, objective_of, plain_score, plan_of
 from harness.contract.artifacts import Scope
 from harness.contract.phases import required
 from harness.domain.facts import TamperingNoticed
 from harness.domain.findings import Finding
-from harness.domain.records import Checkpoint, Evaluation, Experiment, RecordedVerdict, Run
+from harness.domain.records import Evaluation, Experiment, RecordedVerdict, Run
 from harness.domain.statuses import GateName, Split
 from harness.evaluation.score import seed_findings, summarise
 from harness.files import canonical_json, sha256_bytes
 from harness.gates.evidence import (
-    CheckpointEvidence,
     FileEvidence,
     GateEvidence,
     RunEvidence,
@@ -63,7 +60,9 @@ def collect(project: Project, experiment: str, gate: GateName, transcripts: Sequ
 def _collect(project: Project, experiment: str, gate: GateName, transcripts: Sequence[Path]) -> GateEvidence:
     found = project.ledger.experiment(experiment)
     approved = plan_of(project, found)
-    runs = [_run(project, run) for run in counted_runs(project.ledger.runs(experiment))]
+    launched = project.ledger.runs(experiment)
+    counted = counted_runs(launched)
+    runs = [run_evidence(project, run, counted) for run in counted]
     scored = counted_evaluations(project, experiment, approved, Split(gate.value), [item.run for item in runs])
     files, result = _files(project, experiment, gate)
     frozen = tuple(frozen_changes(project))
@@ -84,6 +83,7 @@ def _collect(project: Project, experiment: str, gate: GateName, transcripts: Seq
         shortfall=next(iter(result.shortfalls), None) if result is not None else None,
         next_planned=next_idea(project.layout.root, project.layout.experiment(experiment, "next")),
         runs=tuple(runs),
+        launched=tuple(launched),
         plan_seeds=seeds_of(plan for plan in project.ledger.plans() if plan.name == approved.name),
         evaluations=tuple(scored),
         ignored_seeds=tuple(seed_findings(scored)),
@@ -101,6 +101,7 @@ def _collect(project: Project, experiment: str, gate: GateName, transcripts: Seq
             "comparison": _digest(comparison),
             **_file_hashes(files),
             **_run_hashes(runs),
+            **_launches_hash(launched, counted),
             **{f"{item.run}/evaluation": _digest(_plain(item)) for item in scored},
             **_reference_hash(reference),
         },
@@ -139,49 +140,6 @@ def _files(project: Project, experiment: str, gate: GateName) -> tuple[tuple[Fil
         if artifact.name == "result" and parsed is not None:
             result = parsed
     return tuple(files), result
-
-
-def _run(project: Project, run: Run) -> RunEvidence:
-    layout = project.layout
-    metrics, rows = read_evidence(layout, "metrics", layout.run(run.experiment, run.id, "metrics"), read_rows)
-    status, said = read_evidence(layout, "status", layout.run(run.experiment, run.id, "status"), read_status)
-    evaluation, _ = read_evidence(layout, "evaluation", layout.run(run.experiment, run.id, "evaluation"), read_text)
-    recorded = project.ledger.checkpoints(run.experiment, run.id)
-    return RunEvidence(
-        run=run,
-        metrics=metrics,
-        status=status,
-        evaluation=evaluation,
-        **_of_rows(rows),
-        status_run=said.run if said else None,
-        status_state=said.status if said else None,
-        checkpoints=tuple(
-            CheckpointEvidence(
-                checkpoint=item,
-                actual=content_hash(layout, item.path) if item.final else item.id,
-                earlier=_earlier(project, item),
-            )
-            for item in recorded
-        ),
-    )
-
-
-def _earlier(project: Project, checkpoint: Checkpoint) -> str | None:
-    first = project.ledger.first_with_checkpoint(checkpoint.id)
-    elsewhere = first is not None and first.experiment != checkpoint.experiment
-    return f"{first.experiment}/{first.run}" if first is not None and elsewhere else None
-
-
-def _of_rows(metrics: Metrics | None) -> dict[str, Any]:
-    if metrics is None:
-        return {}
-    starts = [row for row in metrics.rows if row.get("event") in ("start", "attempt")]
-    return {
-        "row_runs": frozenset(str(row.get("run", "")) for row in metrics.rows),
-        "row_tokens": frozenset(sha256_bytes(str(row.get("token")).encode()) for row in starts),
-        "epochs": sum(row.get("event") == "epoch" for row in metrics.rows),
-        "notes": tuple(notes_of(metrics)),
-    }
 
 
 def _tampering(facts: Sequence[TamperingNoticed], experiment: str) -> tuple[Finding, ...]:
@@ -229,6 +187,11 @@ def _run_hashes(runs: Sequence[RunEvidence]) -> dict[str, str]:
         if item.final is not None and item.final.actual is not None:
             hashes[f"{name}/checkpoint"] = item.final.actual
     return hashes
+
+
+def _launches_hash(launched: Sequence[Run], counted: Sequence[Run]) -> dict[str, str]:
+    """Of how many launches there were, where that says more than the runs that count."""
+    return {"launches": _digest([[run.id, run.status] for run in launched])} if len(launched) > len(counted) else {}
 
 
 def _plain(evaluation: Evaluation) -> list[Any]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.artifacts.metrics_times import RowTimes
 from harness.artifacts.result import Claim
 from harness.domain.findings import Finding
 from harness.domain.records import Checkpoint, Evaluation, Experiment, Objective, RecordedVerdict, Run
@@ -32,7 +33,7 @@ class CheckpointEvidence:
     actual: str | None
     """Content hash now; None when nothing is there."""
     earlier: str | None = None
-    """The run of another experiment that left the same bytes first, e.g. "exp-0001/run-02"."""
+    """The run of another experiment, or of another seed, that left the same bytes first, e.g. "exp-0001/run-02"."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +47,9 @@ class RunEvidence:
     row_tokens: frozenset[str] = frozenset()
     """SHA-256 of the link tokens in start rows."""
     epochs: int = 0
+    starts: int = 0
+    """Start rows: more than one when the command was started again inside the run."""
+    times: RowTimes | None = None
     status_run: str | None = None
     status_state: str | None = None
     checkpoints: tuple[CheckpointEvidence, ...] = ()
@@ -91,6 +95,8 @@ class GateEvidence:
     """The first idea in next.md: shown, never judged."""
     runs: tuple[RunEvidence, ...]
     """The runs that count: see `counted_runs`."""
+    launched: tuple[Run, ...] = ()
+    """All registered runs of the experiment, oldest first, whether they count or not."""
     plan_seeds: frozenset[int]
     """Those that the harness chose for the plan, in any of its versions."""
     evaluations: tuple[Evaluation, ...]

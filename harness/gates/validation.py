@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from harness.domain.findings import Finding
 from harness.domain.statuses import Verdict
-from harness.gates import artifacts, scores
+from harness.gates import artifacts, linkage, scores
 from harness.gates.evidence import GateEvidence, GateOutcome
 from harness.gates.findings import outcome_of
 
@@ -34,7 +34,9 @@ CHECKS: tuple[Check, ...] = (
     artifacts.told,
     artifacts.files,
     artifacts.run_files,
+    linkage.row_times,
     artifacts.checkpoints,
+    linkage.launches,
     ignored_seeds,
     scores.evaluations,
     scores.isolation,

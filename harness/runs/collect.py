@@ -14,7 +14,7 @@ from harness.domain.statuses import RunStatus
 from harness.errors import UsageError
 from harness.files import atomic_write, pretty_json, walk_files
 from harness.project.context import Project
-from harness.runs.origin import origin_findings
+from harness.runs.origin import origin_findings, untrained_findings
 from harness.runs.rows import RunRows
 
 _HASHED = ("run", "metrics", "status", "stdout", "stderr")
@@ -51,6 +51,7 @@ def close_run(project: Project, run: Run, rows: RunRows, ending: Ending, *, bega
     found, problems = _checkpoints(layout, run, rows)
     for final in (item for item in found if item.final and ending.status is RunStatus.COMPLETED):
         problems += origin_findings(project, run, final, began, ending.findings)
+        problems += untrained_findings(final, found, _initial(layout, run, rows))
     recorded = {item.id for item in ledger.checkpoints(run.experiment, run.id)}
     for checkpoint in found:
         if checkpoint.checkpoint not in recorded:
@@ -124,6 +125,13 @@ def _checkpoints(layout: Layout, run: Run, rows: RunRows) -> tuple[list[Checkpoi
                 )
             )
     return sorted(found, key=lambda item: item.final), problems
+
+
+def _initial(layout: Layout, run: Run, rows: RunRows) -> set[str]:
+    """Paths, relative to the project, of what the run said it started from."""
+    newest = {str(row.get("path")): row.get("initial") is True for row in rows.checkpoints}
+    folder = layout.relative(layout.run(run.experiment, run.id))
+    return {f"{folder}/{name}" for name, initial in newest.items() if initial}
 
 
 def _epoch(value: Any) -> int | None:

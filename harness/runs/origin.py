@@ -7,7 +7,7 @@ lies before the run stood there before, whatever it is called. An exact copy is 
 import contextlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from harness.artifacts.code_snapshot import load_snapshot
@@ -25,6 +25,8 @@ _SLACK_S = 2.0
 """What the coarsest file systems round times to."""
 _SMALLEST = 32
 """Bytes; less says too little to tell one file from another."""
+_LEAST_EPOCHS = 3
+"""Two that are the same may be the best epoch and its copy."""
 _MOST_FILES = 200_000
 _SKIPPED = frozenset({".git", ".venv", "venv", "node_modules", "__pycache__"})
 
@@ -65,6 +67,28 @@ def origin_findings(
             )
         ]
     return []
+
+
+def untrained_findings(
+    final: CheckpointRecorded, saved: Sequence[CheckpointRecorded], initial: Collection[str]
+) -> list[Finding]:
+    """`checkpoint_untrained` when the final checkpoint is what the run started from, as far as it kept that (`initial`:
+    paths); the note `weights_unchanged` when all that it saved, of three epochs or more, is the same."""
+    name = f"{final.experiment}/{final.run}"
+    if any(item.path in initial and item.checkpoint == final.checkpoint for item in saved):
+        return [
+            Finding(
+                "checkpoint_untrained",
+                f"The final checkpoint of {name} has the bytes of the weights that it started from.",
+                "Find out why the training changes nothing (the optimizer's step, frozen layers), then train again.",
+                {"run": name},
+            )
+        ]
+    epochs = {item.epoch for item in saved}
+    if len(epochs) < _LEAST_EPOCHS or {item.checkpoint for item in saved} != {final.checkpoint}:
+        return []
+    told = f"All {len(saved)} checkpoints of {name} ({len(epochs)} epochs) have the same bytes."
+    return [Finding("weights_unchanged", told, "Find out whether the training changes anything.", {"run": name})]
 
 
 def _own(project: Project, run: Run, content: str) -> bool:

@@ -1,9 +1,11 @@
 """Gate evidence for tests: an experiment of three seeds that keeps its contract, and small changes of it."""
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from harness.artifacts.claims import Claim
+from harness.artifacts.metrics_times import RowTimes
 from harness.domain.findings import Finding
 from harness.domain.records import Checkpoint, Evaluation, Experiment, Objective, RecordedVerdict, Run
 from harness.domain.statuses import Direction, ExperimentStatus, GateName, RunStatus, Split, Tier, Verdict
@@ -18,6 +20,14 @@ from harness.gates.evidence import (
 
 EXPERIMENT = "exp-0001"
 VALUES = (0.93, 0.94, 0.95)
+
+
+def at(seconds: float) -> datetime:
+    """So many seconds after the runs were registered; they end at 60."""
+    return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
+
+
+TIMES = RowTimes(at(1), at(59), 0.0, 0)
 MAXIMIZE = Objective(
     metric="accuracy",
     direction=Direction.MAXIMIZE,
@@ -81,6 +91,8 @@ def run_evidence(number: int, **changes: Any) -> RunEvidence:
         row_runs=frozenset({f"{EXPERIMENT}/run-{number:02d}"}),
         row_tokens=frozenset({f"token-{number}"}),
         epochs=10,
+        starts=1,
+        times=TIMES,
         status_run=f"{EXPERIMENT}/run-{number:02d}",
         status_state="completed",
         checkpoints=(CheckpointEvidence(checkpoint=checkpoint(number), actual=checkpoint(number).id),),

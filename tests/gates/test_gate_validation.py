@@ -14,6 +14,8 @@ from harness.gates.validation import judge
 from harness.runs.reasons import bypassed
 from tests.gates.evidence import (
     MINIMIZE,
+    TIMES,
+    at,
     checkpoint,
     evaluation,
     evidence,
@@ -25,6 +27,7 @@ from tests.gates.evidence import (
     without_file,
 )
 
+OUT = "metrics_out_of_time"
 BYPASS = (bypassed("exp-0001/run-01", "ran for 60 s").plain(),)
 Change = Callable[[GateEvidence], GateEvidence]
 
@@ -129,6 +132,18 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
         "code_changed",
         Verdict.FAIL,
     ),
+    **{
+        f"the supervisor found {code}": (
+            lambda e, code=code: with_run(e, 1, run=run(1, findings=(finding(code, "It was so.").plain(),))),
+            code,
+            Verdict.FAIL,
+        )
+        for code in ("metrics_rewritten", "checkpoint_known", "checkpoint_out_of_window", "checkpoint_untrained")
+    },
+    "rows of before the run": (lambda e: with_run(e, 1, times=TIMES._replace(first=at(-6))), OUT, Verdict.FAIL),
+    "rows of after the run": (lambda e: with_run(e, 1, times=TIMES._replace(last=at(66))), OUT, Verdict.FAIL),
+    "rows that go back in time": (lambda e: with_run(e, 1, times=TIMES._replace(back_s=5.1)), OUT, Verdict.FAIL),
+    "rows without a time": (lambda e: with_run(e, 1, times=TIMES._replace(without=1)), OUT, Verdict.FAIL),
     "a seed without evaluation": (
         lambda e: scored(e, 0.93, 0.94),
         "evaluation_missing",
@@ -404,3 +419,14 @@ def test_the_newest_final_checkpoint_is_the_one_that_counts() -> None:
     older = replace(item.checkpoints[0], checkpoint=checkpoint(7))
     assert replace(item, checkpoints=(older, *item.checkpoints)).final == item.checkpoints[0]
     assert evaluation(1, 0.9).checkpoint == item.checkpoints[0].checkpoint.id
+
+
+def test_one_fault_of_several_seeds_is_told_once_with_the_seeds() -> None:
+    crash = Finding("predict_crashed", "Exit 1.", "Mend it.", {"exit_code": 1})
+    (told,) = judge(scored(evidence(claims={}), None, None, None, findings=(crash.plain(),))).findings
+    seeds = [item.seed for item in scored(evidence(), None, None, None).evaluations]
+    assert told.message == f"For the seeds {', '.join(map(str, seeds))}: Exit 1."
+    assert told.data == {"exit_code": 1, "seeds": seeds}
+    (alone,) = judge(scored(evidence(claims={}), None, 0.9, 0.9, findings=(crash.plain(),))).findings[:1]
+    assert len(seeds) == 3
+    assert alone.code == "predict_crashed"
