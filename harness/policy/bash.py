@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 DEEPEST = 8
 _NAME_GIVERS = table("find fd ls grep egrep fgrep rg ag")
 """Programs whose output names files: of the folders that they are given, else of the current one."""
+_EVALUATES = table("let test [ printf unset read declare typeset local export")
+"""Builtins that expand a subscript in a name once more: `test -v 'a[$(rm x)]'`."""
 _TAKES_NAMES = table("rm rmdir unlink shred mv ln touch chmod chown truncate tee cp install rsync sed perl dd git")
 
 
@@ -142,7 +144,7 @@ class BashRules(Touched):
         if named_by_input and inputs:  # a here-string: what it names is known
             rest = [*rest, *(Argument(text) for body in inputs for text in body.split())]
             inputs = ()
-        if not head.known or head.pattern:
+        if not head.known or (head.pattern and head.text != "["):
             base = os.path.basename(head.text)
             self.unclear(f"the program {head.text} is not known here")
             if not head.pattern and base and not set(base) & set("${}"):  # `$VENV/bin/python`: its name is
@@ -165,6 +167,9 @@ class BashRules(Touched):
         self, program: str, rest: list[Argument], inputs: tuple[str, ...], depth: int, *, named_by_input: bool
     ) -> None:
         base = os.path.basename(program)
+        for argument in rest if base in _EVALUATES else ():
+            if argument.known and "[" in argument.text and ("$(" in argument.text or "`" in argument.text):
+                self.script(f": {argument.text}", depth + 1)
         if self.harness(program, rest, more=named_by_input):
             return
         if self.entry.started_by(program, rest, self.cwds, self.fed and not inputs):
@@ -271,6 +276,8 @@ class BashRules(Touched):
             self.script(script, depth + 1)
         for path in change.paths:
             self.change(path, below=True)
+        for path in change.reads:
+            self.read(path, below=change.deep)
         if change.whole and not self.denials and self.judge.tree_is_ours(self.cwds):
             reason = f"{change.whole}, and protected files are among them."
             mend = "Name the files after `--`, e.g. `git checkout -- train.py`; take other changes with Edit."

@@ -134,13 +134,21 @@ class _Call:
         cwd = self.folder(path)
         if cwd is None:
             return self.nowhere(path)
-        denial = self.judge.write(path, cwd) if writes else self.judge.read(path, cwd)
+        denial = self.judge.write(path, cwd) if writes else self.searched(path, cwd)
         paths = [self.judge.shown(places(path, cwd)[-1])]
         if denial:
             return self.denied(denial, paths)
         if self.judge.outside(path, cwd):
             return answer(None, "outside_project", f"{path} is outside the project; no rule is about it.", paths=paths)
         return answer(ALLOW, "ordinary_file", f"{paths[0]} may be {'changed' if writes else 'read'}.", paths=paths)
+
+    def searched(self, path: str, cwd: str) -> Denial | None:
+        """Reading one file, or searching a folder with all that lies below it."""
+        denial = self.judge.read(path, cwd, below=self.tool == "Grep")
+        pattern = self.given.get("pattern" if self.tool == "Glob" else "glob")
+        if denial or self.tool not in _OPTIONAL or not isinstance(pattern, str):
+            return denial
+        return self.judge.read_pattern(pattern, places(path, cwd)[0])
 
     def folder(self, path: str) -> str | None:
         """The directory that `path` is relative to; None when it is needed and the payload has none."""

@@ -45,6 +45,8 @@ def language_effects(
     if not texts and not files and kind in ("sed", "awk"):
         texts, rest = rest[:1], rest[1:]
     code = [item.text for item in texts] + list(inputs)
+    if kind not in ("awk", "sed"):  # `deno eval TEXT`
+        code += [item.text for item in rest if any(sign in item.text for sign in "(;{")]
     named = [item.with_text(item.text.partition("=")[2]) for item in found.values("-v", "--assign")]
     unsure = "" if all(item.known for item in texts) else f"{program} runs text that is not known here"
     if kind == "sed":
@@ -57,7 +59,6 @@ def language_effects(
         changes = rest
     if any(_writes_given(kind, text) for text in code):
         changes = [*rest, *named]
-    code += [item.text for item in rest if kind != "awk" and any(sign in item.text for sign in "(;{")]
     return Effects(changes=changes, reads=rest, code=code, unsure=unsure)
 
 

@@ -103,7 +103,7 @@ def editor_effects(program: str, arguments: list[Argument], inputs: tuple[str, .
         given = options(arguments, " -cmd -init -separator -nullvalue")
         code = [item.text for item in given.operands[1:]]
         return Effects(changes=given.operands[:1], code=[*code, *inputs])
-    given = options(arguments, "cSsuiTUWw --cmd")
+    given = options(arguments, "cSuiTUWw --cmd")
     code = [item.text for item in given.values("-c", "--cmd")]
     code += [item.text[1:] for item in given.operands if item.text.startswith("+")]
     opened = [item for item in given.operands if not item.text.startswith("+")]

@@ -68,6 +68,8 @@ def effects(program: str, arguments: list[Argument], inputs: tuple[str, ...]) ->
         return shell_effects(program, arguments, inputs)
     if is_python(program):
         module = _module(arguments)
+        if module == "json.tool":
+            return _second_written(arguments, options(arguments[2:], " --indent").operands, values)
         return archive_effects(module, arguments[2:]) if module in ARCHIVES else python_effects(arguments, inputs)
     if program in CODE:
         return language_effects(program, arguments, operands, inputs)
