@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import os
 
-from .git_options import LISTED, OUTPUTS, READ_CONFIG, RUN, RUN_LETTERS, SHORT_OUTPUT, VALUED, WRITE_CONFIG
+from .git_options import (
+    HOOK_SETTINGS,
+    LISTED,
+    OUTPUTS,
+    READ_CONFIG,
+    RUN,
+    RUN_LETTERS,
+    SHORT_OUTPUT,
+    VALUED,
+    WRITE_CONFIG,
+)
 from .options import means, options
 from .paths import fixed
 from .record import Record
@@ -64,6 +74,11 @@ def tree_change(arguments: list[Argument], cwds: tuple[str, ...]) -> TreeChange:
     if not rest:
         return TreeChange([], "", folders)
     verb, rest = rest[0].text, rest[1:]
+    hooks = next((item.text for item in arguments if item.text.lower().startswith(HOOK_SETTINGS)), "")
+    if hooks:
+        return TreeChange(
+            [Argument(".git/hooks")], f"git runs with {hooks}, other settings than the repository's", folders
+        )
     given = options(rest, VALUED.get(verb, " "))
     named, whole = _verb(verb, rest, given, cwds)
     paths, unresolved = _resolved(named, cwds)

@@ -28,6 +28,8 @@ SHORT_OUTPUT = table("format-patch archive mailsplit bugreport diagnose index-pa
 RUN = ("--extcmd", "--upload-pack", "--receive-pack", "--exec", "--open-files-in-pager", "--smtp-server")
 RUN_LETTERS = ("-x", "-O")
 """Options whose value is a command; `-O` of diff is a file, which as a command does nothing."""
+HOOK_SETTINGS = ("core.hookspath=", "include.path=", "includeif.")
+"""What `-c` sets to take hooks, or other settings, from elsewhere."""
 READ_CONFIG = table("--get --get-all --get-regexp --get-urlmatch --get-color --list -l")
 WRITE_CONFIG = (
     "-e",

@@ -75,7 +75,9 @@ def tool_effects(program: str, arguments: list[Argument]) -> Effects:
     if named or (program == "wget" and not given.has("-O", "--output-document")):
         folders = given.values("--output-dir", "-P", "--directory-prefix") or [Argument(".")]
         changes += [_in(folder, item) for folder in folders for item in given.operands]
-    return Effects(changes=changes, reads=reads, scripts=[item.text for item in given.values(*tool.run)])
+    scanned = given.operands or [Argument(".")] if program == "tree" else []
+    scripts = [item.text for item in given.values(*tool.run)]
+    return Effects(changes=changes, reads=reads, scanned=scanned, scripts=scripts)
 
 
 def _in(folder: Argument, url: Argument) -> Argument:

@@ -29,7 +29,7 @@ _READERS = table(
     "seq expr nproc free uname ps cd pushd popd export declare typeset local readonly set shopt umask unset read "
     "return exit break continue hash ulimit rgrep ack ugrep"
 )
-_RECURSIVE = table("rg ag ack ugrep rgrep tree")
+_RECURSIVE = table("rg ag ack ugrep rgrep")
 _DEEP = {
     **dict.fromkeys(("grep", "egrep", "fgrep"), "rR"),
     **dict.fromkeys(("cp", "scp"), "rRa"),

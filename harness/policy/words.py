@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 MOST = 64
 _WILD = "*?["
+_OPEN, _CLOSE = "\0<", "\0>"
+"""A quoted brace while braces are read; no command line holds a NUL."""
 
 
 class Argument(Record):
@@ -64,7 +66,9 @@ def expand(word: Word, environment: dict[str, list[str]]) -> list[Argument]:
         pieces = _split(text) if bare and known else _braces(text) if "{" in word.raw else [text]
         for piece in pieces or [text]:
             pattern = (wild or bare or piece != text) and is_wild(piece)
-            found.append(Argument(piece if pattern else _unescaped(piece), known and pieces is not None, pattern))
+            found.append(
+                Argument(_braced(piece) if pattern else _unescaped(piece), known and pieces is not None, pattern)
+            )
     return found
 
 
@@ -154,13 +158,19 @@ def _innermost(text: str, between: str) -> tuple[int, int]:
 
 
 def _escaped(text: str) -> str:
-    """Quoted wildcards, marked so that they match themselves only."""
+    """Quoted wildcards, marked so that they match themselves only, and quoted braces, which give no words."""
+    text = text.replace("{", _OPEN).replace("}", _CLOSE)
     if not is_wild(text):
         return text
     return "".join(f"[{character}]" if character in _WILD else character for character in text)
 
 
+def _braced(text: str) -> str:
+    return text.replace(_OPEN, "{").replace(_CLOSE, "}")
+
+
 def _unescaped(text: str) -> str:
+    text = _braced(text)
     for character in _WILD if "]" in text else "":
         text = text.replace(f"[{character}]", character)
     return text
