@@ -16,6 +16,7 @@ from harness.artifacts.code_snapshot import load_snapshot
 from harness.artifacts.plan import Plan, plan_from
 from harness.audit.collect import changed
 from harness.audit.files import linked
+from harness.audit.frozen_files import scorer_of, table_of
 from harness.audit.scores import counted_evaluations, plan_of
 from harness.domain.facts import EvaluationRecorded
 from harness.domain.findings import BYPASSED
@@ -25,9 +26,7 @@ from harness.domain.statuses import GateName, RunStatus, Split, Verdict
 from harness.errors import RefusedError
 from harness.evaluation.evaluate import EvaluationOutcome, EvaluationRequest, evaluate_run
 from harness.evaluation.predict import Limits
-from harness.evaluation.rows import TableFile
 from harness.evaluation.score import summarise
-from harness.evaluation.scoring import FrozenScorer
 from harness.files import atomic_write, pretty_json
 from harness.gates.evidence import counted_runs
 from harness.project.context import Project
@@ -144,25 +143,13 @@ def _scorable(project: Project, experiment: str) -> list[tuple[Run, Checkpoint]]
 
 
 def _due(project: Project, experiment: str, approved: ApprovedPlan, split: Split) -> list[tuple[Run, Checkpoint]]:
-    scorer = _scorer(approved).hash()
+    scorer = scorer_of(approved).hash()
     done = {
         item.run
         for item in counted_evaluations(project, experiment, approved, split)
         if item.value is not None and item.scorer == scorer
     }
     return [(run, checkpoint) for run, checkpoint in _scorable(project, experiment) if run.id not in done]
-
-
-def _scorer(approved: ApprovedPlan) -> FrozenScorer:
-    frozen = approved.scorer
-    return FrozenScorer(name=frozen["name"], entry=frozen["entry"], files=frozen["files"])
-
-
-def _table(project: Project, approved: ApprovedPlan, split: str) -> TableFile:
-    """The vault's copy where there is one: an agent cannot reach it."""
-    entry = approved.splits[split]
-    path = project.layout.state / entry["vault"] if "vault" in entry else project.layout.root / entry["path"]
-    return TableFile(path=path, sha256=entry["sha256"])
 
 
 def _request(job: _Job, run: Run, checkpoint: Checkpoint) -> EvaluationRequest:
@@ -172,13 +159,13 @@ def _request(job: _Job, run: Run, checkpoint: Checkpoint) -> EvaluationRequest:
         experiment=run.experiment,
         run=run.id,
         split=job.split,
-        table=_table(project, job.approved, job.split.value),
-        train=_table(project, job.approved, "train"),
+        table=table_of(project, job.approved, job.split.value),
+        train=table_of(project, job.approved, "train"),
         inputs=tuple(columns["inputs"]),
         label=columns["label"],
         id_column=columns["id"],
         metric=job.plan.oracle.metric,
-        scorer=_scorer(job.approved),
+        scorer=scorer_of(job.approved),
         predict=tuple(shlex.split(job.plan.oracle.predict)),
         interpreter=require_interpreter(project.settings),
         snapshot=load_snapshot(layout.objects, run.code),

@@ -1,14 +1,16 @@
 """Which recorded evaluations are an experiment's score, and how it compares with its parent's."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from harness.artifacts.plan import plan_from
+from harness.audit.paired_rows import paired
 from harness.domain.records import ApprovedPlan, Evaluation, Experiment, Objective, Run
 from harness.domain.statuses import Split
 from harness.errors import RefusedError
-from harness.evaluation.noise_floor import compare, compare_to_baseline
+from harness.evaluation.judgement import judge, p_of
+from harness.evaluation.noise_floor import Comparison, compare, compare_to_baseline
+from harness.evaluation.paired import Paired
 from harness.evaluation.score import Score, row_noise, summarise
 from harness.gates.evidence import counted_runs
 from harness.project.context import Project
@@ -52,20 +54,89 @@ def plain_score(score: Score | None) -> dict[str, Any] | None:
 
 
 def compared(project: Project, experiment: Experiment, approved: ApprovedPlan) -> dict[str, Any] | None:
-    """{against, split, difference, floor, better, why} on validation, where experiments compete; None without a score.
+    """{against, split, difference, floor, better, why, p, p_corrected, comparisons, paired, seeds} on validation, where
+    experiments compete; None without a score.
 
-    Against the parent, when it was scored under the same version of the plan, else the trivial predictor.
+    Against the parent, when it was scored under the same version of the plan, else the trivial predictor. Corrected for
+    the comparisons with the same reference that the plan's earlier experiments made; later ones change no verdict.
     """
-    own = summarise(counted_evaluations(project, experiment.id, approved, Split.VALIDATION))
+    reference = _reference(project, experiment, approved)
+    unscored = experiment.parent is not None and reference is None and _was_scored(project, experiment.parent)
+    found = judged(project, approved, experiment.id, reference)
+    if found is not None and unscored:
+        return _without_reference(experiment.parent, approved, found["seeds"][0])
+    if found is None:
+        return None
+    return {"against": reference or TRIVIAL, "split": Split.VALIDATION.value, **found}
+
+
+def _was_scored(project: Project, experiment: str) -> bool:
+    return any(item.value is not None for item in project.ledger.evaluations(experiment, Split.VALIDATION))
+
+
+def _without_reference(parent: str | None, approved: ApprovedPlan, seeds: int) -> dict[str, Any]:
+    """A parent that was scored under another version only: nothing else may stand in for it."""
+    why = f"Inconclusive: {parent} has no score under version {approved.version} of the plan."
+    known = {"difference": None, "floor": None, "better": None, "why": why, "p": None, "p_corrected": None}
+    split = Split.VALIDATION.value
+    return {"against": parent, "split": split, **known, "comparisons": 0, "paired": None, "seeds": [seeds, 0]}
+
+
+def judged(project: Project, approved: ApprovedPlan, candidate: str, reference: str | None) -> dict[str, Any] | None:
+    """A Judgement as plain data, and `seeds` [candidate's, reference's or None]; None when one has no score.
+
+    `reference` None is the trivial predictor.
+    """
+    sides = _compare(project, approved, candidate, reference)
+    if sides is None:
+        return None
+    result, rows, counts = sides
+    objective = objective_of(approved)
+    found = judge(result, rows, _earlier(project, approved, candidate, reference), objective)
+    return {**found.plain(), "seeds": counts}
+
+
+def _compare(
+    project: Project, approved: ApprovedPlan, candidate: str, reference: str | None
+) -> tuple[Comparison, Paired | None, list[int | None]] | None:
+    mine = counted_evaluations(project, candidate, approved, Split.VALIDATION)
+    own, objective = summarise(mine), objective_of(approved)
     if own is None:
         return None
-    objective = objective_of(approved)
-    parent = experiment.parent
-    other = summarise(counted_evaluations(project, parent, approved, Split.VALIDATION)) if parent is not None else None
-    if other is not None:
-        result = compare(own.values, other.values, objective, row_noise=row_noise(own, other))
-    elif own.baseline is not None:
-        parent, result = TRIVIAL, compare_to_baseline(own.values, own.baseline, objective, row_noise=row_noise(own))
-    else:
+    if reference is None:
+        if own.baseline is None:
+            return None
+        rows = paired(project, approved, mine, None)
+        noise = row_noise(own) if rows is None else rows.half_width
+        return compare_to_baseline(own.values, own.baseline, objective, row_noise=noise), rows, [own.n_seeds, None]
+    theirs = counted_evaluations(project, reference, approved, Split.VALIDATION)
+    other = summarise(theirs)
+    if other is None:
         return None
-    return {"against": parent, "split": Split.VALIDATION.value, **asdict(result)}
+    rows = paired(project, approved, mine, theirs)
+    noise = row_noise(own, other) if rows is None else rows.half_width
+    return compare(own.values, other.values, objective, row_noise=noise), rows, [own.n_seeds, other.n_seeds]
+
+
+def _reference(project: Project, experiment: Experiment, approved: ApprovedPlan) -> str | None:
+    """The parent, when it was scored under this version of the plan."""
+    if experiment.parent is None:
+        return None
+    scored = summarise(counted_evaluations(project, experiment.parent, approved, Split.VALIDATION))
+    return experiment.parent if scored is not None else None
+
+
+def _earlier(project: Project, approved: ApprovedPlan, candidate: str, reference: str | None) -> list[float]:
+    """The p-values of the plan's experiments before `candidate` that were compared with the same reference."""
+    objective, found = objective_of(approved), []
+    number = project.ledger.experiment(candidate).number
+    for item in project.ledger.experiments():
+        if item.plan != approved.name or item.number >= number or item.id == reference:
+            continue
+        if _reference(project, item, approved) != reference:
+            continue
+        sides = _compare(project, approved, item.id, reference)
+        p = None if sides is None else p_of(sides[0], sides[1], objective)
+        if p is not None:
+            found.append(p)
+    return found

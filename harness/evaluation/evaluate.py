@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from harness.artifacts.code_snapshot import Snapshot
+from harness.artifacts.objects import store_bytes
 from harness.clock import Clock, iso
 from harness.domain.findings import Finding
 from harness.domain.sandbox import Sandbox
@@ -51,7 +52,7 @@ class EvaluationRequest:
     data_files: tuple[str, ...] = ()
     """The plan's data files, relative to the project: left out of the code that predict sees."""
     objects: Path
-    """The vault's blobs by hash: snapshot and scorer."""
+    """The vault's blobs by hash: snapshot and scorer, and the predictions on validation."""
     checkpoint: Path
     checkpoint_hash: str
     root: Path
@@ -152,10 +153,17 @@ def _evaluate(request: EvaluationRequest, sandbox: Sandbox, rows: SplitRows) -> 
         if first is None:
             return _Result(scored=None, interval=None, predictions=None, findings=findings)
         findings = _predicted_again(request, command, sandbox, rows, truth, first)
-    digest = sha256_bytes(canonical_json(first))
+    digest = _kept(request, canonical_json(first))
     if findings:
         return _Result(scored=None, interval=None, predictions=digest, findings=findings)
     return _scored(request, rows, truth, first, digest)
+
+
+def _kept(request: EvaluationRequest, predictions: bytes) -> str:
+    """Their hash; those on validation stay in the vault, where experiments are compared row by row."""
+    if request.split is Split.VALIDATION:
+        return store_bytes(predictions, request.objects)
+    return sha256_bytes(predictions)
 
 
 def _command(request: EvaluationRequest, checkpoint: Path) -> PredictCommand:

@@ -14,8 +14,9 @@ RESAMPLES = 1000
 LEVEL = 0.95
 CHUNK = 4_000_000
 """Most numbers held at once: 32 MB of float64."""
-_FEW = 4096
-"""Up to this many distinct contributions, counts are drawn instead of rows."""
+_CHEAP = 8
+"""With as many rows as this a distinct contribution, counts are drawn instead of rows: a draw costs about as much as so
+many rows."""
 
 Interval = tuple[float, float]
 
@@ -24,16 +25,21 @@ def bootstrap_mean(
     contributions: Sequence[float] | NDArray[np.float64], *, seed: int, resamples: int = RESAMPLES
 ) -> Interval:
     """Interval of the mean of `contributions` (shape (n,), n >= 1, finite); deterministic in `seed`."""
+    return percentile_interval(resampled_means(contributions, seed=seed, resamples=resamples))
+
+
+def resampled_means(
+    contributions: Sequence[float] | NDArray[np.float64], *, seed: int, resamples: int
+) -> NDArray[np.float64]:
+    """The means of `resamples` bootstrap samples, shape (resamples,)."""
     rows = np.asarray(contributions, dtype=np.float64)
     if rows.ndim != 1 or rows.size == 0:
-        raise ValueError(f"bootstrap_mean needs one contribution a row, at least one; got shape {rows.shape}")
+        raise ValueError(f"a bootstrap needs one contribution a row, at least one; got shape {rows.shape}")
     generator = np.random.default_rng(seed)
     values, counts = np.unique(rows, return_counts=True)
-    if values.size <= _FEW:
-        means = _means_by_counts(values, counts, generator, resamples)
-    else:
-        means = _means_by_rows(rows, generator, resamples)
-    return percentile_interval(means)
+    if values.size * _CHEAP <= rows.size:
+        return _means_by_counts(values, counts, generator, resamples)
+    return _means_by_rows(rows, generator, resamples)
 
 
 def bootstrap_macro_f1(labels: Sequence[str], predictions: Sequence[str], *, seed: int) -> Interval:

@@ -1,4 +1,4 @@
-"""Is one score better than another by more than the seeds' noise? The only module that imports scipy.
+"""Is one score better than another by more than the seeds' noise?
 
 For k >= 3 seeds each: floor = t(0.975, 2k - 2) * s_pooled * sqrt(2 / k), the half width of the 95% interval of a
 difference of two means with a common variance; for unequal numbers t(0.975, k1 + k2 - 2) * s_pooled *
@@ -7,6 +7,8 @@ which has no spread of its own, the one-sample form: t(0.975, k - 1) * s * sqrt(
 
 Seeds that all score the same (deterministic training, or a seed that only pretends to be used) would make the floor 0
 and every changed row a success. Then `row_noise`, the half width of the scores' own 95% intervals over rows, stands in.
+
+An experiment is compared with one that has at least as many seeds: a mean of few is the easier one to beat.
 """
 
 import math
@@ -14,10 +16,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from scipy.special import stdtrit  # the quantile of Student's t; scipy.stats takes most of a second to import
+from scipy.special import ndtr, stdtr, stdtrit  # scipy.stats takes most of a second to import
 
 from harness.domain.records import LEAST_SEEDS, Objective
 
+_NORMAL = 1.959963984540054
+"""The 97.5% quantile."""
 _ROUNDING = 1e-12
 """Relative: a difference below it is the arithmetic's, not the models'."""
 
@@ -31,6 +35,8 @@ class Comparison:
     better: bool | None
     """Better in the plan's direction and beyond the floor; None when it cannot be said."""
     why: str
+    p: float | None = None
+    """Two-sided, of the same test: below 0.05 beyond the floor."""
 
 
 def compare(
@@ -40,7 +46,11 @@ def compare(
     difference = _mean(candidate, "candidate") - _mean(reference, "reference")
     if min(len(candidate), len(reference)) < LEAST_SEEDS:
         return _too_few(difference, f"{len(candidate)} against {len(reference)} seeds")
-    return _judge(difference, noise_floor(candidate, reference), candidate, reference, objective, row_noise)
+    if len(reference) < len(candidate):
+        why = f"Inconclusive: {len(candidate)} seeds against {len(reference)} of the reference, which needs as many."
+        return Comparison(difference=difference, floor=None, better=None, why=why)
+    degrees = len(candidate) + len(reference) - 2
+    return _judge(difference, noise_floor(candidate, reference), degrees, candidate, reference, objective, row_noise)
 
 
 def compare_to_baseline(
@@ -52,7 +62,7 @@ def compare_to_baseline(
         return _too_few(difference, f"{len(candidate)} seeds against the trivial predictor")
     k = len(candidate)
     floor = _quantile(k - 1) * stdev(candidate) * math.sqrt(1 / k)
-    return _judge(difference, floor, candidate, [baseline], objective, row_noise)
+    return _judge(difference, floor, k - 1, candidate, [baseline], objective, row_noise)
 
 
 def noise_floor(candidate: Sequence[float], reference: Sequence[float]) -> float:
@@ -80,6 +90,7 @@ def _too_few(difference: float, which: str) -> Comparison:
 def _judge(
     difference: float,
     floor: float,
+    degrees: int,
     candidate: Sequence[float],
     reference: Sequence[float],
     objective: Objective,
@@ -97,4 +108,17 @@ def _judge(
         better, words = False, "within the noise"
     of_what = " of the rows, since the seeds do not differ," if still and row_noise else ""
     why = f"{difference:+.4g} against a noise floor{of_what} of {floor:.4g} ({objective.direction}): {words}."
-    return Comparison(difference=difference, floor=floor, better=better, why=why)
+    p = _p(abs(gain), floor, rounding, None if still else degrees)
+    return Comparison(difference=difference, floor=floor, better=better, why=why, p=p)
+
+
+def _p(gain: float, floor: float, rounding: float, degrees: int | None) -> float:
+    """The two-sided p-value of a difference whose 95% half width is `floor`: by Student's t, or, with `degrees` None,
+    by the normal distribution, which the rows' intervals approach."""
+    if gain <= rounding:
+        return 1.0
+    if floor <= rounding:
+        return 0.0
+    if degrees is None:
+        return 2 * float(ndtr(-gain / floor * _NORMAL))
+    return 2 * float(stdtr(degrees, -gain / floor * _quantile(degrees)))

@@ -2,31 +2,28 @@
 
 from typing import Any
 
-from harness.audit.scores import counted_evaluations
+from harness.audit.scores import counted_evaluations, judged
 from harness.domain.statuses import Split
 from harness.errors import RefusedError
-from harness.evaluation.noise_floor import compare
-from harness.evaluation.score import Score, row_noise, summarise
+from harness.evaluation.score import Score, summarise
 from harness.project.context import Project
 
 
 def comparison(project: Project, candidate: str, reference: str) -> dict[str, Any]:
-    """{candidate, reference: {id, score, spread, n_seeds, evidence}, difference, floor, better, why}.
+    """{candidate, reference: {id, score, spread, n_seeds, evidence}, difference, floor, better, why, p, p_corrected,
+    comparisons, paired}.
 
     Scores are those of the plan version in force. Raises NotFoundError for an unknown id, RefusedError when one has
     no score.
     """
     scores = {name: _score(project, name) for name in (candidate, reference)}
-    own, other = scores[candidate], scores[reference]
-    result = compare(own.values, other.values, project.objective(), row_noise=row_noise(own, other))
+    result = judged(project, project.plan(), candidate, reference)
+    assert result is not None  # both have a score
     return {
         "split": Split.VALIDATION,
         "candidate": _plain(candidate, scores[candidate]),
         "reference": _plain(reference, scores[reference]),
-        "difference": result.difference,
-        "floor": result.floor,
-        "better": result.better,
-        "why": result.why,
+        **{name: value for name, value in result.items() if name != "seeds"},
     }
 
 

@@ -25,9 +25,9 @@ def test_many_distinct_values_give_the_normal_interval_of_a_mean():
 
 def test_the_two_ways_of_drawing_agree(monkeypatch):
     rows = np.random.default_rng(2).normal(size=800)
-    by_counts = bootstrap_mean(rows, seed=0)
-    monkeypatch.setattr(intervals, "_FEW", 0)
-    assert bootstrap_mean(rows, seed=0) == pytest.approx(by_counts, abs=0.02)
+    by_rows = bootstrap_mean(rows, seed=0)
+    monkeypatch.setattr(intervals, "_CHEAP", 0)
+    assert bootstrap_mean(rows, seed=0) == pytest.approx(by_rows, abs=0.02)
 
 
 def test_the_seed_decides_and_chunks_only_bound_memory(monkeypatch):
@@ -40,7 +40,6 @@ def test_the_seed_decides_and_chunks_only_bound_memory(monkeypatch):
 
 def test_a_chunk_never_holds_more_than_it_may(monkeypatch):
     held = []
-    monkeypatch.setattr(intervals, "_FEW", 10)
     monkeypatch.setattr(intervals, "CHUNK", 50_000)
     real = np.random.default_rng
 

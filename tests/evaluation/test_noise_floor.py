@@ -4,6 +4,7 @@ from statistics import stdev
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import ttest_1samp, ttest_ind
 
 from harness.domain.records import Objective
 from harness.domain.statuses import Direction, Tier
@@ -90,3 +91,26 @@ def test_seeds_that_do_not_differ_are_judged_by_the_rows_noise() -> None:
 def test_seeds_that_differ_are_judged_by_their_own_noise() -> None:
     scores = [0.90, 0.91, 0.92], [0.80, 0.81, 0.82]
     assert compare(*scores, objective(), row_noise=0.5) == compare(*scores, objective())
+
+
+@pytest.mark.parametrize("gain", [0.001, 0.02, 0.05])
+def test_p_is_students_and_crosses_the_level_at_the_floor(gain):
+    a, b = [0.90 + gain, 0.92 + gain, 0.94 + gain], [0.90, 0.91, 0.95]
+    found = compare(a, b, objective())
+    assert found.p == pytest.approx(ttest_ind(a, b).pvalue)
+    assert (found.p < 0.05) is (found.difference > found.floor)
+
+
+def test_p_against_the_trivial_score_and_of_the_rows_noise():
+    values = [0.68, 0.70, 0.75]
+    assert compare_to_baseline(values, 0.6, objective()).p == pytest.approx(ttest_1samp(values, 0.6).pvalue)
+    assert compare([0.9] * 3, [0.8] * 3, objective(), row_noise=0.1).p == pytest.approx(0.05)
+    assert compare([0.9] * 3, [0.8] * 3, objective()).p == 0.0
+    assert compare([0.9] * 3, [0.9] * 3, objective()).p == 1.0
+
+
+def test_a_reference_with_fewer_seeds_is_not_beaten():
+    found = compare([0.9, 0.91, 0.92, 0.93], [0.1, 0.11, 0.12], objective())
+    assert (found.better, found.floor, found.p) == (None, None, None)
+    assert "4 seeds against 3 of the reference, which needs as many" in found.why
+    assert compare([0.9, 0.91, 0.92], [0.1, 0.11, 0.12, 0.13], objective()).better is True

@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+from sklearn.metrics import f1_score
+
+from harness.evaluation.contributions import contributions
+from harness.evaluation.paired import mcnemar, paired_test
+
+
+@pytest.mark.parametrize(("ahead", "behind"), [(0, 0), (5, 5), (10, 2), (2, 10), (1, 0), (40, 25), (300, 240)])
+def test_mcnemar_is_the_two_sided_binomial_test(ahead, behind):
+    expected = binomtest(ahead, ahead + behind).pvalue if ahead + behind else 1.0
+    assert mcnemar(ahead, behind) == pytest.approx(expected)
+
+
+def test_mcnemar_of_a_table_in_a_textbook():
+    """Of 16 discordant pairs 4 and 12: 2 * 2517 / 65536."""
+    assert mcnemar(4, 12) == pytest.approx(0.076813, abs=1e-6)
+
+
+def test_rows_are_counted_where_one_is_right_in_more_seeds():
+    candidate = np.array([[1, 1, 0, 1.0], [1, 0, 0, 1.0]])
+    reference = np.array([[1, 1, 0, 0.0]])
+    found = paired_test(candidate, reference, right_or_wrong=True, seed=1)
+    assert (found.candidate_ahead, found.reference_ahead, found.n) == (1, 1, 4)
+    assert found.p == 1.0
+    assert found.gain == 0.0
+
+
+def test_equal_rows_have_no_evidence():
+    rows = np.random.default_rng(0).normal(size=(3, 50))
+    for right_or_wrong in (True, False):
+        found = paired_test(rows, rows, right_or_wrong=right_or_wrong, seed=1)
+        assert (found.p, found.half_width) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize("right_or_wrong", [True, False])
+def test_false_alarms_without_an_effect(right_or_wrong, monkeypatch):
+    """300 pairs of equally good models on 150 rows: the exact test is conservative, the bootstrap near its level."""
+    monkeypatch.setattr("harness.evaluation.paired.RESAMPLES", 499)
+    draw, alarms = np.random.default_rng(5), 0
+    for trial in range(300):
+        hard = draw.random(150)
+        pair = [(draw.random(150) < hard).astype(float) if right_or_wrong else draw.exponential(hard) for _ in range(2)]
+        found = paired_test(pair[0][None], pair[1][None], right_or_wrong=right_or_wrong, seed=trial)
+        alarms += found.p < 0.05
+    assert 0 < alarms / 300 < 0.08
+
+
+def test_a_real_difference_is_found_that_unpaired_rows_hide():
+    draw = np.random.default_rng(6)
+    hard = draw.normal(scale=3, size=200) ** 2
+    better, worse = hard[None], hard[None] + 0.1 + 0.2 * draw.random((1, 200))
+    found = paired_test(better, worse, right_or_wrong=False, seed=1)
+    assert found.p < 0.001
+    assert found.gain == pytest.approx(-0.2, abs=0.03)
+    assert found.half_width < 0.02
+
+
+def test_many_rows_take_the_normal_limit_of_the_same_statistic(monkeypatch):
+    draw = np.random.default_rng(7)
+    pair = draw.normal(size=(1, 1500)), draw.normal(0.06, 1, size=(1, 1500))
+    resampled = paired_test(*pair, right_or_wrong=False, seed=1)
+    monkeypatch.setattr("harness.evaluation.paired.BOOTSTRAP_ROWS", 10)
+    limit = paired_test(*pair, right_or_wrong=False, seed=1)
+    assert limit.p == pytest.approx(resampled.p, abs=0.02)
+    assert limit.half_width == pytest.approx(resampled.half_width, rel=0.1)
+
+
+def test_shapes_must_fit():
+    with pytest.raises(ValueError, match="paired rows"):
+        paired_test(np.ones((1, 3)), np.ones((1, 4)), right_or_wrong=True, seed=1)
+
+
+def test_contributions_of_macro_f1_have_it_as_their_mean_and_its_bootstrap_spread():
+    draw = np.random.default_rng(8)
+    labels = draw.choice(["a", "b", "c"], size=400, p=[0.6, 0.3, 0.1])
+    guesses = np.where(draw.random(400) < 0.7, labels, draw.choice(["a", "b", "c"], size=400))
+    rows = contributions("macro_f1", labels.tolist(), {"prediction": guesses.tolist()})
+    assert rows.mean() == pytest.approx(f1_score(labels, guesses, average="macro"))
+    chosen = draw.integers(0, 400, size=(300, 400))
+    spread = np.std([f1_score(labels[one], guesses[one], average="macro") for one in chosen])
+    assert rows.std() / 20 == pytest.approx(spread, rel=0.15)
+
+
+def test_contributions_of_the_other_metrics():
+    assert contributions("accuracy", ["a", "b"], {"prediction": ["a", "a"]}).tolist() == [1.0, 0.0]
+    assert contributions("mse", [1.0, 2.0], {"prediction": [1.0, 4.0]}).tolist() == [0.0, 4.0]
