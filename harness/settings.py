@@ -61,7 +61,7 @@ def find_root(start: Path) -> Path:
             if main and (main / below.relative_to(folder) / CONFIG).is_file():
                 return main / below.relative_to(folder)
     raise NotFoundError(
-        f"No harness project at or above {start}: expected a folder with {CONFIG}.",
+        f"No harness project at or above {here}: expected a folder with {CONFIG}.",
         mend="Run `harness init` in the repository, or pass `--project DIR`.",
         code="no_project",
     )

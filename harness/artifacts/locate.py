@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from harness.contract.artifacts import BY_NAME, EXPERIMENTS, RUNS, Scope
-from harness.domain.ids import experiment_number, run_number
+from harness.domain.ids import experiment_number, no_experiment, run_number
 from harness.domain.records import Experiment, Run
 from harness.domain.statuses import ExperimentStatus, RunStatus
 from harness.errors import NotFoundError
@@ -34,10 +34,7 @@ class Layout:
         try:
             experiment_number(experiment)
         except ValueError as error:
-            raise NotFoundError(
-                f"{experiment!r} is not an experiment; expected an id such as exp-0001.",
-                mend="List them with `harness experiment list`.",
-            ) from error
+            raise no_experiment(experiment) from error
         folder = self.root / EXPERIMENTS / experiment
         return folder if name is None else folder / _path(name, Scope.EXPERIMENT)
 

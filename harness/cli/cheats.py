@@ -10,13 +10,14 @@ import click
 
 from harness.cheats.bench import known_ids, run_bench
 from harness.cheats.report import figures, leave_one_out, page, problems
+from harness.cli.groups import VerbGroup
 from harness.cli.output import cage_option, emit, json_option
 from harness.clock import SystemClock, iso
 from harness.errors import UsageError
 from harness.files import atomic_write, pretty_json
 
 
-@click.group("cheats")
+@click.group("cheats", cls=VerbGroup)
 def command() -> None:
     """Try known cheats, and honest work, with all defences off and on."""
 

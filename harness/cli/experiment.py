@@ -9,6 +9,7 @@ import click
 
 from harness.audit.claimed import claim_notes
 from harness.cli.changing import changing
+from harness.cli.groups import VerbGroup
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import caller, session_of
 from harness.domain.findings import as_text
@@ -22,7 +23,7 @@ from harness.views.snapshot import experiment_row, experiment_rows
 from harness.views.tables import experiments_table, render_table, score_text
 
 
-@click.group("experiment")
+@click.group("experiment", cls=VerbGroup)
 def command() -> None:
     """Open and look at experiments: one hypothesis, one configuration, one code snapshot each."""
 

@@ -9,6 +9,7 @@ from harness.audit.activity import transcript_home
 from harness.audit.check import check_gate
 from harness.audit.person import approve, reject
 from harness.cli.changing import changing
+from harness.cli.groups import VerbGroup
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.domain.findings import Finding, as_text
@@ -18,7 +19,7 @@ from harness.domain.statuses import GateName, Verdict, spoken
 REASON = click.option("--reason", required=True, help="Why; it stands in the decision log.")
 
 
-@click.group("gate")
+@click.group("gate", cls=VerbGroup)
 def command() -> None:
     """Ask a gate, or answer it as a person."""
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from harness.cli.changing import changing
+from harness.cli.groups import VerbGroup
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.ledger.exchange import export_facts, import_facts
@@ -16,7 +17,7 @@ from harness.rendering.derived import write_derived
 FOLDER = click.argument("folder", type=click.Path(file_okay=False, path_type=Path), required=False)
 
 
-@click.group("ledger")
+@click.group("ledger", cls=VerbGroup)
 def command() -> None:
     """Check, rebuild and exchange the append-only store of facts."""
 

@@ -12,6 +12,7 @@ from importlib.metadata import version
 
 import click
 
+from harness.cli.groups import VerbGroup
 from harness.cli.output import fail
 from harness.errors import HarnessError
 
@@ -69,7 +70,7 @@ SUMMARIES: dict[str, str] = {
 }
 
 
-class LazyGroup(click.Group):
+class LazyGroup(VerbGroup):
     def list_commands(self, _context: click.Context) -> list[str]:
         return list(COMMANDS)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from harness.cli.changing import changing
+from harness.cli.groups import VerbGroup
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.domain.findings import Finding, as_text
@@ -15,7 +16,7 @@ from harness.project.plans import approve_plan, check_plan
 PLAN = click.argument("plan", type=click.Path(dir_okay=False, path_type=Path), default="plan.md")
 
 
-@click.group("plan")
+@click.group("plan", cls=VerbGroup)
 def command() -> None:
     """Check a plan, or approve it: that freezes it and moves the held-out data to the vault."""
 

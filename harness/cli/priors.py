@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from harness.cli.changing import changing
+from harness.cli.groups import VerbGroup
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.domain.records import Prior
@@ -17,7 +18,7 @@ from harness.project.context import open_project
 from harness.project.priors import CHECK_SECONDS, CheckedPrior, check_priors
 
 
-@click.group("priors")
+@click.group("priors", cls=VerbGroup)
 def command() -> None:
     """Lessons with their evidence, their rule and, where it can be one, their executable check."""
 

@@ -1,5 +1,6 @@
 """What the doctor found: one Check for each way in which a guard can be dead, and the Report of all of them."""
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,13 +38,19 @@ class Report:
         """Whether any guard is dead."""
         return any(check.dead for check in self.checks)
 
-    def lines(self) -> list[str]:
-        """The report for people: the dead first, then what else is amiss, then the rest, each with its mend."""
+    def lines(self, *, verbose: bool = False) -> list[str]:
+        """The report for people: the dead first, then what else is amiss, then what is only told, each with its mend;
+        of what is in order a line a group with the count, or with `verbose` a line a check."""
         lines = []
         for check in sorted(self.checks, key=_weight):
+            if check.ok is True and not verbose:
+                continue
             lines.append(f"{_MARKS[_weight(check)]:5} {check.name:20} {check.message}")
             if check.mend and check.ok is not True:
                 lines.append(f"{'':27}{check.mend}")
+        if not verbose:
+            groups = Counter(_group(check.name) for check in self.checks if check.ok is True)
+            lines += [f"{'ok':5} {group:20} {_checks(number)}" for group, number in groups.items()]
         dead = sum(check.dead for check in self.checks)
         lines.append(f"{dead} of {len(self.checks)} checks found a dead guard" if dead else "all guards are alive")
         return [_plain(line) for line in lines]
@@ -87,6 +94,33 @@ def amiss(name: str, message: str, mend: str) -> Check:
 def note(name: str, message: str, mend: str = "") -> Check:
     """Information, or what could not be told."""
     return Check(name=name, ok=None, guard=name not in NO_GUARD, message=message, mend=mend)
+
+
+def _checks(number: int) -> str:
+    return "1 check" if number == 1 else f"{number} checks"
+
+
+_GROUPS = {
+    "entries": "hook entries",
+    "hook": "hook files",
+    "hooks": "hooks",
+    "guards": "hooks",
+    "others": "hooks",
+    "interpreter": "hooks",
+    "settings": "settings",
+    "start": "settings",
+    "other": "settings",
+    "snapshot": "policy snapshot",
+    "cli": "Claude Code CLI",
+    "agent": "agents and tools",
+    "mcp": "agents and tools",
+    "cage": "cage",
+}
+"""First word of a check's name -> what it is about."""
+
+
+def _group(name: str) -> str:
+    return _GROUPS.get(name.partition("_")[0], name)
 
 
 _MARKS = ("DEAD", "amiss", "note", "ok")

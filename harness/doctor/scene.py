@@ -107,7 +107,7 @@ def look(
     project = Projects().containing(str(start.resolve()))
     if project is None:
         raise NotFoundError(
-            f"No harness project at or above {start}: expected a folder with {CONFIG}.",
+            f"No harness project at or above {start.resolve()}: expected a folder with {CONFIG}.",
             mend="Run `harness init` in the repository, or pass `--project DIR`.",
             code="no_project",
         )

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable
 
+from harness.errors import NotFoundError
+
 _EXPERIMENT = re.compile(r"exp-(\d{4,})\Z")
 _RUN = re.compile(r"run-(\d{2,})\Z")
 
@@ -20,6 +22,14 @@ def run_id(number: int) -> str:
 def experiment_number(identifier: str) -> int:
     """The inverse of `experiment_id`. Raises ValueError when `identifier` is not one, e.g. "exp-1"."""
     return _number(_EXPERIMENT, identifier, experiment_id)
+
+
+def no_experiment(identifier: str) -> NotFoundError:
+    """What is said everywhere of an id that no experiment has."""
+    return NotFoundError(
+        f"There is no experiment {identifier!r}; an id looks like exp-0001.",
+        mend="`harness experiment list` shows those that exist.",
+    )
 
 
 def run_number(identifier: str) -> int:

@@ -19,7 +19,7 @@ from harness.domain.records import (
     Run,
     Session,
 )
-from harness.domain.statuses import Direction, ExperimentStatus, GateName, RunStatus, Split
+from harness.domain.statuses import CLOSED_EXPERIMENTS, Direction, ExperimentStatus, GateName, RunStatus, Split
 from harness.ledger import records
 from harness.ledger.chain import StoredFact
 from harness.ledger.database import Database
@@ -194,6 +194,20 @@ class LedgerReads:
     def tampering(self) -> list[TamperingNoticed]:
         query = sa.select(notes).where(notes.c.kind == TamperingNoticed.KIND).order_by(*_oldest(notes))
         return [TamperingNoticed(**row["record"]) for row in self._rows(query)]
+
+    def open_tampering(self) -> list[TamperingNoticed]:
+        """What still matters, oldest first: of an experiment until it is decided, of what is frozen until a plan is
+        approved again."""
+        approved = self._scalar(sa.select(sa.func.max(plans.c.at))) or ""
+        closed = self._rows(
+            sa.select(experiments.c.id).where(experiments.c.status.in_([item.value for item in CLOSED_EXPERIMENTS]))
+        )
+        decided = {row["id"] for row in closed}
+        query = sa.select(notes).where(notes.c.kind == TamperingNoticed.KIND).order_by(*_oldest(notes))
+        found = [(row["at"], TamperingNoticed(**row["record"])) for row in self._rows(query)]
+        return [
+            item for at, item in found if (at > approved if item.experiment is None else item.experiment not in decided)
+        ]
 
     def hand_offs(self, *, newest: int | None = None) -> list[HandOff]:
         """Oldest first; `newest` keeps the last so many."""

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 from harness.domain.facts import LONGEST_HAND_OFF
-from harness.domain.ids import experiment_number, run_number
+from harness.domain.ids import experiment_number, no_experiment, run_number
 from harness.domain.statuses import (
     CLOSED_EXPERIMENTS,
     FINAL_RUNS,
@@ -38,9 +38,7 @@ def require_allowed(state: State, kind: str, body: Body) -> None:
 def find_experiment(state: State, identifier: str) -> Row:
     row = state.get("experiments", identifier)
     if row is None:
-        raise NotFoundError(
-            f"There is no experiment {identifier!r}.", mend="`harness experiment list` shows those that exist."
-        )
+        raise no_experiment(identifier)
     return row
 
 

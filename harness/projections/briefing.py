@@ -81,7 +81,7 @@ def _objective(overview: Overview) -> list[str]:
 
 def _where(ledger: Ledger, overview: Overview) -> list[str]:
     lines = [f"- {counts_line(overview)}", f"- best: {best_line(ledger, overview)}"]
-    tampering = ledger.tampering()
+    tampering = ledger.open_tampering()
     if tampering:
         last = tampering[-1]
         lines.append(

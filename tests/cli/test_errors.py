@@ -36,6 +36,7 @@ def test_errors_for_people_are_on_stderr(journey: Journey) -> None:
     assert answer.exit_code == 2
     assert answer.stdout == ""
     assert "harness init" in answer.stderr
+    assert f"at or above {journey.root.resolve()}:" in answer.stderr
 
 
 def test_the_form_of_a_plan_is_not_a_plan(journey: Journey) -> None:

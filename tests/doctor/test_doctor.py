@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from harness.doctor.feed import guards_answer, others_answer
 from harness.doctor.interpreter import interpreter
-from harness.doctor.report import NO_GUARD, Check, Report
+from harness.doctor.report import NO_GUARD, Check, Report, dead, good
 from harness.doctor.run import OF_THE_HOOKS, OF_THE_PLACE, OF_THE_REST, WITH_THE_CLI, examine
 from harness.doctor.scene import look
 from harness.doctor.session import Session
@@ -284,3 +284,17 @@ def test_exit_codes_and_json(made: Made, tmp_path: Path):
     assert (code, document["dead"]) == (1, True)
     code, document = command(made, "--project", str(tmp_path))
     assert (code, document["error"]["code"]) == (2, "no_project")
+
+
+def test_what_is_in_order_is_a_line_a_group_unless_every_check_is_asked_for():
+    names = ("entries_once", "entries_type", "settings_readable", "cage")
+    sound = Report(project=None, checks=tuple(good(name, "fine") for name in names))
+    assert sound.lines() == [
+        "ok    hook entries         2 checks",
+        "ok    settings             1 check",
+        "ok    cage                 1 check",
+        "all guards are alive",
+    ]
+    assert [line.split()[1] for line in sound.lines(verbose=True)[:-1]] == list(names)
+    broken = Report(project=None, checks=(*sound.checks, dead("interpreter", "It is gone.", "Install it.")))
+    assert broken.lines()[:2] == ["DEAD  interpreter          It is gone.", f"{'':27}Install it."]

@@ -18,7 +18,7 @@ from ledger_samples import (
 )
 
 from harness.artifacts.locate import Layout
-from harness.domain.facts import HandOffWritten
+from harness.domain.facts import HandOffWritten, TamperingNoticed
 from harness.domain.ids import experiment_id
 from harness.domain.statuses import ExperimentStatus
 from harness.ledger.exchange import import_facts
@@ -452,3 +452,25 @@ def test_w4_state_follows_every_transition(tmp_path, layout):
             refresh(ledger, layout)
             assert words in layout.state_md.read_text("utf-8")
     assert verify(layout.ledger_db, layout.anchors, layout.facts_dir) == []
+
+
+def test_tampering_is_told_until_its_experiment_is_decided_or_the_plan_approved_again(tmp_path, layout):
+    def noticed(**fields):
+        ledger.append(TamperingNoticed(what="scorer_changed", path="score.py", expected="1", actual="2", **fields))
+
+    def told():
+        refresh(ledger, layout)
+        return [line for line in layout.briefing.read_text().splitlines() if "tampering was noticed" in line]
+
+    with open_ledger(tmp_path) as ledger:
+        ledger.append(plan())
+        name = ledger.open_experiment(hypothesis="h", parent=None, by="me").id
+        noticed(experiment=name)
+        noticed()
+        assert told() == ["- tampering was noticed 2 times, last: scorer_changed: score.py"]
+        ledger.move_experiment(name, ExperimentStatus.DISCARDED, "decided")
+        assert told() == ["- tampering was noticed 1 times, last: scorer_changed: score.py"]
+        ledger.append(plan(2))
+        assert told() == []
+        assert len(ledger.tampering()) == 2
+        assert layout.state_md.read_text().count("scorer_changed: score.py") == 2

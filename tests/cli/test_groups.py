@@ -1,0 +1,27 @@
+"""A word that is no verb gets the nearest one."""
+
+import click
+import pytest
+
+from harness.cli.main import harness
+
+
+@pytest.mark.parametrize(
+    ("words", "nearest"),
+    [
+        (["experment", "list"], "`harness experiment`"),
+        (["plan", "aprove"], "`harness plan approve`"),
+        (["experiment", "shwo", "exp-0001"], "`harness experiment show`"),
+        (["ledger", "verfy"], "`harness ledger verify`"),
+    ],
+)
+def test_a_typo_is_told_the_nearest_verb(words: list[str], nearest: str) -> None:
+    with pytest.raises(click.UsageError) as error:
+        harness.main(words, prog_name="harness", standalone_mode=False)
+    typed = words[0] if len(words) == 2 and words[0] == "experment" else words[1]
+    assert error.value.message == f"There is no verb {typed!r}. Did you mean {nearest}?"
+
+
+def test_a_word_that_is_near_nothing_gets_no_suggestion() -> None:
+    with pytest.raises(click.UsageError, match=r"There is no verb 'xyzzy'\.\Z"):
+        harness.main(["xyzzy"], prog_name="harness", standalone_mode=False)
