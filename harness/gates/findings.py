@@ -187,7 +187,7 @@ FINDINGS: dict[str, Known] = {
         Verdict.FAIL,
     ),
     "prose_unsupported": Known(
-        "A number in the text of result.md names the plan's metric or an experiment, and nothing recomputed supports it.",
+        "A number in the text of result.md is of the plan's metric or an experiment; nothing recomputed supports it.",
         "Remove it from the text of result.md, or evaluate first.",
         Verdict.FAIL,
     ),
@@ -257,6 +257,7 @@ FINDINGS: dict[str, Known] = {
         "The scorer imports what it will not find.", "Use the standard library.", Verdict.PASS
     ),
     "seeds_too_few": Known("Too few seeds to tell experiments apart.", "Set oracle.seeds to 3 or more.", Verdict.PASS),
+    "metric_unknown": Known("The scorer does not compute this metric.", "Name the one that it computes.", Verdict.PASS),
     "script_not_in_place": Known("A command's script is not in the project.", "Write it.", Verdict.PASS),
     # statistics
     "split_contaminated": Known(

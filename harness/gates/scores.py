@@ -11,7 +11,8 @@ from harness.gates.findings import finding
 
 
 def evaluations(evidence: GateEvidence) -> Iterator[Finding]:
-    """One evaluation a run, of its final checkpoint; what went wrong in one stands here in its own words."""
+    """One evaluation a run, of its final checkpoint; what went wrong stands here in its own words, once for all."""
+    wrong: dict[str, list[tuple[Finding, int]]] = {}
     by_run = {item.run: item for item in evidence.evaluations}
     on = spoken(evidence.gate)
     for item in evidence.runs:
@@ -31,9 +32,21 @@ def evaluations(evidence: GateEvidence) -> Iterator[Finding]:
                 finding("evaluation_missing", f"{item.evaluation.path} is not there.", artifact="evaluation"),
             )
         found = [Finding.from_plain(plain) for plain in evaluation.findings]
-        yield from found
+        for one in found:
+            wrong.setdefault(f"[{one.code}] {one.message} {one.mend}", []).append((one, evaluation.seed))
         if evaluation.value is None and not found:
             yield finding("evaluation_failed", f"The evaluation of {item.name} on {on} gave no score.")
+    for same in wrong.values():
+        yield _of_seeds(*same)
+
+
+def _of_seeds(first: tuple[Finding, int], *others: tuple[Finding, int]) -> Finding:
+    found, seed = first
+    if not others:
+        return found
+    seeds = [seed, *(number for _, number in others)]
+    told = f"For the seeds {', '.join(map(str, seeds))}: {found.message}"
+    return Finding(found.code, told, found.mend, {**found.data, "seeds": seeds})
 
 
 def claims(evidence: GateEvidence) -> Iterator[Finding]:
