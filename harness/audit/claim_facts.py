@@ -24,6 +24,9 @@ from harness.gates.evidence import counted_runs
 from harness.gates.findings import finding
 from harness.project.context import Project
 
+_LONGEST = 100_000
+"""Characters of a result that a gate reads; what is longer fails, so that no number hides behind it."""
+
 
 def known_facts(project: Project, named: Iterable[str] | None = None) -> Known:
     """What is known of the experiments in `named` and of their parents; of all when it is None."""
@@ -39,6 +42,9 @@ def known_facts(project: Project, named: Iterable[str] | None = None) -> Known:
 def prose_findings(project: Project, experiment: str, body: str, claimed: Iterable[str]) -> tuple[Finding, ...]:
     """What the body of result.md claims that does not hold; `claimed` are the texts of its front matter's claims, which
     have findings of their own."""
+    if len(body) > _LONGEST:
+        said = f"The text of result.md has {len(body):,} characters; expected at most {_LONGEST:,}."
+        return (finding("prose_unsupported", said, "Shorten it; longer reports are files of their own."),)
     found = sentences(body, experiment=experiment, report=True)
     known = known_facts(project, {experiment, *experiments_named(found)})
     front = set(claimed)

@@ -1,5 +1,6 @@
 """Numbers in a sentence, as numerals and as words; dates, versions, ids, code and quotations are masked before."""
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -124,9 +125,9 @@ def masked(sentence: str, *, code: bool) -> str:
 
 
 def figures(text: str) -> list[Figure]:
-    """The numbers of a masked sentence, in order."""
+    """The numbers of a masked sentence, in order; one that is not finite is none."""
     found = [*_numerals(text), *_in_words(text), *_fractions(text)]
-    return sorted(found, key=lambda item: item.start)
+    return sorted((item for item in found if math.isfinite(item.claim.value)), key=lambda item: item.start)
 
 
 def _numerals(text: str) -> Iterator[Figure]:

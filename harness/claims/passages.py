@@ -57,6 +57,8 @@ def sentences(
     sections = list(_sections(lines))
     found: list[Sentence] = []
     for block in _blocks(lines, report=report, quotes=quotes):
+        if not block.lines:
+            continue
         about, named = sections[block.line - 1]
         around = " ".join(block.lines)
         given = {

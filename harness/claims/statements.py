@@ -23,6 +23,8 @@ class Sort(StrEnum):
     MEASUREMENT = "measurement"
 
 
+_NEAR = 160
+"""Characters around a number that say what it is; farther ones cost time and say little."""
 COUNTS = {"seeds": Sort.SEEDS, "rows": Sort.ROWS, "runs": Sort.RUNS}
 
 
@@ -59,8 +61,8 @@ def statements(sentence: Sentence, metrics: frozenset[str]) -> list[Statement]:
 
 
 def _statement(read: Read, figure: Figure) -> Statement | None:
-    before, after = read.before(figure), read.after(figure)
-    if words.CONJECTURE.search(before[read.sentence.first :]):
+    before, after = read.before(figure)[-_NEAR:], read.after(figure)[:_NEAR]
+    if words.CONJECTURE.search(read.before(figure)[read.sentence.first :][-_NEAR:]):
         return None
     for sort in (_count, _saving, _spread, _interval, _difference, _value, _measurement):
         if (made := sort(read, figure, before, after)) is not None:
@@ -71,7 +73,7 @@ def _statement(read: Read, figure: Figure) -> Statement | None:
 def _make(read: Read, figure: Figure, sort: Sort, **more: object) -> Statement:
     mine = experiment_of(read, figure)
     given = {"experiment": mine, "metric": metric_of(read, figure), "split": split_of(read, figure), **more}
-    return Statement(sort=sort, figure=figure, sentence=read.sentence, before=read.before(figure), **given)  # type: ignore[arg-type]
+    return Statement(sort=sort, figure=figure, sentence=read.sentence, before=read.before(figure)[-_NEAR:], **given)  # type: ignore[arg-type]
 
 
 def _count(read: Read, figure: Figure, before: str, after: str) -> Statement | None:
@@ -136,7 +138,7 @@ def _value(read: Read, figure: Figure, before: str, after: str) -> Statement | N
     if metric_of(read, figure) is not None:
         return _make(read, figure, Sort.VALUE)
     experiment = experiment_of(read, figure)
-    named = re.search(r"exp-\d{4,}\s*[(:=,]?\s*$", read.sentence.text[: figure.start]) or (
+    named = re.search(r"exp-\d{4,}\s*[(:=,]?\s*$", read.sentence.text[max(0, figure.start - _NEAR) : figure.start]) or (
         read.sentence.first and (words.SCORE.search(before) or read.splits)
     )
     if experiment is not None and (named or words.SCORE.search(before) or words.ACHIEVES.search(before)):
@@ -150,7 +152,9 @@ def _is_a_setting(read: Read, figure: Figure, before: str, after: str) -> bool:
         return True
     if figure.unit == "%" and re.match(r"\s+of\b", after) and not re.search(r"\b(?:right|correct\w*)\b", after):
         return True
-    assigned = re.search(r"([\w/.-]+)\s*=\s*$", read.sentence.text[: figure.start].replace("`", " "))
+    assigned = re.search(
+        r"([\w/.-]+)\s*=\s*$", read.sentence.text[max(0, figure.start - _NEAR) : figure.start].replace("`", " ")
+    )
     return bool(assigned) and adjacent_metric(read, figure) is None and assigned is not None
 
 

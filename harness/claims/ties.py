@@ -87,10 +87,12 @@ def experiment_of(read: Read, figure: Figure) -> str | None:
     paired = [item for item in read.figures if item.start >= read.sentence.first and not item.whole]
     if figure in paired and len(paired) == len(named) > 1 and named[-1][2] <= paired[0].start and _listed(read):
         return named[paired.index(figure)][0]
-    directly = re.search(r"(exp-\d{4,})(?:'s)?\s*[(:=]\s*\Z", read.sentence.text[: figure.start])
+    directly = re.search(
+        r"(exp-\d{4,})(?:'s)?\s*[(:=]\s*\Z", read.sentence.text[max(0, figure.start - 60) : figure.start]
+    )
     if directly:
         return directly[1]
-    if read.sentence.experiment and re.search(r"\bfrom\b.*\bto\s*\Z", read.before(figure)):
+    if read.sentence.experiment and re.search(r"\bfrom\b.*\bto\s*\Z", read.before(figure)[-80:]):
         return read.sentence.experiment
     following = re.match(r"\s*(?:for|of|in|by|with)\s+(exp-\d{4,})", read.sentence.text[figure.end :])
     if following:

@@ -216,3 +216,10 @@ def test_quotations_count_where_a_file_quotes_its_own_words():
     assert claims(text, experiment=None) == []
     (found,) = judged(sentences(text, report=True, quotes=True), KNOWN, file="DECISION_LOG.md")
     assert (found.experiment, found.kind) == (OURS, ClaimKind.CONTRADICTED)
+
+
+@pytest.mark.parametrize(
+    "text", ["```", "", "| |\n|-|", "`" * 99, "accuracy 1e999", "9" * 500, "\x00", "---\n---", "> ", "#"]
+)
+def test_a_text_of_any_form_is_read(text):
+    assert claims(text) == []

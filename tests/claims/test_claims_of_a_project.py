@@ -63,6 +63,8 @@ def test_the_gate_reads_the_text_of_a_result(world: World) -> None:
     ]
     say(world, experiment, f"The held-out accuracy is {mean:.4f}.")
     assert "prose_unsupported" in codes(world, experiment)
+    say(world, experiment, "x" * 100_001)
+    assert "expected at most 100,000" in codes(world, experiment)["prose_unsupported"]
     say(world, experiment, "The loader saves 40 % of the time.")
     verdict = check_gate(world.project, experiment, GateName.VALIDATION)
     assert [item["code"] for item in verdict.findings if item["code"].startswith("prose")] == ["prose_unproven"]
