@@ -92,6 +92,7 @@ def _collect(project: Project, experiment: str, gate: GateName, transcripts: Seq
         control_changes=control,
         score=plain_score(summarise(scored)),
         comparison=comparison,
+        in_train=approved.splits[gate.value].get("in_train"),
         validation=reference,
         hashes={
             "plan": _digest([approved.sha256, approved.version, approved.splits, approved.scorer]),

@@ -110,7 +110,9 @@ class GateEvidence:
     score: Mapping[str, Any] | None = None
     """{metric, split, mean, spread, n_seeds, values, interval, evidence}; None without a recomputed value."""
     comparison: Mapping[str, Any] | None = None
-    """{against, split, difference, floor, better, why}."""
+    """{against, split, difference, floor, better, why, p, p_corrected, comparisons, paired, seeds}."""
+    in_train: Mapping[str, float] | None = None
+    """{rows, share, repeats}: what of the split the training rows hold; None in approvals that did not look."""
     validation: ValidationReference | None = None
     """Only for the held-out gate."""
     hashes: Mapping[str, str] = field(default_factory=dict)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from harness.domain.findings import Finding
 from harness.domain.statuses import Verdict
-from harness.gates import artifacts, linkage, scores
+from harness.gates import artifacts, linkage, scores, statistics
 from harness.gates.evidence import GateEvidence, GateOutcome
 from harness.gates.findings import finding
 from harness.gates.validation import Check, conclude, frozen, ignored_seeds
@@ -38,6 +38,8 @@ CHECKS: tuple[Check, ...] = (
     ignored_seeds,
     scores.evaluations,
     scores.isolation,
+    statistics.contamination,
+    statistics.reference_seeds,
     scores.tier,
 )
 

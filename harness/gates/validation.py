@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from harness.domain.findings import Finding
 from harness.domain.statuses import Verdict
-from harness.gates import artifacts, linkage, scores
+from harness.gates import artifacts, linkage, scores, statistics
 from harness.gates.evidence import GateEvidence, GateOutcome
 from harness.gates.findings import outcome_of
 
@@ -40,6 +40,8 @@ CHECKS: tuple[Check, ...] = (
     ignored_seeds,
     scores.evaluations,
     scores.isolation,
+    statistics.contamination,
+    statistics.reference_seeds,
     scores.claims,
     scores.prose,
     scores.tier,

@@ -530,3 +530,74 @@ def test_errors_say_which(world: World) -> None:
         check_gate(world.project, "exp-0404")
     with pytest.raises(NotFoundError):
         collect(world.project, "exp-0404", VALIDATION)
+
+
+def kept_parent(world: World) -> str:
+    parent = passed(world)
+    evaluate(world, parent, Split.HELD_OUT)
+    check_gate(world.project, parent)
+    keep(world, parent)
+    return parent
+
+
+def tried(world: World, parent: str, cuts: tuple[float, ...]) -> dict[str, Any]:
+    child = world.open("Another cut", parent).id
+    world.train(child, cuts)
+    evaluate(world, child)
+    world.result(child)
+    comparison = check_gate(world.project, child, VALIDATION).comparison
+    assert comparison is not None
+    words = dict.fromkeys(("context", "choice", "alternatives", "reason"), "a test")
+    decide(world.project, kind="CANCEL", experiment=child, by="a person", confidence="high", **words)
+    return comparison
+
+
+def test_tries_against_one_parent_are_counted_and_later_ones_change_no_verdict(world: World) -> None:
+    parent = kept_parent(world)
+    first, second = (tried(world, parent, cuts) for cuts in ((0.3, 0.31, 0.32), (0.2, 0.21, 0.22)))
+    assert [item["comparisons"] for item in (first, second)] == [1, 2]
+    assert second["p_corrected"] >= second["p"]
+    assert "corrected for 2 comparisons with this reference (Holm)" in second["why"]
+    verdict = world.project.ledger.latest_verdict("exp-0002", VALIDATION)
+    assert verdict is not None
+    assert verdict.comparison == first
+    assert "comparison" not in changed(world.project, verdict)
+
+
+def test_rows_are_compared_in_pairs_from_predictions_in_the_vault(world: World) -> None:
+    parent = kept_parent(world)
+    found = tried(world, parent, (0.3, 0.31, 0.32))["paired"]
+    assert found["test"] == "McNemar's exact test"
+    assert found["n"] == 200
+    assert (found["candidate_ahead"], found["reference_ahead"]) == (4, 35)
+    assert found["p"] < 1e-6
+    for item in world.project.ledger.evaluations(parent, Split.VALIDATION):
+        assert (world.project.layout.objects / str(item.predictions)).is_file()
+    for item in world.project.ledger.evaluations(parent, Split.HELD_OUT):
+        assert not (world.project.layout.objects / str(item.predictions)).exists()
+
+
+def test_without_kept_predictions_seeds_alone_are_compared(world: World) -> None:
+    parent = kept_parent(world)
+    for item in world.project.ledger.evaluations(parent, Split.VALIDATION):
+        (world.project.layout.objects / str(item.predictions)).unlink(missing_ok=True)
+    comparison = tried(world, parent, (0.3, 0.31, 0.32))
+    assert comparison["paired"] is None
+    assert comparison["better"] is False
+
+
+def test_a_parent_of_another_version_of_the_plan_must_be_scored_again(world: World) -> None:
+    parent = kept_parent(world)
+    (world.root / "plan.md").write_text(PLAN.replace("0.80", "0.70"))
+    approve_plan(world.project, world.root / "plan.md", by="a person")
+    child = world.open("Another cut", parent).id
+    world.train(child, (0.2, 0.21, 0.22))
+    evaluate(world, child)
+    world.result(child)
+    verdict = check_gate(world.project, child, VALIDATION)
+    assert (verdict.verdict, codes(verdict)) == (Verdict.INCONCLUSIVE, {"reference_seeds_fewer"})
+    assert verdict.comparison is not None
+    assert verdict.comparison["better"] is None
+    assert "has no score under version 2 of the plan" in verdict.comparison["why"]
+    evaluate(world, parent)
+    assert check_gate(world.project, child, VALIDATION).verdict is Verdict.PASS

@@ -65,6 +65,16 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
         "runs_missing",
         Verdict.FAIL,
     ),
+    "a parent with fewer seeds": (
+        lambda e: replace(e, comparison={"against": "exp-0001", "seeds": [3, 2]}),
+        "reference_seeds_fewer",
+        Verdict.INCONCLUSIVE,
+    ),
+    "training rows that hold much of the split": (
+        lambda e: replace(e, in_train={"rows": 6, "share": 0.06, "repeats": 0.0}),
+        "split_contaminated",
+        Verdict.INCONCLUSIVE,
+    ),
     "a seed not started": (lambda e: replace(e, runs=e.runs[:2]), "seeds_outstanding", Verdict.INCONCLUSIVE),
     "a seed that somebody picked": (
         lambda e: with_run(e, 2, run=run(2, seed=7)),
