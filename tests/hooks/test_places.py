@@ -305,3 +305,28 @@ def test_a_cache_that_cannot_be_written_changes_no_answer(project: HookProject, 
 def test_with_next_to_no_environment(project: HookProject):
     project.environment = {"XDG_STATE_HOME": str(project.folder / "state_home")}
     assert project.shell("rm plan.md").denied
+
+
+@pytest.mark.parametrize("below", [".claude", "data", ".harness"])
+def test_a_project_planted_in_a_protected_folder_lifts_nothing(project: HookProject, below: str):
+    """What the outer project protects and freezes stays so, whatever the inner one's snapshot says."""
+    planted = other_project(project.root / below, project.folder / "planted_state")
+    told = json.loads((planted / ".harness" / "policy.json").read_text())
+    told.update(protected=[], frozen=[], roles={**told["roles"], "main": {"tools": None, "writes": [], "code": True}})
+    (planted / ".harness" / "policy.json").write_text(json.dumps(told))
+    kept = {".claude": "settings.json", "data": "train.npz", ".harness": "config.toml"}[below]
+    for cwd in (project.root, planted):
+        assert project.call("Write", {"file_path": str(planted / kept), "content": "x"}, cwd=cwd).denied
+        assert project.shell(f"rm '{planted / kept}'", cwd=cwd).denied
+
+
+def test_a_project_around_another_one_is_asked_too(project: HookProject, other: Path):
+    inner = other_project(other / ".claude", project.folder / "inner_state")
+    (inner / "settings.json").write_text("{}")
+    assert project.call("Write", {"file_path": str(inner / "settings.json"), "content": "x"}).denied
+
+
+def test_a_nested_project_keeps_its_own_ordinary_files(project: HookProject):
+    nested = other_project(project.root / "packages" / "b", project.folder / "nested_state")
+    for name in ("train.py", "src/new.py"):
+        assert not project.call("Write", {"file_path": str(nested / name), "content": "x"}).denied
