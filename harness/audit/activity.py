@@ -65,7 +65,6 @@ class Activity:
     session: str
     receipts: list[Receipt] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
-    transcript: Path | None = None
 
     def span(self) -> tuple[datetime, datetime] | None:
         """The first and the last moment of which it left a trace."""
@@ -87,7 +86,6 @@ def read_activities(receipts: Path, transcripts: Iterable[Path]) -> list[Activit
             continue
         activity = found.setdefault(session.id, Activity(session=session.id))
         activity.calls += _calls(session)
-        activity.transcript = path
     return [found[name] for name in sorted(found)]
 
 

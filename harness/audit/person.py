@@ -4,7 +4,7 @@ from harness.audit.check import standing
 from harness.audit.scores import counted_evaluations, plan_of
 from harness.domain.records import Decision, Experiment, RecordedVerdict
 from harness.domain.statuses import DecisionKind, ExperimentStatus, GateName, Split, Verdict
-from harness.errors import RefusedError
+from harness.errors import RefusedError, UsageError
 from harness.project.context import Project
 from harness.project.experiments import decide
 
@@ -14,8 +14,9 @@ def approve(project: Project, experiment: str, *, by: str, reason: str, override
 
     Raises RefusedError, and nothing is recorded, when it is kept already (already_kept) and, while `override` is off,
     when it is discarded (already_discarded) or a PASS is missing or stale (validation_not_passed,
-    held_out_not_passed); NotFoundError for an unknown id.
+    held_out_not_passed); NotFoundError for an unknown id, UsageError (no_reason) without a reason.
     """
+    _require_reason(reason)
     found = project.ledger.experiment(experiment)
     if found.status is ExperimentStatus.KEPT:
         raise _already(project, found, DecisionKind.KEEP, _done(found))
@@ -36,13 +37,23 @@ def approve(project: Project, experiment: str, *, by: str, reason: str, override
 
 def reject(project: Project, experiment: str, *, by: str, reason: str) -> list[Decision]:
     """REJECT and DISCARD. Raises RefusedError (already_discarded), and nothing is recorded, when it is discarded
-    already, NotFoundError for an unknown id."""
+    already, NotFoundError for an unknown id, UsageError (no_reason) without a reason."""
+    _require_reason(reason)
     found = project.ledger.experiment(experiment)
     if found.status is ExperimentStatus.DISCARDED:
         raise _already(project, found, DecisionKind.DISCARD, _done(found))
     verdict = _newest(project, found.id)
     kinds = (DecisionKind.REJECT, DecisionKind.DISCARD)
     return [_record(project, found.id, kind, by, reason, verdict) for kind in kinds]
+
+
+def _require_reason(reason: str) -> None:
+    if not reason.strip():
+        raise UsageError(
+            "The reason is empty; it stands in the decision log for whoever asks why.",
+            mend="Say in a sentence why: --reason TEXT.",
+            code="no_reason",
+        )
 
 
 def _done(found: Experiment) -> str:

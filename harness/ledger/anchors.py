@@ -31,7 +31,7 @@ def read_anchor(folder: Path, writer: str) -> Anchor | None:
         return Anchor(writer=writer, seq=int(value["seq"]), hash=str(value["hash"]))
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise LedgerDamagedError(
             f"The chain anchor {path} cannot be read: {error!r}.",
             mend="Run `harness ledger verify`; if the ledger is whole, remove the anchor: it is written again.",

@@ -11,6 +11,8 @@ from harness.files import canonical_json, sha256_bytes
 
 VERSION = 1
 FIRST_PREV = "0" * 64
+UNLINKED = "it does not link to the hash of the fact before it"
+"""The answer of `link_problem` for which either of the two may be at fault."""
 _FIELDS = {"v", "writer", "seq", "prev", "at", "kind", "body"}
 
 
@@ -84,7 +86,7 @@ def link_problem(fact: StoredFact, before: StoredFact | None) -> str | None:
     if fact.seq != (before.seq if before else 0) + 1:
         return f"it follows seq {before.seq if before else 0}: facts between are missing"
     if fact.prev != (before.hash if before else FIRST_PREV):
-        return "it does not link to the hash of the fact before it"
+        return UNLINKED
     if before is not None and fact.at < before.at:
         return f"its time {fact.at} lies before that of the fact before it ({before.at})"
     return None

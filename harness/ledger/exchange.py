@@ -1,8 +1,10 @@
 """Facts between clones: out to the text form, and in from it."""
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
-from harness.errors import LedgerDamagedError, RefusedError
+from harness.errors import LedgerDamagedError, RefusedError, UsageError
 from harness.files import set_aside
 from harness.ledger.anchors import Anchor, read_anchors, write_anchor
 from harness.ledger.chain import StoredFact
@@ -27,14 +29,27 @@ def export_facts(ledger: Ledger, folder: Path, *, check: bool = False) -> list[P
     """Bring the text form in `folder` up to date; the files that changed. Only new facts are written.
 
     With `check` every line is compared, and a file that differs is set aside and written anew.
+    Raises UsageError (not_writable) where nothing can be written.
     """
-    with ledger.connection() as connection:
+    with _written(folder), ledger.connection() as connection:
         if check:
             wrong = {path for path, _, fact, what in text_problems(connection, folder) if fact and what == DIFFERS}
             for path in sorted(wrong):
                 set_aside(path, "differs")
         written = [write_text(connection, folder, writer) for writer in writers(connection)]
     return [path for path in written if path is not None]
+
+
+@contextlib.contextmanager
+def _written(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(
+            f"The facts cannot be written to {folder}: {error.strerror or error}.",
+            mend="Name a folder that you can write to, then run `harness ledger export` again.",
+            code="not_writable",
+        ) from error
 
 
 def import_facts(ledger: Ledger, folder: Path) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import sqlalchemy as sa
 
+from harness.errors import LedgerDamagedError
 from harness.ledger.apply import apply
 from harness.ledger.chain import StoredFact
 from harness.ledger.schema import PROJECTIONS, STATE, checklist_rows, experiments, facts, projections
@@ -11,7 +12,14 @@ from harness.ledger.state import MemoryState
 
 
 def stored(row: sa.RowMapping) -> StoredFact:
-    return StoredFact(**{**row, "data": bytes(row["data"])})
+    """Raises LedgerDamagedError for bytes that were made text: no harness writes that."""
+    if not isinstance(row["data"], bytes):
+        name = f"Fact {row['seq']} of writer {row['writer']} ({row['kind']})"
+        raise LedgerDamagedError(
+            f"{name} holds {type(row['data']).__name__}, not bytes.",
+            mend="Restore the ledger from a backup, or move it away and run `harness ledger import`.",
+        )
+    return StoredFact(**row)
 
 
 def facts_in_order(connection: sa.Connection) -> Iterator[StoredFact]:

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from harness.errors import LedgerDamagedError
 from harness.files import atomic_write, set_aside
-from harness.ledger.chain import StoredFact, link_problem, unseal
+from harness.ledger.chain import UNLINKED, StoredFact, link_problem, unseal
 from harness.ledger.replay import stored
 from harness.ledger.schema import facts
 
@@ -118,6 +118,8 @@ def read_text(path: Path) -> list[StoredFact]:
         where = f"{path}:{number} (fact {number} of writer {writer})"
         fact = unseal(line, where)
         what = link_problem(fact, found[-1] if found else None)
+        if what == UNLINKED and found:
+            what = f"{what}, so that one (line {number - 1}, {found[-1].kind}) was changed, or this one"
         if fact.writer != writer:
             what = f"it is of writer {fact.writer}"
         if torn:

@@ -53,6 +53,7 @@ def verify(path: Path, anchors: Path, facts_dir: Path | None = None) -> list[Pro
                     for text in meta_problems(connection, anchors)
                 ]
                 found.extend(_problems(connection, known, facts_dir))
+                found.extend([] if anchored_writers(anchors) else _no_anchor(connection))
         finally:
             database.close()
     except LedgerDamagedError as error:
@@ -70,11 +71,6 @@ def _read_anchors(folder: Path, problems: list[Problem]) -> list[Anchor]:
         else:
             known += [anchor] if anchor is not None else []
     return known
-
-
-def _meta_problems(connection: sa.Connection, anchors: Path) -> Iterator[Problem]:
-    for text in meta_problems(connection, anchors):
-        yield Problem("", 0, "meta", f"{text[0].upper()}{text[1:]}")
 
 
 def _problems(connection: sa.Connection, anchors: list[Anchor], facts_dir: Path | None) -> Iterator[Problem]:
@@ -100,7 +96,8 @@ def _chain_problems(connection: sa.Connection) -> Iterator[Problem]:
         data = row["data"].encode() if isinstance(row["data"], str) else bytes(row["data"] or b"")
         fact = StoredFact(**{**row, "data": data})
         if (strange := _strange_columns(row)) is not None:
-            yield Problem(str(fact.writer), 0, str(fact.kind), f"A fact of writer {fact.writer} has {strange}.")
+            seq = fact.seq if type(fact.seq) is int else 0
+            yield Problem(str(fact.writer), seq, str(fact.kind), f"A fact of writer {fact.writer} has {strange}.")
             continue
         if before is not None and before.writer != fact.writer:
             before = None
@@ -109,6 +106,8 @@ def _chain_problems(connection: sa.Connection) -> Iterator[Problem]:
             # A changed hash column is one fact's fault: its successor links to what the bytes give.
             honest = replace(before, hash=hashlib.sha256(before.data).hexdigest())
             what = link_problem(fact, honest) and what
+        if what is None and not isinstance(row["data"], bytes):
+            what = f"it is stored as {type(row['data']).__name__}, not as bytes"
         if what is not None:
             name = f"Fact {fact.seq} of writer {fact.writer} ({fact.kind})"
             yield Problem(fact.writer, fact.seq, fact.kind, f"{name} is not as it was written: {what}.")
@@ -124,6 +123,14 @@ def _strange_columns(row: sa.RowMapping) -> str | None:
     wrong = [name for name in ("position", "seq") if type(row[name]) is not int]
     wrong += [name for name in ("writer", "hash", "kind", "at") if type(row[name]) is not str]
     return f"{wrong[0]} {row[wrong[0]]!r}" if wrong else None
+
+
+def _no_anchor(connection: sa.Connection) -> Iterator[Problem]:
+    """An anchor follows its fact, so after a crash it may be missing, but not of a whole chain."""
+    facts_of_one = connection.execute(sa.select(sa.func.max(facts.c.seq))).scalar() or 0
+    if facts_of_one > 1:
+        text = f"No chain anchor is left, and a writer has {facts_of_one} facts: nobody can tell whether more were cut."
+        yield Problem("", 0, "anchor", f"{text} The next fact writes its writer's anchor again.")
 
 
 def _anchor_problems(connection: sa.Connection, anchors: list[Anchor]) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ from harness.audit.check import check_gate
 from harness.audit.evaluate import evaluate_experiment
 from harness.audit.person import approve, reject
 from harness.domain.statuses import DecisionKind, ExperimentStatus, GateName, Split, Verdict
-from harness.errors import RefusedError
+from harness.errors import RefusedError, UsageError
 from tests.audit.world import InProcess, World
 
 
@@ -38,6 +38,15 @@ def facts(world: World) -> int:
 
 def kinds(world: World, experiment: str) -> list[DecisionKind]:
     return [decision.kind for decision in world.project.ledger.decisions(experiment)]
+
+
+@pytest.mark.parametrize("reason", ["", " \n"])
+def test_a_decision_needs_a_reason(world: World, reason: str) -> None:
+    experiment = world.open().id
+    for decided in (approve, reject):
+        with pytest.raises(UsageError, match="reason is empty"):
+            decided(world.project, experiment, by="Ada", reason=reason)
+    assert kinds(world, experiment) == []
 
 
 def test_an_approval_needs_a_verdict(world: World, judged: str) -> None:

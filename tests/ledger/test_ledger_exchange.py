@@ -1,11 +1,12 @@
 """The text form: out by appending, in with every check, and merged from two writers."""
 
 import json
+from pathlib import Path
 
 import pytest
 from ledger_samples import decided, full_ledger, late_clock, life, open_ledger
 
-from harness.errors import LedgerDamagedError, RefusedError
+from harness.errors import LedgerDamagedError, RefusedError, UsageError
 from harness.ledger.exchange import export_facts, import_facts
 from harness.ledger.state import read_state
 from harness.ledger.verify import verify
@@ -131,7 +132,7 @@ def test_a_damaged_text_is_refused_with_the_name_of_the_fact(tmp_path, how):
     named = "fact 5 of writer alice"
     if how == "byte":
         lines[4] = lines[4].replace(b"exp-0001", b"exp-0002")
-        named = "fact 6 of writer alice"  # the first one whose link does not hold
+        named = "fact 6 of writer alice.*that one .line 5, .* was changed, or this one"
     elif how == "cut":
         lines, named = [*lines[:4], lines[4][:-1]], "fact 5 of writer alice.*no end"
     elif how == "dropped":
@@ -191,3 +192,12 @@ def test_a_lost_ledger_comes_back_from_the_text_form(tmp_path):
         assert state_of(restored) == before
         life(restored)
     assert verify(tmp_path / "ledger.db", tmp_path / "anchors", text) == []
+
+
+def test_export_to_where_nothing_can_be_written_is_an_answer(tmp_path):
+    (tmp_path / "file").write_text("")
+    with full_ledger(tmp_path) as ledger:
+        for folder in (tmp_path / "file" / "facts", Path("/proc/x")):
+            with pytest.raises(UsageError, match="cannot be written") as told:
+                export_facts(ledger, folder)
+            assert told.value.code == "not_writable"

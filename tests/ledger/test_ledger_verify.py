@@ -4,7 +4,7 @@ import random
 import sqlite3
 
 import pytest
-from ledger_samples import full_ledger, late_clock, open_ledger
+from ledger_samples import decided, full_ledger, late_clock, open_ledger
 
 from harness.errors import LedgerDamagedError, NotFoundError
 from harness.ledger.exchange import export_facts, import_facts
@@ -131,6 +131,24 @@ def test_a_replaced_chain_is_named(folder, tmp_path):
 def test_an_unreadable_anchor_is_a_problem(folder):
     (folder / "anchors" / "alice.json").write_bytes(b"")
     assert [item.kind for item in check(folder)] == ["anchor"]
+    (folder / "anchors" / "alice.json").unlink()
+    (folder / "anchors" / "alice.json").mkdir()
+    assert "anchor" in [item.kind for item in check(folder)]
+
+
+def test_anchors_that_are_all_gone_are_a_problem(folder):
+    for path in (folder / "anchors").glob("*.json"):
+        path.unlink()
+    assert [item.kind for item in check(folder)] == ["anchor"]
+    with open_ledger(folder) as ledger:
+        decided(ledger, None, "ESCALATE")
+    assert check(folder) == []
+
+
+def test_bytes_that_became_text_are_named(folder):
+    run_sql(folder, "UPDATE facts SET data = CAST(data AS TEXT) WHERE seq = 4")
+    for text in (False, True):
+        assert (4, True) in [(item.seq, "stored as str" in item.message) for item in check(folder, text=text)]
 
 
 def test_state_that_disagrees_with_the_facts_is_reported(folder):
