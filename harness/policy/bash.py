@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 
 from .code import code_denial, may_write
-from .denials import experiment_open, persons_verb, training_outside, unclear_start, unreadable
+from .denials import training_outside, unreadable
 from .git import settings_given, tree_change
-from .interpreters import SHELLS, is_python
+from .interpreters import CODE, SHELLS, is_python
 from .judge import Denial
 from .shell import read_script
-from .tokens import is_name
-from .touched import Touched
-from .training import Entry, harness_verb, human_verb, unclear_verb
+from .starts import Starts
 from .verbs import effects
 from .words import Argument, arguments, assigned, expand, remember, table
 from .wrappers import INPUT_NAMES, WRAPPERS, unwrap
@@ -34,7 +32,7 @@ _EVALUATES = table("let test [ printf unset read declare typeset local export")
 _TAKES_NAMES = table("rm rmdir unlink shred mv ln touch chmod chown truncate tee cp install rsync sed perl dd git")
 
 
-class BashRules(Touched):
+class BashRules(Starts):
     """One command line, judged. `run` judges it; `denials` holds what forbids it."""
 
     def __init__(
@@ -42,7 +40,6 @@ class BashRules(Touched):
     ) -> None:
         super().__init__(snapshot, judge, cwd)
         self.read_script = read or read_script
-        self.entry = Entry(snapshot)
         self.environment = {
             "PWD": [cwd],
             "OLDPWD": [cwd],
@@ -51,10 +48,6 @@ class BashRules(Touched):
             "HARNESS_PROJECT": [snapshot["root"]],
             "XDG_STATE_HOME": [os.path.dirname(os.path.dirname(snapshot["state"]))],
         }
-        self.blind: list[str] = []
-        """Why a program is run, or text as one, that is not known here."""
-        self.aliases: dict[str, str] = {}
-        self.fed = False
         self.listed: list[tuple[Argument, tuple[str, ...]]] = []
         """Folders and files whose names an earlier command printed, perhaps for xargs."""
 
@@ -63,11 +56,7 @@ class BashRules(Touched):
         self.script(text, depth)
         if self.unsure and not self.denials:
             self.spelled(text)
-        if self.blind and not self.denials:
-            from .launches import unclear
-
-            denial = unclear(text, self.blind[0], self.snapshot, self.entry)
-            self.denials += [denial] if denial else []
+        self.judge_blind(text)
 
     def script(self, text: str, depth: int) -> None:
         if depth > DEEPEST:
@@ -93,7 +82,8 @@ class BashRules(Touched):
 
     def command(self, command: Command, depth: int) -> None:
         words = assigned(command, self.environment)
-        self.settings(command, depth)
+        for script in self.run_by_variables(command):
+            self.script(script, depth + 1)
         targets: list[Argument] = []
         for redirection in command.redirections:
             for target in expand(redirection.target, self.environment):
@@ -106,24 +96,8 @@ class BashRules(Touched):
                     self.change(target)
                     targets.append(target)
         given = arguments(words, self.environment)
-        if given and len(given) > 1:
-            self.entry.copied(given[0].text, given[1:], targets, self.cwds)
+        self.placed(given, targets, command.inputs)
         self.words(given, command.inputs, depth)
-
-    def settings(self, command: Command, depth: int) -> None:
-        """`NAME=value` anywhere among the words, where programs run what the variable NAME holds."""
-        if not any("=" in word.raw for word in command.words):
-            return
-        from .launches import is_command_variable
-
-        for word in command.words:
-            for argument in expand(word, self.environment) if "=" in word.raw else []:
-                name, _, value = argument.text.partition("=")
-                if name.startswith("GIT_CONFIG_") and argument.known:
-                    self.environment.setdefault(name, []).append(value)
-                if is_name(name) and is_command_variable(name):
-                    self.blind += [] if argument.known else [f"{name} holds a command that is not known here"]
-                    self.script(value.lstrip("|!@-"), depth + 1)
 
     def words(self, given: list[Argument], inputs: tuple[str, ...], depth: int) -> None:
         """One program with its arguments, wrappers still in front."""
@@ -158,11 +132,6 @@ class BashRules(Touched):
             return
         self.program(head.text, rest, inputs, depth, named_by_input=named_by_input)
 
-    def unclear(self, why: str) -> None:
-        """Something runs that is not known here."""
-        self.unsure += [why] if why else []
-        self.blind += [why] if why else []
-
     def program(
         self, program: str, rest: list[Argument], inputs: tuple[str, ...], depth: int, *, named_by_input: bool
     ) -> None:
@@ -187,9 +156,14 @@ class BashRules(Touched):
             for name, _, value in (item.text.partition("=") for item in rest):
                 self.aliases.setdefault(name, value)
                 self.script(value, depth + 1)
+        for body in self.written_before([program, *(item.text for item in rest)]):
+            self.text_of_file(body, base, depth)
+        if base in ("source", ".") and inputs:
+            self.script(inputs[-1], depth + 1)
+        self.own_language(base, rest, inputs)
         known = effects(base, rest, inputs)
         if known is None or known.given:
-            self.handed_on(base, rest, inputs if known is None else (), depth)
+            self.handed_on(rest, inputs if known is None else (), depth)
         if named_by_input and (base in SHELLS or is_python(base) or base in WRAPPERS):
             self.unclear(f"{base} takes what it runs from its input")
         if known is None:
@@ -230,11 +204,11 @@ class BashRules(Touched):
         for script in known.scripts:
             self.script(script, depth + 1)
         for program in known.programs:
-            self.words(program, (), depth + 1)
+            self.words(self.with_found(program, known.only), (), depth + 1)
 
-    def handed_on(self, base: str, rest: list[Argument], inputs: tuple[str, ...], depth: int) -> None:
+    def handed_on(self, rest: list[Argument], inputs: tuple[str, ...], depth: int) -> None:
         """What a program may start of the words and texts that it is given; nothing else of them is judged here."""
-        from .launches import OWN_LANGUAGE, START_RULES, commands_within, start_named, texts_within
+        from .launches import START_RULES, commands_within, texts_within
 
         if depth > DEEPEST:
             return
@@ -247,28 +221,18 @@ class BashRules(Touched):
         self.denials[before[0] :] = [item for item in self.denials[before[0] :] if item.rule in START_RULES]
         del self.unsure[before[1] :], self.blind[before[2] :], self.paths[paths:]
         self.cwds, self.fed = cwds, fed
-        if base in OWN_LANGUAGE:
-            text = " ".join([*(item.text for item in rest), *inputs])
-            denial = start_named(text, self.snapshot, self.entry)
-            self.denials += [denial] if denial else []
 
-    def harness(self, program: str, rest: list[Argument], *, more: bool) -> bool:
-        """Whether it is the harness's own command; its verbs are judged here. `more`: words come by its input."""
-        words = harness_verb(program, rest, self.snapshot["harness"])
-        if words is None:
-            return False
-        verb = human_verb(words, self.snapshot["human_verbs"])
-        if verb:
-            self.denials.append(persons_verb(verb))
-        elif unclear_verb(words, self.snapshot["human_verbs"], more=more):
-            why = "the verb of harness is not a literal word"
-            self.denials.append(unclear_start(self.snapshot, why, "harness", training=False))
-        elif words[:2] == ["experiment", "new"] and self.snapshot["open_experiment"]:
-            self.denials.append(experiment_open(self.snapshot))
-        return True
+    def text_of_file(self, body: str, base: str, depth: int) -> None:
+        """A file that this command line writes and then runs."""
+        if base in CODE or is_python(base):
+            denial = code_denial(body, self.judge, self.entry, self.cwds)
+            self.denials += [denial] if denial else []
+        else:
+            self.script(body, depth + 1)
 
     def git(self, rest: list[Argument], depth: int) -> None:
         before = self.cwds
+        rest = [*self.git_variables(), *rest]
         change = tree_change(rest, self.cwds)
         for folder in change.folders:
             self.enter(folder)

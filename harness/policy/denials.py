@@ -60,6 +60,15 @@ def unclear_start(snapshot: dict[str, Any], why: str, named: str, *, training: b
     )
 
 
+def settings_command(called: str) -> Denial:
+    """`called` changes which hooks, servers or plugins Claude Code loads."""
+    return Denial(
+        "protected_path",
+        f"`{called}` changes Claude Code's own settings, which decide what is enforced.",
+        "Say in your answer which setting a person should change, and why.",
+    )
+
+
 def unreadable(why: str, named: str) -> Denial:
     """A command that was not read to its end, and names something protected."""
     return Denial(

@@ -16,6 +16,13 @@ FED = frozenset(["at", "batch", "crontab"])
 _SHOWS = ("-l", "-r", "-c", "-d", "-q")
 """Options of those with which they show or drop what waits."""
 TEXT_RUNNERS = ("su", "ssh", "script", "tmux", "screen", "expect", "entr", "hyperfine", "runuser")
+OWN_LANGUAGE = table(
+    "tmux screen zellij dtach abduco expect socat gdb lldb make gmake just ninja emacs emacsclient vim vi nvim ex "
+    "tclsh sqlite3 man fc"
+)
+"""Programs whose words or input are a language of their own in which other programs are started."""
+HANDS_TO_SHELL = table("tmux screen zellij dtach abduco vim vi nvim ex")
+"""Those whose paths are judged elsewhere already."""
 PYTHON_VALUED = frozenset({"-W", "-X", "--check-hash-based-pycs"})
 """Its options whose value is the next word."""
 _PYTHON_FLAGS = frozenset("bBdEiIOPqsSuvx")

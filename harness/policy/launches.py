@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from .training import Entry
     from .words import Argument
 
-OWN_LANGUAGE = table(
-    "tmux screen zellij dtach abduco expect socat gdb lldb make gmake just ninja emacs emacsclient vim vi nvim ex "
-    "tclsh sqlite3 man"
-)
-"""Programs whose words or input are a language of their own in which other programs are started."""
 START_RULES = frozenset({"human_verb", "unclear_start", "training_outside_harness", "experiment_open", "gate_open"})
 _COMMAND_VARIABLES = table(
     "EDITOR VISUAL PAGER BROWSER LESSOPEN LESSCLOSE GIT_EXTERNAL_DIFF GIT_SSH SSH_ASKPASS GIT_ASKPASS"
@@ -99,4 +94,4 @@ def _script(tokens: set[str], entry: Entry) -> str:
 def _tokens(text: str) -> set[str]:
     import re
 
-    return set(re.findall(r"[\w./*?-]+", text))
+    return {token.lstrip("-") or token for token in re.findall(r"[\w./*?-]+", text)} | set(text.split())

@@ -26,7 +26,7 @@ _RUNNING_MODULES = table(
 )
 _INPUT_MODULES = table("code asyncio")
 _STANDARD_INPUT = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
-_COPIERS = table("cp mv ln install dd rsync link")
+COPIERS = table("cp mv ln install dd rsync link")
 RUNNING = (
     r"runpy|import_module|__import__|\bexec(?:[lv]p?e?|Sync|File\w*)?\b|\b(?:system|popen|qx|spawn\w*)\b|subprocess|child_process|\bmain\s*\("
     r"|%run|^\s*run\s|`\s*[\w/.]*(?:python|harness)"
@@ -71,7 +71,7 @@ class Entry:
 
     def copied(self, program: str, given: list[Argument], targets: list[Argument], cwds: tuple[str, ...]) -> None:
         """Note where `program` puts what it reads of the entry: its redirections' `targets`, and a copier's files."""
-        if os.path.basename(program) in _COPIERS:
+        if os.path.basename(program) in COPIERS:
             folders = [item for item in given[:-1] if not item.text.startswith("-")]
             names = [os.path.basename(item.text) for item in folders]
             last = [given[-1].text] if len(given) > 1 else []

@@ -63,7 +63,9 @@ def expand(word: Word, environment: dict[str, list[str]]) -> list[Argument]:
     bare = '"' not in word.raw and any(part.kind == VARIABLE for part in word.parts)  # the shell splits and matches it
     found: list[Argument] = []
     for text, known in values:
-        pieces = _split(text) if bare and known else _braces(text) if "{" in word.raw else [text]
+        pieces = (
+            _split(text, environment.get("IFS", [])) if bare and known else _braces(text) if "{" in word.raw else [text]
+        )
         for piece in pieces or [text]:
             pattern = (wild or bare or piece != text) and is_wild(piece)
             found.append(
@@ -101,7 +103,12 @@ def note(word: Word, environment: dict[str, list[str]]) -> None:
     first = word.parts[0]
     name, _, rest = first.text.partition("=")
     value = Word((Part(first.kind, rest), *word.parts[1:]), word.raw)
-    remember(name.rstrip("+"), expand(value, environment), environment)
+    values = expand(value, environment)
+    if name.endswith("+"):
+        name = name[:-1]
+        before = [Argument(text) for text in environment.get(name, [""])] or [Argument("", known=False)]
+        values = [Argument(first.text + last.text, first.known and last.known) for first in before for last in values]
+    remember(name, values[:MOST], environment)
 
 
 def remember(name: str, values: list[Argument], environment: dict[str, list[str]]) -> None:
@@ -118,9 +125,11 @@ def forget(name: str, environment: dict[str, list[str]]) -> None:
     environment[name] = []
 
 
-def _split(text: str) -> list[str]:
-    """An unquoted variable's words, and, where blanks stand in it, also the whole: IFS may be set to anything."""
+def _split(text: str, separators: list[str]) -> list[str]:
+    """An unquoted variable's words, and the whole too, for which characters cut it (IFS) changes while it runs."""
     words = text.split()
+    for separator in {character for value in separators for character in value}:
+        words += [word for word in text.split(separator) if word not in words]
     return words if len(words) < 2 else [*words, text]
 
 
