@@ -12,6 +12,7 @@ _OWN_PAGES = {"decision_recorded": "decision_log", "hand_off_written": "hand_off
 _CHECKLIST = {
     "experiment_opened",
     "experiment_moved",
+    "run_registered",
     "run_ended",
     "evaluation_recorded",
     "verdict_recorded",

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus
 from harness.ledger.database import Database
-from harness.ledger.schema import checklist_rows, experiments, hand_offs, projections
+from harness.ledger.schema import checklist_rows, experiments, hand_offs, projections, runs
 
 _OPEN = [status.value for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS]
 _ROW_COLUMNS = [column for column in experiments.c if column.name not in ("by", "session", "opened_at")]
@@ -49,10 +49,12 @@ class LedgerViews:
             return {row.name: row.note for row in connection.execute(sa.select(projections))}
 
     def checklist_inputs(self, *, dirty_only: bool = True) -> list[dict[str, Any]]:
-        """The experiments whose row is out of date (or all), each with its `parent_summary`, by number."""
+        """The experiments whose row is out of date (or all), by number, each with its `parent_summary` and `launches`:
+        how many runs of it were registered."""
         parents = experiments.alias("parents")
+        launched = sa.select(sa.func.count()).where(runs.c.experiment == experiments.c.id).scalar_subquery()
         query = (
-            sa.select(*_ROW_COLUMNS, parents.c.summary.label("parent_summary"))
+            sa.select(*_ROW_COLUMNS, parents.c.summary.label("parent_summary"), launched.label("launches"))
             .select_from(
                 checklist_rows.join(experiments, experiments.c.number == checklist_rows.c.number).outerjoin(
                     parents, parents.c.id == experiments.c.parent

@@ -49,10 +49,13 @@ def page_of(experiment_number: int) -> tuple[int, int]:
 
 
 def checklist_row(experiment: Mapping[str, Any], plan: Mapping[str, Any] | None) -> str:
-    """One row. `experiment`: its columns in the ledger with `summary` and `parent_summary`; `plan`: front matter."""
+    """One row. `experiment`: as `checklist_inputs` gives it; `plan`: front matter."""
     summary, parent = experiment["summary"], experiment["parent_summary"]
     shown = [score for split in Split if (score := shown_score(summary, split)) is not None]
-    scores = "; ".join(f"{number(score.mean)} ({spoken(score.split)}, seeds: {score.n_seeds})" for score in shown)
+    scores = "; ".join(
+        f"{number(score.mean)} ({spoken(score.split)}, {_seeds(score.n_seeds, experiment['launches'])})"
+        for score in shown
+    )
     verdict = summary["verdict"]
     return row(
         (
@@ -97,6 +100,11 @@ def older_page(first: int, rows: list[str], edge: int) -> str:
     until = min(first + PAGE - 1, edge)
     title = f"# Experiments {experiment_id(first)} to {experiment_id(until)}"
     return page([BANNER], [title], table(COLUMNS, rows))
+
+
+def _seeds(counted: int, launched: int) -> str:
+    """The seeds that the score is over, and of how many launches, so that a best of N shows its N."""
+    return f"seeds: {counted}" + (f" of {launched} launches" if launched > counted else "")
 
 
 def _change(summary: Mapping[str, Any], parent: Mapping[str, Any] | None, plan: Mapping[str, Any] | None) -> str | None:

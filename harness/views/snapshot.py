@@ -104,7 +104,8 @@ def _stale(project: Project, experiment: Experiment, verdict: RecordedVerdict) -
 
 def split_score(project: Project, experiment: Experiment, *splits: Split) -> dict[str, Any]:
     """{metric, score, spread, n_seeds, split, interval, evidence} of the counted runs on the first of `splits` that has
-    a score; each null when none has."""
+    a score; each null when none has. And `launches`: how many runs were registered, whether they count or not."""
+    launches = len(project.ledger.runs(experiment.id))
     for split in splits if experiment.plan else ():
         evaluations = counted_evaluations(project, experiment.id, plan_of(project, experiment), split)
         score = summarise(evaluations)
@@ -114,11 +115,13 @@ def split_score(project: Project, experiment: Experiment, *splits: Split) -> dic
                 "score": score.mean,
                 "spread": score.spread,
                 "n_seeds": score.n_seeds,
+                "launches": launches,
                 "split": split,
                 "interval": score.interval,
                 "evidence": score.evidence,
             }
-    return dict.fromkeys(("metric", "score", "spread", "n_seeds", "split", "interval", "evidence"))
+    unknown = dict.fromkeys(("metric", "score", "spread", "n_seeds", "split", "interval", "evidence"))
+    return {**unknown, "launches": launches}
 
 
 def _findings(verdict: RecordedVerdict | None, stale: Sequence[str]) -> list[dict[str, Any]]:

@@ -34,6 +34,8 @@ def score_text(row: dict[str, Any]) -> str:
     spread = "" if row["spread"] is None else f" ±{row['spread']:.3f}"
     interval = "" if row["interval"] is None else " [{:.3f}, {:.3f}]".format(*row["interval"])
     seeds = "1 seed" if row["n_seeds"] == 1 else f"{row['n_seeds']} seeds"
+    if row["launches"] > row["n_seeds"]:
+        seeds += f" of {row['launches']} launches"
     return f"{row['score']:.4g}{spread}{interval} {spoken(row['split'])}, {seeds}, {row['evidence']}"
 
 

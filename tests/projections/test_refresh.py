@@ -175,6 +175,10 @@ def test_a_row_says_what_is_known(tmp_path, layout):
         assert row["metric"] == "accuracy 0.6500 (validation, seeds: 2)"
         assert row["evidence level"] == "recomputed, not isolated"
         assert row["change against parent"] == "+0.0500 (noise unknown)"
+        for _ in range(2):
+            register(ledger, third)
+        refresh(ledger, layout)
+        assert rows(layout)[0]["metric"] == "accuracy 0.6500 (validation, seeds: 2 of 3 launches)"
         judged(ledger, first, 0.9)  # a parent's new score shows in its children's rows
         refresh(ledger, layout)
         by_name = {item["experiment"]: item["change against parent"] for item in rows(layout)}

@@ -14,6 +14,8 @@ from harness.audit.check import check_gate, standing
 from harness.domain.statuses import RunStatus, Verdict
 from harness.gates.findings import FINDINGS
 from harness.project.context import Project
+from harness.views.snapshot import experiment_row
+from harness.views.tables import score_text
 from tests.blobs import make_root
 
 HEAD = """
@@ -188,6 +190,9 @@ def test_a_launch_more_makes_a_verdict_stale(project: Project, run_training: Tra
     assert standing(project, first) is Verdict.STALE
     (told,) = [found for found in check_gate(project, "exp-0001").findings if found["code"] == "launches_beyond_seeds"]
     assert "launched 2 times; 1 runs count" in told["message"]
+    row = experiment_row(project, project.ledger.experiment("exp-0001"))
+    assert (row["launches"], row["verdict"]) == (2, Verdict.FAIL)
+    assert "1 seed of 2 launches" in score_text({**row, "score": 0.5, "n_seeds": 1, "split": "validation"})
 
 
 def test_weights_of_a_seed_that_does_not_count_any_more_are_no_other_seeds(
