@@ -19,6 +19,11 @@ if TYPE_CHECKING:
 MANIFEST = "MANIFEST.json"
 _CODE = (".py", ".pyc", ".so")
 _AGAIN = "A person runs `harness init` in their own terminal, which installs the hooks again."
+_EDITED = (
+    "A person decides in their own terminal: for the harness's own again they delete the file and run `harness init`, "
+    "which leaves an edited file as it is; `harness audit --accept` keeps the edit, and this is said all the same."
+)
+_STRANGE = "A person looks at it and deletes it, or keeps it with `harness audit --accept`; `harness init` leaves it."
 
 
 def dead_guards(scene: Scene) -> list[str]:
@@ -74,8 +79,12 @@ def _files(folder: str) -> list[str]:
         return []
     if found is None:
         return [f"{path} is missing or damaged, so nobody can tell whether the hooks were edited. {_AGAIN}"]
-    says = (("missing", "hook not found"), ("edited", "hook edited"), ("strange", "not put there by the harness"))
-    return [f"{words}: {', '.join(found[kind])} in {folder}. {_AGAIN}" for kind, words in says if found[kind]]
+    says = (
+        ("missing", "hook not found", _AGAIN),
+        ("edited", "hook edited", _EDITED),
+        ("strange", "not put there by the harness", _STRANGE),
+    )
+    return [f"{words}: {', '.join(found[kind])} in {folder}. {mend}" for kind, words, mend in says if found[kind]]
 
 
 def _settings(scene: Scene) -> list[str]:

@@ -25,15 +25,16 @@ def render(root: Path, check: bool = False) -> list[Path]:
     """Write what is derived and belongs to `root`; with `check`, write nothing.
 
     Returns the paths, relative to `root`, that were not as the contract says: changed, missing, or rendered once and no
-    longer wanted (removed). A Markdown file of the same name without our banner is a person's: it is never overwritten,
-    and raises RefusedError.
+    longer wanted (removed). A Markdown file of the same name without our banner is a person's, and so is one that is
+    not as the manifest says that we wrote it: neither is overwritten, and both raise RefusedError.
     """
     wanted = expected(root)
     differing = [path for path, text in wanted.items() if _read(root / path) != text]
     stale = [path for folder in _folders(wanted) for path in _rendered(root, folder) if path not in wanted]
     if not check:
+        known = _written(root)
         for path in differing:
-            _require_ours(root / path)
+            _require_ours(root / path, known.get(str(path)))
         for path in differing:
             atomic_write(root / path, wanted[path])
         for path in stale:
@@ -75,16 +76,31 @@ def _own_files() -> dict[Path, str]:
     return {**{Path(name): pretty_json(value) for name, value in documents.items()}, **agents, **texts}
 
 
-def _note(root: Path, wanted: dict[Path, str]) -> None:
-    """Let the manifest of vendored hooks know what stands there now, so that it is not taken for an edit."""
+def _manifest(root: Path) -> dict[str, Any] | None:
+    """The manifest of vendored hooks; None where there is none, or a damaged one: `harness init` writes it anew, and
+    the doctor says so."""
     path = root / VENDORED / MANIFEST
     if has_own_hooks(root) or not path.is_file():
-        return
+        return None
     try:
         value: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        before = dict(value["rendered"])
+        return {**value, "rendered": dict(value["rendered"])}
     except (ValueError, KeyError, TypeError):
-        return  # damaged: `harness init` writes it anew, and the doctor says so
+        return None
+
+
+def _written(root: Path) -> dict[str, str]:
+    """Path -> SHA-256 of what we wrote there last, where that is known."""
+    value = _manifest(root)
+    return {} if value is None else value["rendered"]
+
+
+def _note(root: Path, wanted: dict[Path, str]) -> None:
+    """Let the manifest know what stands there now, so that it is not taken for an edit."""
+    path, value = root / VENDORED / MANIFEST, _manifest(root)
+    if value is None:
+        return
+    before = value["rendered"]
     value["rendered"] = {str(name): sha256_bytes(text.encode("utf-8")) for name, text in wanted.items()}
     if value["rendered"] != before:
         atomic_write(path, pretty_json(value))
@@ -99,8 +115,14 @@ def _rendered(root: Path, folder: Path) -> list[Path]:
     return [path.relative_to(root) for path in found if is_rendered(_read(path) or "")]
 
 
-def _require_ours(path: Path) -> None:
+def _require_ours(path: Path, written: str | None) -> None:
     text = _read(path)
+    if text is not None and written is not None and sha256_bytes(text.encode("utf-8")) != written:
+        raise RefusedError(
+            f"{path} was edited since the harness wrote it; your edit is kept, and nothing was rendered.",
+            mend="To take the harness's: delete that file (or move your edit away), then run `harness render` again.",
+            code="rendered_file_edited",
+        )
     if text is not None and path.suffix == ".md" and not is_rendered(text):
         raise RefusedError(
             f"{path} exists and was not rendered by the harness, which has a file of that name.",

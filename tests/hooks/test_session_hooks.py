@@ -89,6 +89,8 @@ def test_what_kills_a_guard_is_named_with_its_mend(sound: HookProject, name: str
     assert first.startswith("harness: ")
     assert expected in first
     assert "`harness init`" in first
+    assert ("installs the hooks again" in first) is not ("`harness audit --accept`" in first)
+    assert ("`harness audit --accept`" in first) is (text is not None and path.endswith(".py"))
     assert said.endswith("the briefing\n")
     assert len(sound.receipts()[0]["dead"]) >= 1
 

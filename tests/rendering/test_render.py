@@ -167,6 +167,19 @@ def test_check_names_changed_missing_and_stale_files_and_writes_nothing(installe
     assert render(installed, check=True) == []
 
 
+def test_an_edit_under_our_banner_is_not_overwritten(installed):
+    (installed / VENDORED / MANIFEST).write_text('{"rendered": {}}')
+    render(installed)
+    path = installed / AGENTS / "oracle.md"
+    ours = path.read_text()
+    path.write_text(ours + "mine\n")
+    with pytest.raises(RefusedError, match="was edited") as told:
+        render(installed)
+    assert (told.value.code, path.read_text()) == ("rendered_file_edited", ours + "mine\n")
+    path.unlink()
+    assert render(installed) == [Path(AGENTS, "oracle.md")]
+
+
 @pytest.mark.parametrize("taken", [f"{AGENTS}/oracle.md", f"{COMMANDS}/status.md"])
 def test_a_persons_file_of_the_same_name_is_never_overwritten(installed, taken):
     path = installed / taken
