@@ -16,7 +16,7 @@ from .git_options import (
     WRITE_CONFIG,
 )
 from .options import means, options
-from .paths import fixed
+from .paths import fixed, wild_match
 from .record import Record
 from .words import Argument, is_wild, table
 
@@ -178,9 +178,17 @@ def _resolved(named: list[Argument], cwds: tuple[str, ...]) -> tuple[list[Argume
 
 def _matched(pattern: str, cwd: str) -> bool:
     """Whether the shell finds a file for it: then git never sees the wildcard."""
-    import glob
+    found = [cwd]
+    for part in os.path.expanduser(pattern).split("/"):
+        found = [os.path.join(place, name) for place in found for name in _names(place) if wild_match(name, part)]
+    return bool(found)
 
-    return bool(glob.glob(os.path.join(glob.escape(cwd), os.path.expanduser(pattern))))
+
+def _names(folder: str) -> list[str]:
+    try:
+        return [name for name in os.listdir(folder) if not name.startswith(".")]
+    except OSError:
+        return []
 
 
 def _named(rest: list[Argument], whole: str) -> tuple[list[Argument], str]:

@@ -35,9 +35,9 @@ def _of_uri(uri: str) -> str:
     path = "/" + rest[2:].partition("/")[2] if rest.startswith("//") else rest
     if "%" not in path:
         return path
-    from urllib.parse import unquote
+    from .texts import decoded
 
-    return unquote(path)
+    return decoded(path)
 
 
 def fold(path: str) -> str:

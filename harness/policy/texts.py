@@ -25,7 +25,7 @@ def paths(value: Any) -> list[str]:
     found: dict[str, None] = {}
     for text in _texts(value):
         for line in (text, *text.splitlines()):
-            for written in (line.strip(), _decoded(line.strip())):
+            for written in (line.strip(), decoded(line.strip())):
                 path = _local(written)
                 short = path if len(path) <= LONGEST_PATH else os.path.normpath(path)
                 if short and len(short) <= LONGEST_PATH and "\n" not in short:
@@ -94,7 +94,7 @@ def _local(text: str) -> str:
     return "/" + rest[2:].partition("/")[2] if rest.startswith("//") else rest
 
 
-def _decoded(text: str) -> str:
+def decoded(text: str) -> str:
     """Without %-codes, whatever they stand for."""
     if "%" not in text:
         return text
