@@ -52,10 +52,9 @@ ONLY_THE_TREE = [
     "cat <<< 'rm -r .har*' | sh",
     "echo .har'ness' | xargs rm -r",
     "case 1 in 1) python3 -c \"open('pla'+'n.md', 'w')\"; rm pla*.md;; esac",
-    "coproc N { python train.py; }",
-    "f() { python $1; }; f train.py",
     "case go in go) python train.py;; esac",
 ]
+BOTH_DENY = ["coproc N { python train.py; }", "f() { python $1; }; f train.py"]
 
 READ_ALIKE = [
     'A=1 rm -rf "$x/y" z > out 2>&1',
@@ -96,6 +95,13 @@ def bash(project: SampleProject, command: str) -> dict[str, Any]:
 def test_only_the_tree_sees_through_it(shared: SampleProject, command: str):
     call = bash(shared, command)
     assert decide(call, shared.snapshot)["permission"] != "deny"
+    assert judge_call(call, shared.snapshot)["permission"] == "deny"
+
+
+@pytest.mark.parametrize("command", BOTH_DENY)
+def test_both_readers_deny_what_one_of_them_cannot_follow(shared: SampleProject, command: str):
+    call = bash(shared, command)
+    assert decide(call, shared.snapshot)["permission"] == "deny"
     assert judge_call(call, shared.snapshot)["permission"] == "deny"
 
 
