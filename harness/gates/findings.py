@@ -257,6 +257,7 @@ FINDINGS: dict[str, Known] = {
         "The scorer imports what it will not find.", "Use the standard library.", Verdict.PASS
     ),
     "seeds_too_few": Known("Too few seeds to tell experiments apart.", "Set oracle.seeds to 3 or more.", Verdict.PASS),
+    "verdict_stale": Known("What the verdict read has changed since.", "Ask the gate again.", Verdict.PASS),
     "metric_unknown": Known("The scorer does not compute this metric.", "Name the one that it computes.", Verdict.PASS),
     "script_not_in_place": Known("A command's script is not in the project.", "Write it.", Verdict.PASS),
     # statistics

@@ -3,8 +3,8 @@
 from difflib import get_close_matches
 
 from harness.artifacts.plan import Plan
+from harness.artifacts.plan_schema import BUILT_IN_SCORERS
 from harness.domain.findings import Finding
-from harness.evaluation.scorers import BUILT_IN
 
 
 def metric_notes(plan: Plan) -> list[Finding]:
@@ -14,9 +14,9 @@ def metric_notes(plan: Plan) -> list[Finding]:
     """
     metric, scorer = plan.oracle.metric, plan.oracle.scorer
     by_script = plan.scorer_script is not None
-    if metric in BUILT_IN if by_script else metric == scorer:
+    if metric in BUILT_IN_SCORERS if by_script else metric == scorer:
         return []
-    near = get_close_matches(metric, BUILT_IN if by_script else [scorer], n=1, cutoff=0.8)
+    near = get_close_matches(metric, BUILT_IN_SCORERS if by_script else [scorer], n=1, cutoff=0.8)
     closest = near[0] if near else None
     if by_script:
         if closest is None:

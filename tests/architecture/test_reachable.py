@@ -16,6 +16,7 @@ CALLED_BY_OTHERS = {
     "list_commands",  # click
     "get_command",
     "format_commands",
+    "resolve_command",
 }
 """Methods that a library calls by name."""
 
