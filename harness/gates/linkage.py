@@ -17,11 +17,11 @@ _SLACK = timedelta(seconds=SLACK_S)
 def row_times(evidence: GateEvidence) -> Iterator[Finding]:
     """Each row has a time between the run's registration and its end, and time does not go back from row to row.
 
-    Not judged where the supervisor saw the clock jump.
+    Not judged where the supervisor saw the clock jump, and not told again where it told of such rows itself.
     """
     for item in evidence.runs:
-        jumped = any(found.get("code") == CLOCK_SET for found in item.run.findings)
-        if item.run.status is RunStatus.COMPLETED and item.times is not None and not jumped:
+        told = any(found.get("code") in (CLOCK_SET, "metrics_out_of_time") for found in item.run.findings)
+        if item.run.status is RunStatus.COMPLETED and item.times is not None and not told:
             yield from _times(item)
 
 

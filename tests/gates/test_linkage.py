@@ -19,6 +19,12 @@ def test_where_the_clock_jumped_times_are_not_judged():
     assert (outcome.verdict, [found.code for found in outcome.findings]) == (Verdict.PASS, ["clock_set"])
 
 
+def test_what_the_supervisor_told_is_not_told_again():
+    told = Finding("metrics_out_of_time", "5 rows do not say when they were written.", "Train again.").plain()
+    outcome = judge(with_run(evidence(), 1, run=run(1, findings=(told,)), times=TIMES._replace(first=at(-3600))))
+    assert (outcome.verdict, [found.code for found in outcome.findings]) == (Verdict.FAIL, ["metrics_out_of_time"])
+
+
 def test_a_best_of_many_shows_how_many():
     given = evidence()
     counted = [item.run for item in given.runs]

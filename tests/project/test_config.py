@@ -45,6 +45,16 @@ def test_an_edited_config_is_refused_until_a_person_approves_it(root: Path, envi
     open_project(root, environment).close()
 
 
+def test_known_checkpoints_are_paths(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    create_config(root, name="p", token="0")
+    (root / CONFIG).write_text('project_id = "p-0"\nknown_checkpoints = ["base.pt", "/weights"]\n', "utf-8")
+    assert load_settings(root, {"HOME": str(tmp_path)}).known_checkpoints == ("base.pt", "/weights")
+    (root / CONFIG).write_text('project_id = "p-0"\nknown_checkpoints = "base.pt"\n', "utf-8")
+    with pytest.raises(ConfigError, match="must be a list of paths"):
+        load_settings(root, {"HOME": str(tmp_path)})
+
+
 def test_how_hooks_come_to_a_session_is_one_of_three(tmp_path: Path) -> None:
     root = tmp_path / "project"
     create_config(root, name="p", token="0")
