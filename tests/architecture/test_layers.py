@@ -21,8 +21,9 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("gates", "evaluation"),
     ("project",),
     ("data_checks",),
-    ("ledger", "artifacts", "detectors", "run_logger"),
-    ("settings", "contract"),
+    ("training", "foreign"),
+    ("ledger", "artifacts", "run_logger"),
+    ("settings", "contract", "detectors"),
     ("domain",),
     ("errors", "files", "clock", "claude_process"),
 )
@@ -49,7 +50,12 @@ ONLY_IN: dict[str, set[str]] = {
     "tree_sitter": {"audit"},
     "tree_sitter_bash": {"audit"},
     "datasketch": {"data_checks"},
-    "torch": set(),
+    "torch": {"training"},
+    "transformers": {"training"},
+    "lightning": {"training"},
+    "pytorch_lightning": {"training"},
+    "optuna": {"training"},
+    "sklearn": {"training"},
 }
 RUN_LOGGER_MAY_USE = {"harness.files", "harness.errors", "harness.clock", "harness.domain", "harness.domain.variables"}
 NOT_AT_START = ("torch", "claude_agent_sdk", "mcp", "sqlalchemy", "pydantic", "numpy", "scipy", "jinja2", "starlette")
@@ -76,6 +82,17 @@ def test_imports_point_down():
         for module in modules()
         for item in imports(module)
         if not may_import(module.room, item.module)
+    ]
+    assert wrong == []
+
+
+def test_nobody_imports_the_torch_island():
+    wrong = [
+        f"{module.shown}:{item.line} imports {item.module}"
+        for module in modules()
+        if module.room != "training"
+        for item in imports(module)
+        if item.module.startswith("harness.training")
     ]
     assert wrong == []
 

@@ -9,7 +9,7 @@ from source_tree import ROOT
 
 PERMISSIVE = {
     "MIT", "MIT License", "0BSD", "BSD License", "BSD-2-Clause", "BSD-3-Clause", "Zlib", "CC0-1.0", "BSL-1.0",
-    "Apache-2.0", "Apache Software License", "Apache-2.0 WITH LLVM-exception", "PSF-2.0",
+    "Apache-2.0", "Apache Software License", "Apache 2.0 License", "Apache-2.0 WITH LLVM-exception", "PSF-2.0",
     "Python Software Foundation License", "ISC", "ISC License (ISCL)",
     "MPL-2.0", "Mozilla Public License 2.0 (MPL 2.0)",
 }  # fmt: skip
