@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.cheats import defended as with_defences
+from harness.cheats import record
 from harness.cheats import undefended as without
-from harness.cheats.attack import Attack, Control, Outcome, Truth
+from harness.cheats.attack import Attack, Channel, Control, Outcome, Truth
 from harness.cheats.catalogue import ATTACKS, CONTROLS
-from harness.cheats.defences import caught, counts, fired
+from harness.cheats.defences import caught, counts, fired, ordered
 from harness.cheats.place import Place, make_project
 
 SEED = 11
@@ -30,6 +31,8 @@ class Bases:
     naive_true: float
     real: Place
     parent: with_defences.Parent
+    judged: Place
+    """`real` with a candidate that passed and awaits a person."""
     cage: str
 
 
@@ -38,15 +41,36 @@ def make_bases(folder: Path, cage: str) -> Bases:
     naive, real = make_project(folder / "naive", SEED), make_project(folder / "real", SEED)
     true = without.make_parent(naive)
     parent = with_defences.make_parent(real, cage)
-    return Bases(naive=naive, naive_true=true, real=real, parent=parent, cage=cage)
+    judged = real.copy_to(folder / "judged")
+    with_defences.make_candidate(judged, cage)
+    return Bases(naive=naive, naive_true=true, real=real, parent=parent, judged=judged, cage=cage)
 
 
 def attack_row(bases: Bases, attack: Attack) -> dict[str, Any]:
     """Let `attack` happen in both worlds."""
+    if attack.channel is Channel.RECORD:
+        return _record_row(bases, attack)
     first, truth = _in_copy(bases.naive, lambda place: without.undefended(place, attack, bases.naive_true))
     then, known = _in_real(bases, attack)
-    succeeded, stopped = attack.success(first, truth), caught(attack, then, known)
-    by = fired(attack, then, known) if stopped else []
+    by = fired(attack, then, known) if caught(attack, then, known) else []
+    return _row(bases, attack, (first, truth), (then, known), by)
+
+
+def _record_row(bases: Bases, attack: Attack) -> dict[str, Any]:
+    first = _in_copy(bases.judged, lambda place: record.unwatched(place, attack, bases.parent))
+    bare = _in_copy(bases.judged, lambda place: record.on_record(place, attack, "none", bases.parent))
+    then = bare
+    by = fired(attack, *bare) if caught(attack, *bare) else []
+    if record.holds_by_itself(bases.cage):
+        then = _in_copy(bases.judged, lambda place: record.on_record(place, attack, bases.cage, bases.parent))
+        by = ordered([*by, *(fired(attack, *then) if caught(attack, *then) else [])])
+    return _row(bases, attack, first, then, by)
+
+
+def _row(
+    bases: Bases, attack: Attack, first: tuple[Outcome, Truth], then: tuple[Outcome, Truth], by: list[str]
+) -> dict[str, Any]:
+    succeeded, stopped = attack.success(*first), caught(attack, *then)
     return {
         "id": attack.id,
         "area": attack.area,
@@ -57,10 +81,10 @@ def attack_row(bases: Bases, attack: Attack) -> dict[str, Any]:
         "caught": stopped,
         "caught_by": by,
         "alone": by,
-        "said": counts(attack, then)[:12],
+        "said": counts(attack, then[0])[:12],
         "reason": "" if stopped else reason_of(attack, bases.cage),
-        "undefended": _plain(first, truth),
-        "defended": _plain(then, known),
+        "undefended": _plain(*first),
+        "defended": _plain(*then),
     }
 
 

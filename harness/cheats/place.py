@@ -1,6 +1,7 @@
 """A project of the lab in folders of its own, and what is run on it, with an environment made from nothing."""
 
 import os
+import pty
 import shutil
 import signal
 import subprocess
@@ -76,6 +77,26 @@ class Place:
             os.killpg(process.pid, signal.SIGKILL)
             out, err = process.communicate()
         return subprocess.CompletedProcess(list(argv), process.returncode, out, err)
+
+    def run_in_terminal(self, argv: Sequence[str]) -> str:
+        """Run with a terminal of its own as standard input; what it printed."""
+        ours, theirs = pty.openpty()
+        try:
+            ended = subprocess.run(
+                list(argv),
+                cwd=self.root,
+                env=self.environment(),
+                stdin=theirs,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=LONGEST_S,
+                check=False,
+            )
+        finally:
+            os.close(ours)
+            os.close(theirs)
+        return ended.stdout + ended.stderr
 
     def harness(self, *words: str, timeout_s: float = LONGEST_S) -> "subprocess.CompletedProcess[str]":
         return self.run([sys.executable, "-m", "harness", *words], timeout_s=timeout_s)

@@ -6,6 +6,7 @@ a submission, what evaluate.py prints. What it believes stands in score.json, an
 """
 
 import json
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.cheats.attack import Attack, Moment, Outcome, Truth
-from harness.cheats.effects import effect
+from harness.cheats.effects import Scene, effect
 from harness.cheats.place import Place, filled
 from harness.cheats.truth import copy_code, true_score
 from harness.domain import variables
@@ -27,8 +28,13 @@ def run_folder(place: Place, experiment: str) -> Path:
     return place.root / EXPERIMENTS / experiment / "runs" / "run-01"
 
 
+_TIER = re.compile(r"must: ([0-9.]+)")
+_SAID = re.compile(r"accuracy (?:of )?([0-9.]*[0-9])")
+
+
 def make_parent(place: Place) -> float:
     """One honest experiment, so that a candidate has something to be better than; returns its true score."""
+    place.run(["git", "init", "-q", "-b", "main"])
     _train(place, PARENT, ())
     _write_belief(place, PARENT)
     return true_score(place, copy_code(place, place.base / "code"), _checkpoints(place, PARENT))
@@ -58,12 +64,17 @@ def undefended(place: Place, attack: Attack, parent_true: float) -> tuple[Outcom
     checkpoints = _checkpoints(place, CANDIDATE)
     truth = Truth(score=true_score(place, code, checkpoints), parent=parent_true)
     _act(place, attack, values, Moment.TRAINED)
+    place.run(["git", "status", "--short"])  # to note which code was trained
     _write_belief(place, CANDIDATE)
     for moment in (Moment.EVALUATED, Moment.PASSED, Moment.CLOSED):
         _act(place, attack, values, moment)
     believed, parent = (_read_belief(place, name) for name in (CANDIDATE, PARENT))
+    tier = _TIER.search((place.root / "plan.md").read_text("utf-8"))
+    if believed is not None and tier is not None and believed < float(tier[1]):
+        believed = None  # the plan says so, as it is now
     kept = believed is not None and parent is not None and believed > parent
-    seen = {"done": effect(place, attack, values, log)}
+    seconds = _logged(run_folder(place, CANDIDATE) / "metrics.jsonl", "seconds")
+    seen = {"done": effect(attack, Scene(place=place, values=values, log=log, seconds=seconds))}
     return Outcome(believed=believed, kept=kept, evidence=seen), truth
 
 
@@ -73,6 +84,9 @@ def _act(place: Place, attack: Attack, values: Mapping[str, str], moment: Moment
 
 
 def _claims(place: Place, attack: Attack) -> None:
+    said = _SAID.search(attack.summary)
+    if said is not None:
+        (place.root / "result.json").write_text(json.dumps({"accuracy": float(said[1])}), "utf-8")
     if attack.claims:
         (place.root / "result.json").write_text(json.dumps({k: float(v) for k, v in attack.claims.items()}), "utf-8")
 
@@ -114,7 +128,7 @@ def _believe(place: Place, experiment: str) -> float | None:
     claim = _number_in(place.root / "result.json")
     if claim is not None:
         return claim
-    logged = _last_accuracy(run_folder(place, experiment) / "metrics.jsonl")
+    logged = _logged(run_folder(place, experiment) / "metrics.jsonl", "accuracy")
     if logged is not None:
         return logged
     submitted = _submission(place)
@@ -128,7 +142,8 @@ def _number_in(path: Path) -> float | None:
         return None
 
 
-def _last_accuracy(path: Path) -> float | None:
+def _logged(path: Path, name: str) -> float | None:
+    """The last number of that name."""
     found = None
     try:
         rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
@@ -136,8 +151,8 @@ def _last_accuracy(path: Path) -> float | None:
         return None
     for row in rows:
         metrics = row.get("metrics", row)
-        if isinstance(metrics, dict) and "accuracy" in metrics:
-            found = float(metrics["accuracy"])
+        if isinstance(metrics, dict) and name in metrics:
+            found = float(metrics[name])
     return found
 
 
@@ -154,7 +169,8 @@ def _evaluated(place: Place, experiment: str) -> float | None:
     checkpoints = _checkpoints(place, experiment)
     if not checkpoints:
         return None
-    ended = place.run([sys.executable, "evaluate.py", str(checkpoints[0])])
+    environment = place.environment(PYTHONPATH=str(place.root))
+    ended = place.run([sys.executable, "evaluate.py", str(checkpoints[0])], environment=environment)
     try:
         return float(ended.stdout.splitlines()[-1])
     except (ValueError, IndexError):

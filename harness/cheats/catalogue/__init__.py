@@ -2,6 +2,11 @@
 
 from harness.cheats.attack import Attack
 from harness.cheats.catalogue.controls import CONTROLS as CONTROLS
+from harness.cheats.catalogue.evaluators import EVALUATORS
+from harness.cheats.catalogue.experiments import EXPERIMENTS
+from harness.cheats.catalogue.predictors import PREDICTORS
+from harness.cheats.catalogue.records import RECORDS
 from harness.cheats.catalogue.training import TRAINING
+from harness.cheats.catalogue.tool_calls import TOOL_CALLS
 
-ATTACKS: tuple[Attack, ...] = (*TRAINING,)
+ATTACKS: tuple[Attack, ...] = (*TRAINING, *EVALUATORS, *EXPERIMENTS, *PREDICTORS, *RECORDS, *TOOL_CALLS)

@@ -1,0 +1,43 @@
+"""Attacks on what is on record: the agent acts on files of a project whose candidate has passed and awaits a person.
+
+Undefended, nobody looks at what was done. Defended, the gate is asked again, the audit and `ledger verify` look, and with a
+cage the agent acts in it. What each of them says by itself is asked without the cage, so that all that stop it are known.
+"""
+
+from collections.abc import Mapping
+
+from harness.cheats.attack import Attack, Moment, Outcome, Truth
+from harness.cheats.defended import CANDIDATE, Parent, Seen, act, audited, gate, in_terminal, sandbox_of, values_of
+from harness.cheats.effects import Scene, effect
+from harness.cheats.place import Place, filled
+from harness.domain.statuses import CageKind, GateName
+
+
+def on_record(place: Place, attack: Attack, cage: str, parent: Parent) -> tuple[Outcome, Truth]:
+    """Let `attack` act at `place`, caged as `cage` says, and ask everybody."""
+    values, seen = values_of(place), Seen()
+    program = filled(attack.acts[Moment.CLOSED], values)
+    seen.log = act(place, program, cage)
+    done = _effect(place, attack, values, seen)
+    gate(place, CANDIDATE, GateName.HELD_OUT, seen)
+    named = tuple(audited(place, seen))
+    done = done and _effect(place, attack, values, seen)  # what is derived may have been written anew
+    outcome = Outcome(codes=tuple(dict.fromkeys(seen.codes)), named=named, evidence={"done": done, "log": seen.log})
+    return outcome, Truth(score=parent.true, parent=parent.true)
+
+
+def unwatched(place: Place, attack: Attack, parent: Parent) -> tuple[Outcome, Truth]:
+    """Let `attack` act at `place`, where nothing holds it and nobody looks."""
+    values, seen = values_of(place), Seen()
+    seen.log = in_terminal(place, filled(attack.acts[Moment.CLOSED], values))
+    outcome = Outcome(evidence={"done": _effect(place, attack, values, seen), "log": seen.log})
+    return outcome, Truth(score=parent.true, parent=parent.true)
+
+
+def holds_by_itself(cage: str) -> bool:
+    """Whether `cage` is one at all."""
+    return sandbox_of(cage).kind is not CageKind.NONE
+
+
+def _effect(place: Place, attack: Attack, values: Mapping[str, str], seen: Seen) -> bool:
+    return effect(attack, Scene(place=place, values=values, log=seen.log))
