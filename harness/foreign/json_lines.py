@@ -1,0 +1,50 @@
+"""JSON lines: the run logger's own rows as they are, flat rows of others with their counters and numbers named."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from harness.artifacts.jsonl import has_place, parse_line
+from harness.foreign.lines import LineParser
+from harness.foreign.rows import COUNTERS, Row, as_number, flattened, make_row
+
+_EVENTS = frozenset({"start", "epoch", "checkpoint", "attempt", "end"})
+
+
+class JsonLines(LineParser):
+    name = "JSON lines"
+
+    def line(self, raw: bytes) -> Iterable[Row]:
+        return self._rows(raw, torn=False)
+
+    def last(self, raw: bytes) -> Iterable[Row]:
+        return self._rows(raw, torn=True)
+
+    def _rows(self, raw: bytes, *, torn: bool) -> Iterable[Row]:
+        found = parse_line(raw.replace(b"\0", b""), _is_row)
+        if found.problem and not (torn and found.lost):
+            self.warnings.add(f"line {self.number} {found.problem}")
+        for plain in found.rows:
+            row = _ours(plain) if _is_ours(plain) else make_row(flattened(plain))
+            if row is not None:
+                yield row
+
+
+def _is_row(plain: dict[str, Any]) -> bool:
+    return has_place(plain) or any(name in plain for name in COUNTERS)
+
+
+def _is_ours(plain: Row) -> bool:
+    event = plain.get("event")
+    return isinstance(event, str) and event in _EVENTS and isinstance(plain.get("run"), str)
+
+
+def _ours(plain: Row) -> Row:
+    """A row of the run logger; what was written as "NaN" is a number again."""
+    metrics = plain.get("metrics")
+    if isinstance(metrics, dict):
+        numbers = ((str(key), as_number(value)) for key, value in metrics.items())
+        plain["metrics"] = {key: number for key, number in numbers if number is not None}
+    rate = as_number(plain.get("learning_rate"))
+    if rate is not None:
+        plain["learning_rate"] = rate
+    return plain

@@ -1,0 +1,78 @@
+"""What one row is: counters, numbers under `metrics`, a time; whatever the names of the program that wrote it."""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Row = dict[str, Any]
+
+COUNTERS = {
+    "step": "step",
+    "global_step": "step",
+    "iteration": "step",
+    "iter": "step",
+    "_step": "step",
+    "trainer/global_step": "step",
+    "epoch": "epoch",
+}
+"""What places a row, by the names that loggers give it."""
+_TIMES = frozenset({"t", "time", "timestamp", "_timestamp", "wall_time", "ts", "datetime"})
+_RATES = ("learning_rate", "lr")
+_MOST_METRICS = 500
+_LONGEST_NUMBER = 40
+
+
+def as_number(value: Any) -> float | int | None:
+    """`value` as a number, also from text such as "nan", "1e-3" or "12,345"; None when it is none."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        return value if isinstance(value, float) or abs(value) < 2**63 else float(min(value, 10**308))
+    if not isinstance(value, str) or len(value) > _LONGEST_NUMBER:
+        return None
+    text = value.strip().replace(",", "")
+    try:
+        return int(text) if text.lstrip("+-").isdecimal() else float(text)
+    except ValueError:
+        return None
+
+
+def make_row(items: Iterable[tuple[str, Any]]) -> Row | None:
+    """A row of named values; what is no number is left out. None when nothing is left to measure."""
+    row: Row = {}
+    metrics: dict[str, float] = {}
+    for name, value in items:
+        key = name.lower()
+        if key in _TIMES:
+            if isinstance(value, str | int | float) and "t" not in row:
+                number = as_number(value)
+                row["t"] = value if number is None else number
+            continue
+        number = as_number(value)
+        if number is None:
+            continue
+        counter = COUNTERS.get(key)
+        if counter is not None and math.isfinite(number):
+            row.setdefault(counter, int(number) if number == int(number) else number)
+        elif len(metrics) < _MOST_METRICS:
+            metrics[name] = number
+    for name in _RATES:
+        if name in metrics:
+            row["learning_rate"] = metrics.pop(name)
+            break
+    return {**row, "metrics": metrics} if metrics or "learning_rate" in row else None
+
+
+def flattened(plain: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
+    """The entries of an object, those of an inner one as "outer/inner", one level deep; `metrics` keeps plain names."""
+    for key, value in plain.items():
+        if isinstance(value, Mapping) and not prefix:
+            yield from flattened(value, "" if key == "metrics" else f"{key}/")
+        elif not isinstance(value, Mapping):
+            yield f"{prefix}{key}", value
+
+
+def position(row: Row) -> float | None:
+    """The number that places a row: its step, else its epoch; the epoch of rows of the run logger."""
+    names = ("epoch",) if row.get("event") == "epoch" else ("step", "epoch")
+    return next((value for name in names if (value := row.get(name)) is not None), None)

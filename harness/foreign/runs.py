@@ -1,0 +1,86 @@
+"""Which run a row belongs to: logs that hold several runs, the same rows twice, or what a resume logged again."""
+
+from typing import Any
+
+from harness.foreign.rows import Row, position
+
+_REMEMBERED = 1000
+
+
+class Runs:
+    """Marks each row with its `run`; says where one starts (`start`) and where one was resumed (`attempt`).
+
+    Where counters go back in all values of a row: to the first row or before it, another run starts; else the run was
+    resumed. Rows that stood there before, value for value, are a copy and are left out. Rows of the run logger name
+    their run themselves. Bounded memory.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.copies = 0
+        """Rows that were left out."""
+        self._named: str | None = None
+        self._restart()
+
+    def _restart(self) -> None:
+        self.count += 1
+        self._at: dict[str, float] = {}
+        """Metric -> the place of its last row."""
+        self._first: float | None = None
+        self._early: dict[float, list[int]] = {}
+        """Place -> hashes of rows, of the first rows only."""
+        self._copying = False
+        self._last: tuple[float, dict[str, Any]] | None = None
+
+    def feed(self, row: Row) -> list[Row]:
+        """`row` and what has to be said before it."""
+        if isinstance(row.get("run"), str):
+            return [row]
+        label = f"run {self.count}"
+        if row.get("event") == "start":
+            if self._at:
+                self._restart()
+            return [{**row, "run": f"run {self.count}"}]
+        place, metrics = position(row), row.get("metrics") or {}
+        if place is None or not metrics:
+            return [{**row, "run": label}]
+        if self._is_copy(place, metrics):
+            self.copies += 1
+            return []
+        said = self._went_back(place, metrics)
+        self._note(place, metrics)
+        return [*said, {**row, "run": f"run {self.count}"}]
+
+    def _is_copy(self, place: float, metrics: dict[str, Any]) -> bool:
+        if self._last is not None and self._last[0] == place and _digest(self._last[1]) == _digest(metrics):
+            return True  # two handlers that log the same row
+        highest = max((self._at.get(key, place) for key in metrics), default=place)
+        if place >= highest:
+            self._copying = False
+            return False
+        known = self._early.get(place)
+        if known is not None:
+            self._copying = _digest(metrics) in known
+        return self._copying
+
+    def _went_back(self, place: float, metrics: dict[str, Any]) -> list[Row]:
+        if not all(key in self._at and place < self._at[key] for key in metrics):
+            return []
+        if self._first is None or place <= self._first:
+            self._restart()
+            return [{"event": "start", "run": f"run {self.count}"}]
+        self._at = {key: min(at, place) for key, at in self._at.items()}
+        return [{"event": "attempt", "resumed_at": place, "run": f"run {self.count}"}]
+
+    def _note(self, place: float, metrics: dict[str, Any]) -> None:
+        self._first = place if self._first is None else min(self._first, place)
+        self._last = place, metrics
+        for key in metrics:
+            self._at[key] = place
+        if len(self._early) < _REMEMBERED or place in self._early:
+            self._early.setdefault(place, []).append(_digest(metrics))
+
+
+def _digest(metrics: dict[str, Any]) -> int:
+    """Equal for equal values, NaN included."""
+    return hash(tuple(sorted((key, repr(value)) for key, value in metrics.items())))

@@ -1,0 +1,82 @@
+"""What programs print while they train: "step 00010 (1.6%) | loss: 2.98 | dt: 50ms", progress bars, printed dicts.
+
+Steps are often joined by carriage returns in one physical line; each of them is a line here.
+"""
+
+import re
+from collections.abc import Iterable
+
+from harness.foreign.lines import LineParser
+from harness.foreign.rows import Row, make_row
+
+_STEP = re.compile(
+    r"\b(?:global[_ ]?step|step|iteration|iter|update)s?\b['\"]?[\s:=#\[(]*(\d[\d,]*)(?:\s*/\s*(\d[\d,]*))?",
+    re.IGNORECASE,
+)
+_EPOCH = re.compile(r"\bepoch\b['\"]?[\s:=#\[(]*['\"]?(\d+(?:\.\d+)?)(?:\s*/\s*(\d+))?", re.IGNORECASE)
+_BAR = re.compile(r"\|\s*(\d+)/(\d+)\s*\[")  # tqdm: " 45%|####   | 45/100 [00:12<00:10, 4.3it/s, loss=0.5]"
+_NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)"
+_VALUE = re.compile(
+    rf"['\"]?([A-Za-z_][\w./@-]*)['\"]?\s*[:=]\s*['\"]?({_NUMBER})(?![\d:])\s*(ms\b|s\b|%)?", re.IGNORECASE
+)
+_SUMMARY = re.compile(rf"([A-Za-z_][\w./@ -]*?)\s*[:=]\s*({_NUMBER})\s*%?\s*", re.IGNORECASE)
+_RULE = re.compile(r"\s*(?:-{3,}|={3,})\s*")
+_PLACES = frozenset({"step", "global_step", "iteration", "iter", "update", "epoch", "steps", "eta", "remaining"})
+_LONGEST = 4000  # characters of a line that are looked at
+
+
+class StepLog(LineParser):
+    """A row a line that names a step or an epoch and a value; the block of values after a rule is the run's summary."""
+
+    name = "step log"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._after_rule = False
+
+    def feed(self, data: bytes) -> list[Row]:
+        rows = super().feed(data)
+        whole, cut, rest = self._feed.rest.rpartition(b"\r")
+        if cut:  # what is before the last carriage return is complete, whether or not the line ever ends
+            self._feed.rest = rest
+            rows += self.line(whole)
+        return rows
+
+    def line(self, raw: bytes) -> Iterable[Row]:
+        rows = []
+        for part in self.text(raw).split("\r"):
+            row = self._row(part[:_LONGEST])
+            if row is not None:
+                rows.append(row)
+        return rows
+
+    def _row(self, text: str) -> Row | None:
+        if _RULE.fullmatch(text):
+            self._after_rule = True
+            return None
+        if self._after_rule and (found := _SUMMARY.fullmatch(text.strip())):
+            summary = make_row([(found[1], found[2])])
+            return None if summary is None else {"event": "summary", "metrics": summary["metrics"]}
+        step, epoch, bar = _STEP.search(text), _EPOCH.search(text), _BAR.search(text)
+        if not (step or epoch or bar):
+            return None
+        values = [
+            (f"{match[1]}_ms" if match[3] == "ms" else match[1], match[2])
+            for match in _VALUE.finditer(text)
+            if match[1].lower() not in _PLACES
+        ]
+        row = make_row(values)
+        if row is None:
+            return None
+        self._after_rule = False
+        counted = step or bar
+        if counted:
+            row["step"] = int(counted[1].replace(",", ""))
+            if counted[2]:
+                row["total_steps"] = int(counted[2].replace(",", ""))
+        if epoch:
+            number = float(epoch[1])
+            row["epoch"] = int(number) if number == int(number) else number
+            if epoch[2]:
+                row["total_epochs"] = int(epoch[2])
+        return row
