@@ -24,7 +24,11 @@ class JsonLines(LineParser):
         if found.problem and not (torn and found.lost):
             self.warnings.add(f"line {self.number} {found.problem}")
         for plain in found.rows:
-            row = _ours(plain) if _is_ours(plain) else make_row(flattened(plain))
+            if _is_ours(plain):
+                row: Row | None = _ours(plain)
+            else:
+                nested = any(type(value) is dict for value in plain.values())
+                row = make_row(flattened(plain) if nested else plain.items())
             if row is not None:
                 yield row
 

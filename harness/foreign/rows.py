@@ -17,7 +17,10 @@ COUNTERS = {
 }
 """What places a row, by the names that loggers give it."""
 _TIMES = frozenset({"t", "time", "timestamp", "_timestamp", "wall_time", "ts", "datetime"})
-_RATES = ("learning_rate", "lr")
+_RATES = frozenset({"learning_rate", "lr"})
+_TIME, _RATE, _METRIC = "time", "rate", "metric"
+_MOST_NAMES = 10_000
+_roles: dict[str, str] = {}
 _MOST_METRICS = 500
 _LONGEST_NUMBER = 40
 
@@ -42,25 +45,30 @@ def make_row(items: Iterable[tuple[str, Any]]) -> Row | None:
     row: Row = {}
     metrics: dict[str, float] = {}
     for name, value in items:
-        key = name.lower()
-        if key in _TIMES:
-            if isinstance(value, str | int | float) and "t" not in row:
-                number = as_number(value)
+        role = _roles.get(name) or _role(name)
+        number = value if type(value) is float or type(value) is int else as_number(value)
+        if role is _TIME:
+            if "t" not in row and isinstance(value, str | int | float):
                 row["t"] = value if number is None else number
+        elif number is None:
             continue
-        number = as_number(value)
-        if number is None:
-            continue
-        counter = COUNTERS.get(key)
-        if counter is not None and math.isfinite(number):
-            row.setdefault(counter, int(number) if number == int(number) else number)
-        elif len(metrics) < _MOST_METRICS:
-            metrics[name] = number
-    for name in _RATES:
-        if name in metrics:
-            row["learning_rate"] = metrics.pop(name)
-            break
+        elif role is _METRIC or not math.isfinite(number):
+            if len(metrics) < _MOST_METRICS:
+                metrics[name] = number
+        elif role is _RATE:
+            row.setdefault("learning_rate", number)
+        else:
+            row.setdefault(role, int(number) if number == int(number) else number)
     return {**row, "metrics": metrics} if metrics or "learning_rate" in row else None
+
+
+def _role(name: str) -> str:
+    """What a value of this name is for; remembered, since a log says the same few names in each row."""
+    key = name.lower()
+    role = _TIME if key in _TIMES else _RATE if key in _RATES else COUNTERS.get(key, _METRIC)
+    if len(_roles) < _MOST_NAMES:
+        _roles[name] = role
+    return role
 
 
 def flattened(plain: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:

@@ -19,7 +19,6 @@ class Runs:
         self.count = 0
         self.copies = 0
         """Rows that were left out."""
-        self._named: str | None = None
         self._restart()
 
     def _restart(self) -> None:
@@ -31,25 +30,34 @@ class Runs:
         """Place -> hashes of rows, of the first rows only."""
         self._copying = False
         self._last: tuple[float, dict[str, Any]] | None = None
+        self._early_full = False
+        self._label = f"run {self.count}"
 
     def feed(self, row: Row) -> list[Row]:
         """`row` and what has to be said before it."""
         if isinstance(row.get("run"), str):
             return [row]
-        label = f"run {self.count}"
         if row.get("event") == "start":
             if self._at:
                 self._restart()
-            return [{**row, "run": f"run {self.count}"}]
-        place, metrics = position(row), row.get("metrics") or {}
+            return [{**row, "run": self._label}]
+        place, metrics = position(row), row.get("metrics")
+        row["run"] = self._label
         if place is None or not metrics:
-            return [{**row, "run": label}]
+            return [row]
+        at = self._at
+        if self._early_full and all(at.get(key, place) < place for key in metrics):  # it goes on: the usual case
+            self._last = place, metrics
+            for key in metrics:
+                at[key] = place
+            return [row]
         if self._is_copy(place, metrics):
             self.copies += 1
             return []
         said = self._went_back(place, metrics)
         self._note(place, metrics)
-        return [*said, {**row, "run": f"run {self.count}"}]
+        row["run"] = self._label
+        return [*said, row]
 
     def _is_copy(self, place: float, metrics: dict[str, Any]) -> bool:
         if self._last is not None and self._last[0] == place and _digest(self._last[1]) == _digest(metrics):
@@ -68,9 +76,9 @@ class Runs:
             return []
         if self._first is None or place <= self._first:
             self._restart()
-            return [{"event": "start", "run": f"run {self.count}"}]
+            return [{"event": "start", "run": self._label}]
         self._at = {key: min(at, place) for key, at in self._at.items()}
-        return [{"event": "attempt", "resumed_at": place, "run": f"run {self.count}"}]
+        return [{"event": "attempt", "resumed_at": place, "run": self._label}]
 
     def _note(self, place: float, metrics: dict[str, Any]) -> None:
         self._first = place if self._first is None else min(self._first, place)
@@ -79,6 +87,7 @@ class Runs:
             self._at[key] = place
         if len(self._early) < _REMEMBERED or place in self._early:
             self._early.setdefault(place, []).append(_digest(metrics))
+        self._early_full = len(self._early) >= _REMEMBERED
 
 
 def _digest(metrics: dict[str, Any]) -> int:
