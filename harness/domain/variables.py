@@ -8,6 +8,8 @@ TOKEN = "HARNESS_RUN_TOKEN"  # link token; the ledger knows its hash
 SEED = "HARNESS_SEED"  # the run's seed, chosen by the harness
 ATTEMPT = "HARNESS_ATTEMPT"  # 1 for the first run of this seed
 CHECKPOINT_EVERY = "HARNESS_CHECKPOINT_EVERY"  # epochs, from the plan
+METRIC = "HARNESS_METRIC"  # the plan's oracle.metric
+DIRECTION = "HARNESS_DIRECTION"  # maximize or minimize, from the plan
 
 CHECKPOINT = "HARNESS_CHECKPOINT"  # predict: the checkpoint to load, absolute
 INPUTS = "HARNESS_INPUTS"  # predict: rows without labels, absolute

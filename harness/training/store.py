@@ -1,0 +1,194 @@
+"""Checkpoints on disk: a folder each, whole or not there.
+
+    checkpoints/epoch-0009/            model.pt  training.pt  COMPLETE
+    checkpoints/latest, best           the name of a folder, replaced by rename
+
+COMPLETE is written last, after the files are on the disk: it says how many bytes each has and their SHA-256. A folder
+without it, or with other bytes, is no checkpoint. Nothing here knows torch.
+"""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import RunError
+from harness.files import atomic_write, pretty_json, remove_leftovers, sha256_file, sync_directory
+
+MARKER = "COMPLETE"
+LATEST, BEST = "latest", "best"
+_PARTIAL = ".partial"
+_OURS = re.compile(r"epoch-\d+(-step-\d+)?(\.partial|\.old)?")
+Writers = Mapping[str, Callable[[Path], None]]
+"""File name -> what writes it at the path that it is given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Saved:
+    """One complete checkpoint."""
+
+    folder: Path
+    epoch: int
+    step: int
+    done: bool
+    """Whether the epoch was over."""
+    value: float | None
+    """Of the plan's metric; None when it was not given or not finite."""
+    kept: bool
+    """Due by the cadence, so never removed."""
+    files: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def order(self) -> tuple[int, bool, int]:
+        return self.epoch, self.done, self.step
+
+    def problem(self) -> str | None:
+        """What is wrong with its bytes; None when they are what was written."""
+        for name, expected in self.files.items():
+            path = self.folder / name
+            if not path.is_file() or path.is_symlink() or path.stat().st_size != expected["bytes"]:
+                return f"{name} is not there in full"
+            if sha256_file(path) != expected["sha256"]:
+                return f"{name} has other bytes than were saved"
+        return None
+
+
+class Store:
+    """The checkpoints below `root`. One process writes."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def complete(self) -> list[Saved]:
+        """Those with a marker that can be read, oldest first."""
+        found = []
+        for marker in self.root.glob(f"*/{MARKER}"):
+            with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+                found.append(_read(marker))
+        return sorted(found, key=lambda item: item.order)
+
+    def save(self, name: str, writers: Writers, *, told: Mapping[str, Any]) -> Saved:
+        """Write one checkpoint and point `latest` at it. On any error what was written of it is removed and all older
+        ones, and the pointer, are as they were. Raises RunError (checkpoint_not_saved) when the disk does not take it.
+        """
+        target, building = self.root / name, self.root / f"{name}{_PARTIAL}"
+        try:
+            _remove(building)
+            building.mkdir(parents=True)
+            for file, write in writers.items():
+                write(building / file)
+                _sync(building / file)
+            files = {file: _described(building / file) for file in writers}
+            atomic_write(building / MARKER, pretty_json({**told, "files": files}))
+            if target.exists():  # the same epoch again: the old one goes when the new one is whole
+                _remove(self._aside(target))
+                target.rename(self._aside(target))
+            building.rename(target)
+            sync_directory(self.root)
+            self.point(LATEST, name)
+            _remove(self._aside(target))
+        except (OSError, RuntimeError) as error:  # torch raises RuntimeError where its writer meets a full disk
+            with contextlib.suppress(OSError):
+                _remove(building)
+            raise RunError(
+                f"The checkpoint {name} could not be saved: {_reason(error)}; {_free(self.root)} are free. Those saved "
+                "before are as they were.",
+                mend="Free disk space (`harness gc --dry-run` shows what may go), then `harness train --resume`.",
+                code="checkpoint_not_saved",
+            ) from error
+        except BaseException:
+            _remove(building)
+            raise
+        return _read(target / MARKER)
+
+    def point(self, pointer: str, name: str) -> None:
+        atomic_write(self.root / pointer, f"{name}\n")
+
+    def pointed(self, pointer: str) -> str | None:
+        """The folder's name; None where there is no pointer or no such checkpoint."""
+        path = self.root / pointer
+        name = path.read_text("utf-8", errors="replace").strip() if path.is_file() else ""
+        return name if name and (self.root / name / MARKER).is_file() else None
+
+    def sweep(self) -> list[str]:
+        """Take away what a killed save left; the names of folders that were no checkpoint. One under a checkpoint's own
+        name that has no marker is set aside, and its name is free again."""
+        if not self.root.is_dir():
+            return []
+        remove_leftovers([self.root / LATEST, self.root / BEST])
+        found = []
+        for folder in sorted(self.root.glob("epoch-*")):
+            if not _OURS.fullmatch(folder.name) or not folder.is_dir() or folder.is_symlink():
+                continue
+            if folder.name.endswith(_PARTIAL):
+                _remove(folder)
+                found.append(folder.name.removesuffix(_PARTIAL))
+            elif folder.name.endswith(".old"):
+                self._settle(folder)
+            elif not (folder / MARKER).is_file():
+                aside = next(path for path in _numbered(folder) if not path.exists())
+                folder.rename(aside)
+                found.append(folder.name)
+        return found
+
+    def remove(self, saved: Saved) -> None:
+        """First the marker: what is left after a kill is no checkpoint."""
+        (saved.folder / MARKER).unlink(missing_ok=True)
+        saved.folder.rename(gone := saved.folder.with_name(f"{saved.folder.name}{_PARTIAL}"))
+        _remove(gone)
+
+    def _settle(self, old: Path) -> None:
+        """The one that a killed save was about to replace comes back, unless the new one is there."""
+        target = old.with_name(old.name.removesuffix(".old"))
+        if (target / MARKER).is_file() or not (old / MARKER).is_file():
+            _remove(old)
+        else:
+            old.rename(target)
+
+    @staticmethod
+    def _aside(target: Path) -> Path:
+        return target.with_name(f"{target.name}.old")
+
+
+def _read(marker: Path) -> Saved:
+    told = json.loads(marker.read_text("utf-8"))
+    return Saved(
+        folder=marker.parent, **{name: told[name] for name in ("epoch", "step", "done", "value", "kept", "files")}
+    )
+
+
+def _described(path: Path) -> dict[str, Any]:
+    return {"bytes": path.stat().st_size, "sha256": sha256_file(path)}
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(folder: Path) -> None:
+    if folder.exists():
+        shutil.rmtree(folder)
+
+
+def _numbered(folder: Path) -> Iterator[Path]:
+    return (folder.with_name(f"{folder.name}.incomplete-{number}") for number in range(1, 10_000))
+
+
+def _reason(error: OSError | RuntimeError) -> str:
+    text = error.strerror if isinstance(error, OSError) else None
+    return (text or str(error).strip().splitlines()[0])[:200]
+
+
+def _free(folder: Path) -> str:
+    while not folder.exists():
+        folder = folder.parent
+    return f"{shutil.disk_usage(folder).free / 1e6:.1f} MB"
