@@ -7,12 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.artifacts.git import GitFailedError, run_git
+from harness.contract.installation import SETTINGS
 from harness.domain.statuses import HooksMode
 from harness.errors import NotFoundError
 from harness.files import atomic_write
 from harness.install.changes import Change, Conflict, make
 from harness.install.interpreter import Chosen, candidates, choose
 from harness.install.leftovers import sweep
+from harness.install.manifest import PATH as MANIFEST
 from harness.install.manifest import read_manifest
 from harness.install.place import Place, place_of, settings_above
 from harness.install.undo import undo_of
@@ -48,13 +51,14 @@ def install(
     if dry_run:
         place = place_of(directory, mode, environment)
         chosen, found = _look(place, environment)
-        return _told(place, chosen, (*_config(place), *found.changes), found, *settings_above(place, environment))
+        hints = (*settings_above(place, environment), *_ignored(place))
+        return _told(place, chosen, (*_config(place), *found.changes), found, *hints)
     directory.mkdir(parents=True, exist_ok=True)
     with locked(directory.resolve()):
         place = place_of(directory, mode, environment)
         sweep(place)
         chosen, found = _look(place, environment)
-        early, notes = _config(place), [*settings_above(place, environment)]
+        early, notes = _config(place), [*settings_above(place, environment), *_ignored(place)]
         _write_config(place)
         with open_project(place.layout.root, environment) as project:
             _write(place, project, found, by)
@@ -83,6 +87,21 @@ def _look(place: Place, environment: Mapping[str, str]) -> tuple[Chosen | None, 
     undo = undo_of(place.layout.state, place.root)
     interpreter = "" if chosen is None else chosen.interpreter
     return chosen, wanted(place, interpreter, undo, plan=_wants_plan(place, environment))
+
+
+def _ignored(place: Place) -> Iterator[str]:
+    """A warning where git leaves the hooks out: a clone or a new worktree then has none, and nobody guards there."""
+    if place.mode is not HooksMode.PROJECT or place.own:
+        return
+    with contextlib.suppress(GitFailedError):  # no git
+        for path in (SETTINGS, MANIFEST):
+            asked = ("--no-literal-pathspecs", "check-ignore", "--quiet", "--", path)  # it refuses literal ones
+            if run_git(place.root, *asked, ok=(0, 1, 128))[0] == 0:
+                yield (
+                    f"warning: git ignores {path}, so a clone of this repository has no hooks and nothing is enforced "
+                    "there; take .claude/ out of .gitignore, or run `harness init` in each clone."
+                )
+                return
 
 
 def _wants_plan(place: Place, environment: Mapping[str, str]) -> bool:

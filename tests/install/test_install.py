@@ -294,6 +294,15 @@ def test_a_cut_removal_is_finished_by_the_next(
     assert tree(repository) == before
 
 
+@pytest.mark.parametrize(("line", "warned"), [(".claude/", True), (".claude/hooks", True), ("*.pyc", False)])
+def test_a_repository_that_ignores_the_hooks_is_warned_of(
+    repository: Path, person: Person, line: str, warned: bool
+) -> None:
+    (repository / ".gitignore").write_text(f"{line}\n")
+    notes = person.install(repository, dry_run=True).notes
+    assert any("git ignores .claude/" in note for note in notes) is warned
+
+
 KILLED = """
 import os, sys
 from pathlib import Path

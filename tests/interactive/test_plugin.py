@@ -1,11 +1,13 @@
 """This repository as a plugin: it enforces in a project that has nothing but .harness/, and is silent elsewhere."""
 
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.contract.roles import ROLES
 from harness.model_door.wire import newest_text
 from tests.cli.journey import Journey
 from tests.interactive import lab
@@ -22,7 +24,7 @@ AS_PLUGIN: dict[str, Any] = {
     "allowed_tools": ["Bash", "Read", "Write", "Edit", "Agent", "mcp__files", SERVER],
     "mcp_servers": FILES_SERVER,
 }
-ROLES = ("model-builder", "oracle", "training-checker", "data-engineer", "code-reviewer", "research-scout")
+PLUGIN_PARTS = (".claude-plugin", "agents", "commands", "hooks", "harness/policy", "harness/handlers")
 
 
 @pytest.fixture
@@ -38,7 +40,17 @@ def outside(root: Path) -> dict[str, bytes]:
     return {"/".join(parts[path]): path.read_bytes() for path in found if parts[path][0] not in (".git", ".harness")}
 
 
-def test_it_enforces_with_nothing_in_the_repository(bare: Journey) -> None:
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """The plugin at another place: a session that is told to write to it must not reach this repository."""
+    plugin = tmp_path / "plugin"
+    for name in PLUGIN_PARTS:
+        shutil.copytree(ROOT / name, plugin / name, ignore=shutil.ignore_patterns("__pycache__"))
+    (plugin / "harness" / "__init__.py").touch()
+    return plugin
+
+
+def test_it_enforces_with_nothing_in_the_repository(bare: Journey, copied: Path) -> None:
     policy = bare.root / ".harness/policy.json"
     tries = [
         call("write", "Write", file_path=str(policy), content="x"),
@@ -46,7 +58,7 @@ def test_it_enforces_with_nothing_in_the_repository(bare: Journey) -> None:
         bash("sh", f"echo x > {shlex.quote(str(policy))}"),
         bash("cd", "cd .harness && rm -f policy.json"),
         call("settings", "Write", file_path=str(bare.root / ".claude/settings.json"), content="{}"),
-        bash("plugin", f"echo x >> {ROOT}/hooks/pre_tool_use.py"),
+        bash("plugin", f"echo x >> {copied}/hooks/pre_tool_use.py"),
         bash("train", "python3 train.py"),
     ]
     work = [
@@ -55,11 +67,12 @@ def test_it_enforces_with_nothing_in_the_repository(bare: Journey) -> None:
     ]
     repository = outside(bare.root)
     assert not any(name.startswith(".claude") or name == ".mcp.json" for name in repository)
-    before, program = policy.read_bytes(), (ROOT / "hooks/pre_tool_use.py").read_bytes()
-    played = play(bare.root, bare.home, {"PLEASE TRY": [tries, work, "Done."]}, options=AS_PLUGIN)
+    options = {**AS_PLUGIN, "plugins": [{"type": "local", "path": str(copied)}]}
+    before, program = policy.read_bytes(), (copied / "hooks/pre_tool_use.py").read_bytes()
+    played = play(bare.root, bare.home, {"PLEASE TRY": [tries, work, "Done."]}, options=options)
     assert played.not_held(tries) == {}
     assert "harness train" in played.text("train")
-    assert (policy.read_bytes(), (ROOT / "hooks/pre_tool_use.py").read_bytes()) == (before, program)
+    assert (policy.read_bytes(), (copied / "hooks/pre_tool_use.py").read_bytes()) == (before, program)
     assert {"file", "echo"} <= played.passed_labels
     assert outside(bare.root) == {**repository, "new.py": b"x = 1\n", "fine.txt": b"fine\n"}
     briefing = (bare.root / ".harness/memory/BRIEFING.md").read_text("utf-8").strip()
@@ -85,7 +98,7 @@ def test_main_claude_delegates_to_its_agents(bare: Journey) -> None:
         subagents={"PLEASE BUILD": steps},
         options=AS_PLUGIN,
     )
-    assert {f"harness:{role}" for role in ROLES} <= set(played.document["init"]["agents"])
+    assert {f"harness:{role.name}" for role in ROLES} <= set(played.document["init"]["agents"])
     assert {"open", "config", "status", "agent"} <= played.passed_labels
     assert played.held("result")
     assert (folder / "config.yaml").read_text("utf-8") == "model: centroids\n"
