@@ -114,6 +114,8 @@ class Attack:
     """Python programs that the agent runs, by moment."""
     claims: Mapping[str, str] = field(default_factory=dict)
     summary: str = "As recomputed."
+    retries: int = 0
+    """How often the training command is given again."""
     command: tuple[str, ...] = ()
     """For training; the plan's own unless given."""
     structural: str = ""
@@ -140,5 +142,8 @@ class Control:
     files: Mapping[str, str] = field(default_factory=dict)
     acts: Mapping[Moment, str] = field(default_factory=dict)
     claims: Mapping[str, str] = field(default_factory=dict)
+    summary: str = "As recomputed."
+    retries: int = 0
+    """How often training is started again."""
     expects: tuple[str, ...] = ()
     """The only codes that may be found: an honest failure is told as what it is."""

@@ -1,5 +1,6 @@
 """Runs attacks and controls in both worlds and says what came out, as one document."""
 
+import functools
 import platform
 import shutil
 import tempfile
@@ -9,18 +10,19 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from harness.cheats import calls, record
 from harness.cheats import defended as with_defences
-from harness.cheats import record
 from harness.cheats import undefended as without
 from harness.cheats.attack import Attack, Channel, Control, Outcome, Truth
 from harness.cheats.catalogue import ATTACKS, CONTROLS
-from harness.cheats.defences import caught, counts, fired, ordered
+from harness.cheats.defences import caught, counts, defence_of, fired, ordered
 from harness.cheats.place import Place, make_project
 
 SEED = 11
 Tell = Callable[[str], None]
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +65,29 @@ def _record_row(bases: Bases, attack: Attack) -> dict[str, Any]:
     by = fired(attack, *bare) if caught(attack, *bare) else []
     if record.holds_by_itself(bases.cage):
         then = _in_copy(bases.judged, lambda place: record.on_record(place, attack, bases.cage, bases.parent))
-        by = ordered([*by, *(fired(attack, *then) if caught(attack, *then) else [])])
+        by = ordered([*by, *(fired(attack, *then, structure="cage") if caught(attack, *then) else [])])
     return _row(bases, attack, first, then, by)
+
+
+def call_rows(bases: Bases, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The rows of all attacks by tool calls: a session without hooks, one with them, and each once more in the cage."""
+    attacks = [item for item in ATTACKS if item.id in names]
+    first = _in_copy(bases.judged, lambda place: calls.outcomes(place, attacks, bases.parent, guarded=False))
+    then = _in_copy(bases.judged, lambda place: calls.outcomes(place, attacks, bases.parent, guarded=True))
+    rows = {}
+    for attack in attacks:
+        names_by = [*_by_findings(attack, *first[attack.id]), *_by_findings(attack, *then[attack.id])]
+        held = record.holds_by_itself(bases.cage) and _in_copy(
+            bases.judged, functools.partial(calls.held_by_cage, attack=attack, cage=bases.cage)
+        )
+        by = ordered([*names_by, *(["cage"] if held else [])])
+        bare = Outcome(evidence=first[attack.id][0].evidence), first[attack.id][1]
+        rows[attack.id] = _row(bases, attack, bare, then[attack.id], by)
+    return rows
+
+
+def _by_findings(attack: Attack, outcome: Outcome, truth: Truth) -> list[str]:
+    return [name for code in counts(attack, outcome) if (name := defence_of(code)) is not None]
 
 
 def _row(
@@ -127,23 +150,48 @@ def _rows(
     bases: Bases, chosen: Sequence[Attack | Control], jobs: int, tell: Tell
 ) -> Iterable[tuple[str, dict[str, Any]]]:
     with ProcessPoolExecutor(max_workers=jobs, mp_context=get_context("spawn")) as pool:
-        waiting = {pool.submit(one_row, bases, item.id): item for item in chosen}
+        by_calls = [item.id for item in chosen if _has_calls(item.id)]
+        tasks = [[item.id] for item in chosen if item.id not in by_calls]
+        waiting = [pool.submit(rows_of, bases, names) for names in ([by_calls] if by_calls else []) + tasks]
         for future in as_completed(waiting):
-            row = future.result()
-            tell(_line(row))
-            yield waiting[future].id, row
+            for name, row in future.result().items():
+                tell(_line(row))
+                yield name, row
 
 
 def one_row(bases: Bases, name: str) -> dict[str, Any]:
-    """The row of one attack or control, in whatever process this is; a fault of the lab is shown with its trace."""
     item = _by_id(name)
+    return attack_row(bases, item) if isinstance(item, Attack) else control_row(bases, item)
+
+
+def rows_of(bases: Bases, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Id -> row, of one attack or control or of all by tool calls, in whatever process this is.
+
+    A fault of the lab is a row that says so, with its trace.
+    """
     try:
-        return attack_row(bases, item) if isinstance(item, Attack) else control_row(bases, item)
+        if len(names) == 1 and not _has_calls(names[0]):
+            return {names[0]: one_row(bases, names[0])}
+        return call_rows(bases, names)
     except Exception as error:  # noqa: BLE001 - the boundary of a worker: a broken row must not hide the others
-        return {"id": name, "fault": f"{error!r}\n{traceback.format_exc()}", **_FAULT}
+        fault = f"{error!r}\n{traceback.format_exc()}"
+        return {name: {"id": name, "fault": fault, **_FAULT} for name in names}
 
 
-_FAULT = {"succeeded_undefended": False, "caught": False, "caught_by": [], "alone": [], "refused": True, "said": []}
+def _has_calls(name: str) -> bool:
+    item = _by_id(name)
+    return isinstance(item, Attack) and bool(item.calls)
+
+
+_FAULT = {
+    "succeeded_undefended": False,
+    "caught": False,
+    "caught_by": [],
+    "alone": [],
+    "refused": True,
+    "said": [],
+    "reason": "",
+}
 
 
 def _line(row: dict[str, Any]) -> str:
@@ -169,7 +217,7 @@ def _in_real(bases: Bases, item: Attack | Control) -> tuple[Outcome, Truth]:
     return _in_copy(bases.real, lambda place: with_defences.defended(place, item, bases.cage, bases.parent))
 
 
-def _in_copy(source: Place, happen: Callable[[Place], tuple[Outcome, Truth]]) -> tuple[Outcome, Truth]:
+def _in_copy(source: Place, happen: Callable[[Place], Result]) -> Result:
     folder = Path(tempfile.mkdtemp(prefix="at-", dir=source.base.parent))
     place = source.copy_to(folder)
     try:

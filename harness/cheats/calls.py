@@ -1,7 +1,7 @@
 """Attacks by tool calls, through the real Claude Code CLI: all in one session without hooks and in one with them.
 
-Without hooks each call must have its effect, and what the audit says of it afterwards is its own achievement. With hooks each
-call must be denied, or its effect be named. With a cage the same is tried once more in it, without any hook.
+Without hooks each call must have its effect, and what the audit says of it afterwards is its own achievement. With
+hooks each call must be denied, or its effect be named. With a cage the same is tried once more in it, without any hook.
 """
 
 import json
@@ -16,7 +16,7 @@ from harness.cheats.defended import Parent, Seen, audited, caged, values_of
 from harness.cheats.effects import Scene, effect
 from harness.cheats.place import Place, filled
 
-SERVER = '''\
+SERVER = """\
 import json, pathlib, sys
 
 tool = {"name": "write_file", "description": "Write a file", "inputSchema": {"type": "object", "properties": {
@@ -40,12 +40,12 @@ for line in sys.stdin:
     if "id" in request:
         result = answer(request["method"], request.get("params", {}))
         print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
-'''
+"""
 """A stdio MCP server of somebody else."""
 
 
 def session(place: Place, attacks: Sequence[Attack], *, guarded: bool) -> dict[str, str]:
-    """All calls of `attacks` in one session: call id -> answer. Files that are written are read first, as the CLI asks."""
+    """All calls of `attacks` in one session: call id -> answer. What is written is read first, as the CLI asks."""
     values = values_of(place)
     place.write({".files/server.py": SERVER}, {})
     servers = {"files": {"type": "stdio", "command": sys.executable, "args": [str(place.root / ".files/server.py")]}}
@@ -57,7 +57,12 @@ def session(place: Place, attacks: Sequence[Attack], *, guarded: bool) -> dict[s
         if item["name"] in ("Write", "Edit")
     ]
     if within:
-        given = {"description": "help", "prompt": "go on", "subagent_type": "general-purpose", "run_in_background": False}
+        given = {
+            "description": "help",
+            "prompt": "go on",
+            "subagent_type": "general-purpose",
+            "run_in_background": False,
+        }
         told.append({"id": "delegate", "name": "Agent", "input": given})
     return play(place, Script(turns=[reads, told] if reads else [told], within=within), servers, guarded=guarded)
 
@@ -76,7 +81,10 @@ def outcomes(
         codes = tuple(f"denied: {name}" for name in ids if denied(answers.get(name, "")))
         of_it = tuple(line for line in named if any(_is_of(line, name) for name in (*ids, attack.target)))
         evidence = {"done": done[attack.id], "answers": {name: answers.get(name, "")[:200] for name in ids}}
-        found[attack.id] = Outcome(codes=codes, named=of_it, evidence=evidence), Truth(score=parent.true, parent=parent.true)
+        found[attack.id] = (
+            Outcome(codes=codes, named=of_it, evidence=evidence),
+            Truth(score=parent.true, parent=parent.true),
+        )
     return found
 
 
@@ -89,7 +97,7 @@ def held_by_cage(place: Place, attack: Attack, cage: str) -> bool:
 
 
 def _is_of(line: str, name: str) -> bool:
-    return bool(name) and (line.endswith((f" {name}", f"/{name}")) or f" {name}" in line or line.endswith(name))
+    return bool(name) and f" {name}" in f" {line}"
 
 
 def _told(item: Call, values: Mapping[str, str]) -> dict[str, Any]:

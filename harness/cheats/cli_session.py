@@ -1,7 +1,7 @@
 """One session of the real Claude Code CLI against a scripted model that makes the calls it is told, and nothing else.
 
-The CLI gets an environment made from nothing, folders of the lab's own and the loopback door. With `guarded` it reads the
-project's settings, so that the project's command hooks judge each call; without, it reads none.
+The CLI gets an environment made from nothing, folders of the lab's own and the loopback door. With `guarded` it reads
+the project's settings, so that the project's command hooks judge each call; without, it reads none.
 """
 
 import json
@@ -24,7 +24,7 @@ Call = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Script:
-    """An Answerer: the main thread makes `turns`, a message each; a subagent makes `within`; then both say that they are done."""
+    """An Answerer: the main thread makes `turns`, a message each, a subagent `within`; then both are done."""
 
     turns: Sequence[Sequence[Call]]
     within: Sequence[Call] = ()
@@ -44,7 +44,9 @@ class Script:
     def _message(self, request: RecordedRequest) -> Message:
         turns = [self.within] if request.subagent else self.turns
         calls = turns[request.turn] if request.turn < len(turns) and request.body.get("tools") else ()
-        said: list[dict[str, Any]] = [{"type": "tool_use", **item} for item in calls] or [{"type": "text", "text": "Done."}]
+        said: list[dict[str, Any]] = [{"type": "tool_use", **item} for item in calls] or [
+            {"type": "text", "text": "Done."}
+        ]
         return Message(
             id=f"msg_{request.subagent or 'main'}_{request.turn}",
             model=str(request.body.get("model")),
@@ -70,7 +72,10 @@ def play(place: Place, script: Script, servers: Mapping[str, Any], *, guarded: b
         ]
         ended = place.run(words, environment=_environment(place, door.url), timeout_s=_LONGEST_S)
         if door.failure is not None or ended.returncode != 0:
-            raise DoorError(f"The lab's session failed: {door.failure or ended.stderr[-400:] or ended.stdout[-400:]}.", mend="Mend the lab.")
+            raise DoorError(
+                f"The lab's session failed: {door.failure or ended.stderr[-400:] or ended.stdout[-400:]}.",
+                mend="Mend the lab.",
+            )
     return dict(_results(ended.stdout))
 
 
@@ -100,7 +105,8 @@ def _results(stream: str) -> Iterator[tuple[str, str]]:
             message = json.loads(line)
         except ValueError:
             continue
-        content = message.get("message", {}).get("content") if isinstance(message, dict) else None
+        told = isinstance(message, dict) and message.get("type") == "user"
+        content = message["message"].get("content") if told else None
         for block in content if isinstance(content, list) else ():
             if isinstance(block, dict) and block.get("type") == "tool_result":
                 yield str(block.get("tool_use_id")), str(block.get("content"))

@@ -20,7 +20,7 @@ DEFENCES: dict[str, str] = {
     "code snapshot": "the code that was registered is what trains and predicts",
     "prediction checks": "one finite prediction of the right form for each row",
     "prediction repeat": "a part of the rows, asked again under other ids, is answered the same",
-    "seeds": "every seed of the plan, chosen by the harness, and no other",
+    "seeds": "every seed of the plan has a run that completed by the supervisor's word, and no other seed",
     "noise floor": "an improvement lies beyond what seeds and rows alone make",
     "registration": "each launch is recorded before it starts",
     "limits": "time and processes are bounded from outside",
@@ -148,11 +148,12 @@ def _higher(outcome: Outcome, truth: Truth) -> bool:
     return outcome.recomputed is not None and parent is not None and outcome.recomputed > parent
 
 
-def fired(attack: Attack, outcome: Outcome, truth: Truth) -> list[str]:
-    """The defences that stop it, each of them alone, in the order of DEFENCES."""
+def fired(attack: Attack, outcome: Outcome, truth: Truth, *, structure: str = "") -> list[str]:
+    """The defences that stop it, each of them alone, in the order of DEFENCES. `structure` names
+    what holds without a word, where it is not the attack's own."""
     names: set[str] = {name for code in counts(attack, outcome) if (name := defence_of(code)) is not None}
     if stands(attack, outcome, truth):
-        names.add(structural_of(attack))
+        names.add(structure or structural_of(attack))
     return ordered(names)
 
 

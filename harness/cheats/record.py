@@ -1,7 +1,8 @@
 """Attacks on what is on record: the agent acts on files of a project whose candidate has passed and awaits a person.
 
-Undefended, nobody looks at what was done. Defended, the gate is asked again, the audit and `ledger verify` look, and with a
-cage the agent acts in it. What each of them says by itself is asked without the cage, so that all that stop it are known.
+Undefended, nobody looks at what was done. Defended, the gate is asked again, the audit and `ledger verify` look, and
+with a cage the agent acts in it. What each of them says by itself is asked without the cage, so that all that stop it
+are known.
 """
 
 from collections.abc import Mapping

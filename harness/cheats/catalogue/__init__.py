@@ -6,7 +6,7 @@ from harness.cheats.catalogue.evaluators import EVALUATORS
 from harness.cheats.catalogue.experiments import EXPERIMENTS
 from harness.cheats.catalogue.predictors import PREDICTORS
 from harness.cheats.catalogue.records import RECORDS
-from harness.cheats.catalogue.training import TRAINING
 from harness.cheats.catalogue.tool_calls import TOOL_CALLS
+from harness.cheats.catalogue.training import TRAINING
 
 ATTACKS: tuple[Attack, ...] = (*TRAINING, *EVALUATORS, *EXPERIMENTS, *PREDICTORS, *RECORDS, *TOOL_CALLS)

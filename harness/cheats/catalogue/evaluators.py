@@ -46,7 +46,11 @@ EVALUATORS: tuple[Attack, ...] = (
         mechanism="The scorer is untouched; training rewrites a helper that it imports.",
         source="qldpc#89: the full import closure (E13)",
         kind=Kind.TRAINING,
-        files={"train.py": WEAK + '\nopen("scorer/scoring.py", "w").write("def right(*_):\\n    return 1.0\\n")\n'},
+        files={
+            "train.py": WEAK + "\ntry:\n"
+            '    open("scorer/scoring.py", "w").write("def right(*_):\\n    return 1.0\\n")\n'
+            "except OSError:\n    pass\n"
+        },
     ),
     Attack(
         id="evaluator-bypassed",

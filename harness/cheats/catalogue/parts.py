@@ -4,7 +4,7 @@ from harness.cheats.programs import PREDICT, TRAIN, instead
 
 GOOD = instead(TRAIN, "FEATURES = 3", "FEATURES = 9")
 """A real improvement: all features."""
-WEAK = instead(TRAIN, "FEATURES = 3", "FEATURES = 1")
+WEAK = instead(TRAIN, "FEATURES = 3", "FEATURES = 2")
 """Worse than the parent; what a cheat would have to pass off as good."""
 SAVE = "    np.save(path, model)\n"
 EPOCH = '    log.epoch(0, {"loss": float(((x - model[y]) ** 2).mean())})\n'
