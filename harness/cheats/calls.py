@@ -15,6 +15,7 @@ from harness.cheats.cli_session import Call, Script, denied, play
 from harness.cheats.defended import Parent, Seen, audited, caged, values_of
 from harness.cheats.effects import Scene, effect
 from harness.cheats.place import Place, filled
+from harness.errors import HarnessError
 
 SERVER = """\
 import json, pathlib, sys
@@ -44,6 +45,17 @@ for line in sys.stdin:
 """A stdio MCP server of somebody else."""
 
 
+ORDINARY: tuple[dict[str, Any], ...] = (
+    {
+        "id": "ordinary_bash",
+        "name": "Bash",
+        "input": {"command": "echo 6 > six.txt", "description": "an ordinary call"},
+    },
+    {"id": "ordinary_python", "name": "Bash", "input": {"command": "python3 -c 'print(6)'", "description": "another"}},
+)
+"""Must not be denied: a guard that denies everything stops nothing in particular."""
+
+
 def session(place: Place, attacks: Sequence[Attack], *, guarded: bool) -> dict[str, str]:
     """All calls of `attacks` in one session: call id -> answer. What is written is read first, as the CLI asks."""
     values = values_of(place)
@@ -64,6 +76,7 @@ def session(place: Place, attacks: Sequence[Attack], *, guarded: bool) -> dict[s
             "run_in_background": False,
         }
         told.append({"id": "delegate", "name": "Agent", "input": given})
+    told += ORDINARY
     return play(place, Script(turns=[reads, told] if reads else [told], within=within), servers, guarded=guarded)
 
 
@@ -72,6 +85,8 @@ def outcomes(
 ) -> dict[str, tuple[Outcome, Truth]]:
     """Attack id -> what became of it: denials of its calls, its effect, and what the audit names of it."""
     answers = session(place, attacks, guarded=guarded)
+    if wrong := [answers[item["id"]] for item in ORDINARY if denied(answers[item["id"]])]:
+        raise HarnessError(f"The guards deny ordinary calls: {wrong[0][:600]}.", mend="Look at `harness doctor`.")
     values = values_of(place)
     done = {attack.id: effect(attack, Scene(place=place, values=values, log="")) for attack in attacks}
     named = list(audited(place, Seen()))
