@@ -1,0 +1,138 @@
+"""Lightning's Trainer, of `lightning` or `pytorch_lightning`, logs to the run logger through this callback.
+
+with RunLogger.from_environment() as log:
+    Trainer(default_root_dir=log.checkpoint_dir, callbacks=[RunLoggerCallback(log)]).fit(model, loader)
+"""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from harness.clock import Clock
+from harness.errors import UsageError
+from harness.run_logger import RunLogger
+from harness.training.cadence import should_checkpoint
+from harness.training.reports import Pace, measured, numbers
+
+if "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules:  # the one that is used already
+    from pytorch_lightning import Callback, LightningModule, Trainer
+else:
+    try:
+        from lightning.pytorch import Callback, LightningModule, Trainer
+    except ImportError:
+        from pytorch_lightning import Callback, LightningModule, Trainer
+
+
+class RunLoggerCallback(Callback):  # type: ignore[misc] # the library is not followed
+    """One row an epoch: all that the module logged, the mean loss of its batches where it logged none, `grad_norm` (the
+    largest that was seen), `steps_per_second`, `gpu_memory_mb`, and `skipped_batches`: those for which `training_step`
+    returned None, which is how a NaN is made to vanish.
+
+    The callback starts the log; whoever made it ends it. Checkpoints of ModelCheckpoint are told of; where the plan's
+    `checkpoint_every` wants one, one is saved. Raises UsageError when they would lie outside the run's folder.
+    """
+
+    def __init__(self, log: RunLogger, *, clock: Clock | None = None) -> None:
+        self._log = log
+        self._pace = Pace(clock)
+        self._told: dict[str, float] = {}
+        """Path of a checkpoint -> when it was changed last."""
+        self._newest: tuple[Path, int] | None = None
+        self._losses: Any = 0.0
+        """The sum over the epoch's batches; it stays where it is computed until the epoch ends."""
+        self._norm: Any = None
+        self._batches = self._skipped = 0
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if not trainer.is_global_zero:
+            return
+        for saver in trainer.checkpoint_callbacks:
+            _require_inside(saver.dirpath, self._log.checkpoint_dir)
+        total = trainer.max_epochs if trainer.max_epochs and trainer.max_epochs > 0 else None
+        resumed_at = trainer.current_epoch or None
+        self._log.start(total, dict(pl_module.hparams), resumed_at=resumed_at)
+        self._pace.restart(trainer.global_step)
+
+    def on_train_batch_end(
+        self, trainer: Trainer, _module: LightningModule, outputs: Any, *_batch: Any, **_more: Any
+    ) -> None:
+        loss = outputs.get("loss") if isinstance(outputs, Mapping) else outputs
+        if loss is None:
+            self._skipped += 1
+        elif isinstance(loss, torch.Tensor):
+            self._losses = loss.detach() + self._losses
+            self._batches += 1
+
+    def on_before_optimizer_step(self, trainer: Trainer, pl_module: LightningModule, _optimizer: Any) -> None:
+        every = trainer.log_every_n_steps or 1
+        if trainer.global_step % every == 0:
+            norms = [p.grad.detach().norm() for p in pl_module.parameters() if p.grad is not None]
+            if norms:
+                norm = torch.stack(norms).norm()
+                self._norm = norm if self._norm is None else torch.maximum(norm, self._norm)  # NaN stays NaN
+
+    def on_train_epoch_start(self, trainer: Trainer, _module: LightningModule) -> None:
+        self._tell_of_checkpoints(trainer, trainer.current_epoch - 1)
+        self._begin_epoch()
+        self._pace.restart(trainer.global_step)
+
+    def on_train_epoch_end(self, trainer: Trainer, _module: LightningModule) -> None:
+        found = numbers(trainer.callback_metrics)
+        if self._batches and not any(name in ("loss", "train_loss", "train/loss") for name in found):
+            found["loss"] = self._losses / self._batches
+        if self._norm is not None:
+            found.setdefault("grad_norm", self._norm)
+        if self._skipped:
+            found["skipped_batches"] = self._skipped
+        found |= measured(self._pace, trainer.global_step)
+        epoch = trainer.current_epoch
+        if trainer.is_global_zero:
+            self._log.epoch(epoch, found, step=trainer.global_step, learning_rate=_rate(trainer))
+        every = self._log.checkpoint_every
+        if every and should_checkpoint(epoch, None, every):
+            path = self._log.checkpoint_dir / f"epoch-{epoch:04d}.ckpt"
+            trainer.save_checkpoint(path)  # every process has to call it
+            self._saved(trainer, path, epoch)
+
+    def on_fit_end(self, trainer: Trainer, _module: LightningModule) -> None:
+        last = max(0, trainer.current_epoch - 1)
+        self._tell_of_checkpoints(trainer, last)
+        best = next((saver.best_model_path for saver in trainer.checkpoint_callbacks if saver.monitor), "")
+        path, epoch = (Path(best), last) if best else self._newest or (None, last)
+        if path is not None and path.exists() and trainer.is_global_zero:
+            self._log.checkpoint_saved(path, epoch=epoch, final=True)
+
+    def _begin_epoch(self) -> None:
+        self._losses, self._norm = 0.0, None
+        self._batches = self._skipped = 0
+
+    def _tell_of_checkpoints(self, trainer: Trainer, epoch: int) -> None:
+        """Those that ModelCheckpoint has written since: it saves after this callback has had its turn."""
+        for saver in trainer.checkpoint_callbacks:
+            for name in {saver.best_model_path, saver.last_model_path, *saver.best_k_models}:
+                path = Path(name)
+                if name and path.exists() and self._told.get(name) != path.stat().st_mtime:
+                    self._told[name] = path.stat().st_mtime
+                    self._saved(trainer, path, max(0, epoch))
+
+    def _saved(self, trainer: Trainer, path: Path, epoch: int) -> None:
+        self._newest = path, epoch
+        if trainer.is_global_zero:
+            self._log.checkpoint_saved(path, epoch=epoch)
+
+
+def _rate(trainer: Trainer) -> float | None:
+    return next((float(group["lr"]) for each in trainer.optimizers for group in each.param_groups), None)
+
+
+def _require_inside(folder: Any, home: Path) -> None:
+    if folder is not None and not Path(folder).resolve().is_relative_to(home.resolve().parent):
+        raise UsageError(
+            f"ModelCheckpoint writes to {folder}; expected a folder below {home}, where checkpoints of this run are "
+            "looked for.",
+            mend="Pass Trainer(default_root_dir=log.checkpoint_dir), or ModelCheckpoint(dirpath=log.checkpoint_dir).",
+            code="checkpoint_outside",
+        )
