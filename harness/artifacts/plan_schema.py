@@ -1,12 +1,15 @@
 """The schema of plan.md, version 1. A key enters it when something reads it."""
 
+import difflib
 import re
 import shlex
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from harness.detectors.kinds import KINDS, known_thresholds
+from harness.detectors.settings import STOP_ON, WatchSettings
 from harness.domain.records import Objective
 from harness.domain.statuses import Direction, GateMode, Tier
 
@@ -20,6 +23,7 @@ BUILT_IN_SCORERS: dict[str, Direction] = {
 """Name -> the direction in which this metric gets better; a plan that says the other one contradicts itself."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}\Z")
+_SPLITS = ("val", "valid", "validation", "eval", "dev", "test")
 _TABLES = (".npz", ".csv", ".jsonl")
 
 
@@ -60,6 +64,26 @@ def _command(value: str) -> str:
     return value.strip()
 
 
+def _alarm(value: str) -> str:
+    if value not in KINDS:
+        close = difflib.get_close_matches(value, list(KINDS), n=1)
+        raise ValueError(f"the code of an alarm, {f'perhaps {close[0]}' if close else ', '.join(KINDS)}")
+    return value
+
+
+def _codes(value: Any) -> Any:
+    """`none` is an empty list."""
+    return () if value == "none" else value
+
+
+def _threshold(value: str) -> str:
+    if value not in known_thresholds():
+        close = difflib.get_close_matches(value, list(known_thresholds()), n=1)
+        example = close[0] if close else "divergence.above_start"
+        raise ValueError(f"the name of a threshold as docs/detectors.md lists them, e.g. {example}")
+    return value
+
+
 Text = Annotated[str, AfterValidator(_text)]
 Command = Annotated[str, AfterValidator(_command)]
 Name = Annotated[str, AfterValidator(_name)]
@@ -67,6 +91,9 @@ TablePath = Annotated[str, AfterValidator(_table)]
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+AlarmCode = Annotated[str, AfterValidator(_alarm)]
+AlarmCodes = Annotated[tuple[AlarmCode, ...], BeforeValidator(_codes), Field(strict=False)]
+ThresholdName = Annotated[str, AfterValidator(_threshold)]
 
 
 class Part(BaseModel):
@@ -126,6 +153,13 @@ class Gates(Part):
     mode: Annotated[GateMode, Field(strict=False)] = GateMode.AUTO
 
 
+class Alarms(Part):
+    stop_on: AlarmCodes = STOP_ON
+    """Codes whose fatal alarm ends a run; `none`: no alarm does."""
+    off: AlarmCodes = ()
+    thresholds: dict[ThresholdName, Finite] = {}
+
+
 class Agents(Part):
     profile: Literal["default"] = "default"
 
@@ -142,6 +176,7 @@ class Plan(Part):
     loop: Loop = Loop()
     gates: Gates = Gates()
     agents: Agents = Agents()
+    alarms: Alarms = Alarms()
     sandbox: Literal["required", "preferred"] = "preferred"
 
     def objective(self) -> Objective:
@@ -153,6 +188,18 @@ class Plan(Part):
             tiers=oracle.tiers.given(),
             seeds=oracle.seeds,
             queries=oracle.queries,
+        )
+
+    def watch_settings(self) -> WatchSettings:
+        """What the watch over each run is told: the metric's direction under the names that training code gives it."""
+        name, direction = self.oracle.metric, self.oracle.direction
+        spellings = (name, *(f"{split}{mark}{name}" for split in _SPLITS for mark in "_/"))
+        return WatchSettings(
+            directions=dict.fromkeys(spellings, direction),
+            checkpoint_every=self.training.checkpoint_every,
+            off=frozenset(self.alarms.off),
+            stop_on=frozenset(self.alarms.stop_on),
+            thresholds=dict(self.alarms.thresholds),
         )
 
     def plain(self) -> dict[str, Any]:

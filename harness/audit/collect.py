@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.artifacts.code_snapshot import read_snapshot
+from harness.artifacts.diagnosis import Diagnosis, read_diagnosis
 from harness.artifacts.front_matter import read_yaml
 from harness.artifacts.hypothesis import read_hypothesis
 from harness.artifacts.result import Result, read_result
@@ -17,6 +18,7 @@ from harness.audit.run_evidence import run_evidence
 from harness.audit.scores import compared, counted_evaluations, objective_of, plain_score, plan_of
 from harness.contract.artifacts import Scope
 from harness.contract.phases import required
+from harness.detectors.alarm import Alarm
 from harness.domain.facts import TamperingNoticed
 from harness.domain.findings import Finding
 from harness.domain.records import Evaluation, Experiment, RecordedVerdict, Run
@@ -31,6 +33,7 @@ from harness.gates.evidence import (
     counted_runs,
 )
 from harness.gates.findings import finding
+from harness.project.alarms import open_by_run
 from harness.project.context import Project
 from harness.project.frozen import frozen_changes
 from harness.project.seeds import seeds_of
@@ -70,6 +73,8 @@ def _collect(project: Project, experiment: str, gate: GateName, transcripts: Seq
     control = control_findings(project, found, {item.data["path"] for item in tampering}, transcripts)
     comparison = compared(project, found, approved)
     prose = _prose(project, experiment, result)
+    alarms = open_by_run(project, experiment)
+    diagnosis_file, diagnosis = _diagnosis(project, experiment) if alarms else (None, None)
     reference = _reference(project, found) if gate is GateName.HELD_OUT else None
     return GateEvidence(
         gate=gate,
@@ -80,6 +85,9 @@ def _collect(project: Project, experiment: str, gate: GateName, transcripts: Seq
         files=files,
         claims={} if result is None else result.claims,
         prose=prose,
+        alarms=alarms,
+        diagnosis=diagnosis,
+        diagnosis_file=diagnosis_file,
         shortfall=next(iter(result.shortfalls), None) if result is not None else None,
         next_planned=next_idea(project.layout.root, project.layout.experiment(experiment, "next")),
         runs=tuple(runs),
@@ -99,6 +107,7 @@ def _collect(project: Project, experiment: str, gate: GateName, transcripts: Seq
             "frozen": _digest([item.plain() for item in (*frozen, *tampering)]),
             **_control_hash(control),
             **_prose_hash(prose),
+            **_alarm_hashes(alarms, diagnosis_file),
             "comparison": _digest(comparison),
             **_file_hashes(files),
             **_run_hashes(runs),
@@ -160,6 +169,19 @@ def _control_hash(control: Sequence[Finding]) -> dict[str, str]:
     """Of what changed; the sessions that are named beside it are no evidence."""
     changes = [[item.data["path"], item.data["expected"], item.data["actual"]] for item in control]
     return {"control": _digest(changes)} if changes else {}
+
+
+def _diagnosis(project: Project, experiment: str) -> tuple[FileEvidence, Diagnosis | None]:
+    path = project.layout.experiment(experiment, "diagnosis")
+    return read_evidence(project.layout, "diagnosis", path, read_diagnosis)
+
+
+def _alarm_hashes(alarms: Mapping[str, Sequence[Alarm]], file: FileEvidence | None) -> dict[str, str]:
+    if not alarms:
+        return {}
+    said = {run: [alarm.plain() for alarm in raised] for run, raised in alarms.items()}
+    read = {} if file is None or file.sha256 is None else {"diagnosis": file.sha256}
+    return {"alarms": _digest(said), **read}
 
 
 def _prose(project: Project, experiment: str, result: Result | None) -> tuple[Finding, ...]:

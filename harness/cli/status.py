@@ -49,6 +49,7 @@ def _text(picture: dict[str, Any]) -> str:
         f"running  {run['experiment']}/{run['run']} seed {run['seed']}" + ("" if run["alive"] else "  (process gone)")
         for run in picture["runs"]
     ]
+    lines += [f"alarm    {found['message']}" for found in picture["alarms"]]
     rows = picture["experiments"]
     table = experiments_table(rows, colour=sys.stdout.isatty()) if rows else "no experiment yet\n"
     return "\n".join(lines) + "\n\n" + table

@@ -64,6 +64,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact("status", "training_status.json", Scope.RUN, HARNESS, Form.JSON, "where the run is now"),
     Artifact("stdout", "stdout.log", Scope.RUN, HARNESS, Form.LOG, "what the training command printed"),
     Artifact("stderr", "stderr.log", Scope.RUN, HARNESS, Form.LOG, "what it printed as errors"),
+    Artifact("alarms", "alarms.jsonl", Scope.RUN, HARNESS, Form.JSONL, "what the detectors said about its rows"),
     Artifact("checkpoints", "checkpoints", Scope.RUN, HARNESS, Form.FOLDER, "weights, by the run logger"),
     Artifact("evaluation", "evaluation.json", Scope.RUN, HARNESS, Form.JSON, "the scored checkpoint, a split each"),
 )

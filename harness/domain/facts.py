@@ -104,6 +104,16 @@ class RunEnded(Fact):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AlarmRaised(Fact):
+    """What a detector said about a run while it went, or when its rows were read again after its supervisor died."""
+
+    KIND: ClassVar[str] = "alarm_raised"
+    experiment: str
+    run: str
+    alarm: dict[str, Any]  # detectors.Alarm.plain()
+
+
+@dataclass(frozen=True, kw_only=True)
 class CheckpointRecorded(Fact):
     KIND: ClassVar[str] = "checkpoint_recorded"
     experiment: str
@@ -255,6 +265,7 @@ KINDS: dict[str, type[Fact]] = {
         ExperimentMoved,
         RunRegistered,
         RunStarted,
+        AlarmRaised,
         RunEnded,
         CheckpointRecorded,
         HeldOutQueried,

@@ -74,6 +74,14 @@ class Run:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RaisedAlarm:
+    experiment: str
+    run: str
+    alarm: dict[str, Any]  # as detectors.Alarm.plain gives it
+    at: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Checkpoint:
     id: str  # content hash
     experiment: str

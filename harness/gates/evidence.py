@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.artifacts.diagnosis import Diagnosis
 from harness.artifacts.metrics_times import RowTimes
 from harness.artifacts.result import Claim
+from harness.detectors.alarm import Alarm
 from harness.domain.findings import Finding
 from harness.domain.records import Checkpoint, Evaluation, Experiment, Objective, RecordedVerdict, Run
 from harness.domain.statuses import GateName, RunStatus, Tier, Verdict
@@ -89,6 +91,11 @@ class GateEvidence:
     """Metric -> the number that result.md claims for it."""
     prose: tuple[Finding, ...] = ()
     """What the body of result.md claims and does not hold."""
+    alarms: Mapping[str, tuple[Alarm, ...]] = field(default_factory=dict)
+    """Run id -> its open alarms, of every launched run with some."""
+    diagnosis: Diagnosis | None = None
+    diagnosis_file: FileEvidence | None = None
+    """diagnosis.md, read where there are open alarms."""
     shortfall: str | None = None
     """The first that result.md names: shown, never judged."""
     next_planned: str | None = None

@@ -53,6 +53,18 @@ FINDINGS: dict[str, Known] = {
     "checkpoint_unreadable": Known(
         "A checkpoint cannot be read.", "Save regular files, then train again.", Verdict.FAIL
     ),
+    "stopped_by_alarm": Known(
+        "A fatal alarm ended a run.", "Read its diagnosis, change what it names, train again.", Verdict.INCONCLUSIVE
+    ),
+    "alarm_undiagnosed": Known(
+        "A run raised an alarm that no diagnosis explains.",
+        "Let the training-checker explain it with record_diagnosis: what happened, by which mechanism, which rows show "
+        "it.",
+        Verdict.FAIL,
+    ),
+    "alarm_open": Known(
+        "A run raised an alarm that stands.", "Look at its rows; the training-checker explains it.", Verdict.PASS
+    ),
     "run_not_completed": Known(
         "A run did not complete.", "Mend what stopped it, then train again.", Verdict.INCONCLUSIVE
     ),

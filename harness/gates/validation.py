@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from harness.domain.findings import Finding
 from harness.domain.statuses import Verdict
-from harness.gates import artifacts, linkage, scores, statistics
+from harness.gates import alarms, artifacts, linkage, scores, statistics
 from harness.gates.evidence import GateEvidence, GateOutcome
 from harness.gates.findings import outcome_of
 
@@ -37,6 +37,7 @@ CHECKS: tuple[Check, ...] = (
     linkage.row_times,
     artifacts.checkpoints,
     linkage.launches,
+    alarms.undiagnosed,
     ignored_seeds,
     scores.evaluations,
     scores.isolation,

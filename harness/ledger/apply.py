@@ -129,6 +129,11 @@ def _run_ended(state: State, fact: StoredFact, body: Body) -> None:
         _summarise(state, experiment, shortfall=shortfall)
 
 
+def _alarm_raised(state: State, fact: StoredFact, body: Body) -> None:
+    _existing(state, fact, "runs", body["experiment"], body["run"])
+    state.insert("alarms", {**body, **_log(fact)})
+
+
 def _checkpoint_recorded(state: State, fact: StoredFact, body: Body) -> None:
     key = (body["experiment"], body["run"], body["checkpoint"])
     _existing(state, fact, "runs", *key[:2])
@@ -246,6 +251,7 @@ _HANDLERS: dict[str, Callable[[State, StoredFact, Body], None]] = {
     "run_registered": _run_registered,
     "run_started": _run_started,
     "run_ended": _run_ended,
+    "alarm_raised": _alarm_raised,
     "checkpoint_recorded": _checkpoint_recorded,
     "held_out_queried": _held_out_queried,
     "evaluation_recorded": _evaluation_recorded,

@@ -51,10 +51,16 @@ def m003_scores_by_seed(connection: sa.Connection) -> None:
     recreate_state(connection)
 
 
+def m004_alarms(connection: sa.Connection) -> None:
+    """One more state table."""
+    recreate_state(connection)
+
+
 MIGRATIONS: Mapping[int, Migration] = {
     1: m001_first_schema,
     2: m002_hand_offs_and_priors,
     3: m003_scores_by_seed,
+    4: m004_alarms,
 }
 
 

@@ -15,6 +15,7 @@ from harness.domain.records import (
     Experiment,
     HandOff,
     Prior,
+    RaisedAlarm,
     RecordedVerdict,
     Run,
     Session,
@@ -26,6 +27,7 @@ from harness.ledger.database import Database
 from harness.ledger.replay import stored
 from harness.ledger.rules import find_experiment, find_run
 from harness.ledger.schema import (
+    alarms,
     checkpoints,
     decisions,
     evaluations,
@@ -107,6 +109,13 @@ class LedgerReads:
         unfinished = runs.c.status.in_([RunStatus.PENDING.value, RunStatus.RUNNING.value])
         query = sa.select(runs).where(unfinished).order_by(runs.c.registered_at, runs.c.experiment, runs.c.number)
         return [records.run_record(row) for row in self._rows(query)]
+
+    def alarms(self, experiment: str, run: str | None = None) -> list[RaisedAlarm]:
+        """What the detectors said, oldest first; of one run in the order of its rows."""
+        query = sa.select(alarms).where(alarms.c.experiment == experiment).order_by(*_oldest(alarms))
+        if run is not None:
+            query = query.where(alarms.c.run == run)
+        return [records.alarm_record(row) for row in self._rows(query)]
 
     def checkpoints(self, experiment: str, run: str | None = None) -> list[Checkpoint]:
         query = sa.select(checkpoints).where(checkpoints.c.experiment == experiment).order_by(*_oldest(checkpoints))

@@ -12,6 +12,7 @@ from harness.domain.records import (
     Experiment,
     HandOff,
     Prior,
+    RaisedAlarm,
     RecordedVerdict,
     Run,
     Session,
@@ -34,6 +35,10 @@ def run_record(row: AnyRow) -> Run:
     values = _taken(Run, row)
     values |= {"status": RunStatus(row["status"]), "argv": tuple(row["argv"]), "findings": tuple(row["findings"])}
     return Run(**values)
+
+
+def alarm_record(row: AnyRow) -> RaisedAlarm:
+    return RaisedAlarm(**_taken(RaisedAlarm, row))
 
 
 def checkpoint_record(row: AnyRow) -> Checkpoint:

@@ -222,6 +222,7 @@ _RULES: dict[str, Callable[[State, Body], None]] = {
     "run_registered": _run_registered,
     "run_started": _run_started,
     "run_ended": _run_ended,
+    "alarm_raised": _of_a_run,
     "checkpoint_recorded": _of_a_run,
     "held_out_queried": _held_out_queried,
     "evaluation_recorded": _evaluation_recorded,

@@ -137,6 +137,18 @@ runs = sa.Table(
     sa.Index("runs_status", "status"),
 )
 
+alarms = sa.Table(
+    "alarms",
+    metadata,
+    sa.Column("writer", sa.Text, primary_key=True),
+    sa.Column("seq", sa.Integer, primary_key=True),
+    sa.Column("at", sa.Text, nullable=False),
+    sa.Column("experiment", sa.Text, nullable=False),
+    sa.Column("run", sa.Text, nullable=False),
+    sa.Column("alarm", _JSON, nullable=False),
+    sa.Index("alarms_experiment", "experiment", "run"),
+)
+
 checkpoints = sa.Table(
     "checkpoints",
     metadata,
@@ -262,6 +274,7 @@ STATE: tuple[sa.Table, ...] = (
     plans,
     experiments,
     runs,
+    alarms,
     checkpoints,
     evaluations,
     verdicts,

@@ -22,6 +22,7 @@ SPOOLED_KINDS = frozenset(
     {
         "run_started",
         "run_ended",
+        "alarm_raised",
         "checkpoint_recorded",
         "evaluation_recorded",
         "session_ended",

@@ -14,10 +14,11 @@ from harness.domain.statuses import RunStatus
 from harness.errors import UsageError
 from harness.files import atomic_write, pretty_json, walk_files
 from harness.project.context import Project
+from harness.runs.alarms import RunAlarms
 from harness.runs.origin import origin_findings, untrained_findings
 from harness.runs.rows import RunRows
 
-_HASHED = ("run", "metrics", "status", "stdout", "stderr")
+_HASHED = ("run", "metrics", "status", "stdout", "stderr", "alarms")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +38,13 @@ def rows_of(layout: Layout, run: Run) -> RunRows:
     return RunRows(layout.run(run.experiment, run.id, "metrics"), run=name, token_sha256=run.token)
 
 
-def read_all(layout: Layout, run: Run) -> RunRows:
-    """The run's rows as they stand now, with a complete last line that has no newline."""
+def read_all(layout: Layout, run: Run, alarms: RunAlarms | None = None) -> RunRows:
+    """The run's rows as they stand now, with a complete last line that has no newline. They go through `alarms`."""
     rows = rows_of(layout, run)
-    rows.take(Tail(rows.path).poll(final=True))
+    own = rows.take(Tail(rows.path).poll(final=True))
+    if alarms is not None:
+        alarms.take(own)
+        alarms.restore()
     return rows
 
 

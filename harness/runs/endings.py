@@ -1,16 +1,27 @@
 """From how a training command ended to how its run is closed."""
 
+from harness.detectors.alarm import Alarm
 from harness.domain.findings import BYPASSED, CODE_CHANGED, Finding
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
+from harness.runs.alarms import stopped
 from harness.runs.collect import Ending
 from harness.runs.launch import How, Limits
 from harness.runs.reasons import bypassed, explain, missing_package
 from harness.runs.rows import RunRows
 
 
-def judge(run: Run, how: How | None, code: int, rows: RunRows, limits: Limits, stderr: list[str]) -> Ending:
-    """How the run is closed. A crash is told as a crash, also when it came before the first row."""
+def judge(
+    run: Run,
+    how: How | None,
+    code: int,
+    rows: RunRows,
+    limits: Limits,
+    stderr: list[str],
+    fatal: Alarm | None = None,
+) -> Ending:
+    """How the run is closed; `fatal` is the alarm that it was ended for. A crash is told as a crash, also when it came
+    before the first row."""
     name = f"{run.experiment}/{run.id}"
     if how is None:
         return Ending(status=RunStatus.CANCELLED, reason="it was stopped by a person or a signal", exit_code=code)
@@ -18,6 +29,10 @@ def judge(run: Run, how: How | None, code: int, rows: RunRows, limits: Limits, s
         minutes = (limits.run if how is How.RUN_LIMIT else limits.total) / 60
         limit = "budget.run_minutes" if how is How.RUN_LIMIT else "what was left of budget.total_minutes"
         return Ending(status=RunStatus.KILLED, reason=f"ended at {limit}, {minutes:.2g} minutes", exit_code=code)
+    if how is How.ALARM and fatal is not None:
+        found = stopped(run, fatal)
+        reason = f"stopped by the alarm {fatal.code} at row {fatal.row}: {fatal.message}"
+        return Ending(status=RunStatus.KILLED, reason=reason, exit_code=code, findings=[found])
     if how is How.BYPASSED:
         found = bypassed(name, f"ran for {limits.silent:g} s")
         return Ending(status=RunStatus.KILLED, reason=found.message, exit_code=code, findings=[found])

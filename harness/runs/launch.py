@@ -9,6 +9,8 @@ from typing import Any
 
 from harness.artifacts.metrics_merge import place
 from harness.clock import Clock
+from harness.detectors.alarm import Alarm
+from harness.runs.alarms import RunAlarms
 from harness.runs.output import Pump
 from harness.runs.witness import Witness
 
@@ -34,6 +36,7 @@ class How(StrEnum):
     RUN_LIMIT = "run_limit"
     TOTAL_LIMIT = "total_limit"
     BYPASSED = "bypassed"
+    ALARM = "alarm"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,9 +69,15 @@ def launch(
 
 
 def watch(
-    launched: Launched, witness: Witness, limits: Limits, clock: Clock, on_event: Callable[[dict[str, Any]], None]
+    launched: Launched,
+    witness: Witness,
+    alarms: RunAlarms,
+    limits: Limits,
+    clock: Clock,
+    on_event: Callable[[dict[str, Any]], None],
 ) -> tuple[How, float]:
-    """How the watching ended and after how many seconds. The process is not ended here."""
+    """How the watching ended and after how many seconds. Alarms are recorded as their rows come. The process is not
+    ended here."""
     rows, begun, told = witness.rows, clock.monotonic(), -_EVENT_SECONDS
     latest: dict[str, Any] | None = None
     while True:
@@ -77,16 +86,26 @@ def watch(
             return How.EXITED, clock.monotonic() - begun
         except subprocess.TimeoutExpired:
             pass
-        epochs = [row for row in witness.look() if row.get("event") == "epoch"]
+        new = witness.look()
+        for alarm in alarms.take(new):
+            on_event(_alarm(rows.run, alarm))
+        epochs = [row for row in new if row.get("event") == "epoch"]
         latest = epochs[-1] if epochs else latest
         elapsed = clock.monotonic() - begun
         if latest is not None and elapsed - told >= _EVENT_SECONDS:
             on_event(_progress(rows.run, latest, rows.total_epochs))
             latest, told = None, elapsed
+        if alarms.fatal() is not None:
+            return How.ALARM, elapsed
         if elapsed > limits.run or elapsed > limits.total:
             return How.RUN_LIMIT if limits.run <= limits.total else How.TOTAL_LIMIT, elapsed
         if not rows.seen and elapsed > limits.silent:
             return How.BYPASSED, elapsed
+
+
+def _alarm(run: str, alarm: Alarm) -> dict[str, Any]:
+    text = f"{run}  {alarm.severity} {alarm.code} at row {alarm.row}: {alarm.message}"
+    return {"kind": "alarm", "run": run, "alarm": alarm.plain(), "text": text}
 
 
 def _progress(run: str, row: Mapping[str, Any], total: int | None) -> dict[str, Any]:

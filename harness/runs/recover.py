@@ -7,6 +7,7 @@ from harness.domain.findings import Finding
 from harness.domain.records import Run
 from harness.domain.statuses import FINAL_RUNS, RunStatus
 from harness.project.context import Project
+from harness.runs.alarms import RunAlarms
 from harness.runs.collect import Ending, close_run, read_all
 from harness.runs.lock import try_supervising
 from harness.runs.private import remove_private
@@ -32,7 +33,8 @@ def close_abandoned(project: Project, experiment: str) -> list[Finding]:
 def _close(project: Project, run: Run) -> Finding:
     found, left = end_everything(run)
     layout = project.layout
-    rows = read_all(layout, run)
+    layout.run(run.experiment, run.id).mkdir(parents=True, exist_ok=True)
+    rows = read_all(layout, run, RunAlarms(project, run))
     name = f"{run.experiment}/{run.id}"
     what = f"{found} of its processes were ended" if found else "nothing of it was left running"
     if left:
@@ -41,7 +43,6 @@ def _close(project: Project, run: Run) -> Finding:
         status, reason = RunStatus.COMPLETED, f"its supervisor died; its end row says completed; {what}"
     else:
         status, reason = RunStatus.LOST, f"its supervisor died before the run had ended; {what}"
-    layout.run(run.experiment, run.id).mkdir(parents=True, exist_ok=True)
     closed = close_run(project, run, rows, Ending(status=status, reason=reason, seconds=_seconds(project, run)))
     remove_private(run.token)
     return Finding(

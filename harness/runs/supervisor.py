@@ -17,6 +17,7 @@ from harness.domain.statuses import RunStatus
 from harness.project.context import Project
 from harness.project.protected import watching
 from harness.project.seeds import seeds_for
+from harness.runs.alarms import RunAlarms
 from harness.runs.collect import Ending, close_run, read_all, rows_of, write_run_json
 from harness.runs.endings import code_changed, findings_of, judge, leftovers
 from harness.runs.environment import child_environment, prepare_private, run_variables
@@ -156,23 +157,24 @@ def _supervise(
         reason = f"never started: {error.strerror}: {error.filename}"
         return run, Ending(status=RunStatus.FAILED, reason=reason), rows
     left, begun, witness = 0, clock.monotonic(), Witness(rows, clock)
+    alarms = RunAlarms(job.project, run)
     try:
         own = identity(launched.process.pid)
         job.project.ledger.append(RunStarted(experiment=run.experiment, run=run.id, supervisor=identity(), **own))
         run = job.project.ledger.run(run.experiment, run.id)
         write_run_json(layout, run)
         with interrupts.heeded():
-            how, seconds = watch(launched, witness, limits, clock, job.on_event)
+            how, seconds = watch(launched, witness, alarms, limits, clock, job.on_event)
     except KeyboardInterrupt:
         how, seconds = None, clock.monotonic() - begun
     finally:
         left = end_process(launched.process, run.token, grace=limits.grace)
         launched.finish_output()
-    witness.look()
+    fatal = alarms.fatal()
+    alarms.take(witness.look())
     rows = read_all(layout, run)
-    ending = judge(
-        run, how, launched.process.returncode, rows, limits, last_lines(layout.run(run.experiment, run.id, "stderr"))
-    )
+    stderr = last_lines(layout.run(run.experiment, run.id, "stderr"))
+    ending = judge(run, how, launched.process.returncode, rows, limits, stderr, fatal)
     found = [*ending.findings, *leftovers(run, left), *witness.findings()]
     return run, replace(ending, seconds=seconds, findings=found), rows
 

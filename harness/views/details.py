@@ -9,7 +9,7 @@ from harness.project.context import Project
 
 
 def details(project: Project, experiment: Experiment) -> dict[str, Any]:
-    """`folder`, and as lists, oldest first, `runs`, `checkpoints`, `evaluations`, `verdicts` and `decisions`.
+    """`folder`, and as lists, oldest first, `runs`, `alarms`, `checkpoints`, `evaluations`, `verdicts` and `decisions`.
 
     `standing` is what the newest verdict is worth now: STALE when something that it read changed. `checked` is "here",
     or "elsewhere" where a decided experiment's checkpoints are not, as in a clone: there the verdict is what the ledger
@@ -34,6 +34,18 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
                 "reason": run.reason,
             }
             for run in ledger.runs(experiment.id)
+        ],
+        "alarms": [
+            {
+                "run": item.run,
+                "severity": item.alarm["severity"],
+                "code": item.alarm["code"],
+                "row": item.alarm["row"],
+                "recovered": item.alarm["recovered"],
+                "message": item.alarm["message"],
+                "try": " ".join(item.alarm["try"]),
+            }
+            for item in ledger.alarms(experiment.id)
         ],
         "checkpoints": [
             {"run": item.run, "checkpoint": item.id, "epoch": item.epoch, "final": item.final, "bytes": item.bytes}

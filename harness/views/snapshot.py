@@ -11,7 +11,10 @@ from harness.domain.records import ApprovedPlan, Experiment, RecordedVerdict
 from harness.domain.statuses import CLOSED_EXPERIMENTS, Split, Verdict, spoken
 from harness.evaluation.score import summarise
 from harness.files import sha256_file
+from harness.gates.findings import finding
+from harness.project.alarms import open_by_run
 from harness.project.context import Project
+from harness.project.experiments import undecided_experiment
 from harness.runs.processes import is_alive
 
 _NAMED = 5
@@ -45,8 +48,15 @@ def snapshot(project: Project, *, cage: str, newest: int | None = 20) -> dict[st
             }
             for run in ledger.open_runs()
         ],
+        "alarms": _standing_alarms(project),
         "experiments": experiment_rows(project, newest=newest),
     }
+
+
+def _standing_alarms(project: Project) -> list[dict[str, Any]]:
+    """Findings of the experiment that is worked on."""
+    current = undecided_experiment(project)
+    return [] if current is None else _alarms(project, current)
 
 
 def active(project: Project, *, newest: int | None = 20) -> str | None:
@@ -93,8 +103,19 @@ def experiment_row(project: Project, experiment: Experiment) -> dict[str, Any]:
         "tier": verdict.tier if verdict else None,
         "verdict": Verdict.STALE if stale else worth,
         "gate": verdict.gate if verdict else None,
-        "findings": _findings(verdict, stale),
+        "findings": [*_findings(verdict, stale), *_alarms(project, experiment)],
     }
+
+
+def _alarms(project: Project, experiment: Experiment) -> list[dict[str, Any]]:
+    """The open alarms of an experiment that is not decided, a finding each."""
+    if experiment.status in CLOSED_EXPERIMENTS:
+        return []
+    return [
+        finding("alarm_open", f"{experiment.id}/{run}: {alarm.severity} {alarm.code}: {alarm.message}", run=run).plain()
+        for run, alarms in open_by_run(project, experiment.id).items()
+        for alarm in alarms
+    ]
 
 
 def _stale(project: Project, experiment: Experiment, verdict: RecordedVerdict) -> tuple[str, ...]:

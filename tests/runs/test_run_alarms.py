@@ -1,0 +1,148 @@
+"""A supervised run is watched: alarms are facts and lines, a fatal one ends the run, a replay adds nothing."""
+
+import json
+from pathlib import Path
+
+import pytest
+from runs_support import GOOD, Trainer
+
+from harness.artifacts.diagnosis import Diagnosed, Diagnosis, RunDiagnosis, render_diagnosis
+from harness.audit.check import check_gate
+from harness.detectors.alarm import Alarm
+from harness.domain.facts import RunStarted
+from harness.domain.statuses import RunStatus, Verdict
+from harness.project.context import Project
+from harness.project.plans import approve_plan
+from harness.runs.alarms import MOST_ALARMS, RunAlarms
+from harness.runs.collect import read_all
+from harness.runs.recover import recover
+from harness.views.details import details
+from harness.views.snapshot import experiment_row, snapshot
+
+BROKEN = """
+import time
+from harness.run_logger import RunLogger
+
+with RunLogger.from_environment() as log:
+    log.start(total_epochs=2000)
+    for epoch in range(2000):
+        log.epoch(epoch, {"loss": 1.0 if epoch < 2 else float("nan")})
+        time.sleep(0.03)
+"""
+QUICK = BROKEN.replace("2000", "8").replace("time.sleep(0.03)", "")
+
+
+def codes(project: Project) -> list[str]:
+    return [item.alarm["code"] for item in project.ledger.alarms("exp-0001")]
+
+
+def test_a_fatal_alarm_ends_the_run_and_leaves_its_seed_outstanding(project: Project, run_training: Trainer) -> None:
+    report = run_training(BROKEN)
+    (run,) = report.runs
+    assert not report.ok
+    assert run.status is RunStatus.KILLED
+    assert run.reason.startswith("stopped by the alarm non_finite at row ")
+    assert run.rows < 1000
+    assert [found["code"] for found in run.findings][:1] == ["stopped_by_alarm"]
+    raised = [Alarm.from_plain(item.alarm) for item in project.ledger.alarms("exp-0001", run.id)]
+    assert {alarm.severity.value for alarm in raised} == {"warning", "fatal"}
+    kept = project.layout.run("exp-0001", run.id, "alarms").read_text("utf-8").splitlines()
+    assert [json.loads(line) for line in kept] == [alarm.plain() for alarm in raised]
+    verdict = check_gate(project, "exp-0001")
+    assert {"alarm_undiagnosed", "seeds_outstanding"} <= {found["code"] for found in verdict.findings}
+    assert verdict.verdict is Verdict.FAIL
+
+
+@pytest.fixture
+def undisturbed(project: Project, root: Path, run_training: Trainer) -> Project:
+    """A run with alarms that nobody stopped, because it had ended before; its plan stops on none."""
+    plan = root / "plan.md"
+    plan.write_text(plan.read_text().replace("loop: {", "alarms: {stop_on: none}\nloop: {", 1))
+    approve_plan(project, plan, by="tester")
+    run_training(QUICK, seeds=[7])
+    return project
+
+
+def test_the_plan_says_what_stops_a_run(undisturbed: Project) -> None:
+    (run,) = undisturbed.ledger.runs("exp-0001")
+    assert run.status is RunStatus.COMPLETED
+    assert codes(undisturbed) == ["non_finite", "non_finite"]
+
+
+def test_open_alarms_are_shown(undisturbed: Project) -> None:
+    found = undisturbed.ledger.experiment("exp-0001")
+    assert [item["code"] for item in experiment_row(undisturbed, found)["findings"]] == ["alarm_open"]
+    assert [item["code"] for item in details(undisturbed, found)["alarms"]] == ["non_finite", "non_finite"]
+    (told,) = snapshot(undisturbed, cage="none")["alarms"]
+    assert told["message"].startswith("exp-0001/run-01: fatal non_finite: loss")
+
+
+@pytest.mark.parametrize(
+    ("code", "rows", "told"),
+    [
+        ("non_finite", (4, 5), None),
+        ("non_finite", (4, 500), "quotes row 500 of run-01, which has 10"),
+        ("divergence", (4,), "names no non_finite of run-01"),
+        (None, (), "there is no diagnosis.md"),
+    ],
+)
+def test_a_gate_asks_for_a_diagnosis_that_names_what_happened(
+    undisturbed: Project, code: str | None, rows: tuple[int, ...], told: str | None
+) -> None:
+    if code is not None:
+        diagnosis = Diagnosis(
+            experiment="exp-0001",
+            alarms=(Diagnosed(run="run-01", code=code, metric="loss", rows=rows),),
+            runs=(RunDiagnosis(run="run-01", what_happened="NaN.", mechanism="log(0).", evidence="- row 4"),),
+        )
+        path = undisturbed.layout.experiment("exp-0001", "diagnosis")
+        path.write_text(render_diagnosis(diagnosis, by="training-checker"), "utf-8")
+    verdict = check_gate(undisturbed, "exp-0001")
+    said = [item["message"] for item in verdict.findings if item["code"] == "alarm_undiagnosed"]
+    assert (told is None) == (said == [])
+    assert all(str(told) in message for message in said)
+
+
+def test_rows_that_are_read_again_record_no_alarm_twice(undisturbed: Project) -> None:
+    (run,) = undisturbed.ledger.runs("exp-0001")
+    path = undisturbed.layout.run("exp-0001", run.id, "alarms")
+    before = path.read_bytes()
+    path.unlink()
+    read_all(undisturbed.layout, run, RunAlarms(undisturbed, run))
+    assert len(codes(undisturbed)) == 2
+    assert path.read_bytes() == before
+
+
+def test_a_supervisor_that_died_leaves_no_alarm_out(undisturbed: Project) -> None:
+    """A run whose rows came after its supervisor's death: closing it records what they say, once."""
+    ledger, layout = undisturbed.ledger, undisturbed.layout
+    (old,) = ledger.runs("exp-0001")
+    given = {name: getattr(old, name) for name in ("code", "data", "environment", "cage", "token")}
+    run = ledger.register_run(experiment="exp-0001", seed=7, argv=list(old.argv), session=None, **given)
+    gone = {"pid": 2**22 - 7, "boot": "another", "started": 1.0}
+    ledger.append(RunStarted(experiment="exp-0001", run=run.id, supervisor=gone, **gone))
+    path = layout.run("exp-0001", run.id, "metrics")
+    path.parent.mkdir(parents=True)
+    text = layout.run("exp-0001", old.id, "metrics").read_text("utf-8")
+    path.write_text("".join(line for line in text.replace("run-01", run.id).splitlines(True) if '"end"' not in line))
+    recover(undisturbed)
+    recover(undisturbed)
+    assert [item.run for item in ledger.alarms("exp-0001")] == ["run-01", "run-01", run.id, run.id]
+    assert len(layout.run("exp-0001", run.id, "alarms").read_text("utf-8").splitlines()) == 2
+
+
+def test_a_healthy_run_has_no_alarm(project: Project, run_training: Trainer) -> None:
+    report = run_training(GOOD)
+    assert report.ok
+    assert codes(project) == []
+    assert not project.layout.run("exp-0001", "run-01", "alarms").exists()
+
+
+def test_alarms_of_one_run_are_bounded(undisturbed: Project) -> None:
+    (run,) = undisturbed.ledger.runs("exp-0001")
+    watched = RunAlarms(undisturbed, run)
+    rows = [
+        {"event": "epoch", "epoch": n, "metrics": {"loss": float("nan") if n % 8 > 3 else 1.0}} for n in range(4000)
+    ]
+    watched.take(rows)
+    assert len(codes(undisturbed)) == MOST_ALARMS
