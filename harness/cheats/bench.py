@@ -44,6 +44,7 @@ def make_bases(folder: Path, cage: str) -> Bases:
     true = without.make_parent(naive)
     parent = with_defences.make_parent(real, cage)
     judged = real.copy_to(folder / "judged")
+    with_defences.settle(judged)
     with_defences.make_candidate(judged, cage)
     return Bases(naive=naive, naive_true=true, real=real, parent=parent, judged=judged, cage=cage)
 
@@ -220,6 +221,7 @@ def _in_real(bases: Bases, item: Attack | Control) -> tuple[Outcome, Truth]:
 def _in_copy(source: Place, happen: Callable[[Place], Result]) -> Result:
     folder = Path(tempfile.mkdtemp(prefix="at-", dir=source.base.parent))
     place = source.copy_to(folder)
+    with_defences.settle(place)
     try:
         return happen(place)
     finally:

@@ -103,6 +103,13 @@ def values_of(place: Place) -> dict[str, str]:
     }
 
 
+def settle(place: Place) -> None:
+    """What is derived names its project's folder: written anew where a copy stands. Nothing to do outside a project."""
+    if (place.root / ".harness/config.toml").is_file():
+        with opened(place) as project:
+            write_derived(project)
+
+
 def make_candidate(place: Place, cage: str) -> None:
     """A good experiment that passed both gates and awaits a person, after `make_parent`."""
     seen = Seen()
