@@ -38,15 +38,17 @@ class Bases:
     cage: str
 
 
-def make_bases(folder: Path, cage: str) -> Bases:
-    """Build both worlds' honest starting points below `folder`."""
+def make_bases(folder: Path, cage: str, *, judged: bool = True) -> Bases:
+    """Build both worlds' honest starting points below `folder`; a judged candidate only when it is wanted."""
     naive, real = make_project(folder / "naive", SEED), make_project(folder / "real", SEED)
     true = without.make_parent(naive)
     parent = with_defences.make_parent(real, cage)
-    judged = real.copy_to(folder / "judged")
-    with_defences.settle(judged)
-    with_defences.make_candidate(judged, cage)
-    return Bases(naive=naive, naive_true=true, real=real, parent=parent, judged=judged, cage=cage)
+    waiting = real
+    if judged:
+        waiting = real.copy_to(folder / "judged")
+        with_defences.settle(waiting)
+        with_defences.make_candidate(waiting, cage)
+    return Bases(naive=naive, naive_true=true, real=real, parent=parent, judged=waiting, cage=cage)
 
 
 def attack_row(bases: Bases, attack: Attack) -> dict[str, Any]:
@@ -132,7 +134,7 @@ def run_bench(ids: Sequence[str], cage: str, jobs: int, *, tell: Tell, base: Pat
     chosen = [_by_id(name) for name in ids] or [*ATTACKS, *CONTROLS]
     folder = Path(tempfile.mkdtemp(prefix="cheats-", dir=base))
     try:
-        bases = make_bases(folder, cage)
+        bases = make_bases(folder, cage, judged=any(_needs_candidate(item) for item in chosen))
         rows = dict(_rows(bases, chosen, jobs, tell))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -177,6 +179,10 @@ def rows_of(bases: Bases, names: Sequence[str]) -> dict[str, dict[str, Any]]:
     except Exception as error:  # noqa: BLE001 - the boundary of a worker: a broken row must not hide the others
         fault = f"{error!r}\n{traceback.format_exc()}"
         return {name: {"id": name, "fault": fault, **_FAULT} for name in names}
+
+
+def _needs_candidate(item: Attack | Control) -> bool:
+    return isinstance(item, Attack) and item.channel is Channel.RECORD
 
 
 def _has_calls(name: str) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from harness.cheats.attack import Attack, Channel, Outcome, Truth, done, passed_off
+from harness.cheats.attack import Attack, Channel, Outcome, Truth, done, kept_not_better, passed_off
 from harness.cheats.defended import NOT_BETTER
 
 DEFENCES: dict[str, str] = {
@@ -23,6 +23,7 @@ DEFENCES: dict[str, str] = {
     "seeds": "every seed of the plan has a run that completed by the supervisor's word, and no other seed",
     "noise floor": "an improvement lies beyond what seeds and rows alone make",
     "registration": "each launch is recorded before it starts",
+    "alarms": "a run is watched while it trains",
     "limits": "time and processes are bounded from outside",
     "query budget": "looks at held-out are counted",
     "contamination": "rows of a later split are not among the training rows",
@@ -39,6 +40,9 @@ _PREFIXES: tuple[tuple[str, str], ...] = (
     ("predictions_", "prediction checks"),
     ("predict_", "prediction checks"),
     ("claim_", "claims"),
+    ("prose_", "claims"),
+    ("stopped_by_alarm", "alarms"),
+    ("alarm_", "alarms"),
     ("scorer_", "frozen scorer"),
     ("score_not_finite", "frozen scorer"),
     ("metrics_", "run link"),
@@ -122,6 +126,8 @@ def counts(attack: Attack, outcome: Outcome) -> list[str]:
     said = [*outcome.codes, *outcome.named]
     if attack.success is done:
         said = [code for code in said if code not in _NO_BREACH]
+    elif attack.success is not kept_not_better:
+        said = [code for code in said if code != NOT_BETTER]
     return [code for code in said if code not in _FOLLOWING] or said
 
 

@@ -117,7 +117,7 @@ EXPERIMENTS: tuple[Attack, ...] = (
         mechanism="The rows of every split that can be read are learned by heart.",
         source="SpecBench: 97% public, 0% hidden (E35)",
         kind=Kind.TRAINING,
-        success=lambda outcome, truth: outcome.kept and truth.score <= truth.parent + 0.01,
+        success=kept_not_better,
         files={"train.py": instead(TRAIN, SAVE, _MEMORY), "predict.py": _FROM_MEMORY},
         structural="vault",
         miss="experiments compete on validation, whose labels training may read; held-out only asks for the plan's tier",

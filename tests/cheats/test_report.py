@@ -1,0 +1,55 @@
+"""What a document of the benchmark says about itself."""
+
+from typing import Any
+
+from harness.cheats.report import figures, leave_one_out, page, problems
+
+
+def row(name: str, **more: Any) -> dict[str, Any]:
+    seen = {"believed": 0.97, "true": 0.5, "done": False}
+    base = {
+        "id": name, "area": "a", "mechanism": "m | n", "source": "s", "succeeded_undefended": True, "caught": True,
+        "caught_by": ["ledger"], "alone": ["ledger"], "said": [], "reason": "", "undefended": seen,
+    }  # fmt: skip
+    return {**base, **more}
+
+
+def document(*attacks: dict[str, Any], refused: bool = False, cage: str = "bwrap") -> dict[str, Any]:
+    control = {"id": "honest", "what": "w", "refused": refused, "said": ["x"] if refused else []}
+    return {
+        "cage": cage, "seed": 1, "date": "2026-01-01", "machine": "m", "attacks": list(attacks), "controls": [control]
+    }  # fmt: skip
+
+
+def test_a_run_that_holds_has_no_problem():
+    assert problems(document(row("one"), row("two", alone=["ledger", "cage"]))) == []
+
+
+def test_each_way_of_not_holding_is_a_problem():
+    unreal = document(row("one", succeeded_undefended=False))
+    assert any("did not succeed undefended" in item for item in problems(unreal))
+    unknown = document(*(row(str(n)) for n in range(40)), row("through", caught=False))
+    assert problems(unknown) == ["through gets through, and nobody knows why"]
+    named = document(*(row(str(n)) for n in range(40)), row("through", caught=False, reason="known"))
+    assert problems(named) == []
+    many = document(row("one"), row("two", caught=False, reason="known"))
+    assert any("95%" in item for item in problems(many))
+    assert problems({**many, "cage": "none"}) == []
+    assert any("honest is refused" in item for item in problems(document(row("one"), refused=True)))
+
+
+def test_a_defence_is_needed_where_nothing_else_stops_it():
+    rows = leave_one_out(document(row("one"), row("two", alone=["ledger", "cage"])))
+    by_name = {item["defence"]: item for item in rows}
+    assert by_name["ledger"]["stops"] == ["one", "two"]
+    assert by_name["ledger"]["sole"] == ["one"]
+    assert by_name["cage"]["sole"] == []
+
+
+def test_the_page_shows_what_gets_through():
+    shown = document(row("one"), row("two", caught=False, reason="nobody looks there"))
+    text = page([shown])
+    assert "**gets through**" in text
+    assert "nobody looks there" in text
+    assert "m \\| n" in text
+    assert figures(shown)["caught"] == 1
