@@ -15,10 +15,12 @@ from typing import Any, TypeVar
 from harness.cheats import calls, record
 from harness.cheats import defended as with_defences
 from harness.cheats import undefended as without
+from harness.cheats.agent_acts import sandbox_of
 from harness.cheats.attack import Attack, Channel, Control, Outcome, Truth
 from harness.cheats.catalogue import ATTACKS, CONTROLS
 from harness.cheats.defences import caught, counts, defence_of, fired, ordered
 from harness.cheats.place import Place, make_project
+from harness.cheats.starting_points import make_candidate, make_parent, settle
 
 SEED = 11
 Tell = Callable[[str], None]
@@ -42,12 +44,12 @@ def make_bases(folder: Path, cage: str, *, judged: bool = True) -> Bases:
     """Build both worlds' honest starting points below `folder`; a judged candidate only when it is wanted."""
     naive, real = make_project(folder / "naive", SEED), make_project(folder / "real", SEED)
     true = without.make_parent(naive)
-    parent = with_defences.make_parent(real, cage)
+    parent = make_parent(real, cage)
     waiting = real
     if judged:
         waiting = real.copy_to(folder / "judged")
-        with_defences.settle(waiting)
-        with_defences.make_candidate(waiting, cage)
+        settle(waiting)
+        make_candidate(waiting, cage)
     return Bases(naive=naive, naive_true=true, real=real, parent=parent, judged=waiting, cage=cage)
 
 
@@ -141,7 +143,7 @@ def run_bench(ids: Sequence[str], cage: str, jobs: int, *, tell: Tell, base: Pat
     attacks = [rows[item.id] for item in chosen if isinstance(item, Attack)]
     controls = [rows[item.id] for item in chosen if isinstance(item, Control)]
     return {
-        "cage": str(with_defences.sandbox_of(cage).kind),
+        "cage": str(sandbox_of(cage).kind),
         "machine": f"{platform.system()} {platform.machine()}",
         "seed": SEED,
         "attacks": attacks,
@@ -227,7 +229,7 @@ def _in_real(bases: Bases, item: Attack | Control) -> tuple[Outcome, Truth]:
 def _in_copy(source: Place, happen: Callable[[Place], Result]) -> Result:
     folder = Path(tempfile.mkdtemp(prefix="at-", dir=source.base.parent))
     place = source.copy_to(folder)
-    with_defences.settle(place)
+    settle(place)
     try:
         return happen(place)
     finally:

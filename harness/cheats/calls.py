@@ -10,9 +10,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness.cheats.agent_acts import caged
 from harness.cheats.attack import Attack, Outcome, Truth
 from harness.cheats.cli_session import Call, Script, denied, play
-from harness.cheats.defended import Parent, Seen, audited, caged, values_of
+from harness.cheats.defended import Parent, Seen, audited, values_of
 from harness.cheats.effects import Scene, effect
 from harness.cheats.place import Place, filled
 from harness.errors import HarnessError

@@ -5,7 +5,6 @@ asked through the functions that the verbs call. An agent's own programs run in 
 """
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,31 +14,23 @@ from typing import Any
 from harness.audit.check import check_gate
 from harness.audit.person import approve
 from harness.audit.protected import audit_protected
-from harness.cage.select import choose
+from harness.cheats.agent_acts import act
 from harness.cheats.attack import Attack, Control, Moment, Outcome, Truth
 from harness.cheats.effects import Scene, effect
 from harness.cheats.place import LONGEST_S, Place, filled
-from harness.cheats.programs import TRAIN, instead
 from harness.cheats.truth import copy_code, true_score
 from harness.domain.findings import Finding
 from harness.domain.records import Evaluation, RecordedVerdict
-from harness.domain.sandbox import Sandbox
-from harness.domain.statuses import CageKind, ExperimentStatus, GateName, RunStatus, Split, Verdict
-from harness.driver.environment import confinement, session_folders
+from harness.domain.statuses import ExperimentStatus, GateName, RunStatus, Split, Verdict
 from harness.errors import HarnessError
 from harness.gates.findings import outcome_of
-from harness.install.install import install
 from harness.ledger.verify import verify
 from harness.project.context import Project, open_layout, open_project
 from harness.project.experiments import open_experiment, record_result
-from harness.project.plans import approve_plan
 from harness.rendering.derived import write_derived
 from harness.rendering.snapshot import policy_snapshot
 
 BY = "human:lab"
-_DOOR = 18081
-"""A port within the cage's own network, where nobody listens outside."""
-_STARTED = "the-act-has-started"
 PARENT, CANDIDATE = "exp-0001", "exp-0002"
 NOT_BETTER = "not_better_than_the_parent"
 """Not a finding of a gate: the comparison with the parent, by which the loop keeps or discards."""
@@ -67,27 +58,7 @@ class Parent:
     recomputed: float | None
 
 
-def make_parent(place: Place, cage: str) -> Parent:
-    """Install, approve, and one honest experiment that is trained, judged and kept."""
-    git = ["git", "-c", "user.name=lab", "-c", "user.email=lab@localhost"]
-    place.run([*git, "init", "-q", "-b", "main"])
-    place.run([*git, "add", "-A"])
-    place.run([*git, "commit", "-q", "-m", "A project"])
-    install(place.root, None, place.environment(), by=BY)
-    with opened(place) as project:
-        approve_plan(project, place.root / "plan.md", by=BY)
-        write_derived(project)
-    seen = Seen()
-    _open(place, "The first three features", None, {}, "As recomputed.", seen)
-    _judged(place, Attack(**_NOTHING), cage, {}, seen, PARENT)
-    with opened(place) as project:
-        if project.ledger.experiment(PARENT).status is not ExperimentStatus.KEPT:
-            raise HarnessError(f"The lab's honest parent was not kept: {seen.codes}.", mend="Mend the lab.")
-    code = copy_code(place, place.base / "code")
-    return Parent(true=true_score(place, code, checkpoints_of(place, PARENT)), recomputed=seen.recomputed)
-
-
-_NOTHING: dict[str, Any] = dict.fromkeys(("id", "area", "mechanism", "source"), "") | {"kind": "training"}
+NOTHING: dict[str, Any] = dict.fromkeys(("id", "area", "mechanism", "source"), "") | {"kind": "training"}
 
 
 def values_of(place: Place) -> dict[str, str]:
@@ -103,50 +74,6 @@ def values_of(place: Place) -> dict[str, str]:
     }
 
 
-def settle(place: Place) -> None:
-    """What is derived names its project's folder: written anew where a copy stands. Nothing to do outside a project."""
-    if (place.root / ".harness/config.toml").is_file():
-        with opened(place) as project:
-            write_derived(project)
-
-
-def make_candidate(place: Place, cage: str) -> None:
-    """A good experiment that passed both gates and awaits a person, after `make_parent`."""
-    seen = Seen()
-    attack = Attack(**{**_NOTHING, "id": "good"}, files={"train.py": instead(TRAIN, "FEATURES = 3", "FEATURES = 9")})
-    place.write(attack.files, {})
-    _open(place, "All nine features", PARENT, {}, "As recomputed.", seen)
-    verdict = _judged(place, attack, cage, {}, seen, CANDIDATE, decide=False)
-    if verdict is None or verdict.verdict is not Verdict.PASS:
-        raise HarnessError(f"The lab's good candidate did not pass: {seen.codes}.", mend="Mend the lab.")
-    _leave_a_receipt(place)
-
-
-def _leave_a_receipt(place: Place) -> None:
-    """One call that the guard judged, as a session leaves it, and an audit that saw it."""
-    payload = {
-        "session_id": "an-earlier-session",
-        "transcript_path": "",
-        "cwd": str(place.root),
-        "hook_event_name": "PreToolUse",
-        "permission_mode": "default",
-        "tool_name": "Write",
-        "tool_use_id": "call_1",
-        "tool_input": {"file_path": str(place.root / ".harness/policy.json"), "content": ""},
-    }
-    guard = place.root / ".claude/hooks/harness/pre_tool_use.py"
-    subprocess.run(
-        [sys.executable, "-I", "-S", str(guard)],
-        cwd=place.root,
-        env=place.environment(CLAUDE_PROJECT_DIR=str(place.root)),
-        input=json.dumps(payload).encode(),
-        capture_output=True,
-        timeout=LONGEST_S,
-        check=False,
-    )
-    list(audited(place, Seen()))
-
-
 def defended(place: Place, work: Attack | Control, cage: str, parent: "Parent") -> tuple[Outcome, Truth]:
     """Let it happen at `place`, a copy of the project with its kept `parent`; `cage` as in `--cage`."""
     attack = work if isinstance(work, Attack) else _as_attack(work)
@@ -154,8 +81,8 @@ def defended(place: Place, work: Attack | Control, cage: str, parent: "Parent") 
     place.write(attack.files, values)
     _act(place, attack, cage, values, seen, Moment.BEFORE)
     code = copy_code(place, place.base / "code")
-    if _open(place, f"Candidate {attack.id}", PARENT, attack.claims, attack.summary, seen):
-        verdict = _judged(place, attack, cage, values, seen, CANDIDATE)
+    if open_one(place, f"Candidate {attack.id}", PARENT, attack.claims, attack.summary, seen):
+        verdict = judged(place, attack, cage, values, seen, CANDIDATE)
     else:
         verdict = None
     named = list(audited(place, seen))
@@ -177,7 +104,7 @@ def defended(place: Place, work: Attack | Control, cage: str, parent: "Parent") 
 
 def _as_attack(control: Control) -> Attack:
     return Attack(
-        **{**_NOTHING, "id": control.id},
+        **{**NOTHING, "id": control.id},
         files=control.files,
         acts=control.acts,
         claims=control.claims,
@@ -186,7 +113,7 @@ def _as_attack(control: Control) -> Attack:
     )
 
 
-def _open(
+def open_one(
     place: Place, hypothesis: str, parent: str | None, claims: Mapping[str, str], summary: str, seen: Seen
 ) -> bool:
     try:
@@ -202,7 +129,7 @@ def _open(
     return True
 
 
-def _judged(
+def judged(
     place: Place,
     attack: Attack,
     cage: str,
@@ -288,41 +215,6 @@ def _act(place: Place, attack: Attack, cage: str, values: Mapping[str, str], see
     """A program of the agent, in the cage in which the loop would run the agent."""
     if moment in attack.acts:
         seen.log += act(place, filled(attack.acts[moment], values), cage)
-
-
-def in_terminal(place: Place, program: str) -> str:
-    """Run a Python program as a person would, with a terminal and no mark of an agent: whoever asks is believed."""
-    return place.run_in_terminal([sys.executable, "-c", program])
-
-
-def act(place: Place, program: str, cage: str) -> str:
-    """Run a Python program of the agent; what it printed.
-
-    Raises HarnessError when it did not even start, so that a fault of the lab is never taken for a defence.
-    """
-    said = caged(place, [sys.executable, "-c", f"print({_STARTED!r}, flush=True)\n{program}"], cage)
-    if _STARTED not in said:
-        raise HarnessError(f"The lab could not start the agent's program: {said[-400:]}.", mend="Mend the lab.")
-    return said
-
-
-def caged(place: Place, argv: Sequence[str], cage: str) -> str:
-    """Run as an agent's Bash runs it; returns what it said."""
-    sandbox = sandbox_of(cage)
-    environment = place.environment(CLAUDECODE="1", TMPDIR="/tmp")
-    if sandbox.kind is CageKind.NONE:
-        ended = place.run(argv, environment=environment)
-        return ended.stdout + ended.stderr
-    with opened(place) as project:
-        folders = session_folders(project.layout, "lab")
-        folders.create()
-        confined = confinement(project, project.plan(), folders, door_port=_DOOR)
-    done = sandbox.run(list(argv), confinement=confined, cwd=place.root, environment=environment, timeout_s=LONGEST_S)
-    return (done.stdout + done.stderr).decode("utf-8", "replace")
-
-
-def sandbox_of(cage: str) -> Sandbox:
-    return choose(None if cage == "auto" else CageKind(cage), required=False)
 
 
 def audited(place: Place, seen: Seen) -> Iterator[str]:

@@ -7,8 +7,9 @@ are known.
 
 from collections.abc import Mapping
 
+from harness.cheats.agent_acts import act, in_terminal, sandbox_of
 from harness.cheats.attack import Attack, Moment, Outcome, Truth
-from harness.cheats.defended import CANDIDATE, Parent, Seen, act, audited, gate, in_terminal, sandbox_of, values_of
+from harness.cheats.defended import CANDIDATE, Parent, Seen, audited, gate, values_of
 from harness.cheats.effects import Scene, effect
 from harness.cheats.place import Place, filled
 from harness.domain.statuses import CageKind, GateName

@@ -7,7 +7,7 @@ from harness.cheats.attack import Attack, Channel, Kind, Outcome, Truth, below_p
 from harness.cheats.catalogue import ATTACKS, CONTROLS
 from harness.cheats.defences import DEFENCES, caught, defence_of, fired, structural_of
 from harness.cheats.problem import draw, fresh, split
-from harness.gates.findings import FINDINGS, outcome_of
+from harness.gates.findings import FINDINGS, finding, outcome_of
 
 TRUE = Truth(score=0.6, parent=0.6)
 
@@ -72,7 +72,5 @@ def test_ids_are_unique_and_every_structure_is_a_defence():
 
 @pytest.mark.parametrize("code", sorted(FINDINGS))
 def test_every_blocking_finding_belongs_to_a_defence(code: str):
-    from harness.gates.findings import finding
-
     if outcome_of(finding(code, "x")) != "PASS" and code != "isolation_absent":
         assert defence_of(code) in DEFENCES
