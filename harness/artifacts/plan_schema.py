@@ -87,6 +87,7 @@ def _threshold(value: str) -> str:
 Text = Annotated[str, AfterValidator(_text)]
 Command = Annotated[str, AfterValidator(_command)]
 Name = Annotated[str, AfterValidator(_name)]
+ProjectPath = Annotated[str, AfterValidator(inside_project)]
 TablePath = Annotated[str, AfterValidator(_table)]
 Count = Annotated[int, Field(ge=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -177,6 +178,8 @@ class Plan(Part):
     gates: Gates = Gates()
     agents: Agents = Agents()
     alarms: Alarms = Alarms()
+    references: Annotated[tuple[ProjectPath, ...], Field(strict=False)] = ()
+    """Papers and baselines, files or folders, that a research-scout reads."""
     sandbox: Literal["required", "preferred"] = "preferred"
 
     def objective(self) -> Objective:

@@ -1,28 +1,24 @@
-"""What next.md names first."""
+"""What next.md names: shown in lists, and ranked by the loop into the next hypothesis."""
 
-import re
 from pathlib import Path
 
+from harness.artifacts.next_ideas import Idea, ideas
 from harness.artifacts.text import read_text
 from harness.audit.files import linked
 from harness.errors import HarnessError
 
-_ITEM = re.compile(r"(?:[-*+]|[0-9]{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(?P<idea>\S.*)")
-_LONGEST = 300
+
+def next_ideas(root: Path, path: Path) -> list[Idea]:
+    """The ideas of the file, as it orders them; one that is absent, a link, or cannot be read names none."""
+    if linked(root, path) is not None:
+        return []
+    try:
+        return ideas(read_text(path))
+    except HarnessError:
+        return []
 
 
 def next_idea(root: Path, path: Path) -> str | None:
-    """The first list item of the file, else its first line that is no heading; None without one.
-
-    It is shown and decides nothing: a file that is absent, a link, or cannot be read names no idea.
-    """
-    if linked(root, path) is not None:
-        return None
-    try:
-        lines = [line.strip() for line in read_text(path).splitlines()]
-    except HarnessError:
-        return None
-    items = (match["idea"] for line in lines if (match := _ITEM.match(line)))
-    plain = (line for line in lines if line and not line.startswith(("#", "---", "```", "<!--")))
-    idea = next(items, None) or next(plain, None)
-    return None if idea is None else idea[:_LONGEST]
+    """The first of them. It is shown and decides nothing."""
+    found = next_ideas(root, path)
+    return found[0].text if found else None

@@ -57,6 +57,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact("next", "next.md", Scope.EXPERIMENT, "model-builder", Form.MARKDOWN, "what to try next, best first"),
     Artifact("result", "result.md", Scope.EXPERIMENT, "oracle", Form.MARKDOWN, "what the evaluation says"),
     Artifact("diagnosis", "diagnosis.md", Scope.EXPERIMENT, "training-checker", Form.MARKDOWN, "why a run went wrong"),
+    Artifact("methods", "methods.md", Scope.EXPERIMENT, "research-scout", Form.MARKDOWN, "methods that answer it"),
     Artifact("code", "code.json", Scope.EXPERIMENT, HARNESS, Form.JSON, "the code snapshot: path to hash"),
     Artifact("score", "score.json", Scope.EXPERIMENT, HARNESS, Form.JSON, "the mean over seeds, with the spread"),
     Artifact("run", "run.json", Scope.RUN, HARNESS, Form.JSON, "what was launched, where and how"),

@@ -7,6 +7,8 @@ from typing import Any
 CODE_CHANGED = "code_changed"
 CLOCK_SET = "clock_set"
 
+STOPPED = "stopped_by_alarm"
+"""The code of a run that a fatal alarm ended."""
 BYPASSED = "run_logger_bypassed"
 """The code of a run that trained past the run logger: supervisor, evaluation, gate and loop all ask for it."""
 

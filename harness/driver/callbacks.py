@@ -13,6 +13,7 @@ from harness.audit.both_readers import judge_call
 from harness.clock import iso
 from harness.domain.statuses import CageKind
 from harness.driver.desk import Desk
+from harness.driver.run_news import AlarmNews
 from harness.driver.session import Hooks
 from harness.errors import MissingExtraError
 from harness.policy.decide import DENY, answer
@@ -25,6 +26,8 @@ EVENT = "PreToolUse"
 # What a role must have done before it ends its turn: tool -> how it is told.
 DUE = {
     "start_run": "No run was started. Call start_run, or say in your last message why this experiment cannot run.",
+    "record_diagnosis": "The diagnosis was not recorded. Call record_diagnosis for the run that you were given.",
+    "record_methods": "No method was recorded. Call record_methods, or say in your last message what is missing.",
     "record_result": "The result was not recorded. Call record_result, with no claims when there is no score.",
 }
 MOST_REMINDERS = 1
@@ -43,9 +46,12 @@ class Guard:
         *,
         snapshot: Callable[[], dict[str, Any]],
         on_call: OnCall = lambda _tool, _input, _permission, _reason: None,
+        on_alarm: Callable[[str], None] = lambda _text: None,
     ) -> None:
         self._desk, self._snapshot, self._on_call = desk, snapshot, on_call
+        self._on_alarm = on_alarm
         self._reminders = 0
+        self._alarms = AlarmNews(desk.project)
 
     def hooks(self) -> Hooks:
         """A guard fails closed; observers and the reminder let go."""
@@ -85,10 +91,16 @@ class Guard:
         )
         append_receipt(str(project.layout.project("receipts")), line)
 
-    async def after_tool(self, _payload: Any, _tool_use_id: str | None, _context: Any) -> dict[str, Any]:
-        """A sign of life."""
+    async def after_tool(self, payload: Any, _tool_use_id: str | None, _context: Any) -> dict[str, Any]:
+        """A sign of life; and what the detectors said since the last call, once."""
         self._desk.pulse.beat()
-        return {}
+        news = self._alarms.new(self._desk.current)
+        if not news:
+            return {}
+        for text in news:
+            self._on_alarm(text)
+        event = payload["hook_event_name"]
+        return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": "\n".join(news)}}
 
     async def before_stop(self, payload: Any, _tool_use_id: str | None, _context: Any) -> dict[str, Any]:
         """One reminder of what the role still owes; then it may go: the gate finds what is missing."""

@@ -20,7 +20,9 @@ from harness.driver.session import Pulse
 from harness.driver.supervisors import Supervisor, is_going
 from harness.errors import NotFoundError, RefusedError, UsageError
 from harness.evaluation.score import summarise
+from harness.project.alarms import as_news, open_by_run
 from harness.project.context import Project
+from harness.project.diagnoses import record_diagnosis, record_methods, undiagnosed_runs
 from harness.project.experiments import ensure_hypothesis, open_experiment, record_result
 from harness.project.hand_offs import write_hand_off
 
@@ -101,10 +103,12 @@ class Desk:
         experiment = self._experiment(arguments)
         wait = min(float(arguments.get("wait_seconds", 0)), LONGEST_WAIT_S)
         news = RunNews(self.project, experiment.id, self._tell)
+        raised = len(self.project.ledger.alarms(experiment.id))
 
         def ended() -> bool:
+            """Or an alarm came, which the caller hears of at once."""
             news.look()
-            return not self._going(experiment.id)
+            return not self._going(experiment.id) or len(self.project.ledger.alarms(experiment.id)) > raised
 
         await self._until(ended, wait)
         self._on_change()
@@ -144,6 +148,27 @@ class Desk:
             "written": str(path),
             "findings": [finding.plain() for finding in findings],
         }
+
+    async def record_diagnosis(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        experiment = self._experiment(arguments)
+        path = record_diagnosis(
+            self.project,
+            experiment.id,
+            run=arguments["run"],
+            what_happened=arguments["what_happened"],
+            mechanism=arguments["mechanism"],
+            alarms=arguments["alarms"],
+            candidates=arguments["candidates"],
+            by=self.by,
+        )
+        self._on_change()
+        left = undiagnosed_runs(self.project, experiment.id)
+        return {"experiment_id": experiment.id, "written": str(path), "runs_left": left}
+
+    async def record_methods(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        experiment = self._experiment(arguments)
+        path = record_methods(self.project, experiment.id, methods=arguments["methods"], by=self.by)
+        return {"experiment_id": experiment.id, "written": str(path)}
 
     async def hand_off(self, arguments: dict[str, Any]) -> dict[str, Any]:
         named = self._experiment(arguments).id if arguments.get("experiment_id") else self.current
@@ -234,6 +259,11 @@ class Desk:
                     "stderr": layout.relative(layout.run(run.experiment, run.id, "stderr")),
                 }
                 for run in runs
+            ],
+            "alarms": [
+                as_news(f"{experiment}/{run}", alarm)
+                for run, alarms in open_by_run(self.project, experiment).items()
+                for alarm in alarms
             ],
             "findings": [finding for run in runs for finding in run.findings],
         }

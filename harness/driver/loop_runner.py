@@ -13,7 +13,7 @@ from harness.driver.steps import StepRunner
 from harness.driver.supervisors import is_held, is_supervised
 from harness.loop.next_step import next_step
 from harness.loop.state import load_state
-from harness.loop.steps import Build, Judge, Step, Stop, StopReason
+from harness.loop.steps import SessionStep, Step, Stop, StopReason
 from harness.model_door.door import Door
 from harness.project.context import Project
 from harness.rendering.derived import write_derived
@@ -76,7 +76,7 @@ def _loop(project: Project, plan: ApprovedPlan, door: Door, runner: StepRunner, 
 
 def _affordable(step: Step, door: Door) -> Step:
     """A step that asks the model, once the door has refused a request for the budget, is a Stop instead."""
-    if isinstance(step, Build | Judge) and door.over_budget is not None:
+    if isinstance(step, SessionStep) and door.over_budget is not None:
         return Stop(reason=StopReason.BUDGET, detail=door.over_budget)
     return step
 

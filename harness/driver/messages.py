@@ -1,12 +1,17 @@
 """The first message of each session: what is known, what failed before, what to do now."""
 
+from collections.abc import Sequence
+
 from harness.artifacts.locate import Layout
+from harness.detectors.alarm import Alarm
 from harness.domain.findings import as_text
 from harness.domain.records import ApprovedPlan, Objective
 from harness.domain.statuses import Direction
-from harness.loop.steps import Build, Judge
+from harness.loop.steps import Build, Diagnose, Judge, Scout
+from harness.project.alarms import as_news
 
 BRIEFING_CHARACTERS = 8000
+MOST_ALARMS = 20
 
 
 def build_message(
@@ -23,6 +28,8 @@ def build_message(
             "## The gate did not pass the last experiment\n\nIts findings, word for word. Mend or answer each.\n\n"
             + as_text(step.findings)
         )
+    if step.candidates:
+        parts.append(_candidates(step))
     begin = (
         f"{step.experiment} is open already: call open_experiment with its hypothesis, which is: {hypothesis}"
         if step.experiment
@@ -35,6 +42,48 @@ def build_message(
         f"It is compared with {step.parent or 'the trivial predictor'}."
     )
     return "\n\n".join(part for part in parts if part)
+
+
+def _candidates(step: Build) -> str:
+    lines = [
+        f"{place}. {item.text}" + (f" (answers {item.answers}, confidence {item.confidence})" if item.answers else "")
+        for place, item in enumerate(step.candidates, start=1)
+    ]
+    what = (
+        "Mend what the diagnosis names; the first that fits your hypothesis comes first."
+        if step.experiment
+        else "The first is the next hypothesis, unless what you see speaks against it; say so then."
+    )
+    return "## Candidates, ranked\n\nFrom next.md and diagnosis.md of the last experiment. " + "\n".join(
+        [what, "", *lines]
+    )
+
+
+def diagnose_message(step: Diagnose, plan: ApprovedPlan, objective: Objective, alarms: Sequence[Alarm]) -> str:
+    """For a training-checker: the open alarms of one run."""
+    told = "\n".join(f"- {as_news(f'{step.experiment}/{step.run}', alarm)}" for alarm in alarms[:MOST_ALARMS])
+    return "\n\n".join(
+        (
+            _head(f"Why {step.experiment}/{step.run} went wrong", plan, objective),
+            f"## Its open alarms\n\n{told}",
+            f"## What to do\n\nYou are {step.name}. Read the run's metrics.jsonl around the rows that are named, its "
+            "stderr.log, config.yaml and the training code. Then call record_diagnosis once for this run, naming every "
+            "open alarm with rows that show it, and what to try next.",
+        )
+    )
+
+
+def scout_message(step: Scout, plan: ApprovedPlan, objective: Objective, codes: Sequence[str]) -> str:
+    """For a research-scout: the diagnosis to answer, and what there is to read."""
+    references = "\n".join(f"- {path}" for path in plan.content["references"])
+    return "\n\n".join(
+        (
+            _head(f"Methods that answer the diagnosis of {step.experiment}", plan, objective),
+            f"## What to read\n\nPapers and baselines that the plan gives you:\n{references}",
+            f"## What to do\n\nRead the experiment's diagnosis.md ({', '.join(dict.fromkeys(codes))}), then the files. "
+            "Call record_methods once, the best first: methods that answer it, each with its source.",
+        )
+    )
 
 
 def judge_message(step: Judge, plan: ApprovedPlan, objective: Objective) -> str:

@@ -23,7 +23,7 @@ from harness.driver.environment import (
 from harness.driver.session import Outcome, SessionOutcome, SessionSpec, run_session
 from harness.driver.tools import session_tools
 from harness.errors import DoorError
-from harness.loop.steps import Build, Judge, Step
+from harness.loop.steps import Diagnose, SessionStep, Step
 from harness.model_door.door import Door
 from harness.project.context import Project
 from harness.project.protected import watching
@@ -46,10 +46,10 @@ class RoleSessions:
     def __init__(self, project: Project, door: Door, sandbox: Sandbox, say: Say) -> None:
         self._project, self._door, self._sandbox, self._say = project, door, sandbox, say
 
-    def run(self, step: Build | Judge, role_name: str, prompt: str, *, parent: str | None = None) -> Desk:
+    def run(self, step: SessionStep, role_name: str, prompt: str, *, parent: str | None = None) -> Desk:
         """Run one session for `step` and return what it left on its desk. Raises DoorError when the door has failed."""
         project, role = self._project, ROLE_BY_NAME[role_name]
-        session = f"{step.key}-{secrets.token_hex(3)}"
+        session = f"{session_name(step)}-{secrets.token_hex(3)}"
         folders = session_folders(project.layout, session)
         folders.create()
         write_policy_snapshot(project)
@@ -84,7 +84,7 @@ class RoleSessions:
             )
         return desk
 
-    def _launcher(self, step: Build | Judge, role: Role, session: str, folders: SessionFolders) -> Path:
+    def _launcher(self, step: SessionStep, role: Role, session: str, folders: SessionFolders) -> Path:
         project = self._project
         confined = confinement(project, project.plan(), folders, door_port=self._door.port)
         environment = child_environment(
@@ -99,7 +99,7 @@ class RoleSessions:
         )
         return write_launcher(self._sandbox, confined, folders, environment, bundled_cli())
 
-    def _record_start(self, step: Build | Judge, spec: SessionSpec) -> None:
+    def _record_start(self, step: SessionStep, spec: SessionSpec) -> None:
         self._project.ledger.append(
             SessionStarted(
                 session=spec.session,
@@ -111,12 +111,13 @@ class RoleSessions:
             )
         )
 
-    def _drive(self, step: Build | Judge, spec: SessionSpec, desk: Desk) -> SessionOutcome:
+    def _drive(self, step: SessionStep, spec: SessionSpec, desk: Desk) -> SessionOutcome:
         """Run it; its end is recorded also when we are interrupted."""
         guard = Guard(
             desk,
             snapshot=lambda: policy_snapshot(self._project, role=spec.role.name),
             on_call=lambda tool, call, permission, reason: self._tell_call(step, tool, call, permission, reason),
+            on_alarm=lambda text: self._say(step, f"    {text}"),
         )
         outcome = SessionOutcome(outcome=Outcome.CUT, detail="the driver was interrupted")
         try:
@@ -149,6 +150,11 @@ class RoleSessions:
         if permission == "deny":
             text = f"{text}  -> denied: {reason}"
         self._say(step, text, tool=tool, permission=permission)
+
+
+def session_name(step: SessionStep) -> str:
+    """What its sessions are called, before a few letters that tell one from the other."""
+    return f"{step.name}-{step.index}-{step.run}-{step.attempt}" if isinstance(step, Diagnose) else step.key
 
 
 def _refresh_snapshot(project: Project) -> None:

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.artifacts.training_status import read_status
+from harness.detectors.alarm import Alarm
 from harness.domain.records import Run
 from harness.domain.statuses import FINAL_RUNS, Evidence
 from harness.errors import UsageError
+from harness.project.alarms import as_news
 from harness.project.context import Project
 
 EPOCH_SECONDS = 5.0
@@ -25,6 +27,28 @@ def last_metrics(project: Project, run: Run) -> dict[str, Any] | None:
     return {"epoch": status.epoch, **status.metrics, "evidence": Evidence.LOGGED.value}
 
 
+class AlarmNews:
+    """What the detectors say of an experiment's runs, each alarm once. What was said before this was made is news only
+    of a run that is still open: its session was cut and is played again."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._known: dict[str, int] = {}
+
+    def new(self, experiment: str | None) -> list[str]:
+        """A paragraph for each alarm since the last question."""
+        if experiment is None:
+            return []
+        raised = self._project.ledger.alarms(experiment)
+        before = self._known.get(experiment)
+        self._known[experiment] = len(raised)
+        news = raised[before or 0 :]
+        if before is None and news:
+            going = {run.id for run in self._project.ledger.runs(experiment) if run.status not in FINAL_RUNS}
+            news = [item for item in news if item.run in going]
+        return [f"harness: {as_news(f'{item.experiment}/{item.run}', Alarm.from_plain(item.alarm))}" for item in news]
+
+
 class RunNews:
     """Tells each change of the experiment's runs once, and a line about the one that trains every few seconds."""
 
@@ -32,8 +56,12 @@ class RunNews:
         self._project, self._experiment, self._tell = project, experiment, tell
         self._known = {run.id: run.status for run in project.ledger.runs(experiment)}
         self._due = project.clock.monotonic() + EPOCH_SECONDS
+        self._alarms = AlarmNews(project)
+        self._alarms.new(experiment)
 
     def look(self) -> None:
+        for text in self._alarms.new(self._experiment):
+            self._tell(text.removeprefix("harness: "))
         for run in self._project.ledger.runs(self._experiment):
             if run.status != self._known.get(run.id):
                 self._known[run.id] = run.status

@@ -8,19 +8,33 @@ from harness.audit.evaluate import evaluate_experiment
 from harness.domain.findings import Finding
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import DecisionKind, Verdict, spoken
-from harness.driver.messages import build_message, judge_message, read_briefing
+from harness.driver.messages import build_message, diagnose_message, judge_message, read_briefing, scout_message
 from harness.driver.role_sessions import RoleSessions
 from harness.driver.run_news import RunNews
 from harness.driver.supervisors import Supervisor, is_going, is_held
-from harness.loop.steps import Build, Check, Decide, Evaluate, Judge, Recover, Settle, Step, Train, Wait
+from harness.loop.steps import (
+    Build,
+    Check,
+    Decide,
+    Diagnose,
+    Evaluate,
+    Judge,
+    Recover,
+    Scout,
+    Settle,
+    Step,
+    Train,
+    Wait,
+)
 from harness.model_door.door import Door
+from harness.project.alarms import open_by_run
 from harness.project.context import Project
 from harness.project.experiments import MOVES, decide
 from harness.runs.recover import recover
 
 BY = "harness"
 POLL_SECONDS = 0.2
-BUILDER, ORACLE = "model-builder", "oracle"
+BUILDER, ORACLE, CHECKER, SCOUT = "model-builder", "oracle", "training-checker", "research-scout"
 
 OnProgress = Callable[[Mapping[str, Any]], None]
 
@@ -37,6 +51,8 @@ class StepRunner:
             Recover: self._recover,
             Train: self._train,
             Evaluate: self._evaluate,
+            Diagnose: self._diagnose,
+            Scout: self._scout,
             Judge: self._judge,
             Check: self._check,
             Decide: self._decide,
@@ -56,6 +72,20 @@ class StepRunner:
         if desk.supervisor is not None and desk.current is not None:
             supervisor = desk.supervisor
             self._follow(step, desk.current, lambda: not supervisor.ended())
+
+    def _diagnose(self, step: Diagnose) -> None:
+        """Whatever agents the plan names: a run with open alarms always gets its checker."""
+        project = self._project
+        alarms = open_by_run(project, step.experiment).get(step.run, ())
+        codes = ", ".join(dict.fromkeys(alarm.code for alarm in alarms))
+        self._say(step, f"{step.experiment}/{step.run}: {step.name}, attempt {step.attempt}, explains {codes}")
+        self._sessions.run(step, CHECKER, diagnose_message(step, project.plan(), project.objective(), alarms))
+
+    def _scout(self, step: Scout) -> None:
+        self._say(step, f"{step.experiment}: research-scout, attempt {step.attempt}")
+        project = self._project
+        codes = [alarm.code for alarms in open_by_run(project, step.experiment).values() for alarm in alarms]
+        self._sessions.run(step, SCOUT, scout_message(step, project.plan(), project.objective(), codes))
 
     def _judge(self, step: Judge) -> None:
         self._say(step, f"{step.experiment}: oracle, attempt {step.attempt}")

@@ -9,12 +9,21 @@ from typing import Any
 
 from claude_agent_sdk import SdkMcpTool
 
+from harness.artifacts.next_ideas import CONFIDENCE
 from harness.domain.facts import LONGEST_HAND_OFF
 from harness.driver.desk import LONGEST_WAIT_S, Desk
 from harness.errors import HarnessError
 from harness.files import strict
 
 _EXPERIMENT_ID = {"type": "string", "description": "Leave it out for the experiment that is worked on."}
+_ALARM = {"type": "string", "description": "The code of the alarm that it answers."}
+_CONFIDENCE = {"type": "string", "enum": list(CONFIDENCE)}
+
+
+def _object(**properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
 _SPECS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "open_experiment": (
         "Open an experiment, one at a time: one hypothesis that its result can refute. Answers its id and the files "
@@ -56,6 +65,49 @@ _SPECS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
             "shortfalls": {"type": "array", "items": {"type": "string"}},
         },
         ["summary"],
+    ),
+    "record_diagnosis": (
+        "Write the part of diagnosis.md that is about one run, and add what to try to next.md. The rows that you name "
+        "are quoted as they were logged.",
+        {
+            "experiment_id": _EXPERIMENT_ID,
+            "run": {"type": "string", "description": "E.g. run-01."},
+            "what_happened": {"type": "string", "description": "In order, with row numbers."},
+            "mechanism": {"type": "string", "description": "What caused it, and what speaks against other causes."},
+            "alarms": {
+                "type": "array",
+                "description": "Every open alarm of the run.",
+                "items": _object(code={"type": "string"}, rows={"type": "array", "items": {"type": "integer"}}),
+            },
+            "candidates": {
+                "type": "array",
+                "description": "What to try next, each a hypothesis that a run can refute.",
+                "items": _object(change={"type": "string"}, alarm=_ALARM, confidence=_CONFIDENCE),
+            },
+        },
+        ["run", "what_happened", "mechanism", "alarms", "candidates"],
+    ),
+    "record_methods": (
+        "Write methods.md: published methods that answer the diagnosis. Each is added to next.md as a candidate.",
+        {
+            "experiment_id": _EXPERIMENT_ID,
+            "methods": {
+                "type": "array",
+                "items": _object(
+                    name={"type": "string"},
+                    track={
+                        "type": "string",
+                        "description": "E.g. optimization, sequence, time series, tabular, image.",
+                    },
+                    source={"type": "string", "description": "The file, and where in it."},
+                    conditions={"type": "string", "description": "Under which its number was measured."},
+                    hypothesis={"type": "string", "description": "What a run of this project would show."},
+                    alarm=_ALARM,
+                    confidence=_CONFIDENCE,
+                ),
+            },
+        },
+        ["methods"],
     ),
     "hand_off": (
         "Tell the next session what it has to know and cannot read elsewhere: what you tried, saw and left undone. "

@@ -5,6 +5,7 @@ Evaluate(held_out) -> Check(held_out) -> Decide. Every step leaves a fact or a f
 same question gets the step that was cut.
 """
 
+from harness.artifacts.next_ideas import Idea
 from harness.domain.statuses import (
     DecisionKind,
     ExperimentStatus,
@@ -15,10 +16,25 @@ from harness.domain.statuses import (
     Verdict,
     spoken,
 )
+from harness.loop.candidates import rank
 from harness.loop.decisions import discard, keep, keep_for_person
 from harness.loop.records import ExperimentState, LoopState, VerdictState
 from harness.loop.sessions import last_place, tally
-from harness.loop.steps import Build, Check, Evaluate, Judge, Recover, Settle, Step, Stop, StopReason, Train, Wait
+from harness.loop.steps import (
+    Build,
+    Check,
+    Diagnose,
+    Evaluate,
+    Judge,
+    Recover,
+    Scout,
+    Settle,
+    Step,
+    Stop,
+    StopReason,
+    Train,
+    Wait,
+)
 from harness.loop.stopping import budget_spent, stop_between
 
 STUCK = 3
@@ -29,6 +45,8 @@ MOST_ATTEMPTS = 3
 """Build attempts for one experiment while its seeds are outstanding."""
 MOST_LOST = 3
 """Lost runs before the loop no longer launches them again by itself."""
+CHECKER_SESSIONS = 2
+"""A run with open alarms: the second only when the first left them unexplained."""
 JUDGE_SESSIONS = 2
 """Oracle sessions a build attempt: the second only when the first left no result.md."""
 
@@ -58,6 +76,8 @@ def _go_on(state: LoopState, index: int, experiment: ExperimentState) -> Step:
         return _build(state, index, experiment)
     if _cut_short(state, experiment):
         return Train(experiment=experiment.id, argv=experiment.argv)
+    if asked := _diagnose(state, index, experiment) or _scout(state, index, experiment):
+        return asked
     if experiment.awaiting and not _bypassed(experiment):
         return Evaluate(experiment=experiment.id, split=Split.VALIDATION)
     return (
@@ -104,7 +124,15 @@ def _next_build(state: LoopState, index: int, experiment: ExperimentState | None
         parent=kept[-1] if kept else None,
         experiment=None if experiment is None else experiment.id,
         findings=() if verdict is None or verdict.verdict is Verdict.PASS else verdict.findings,
+        candidates=_candidates(state, before),
     )
+
+
+def _candidates(state: LoopState, before: ExperimentState | None) -> tuple[Idea, ...]:
+    """What the experiment before proposes, when detectors or their reader had something to say about it."""
+    if before is None or not any(item.answers for item in before.ideas):
+        return ()
+    return rank(before.ideas, before.alarms, [item.hypothesis for item in state.experiments])
 
 
 def _previous(state: LoopState, index: int) -> ExperimentState | None:
@@ -114,6 +142,30 @@ def _previous(state: LoopState, index: int) -> ExperimentState | None:
 def _newest(experiment: ExperimentState | None) -> VerdictState | None:
     """The verdict that the experiment ended on: held-out when it was asked, else validation."""
     return None if experiment is None else experiment.held_out or experiment.validation
+
+
+def _diagnose(state: LoopState, index: int, experiment: ExperimentState) -> Step | None:
+    """A training-checker session for each run with an open alarm that nothing explains; then the gate finds it."""
+    for run in experiment.undiagnosed:
+        sessions = tally(state.sessions, f"diagnose-{index}-{run}-")
+        if sessions.cut_too_often:
+            return _hopeless("training-checker", index, f"explaining the alarms of {run}")
+        if sessions.ended < CHECKER_SESSIONS:
+            attempt = tally(state.sessions, f"diagnose-{index}-").attempt
+            step = Diagnose(experiment=experiment.id, index=index, run=run, attempt=attempt, model=experiment.model)
+            return budget_spent(state, opens=False, trains=False) or step
+    return None
+
+
+def _scout(state: LoopState, index: int, experiment: ExperimentState) -> Step | None:
+    """A research-scout session that answers the diagnosis, where the plan gives it something to read; once."""
+    if not state.limits.references or not experiment.alarms or experiment.undiagnosed or experiment.methods_written:
+        return None
+    sessions = tally(state.sessions, f"scout-{index}-")
+    if sessions.ended or sessions.cut_too_often:
+        return None
+    step = Scout(experiment=experiment.id, index=index, attempt=sessions.attempt)
+    return budget_spent(state, opens=False, trains=False) or step
 
 
 def _judge(state: LoopState, index: int, experiment: ExperimentState) -> Step | None:
@@ -154,6 +206,12 @@ def _answer(state: LoopState, index: int, experiment: ExperimentState) -> Step:
         return discard(experiment, verdict, GateName.VALIDATION, "a person rejected it")
     if verdict.verdict is Verdict.PASS:
         return _candidate(state, experiment, verdict)
+    stopped = next((run for run in experiment.runs if run.stopped_by), None)
+    if verdict.verdict is Verdict.INCONCLUSIVE and stopped is not None:
+        why = (
+            f"{stopped.id} was {stopped.reason}; its diagnosis says why, and the next experiment tries what answers it"
+        )
+        return discard(experiment, verdict, GateName.VALIDATION, why)
     if verdict.verdict is Verdict.INCONCLUSIVE and _runs_failed(state, experiment):
         return _again(state, index, experiment) or discard(experiment, verdict, GateName.VALIDATION)
     if verdict.verdict is Verdict.INCONCLUSIVE:

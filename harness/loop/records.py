@@ -1,7 +1,9 @@
 """What the loop knows when it chooses its next step: plain frozen data."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from harness.artifacts.next_ideas import Idea
 from harness.domain.findings import Finding
 from harness.domain.statuses import (
     CLOSED_EXPERIMENTS,
@@ -28,6 +30,8 @@ class RunState:
     final_checkpoint: bool = False
     bypassed: bool = False
     reason: str = ""
+    stopped_by: str = ""
+    """The code of the alarm that ended it."""
 
     @property
     def open(self) -> bool:
@@ -73,6 +77,16 @@ class ExperimentState:
     """Scorable runs whose final checkpoint has no evaluation on validation yet."""
     awaiting_held_out: frozenset[str] = frozenset()
     result_written: bool = False
+    hypothesis: str = ""
+    model: str = "model"
+    """What config.yaml calls it."""
+    alarms: Mapping[str, str] = field(default_factory=dict)
+    """Code -> severity of the open alarms of its runs."""
+    undiagnosed: tuple[str, ...] = ()
+    """Runs with an open alarm that no diagnosis explains."""
+    methods_written: bool = False
+    ideas: tuple[Idea, ...] = ()
+    """What its next.md names, in its order; only of the newest experiment."""
     validation: VerdictState | None = None
     held_out: VerdictState | None = None
     decided: DecisionKind | None = None
@@ -99,6 +113,8 @@ class Limits:
     stop_tier: Tier
     patience: int
     mode: GateMode = GateMode.AUTO
+    references: bool = False
+    """Whether the plan names papers and baselines that a scout can read."""
 
 
 @dataclass(frozen=True, kw_only=True)

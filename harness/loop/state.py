@@ -2,13 +2,15 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from harness.artifacts.plan import Plan, plan_from
 from harness.audit.collect import changed
 from harness.audit.evaluate import awaiting
+from harness.audit.next_idea import next_ideas
 from harness.audit.scores import objective_of
-from harness.domain.findings import BYPASSED, Finding
+from harness.domain.findings import BYPASSED, STOPPED, Finding
 from harness.domain.records import ApprovedPlan, Decision, Experiment, RecordedVerdict, Run
 from harness.domain.statuses import CLOSED_EXPERIMENTS, DecisionKind, GateName, RunStatus, Split
 from harness.gates.evidence import counted_runs
@@ -22,7 +24,9 @@ from harness.loop.records import (
     Spent,
     VerdictState,
 )
+from harness.project.alarms import open_by_run
 from harness.project.context import Project
+from harness.project.diagnoses import model_name, undiagnosed_runs
 from harness.project.spending import spent_usd
 from harness.project.training_time import training_seconds
 
@@ -48,6 +52,9 @@ def load_state(project: Project, *, supervised: Callable[[Run], bool], unchanged
         _experiment(project, item, runs[item.id], verdicts[item.id], improved=better, supervised=supervised)
         for item, better in zip(experiments, progress, strict=True)
     ]
+    if states:
+        ideas = next_ideas(project.layout.root, project.layout.experiment(states[-1].id, "next"))
+        states[-1] = replace(states[-1], ideas=tuple(ideas))
     return LoopState(
         limits=_limits(plan),
         spent=_spent(project, approved, plan),
@@ -66,6 +73,7 @@ def _limits(plan: Plan) -> Limits:
         stop_tier=plan.loop.stop_tier,
         patience=plan.loop.patience,
         mode=plan.gates.mode,
+        references=bool(plan.references),
     )
 
 
@@ -107,6 +115,8 @@ def _experiment(
         return ExperimentState(
             id=experiment.id,
             status=experiment.status,
+            hypothesis=experiment.hypothesis,
+            alarms=_alarms(project, experiment.id),
             validation=validation,
             held_out=held_out,
             improved=improved,
@@ -115,6 +125,11 @@ def _experiment(
     return ExperimentState(
         id=experiment.id,
         status=experiment.status,
+        hypothesis=experiment.hypothesis,
+        model=model_name(project, experiment.id),
+        alarms=_alarms(project, experiment.id),
+        undiagnosed=tuple(undiagnosed_runs(project, experiment.id)),
+        methods_written=os.path.lexists(project.layout.experiment(experiment.id, "methods")),
         runs=_runs(project, experiment.id, runs, supervised),
         argv=runs[-1].argv if runs else (),
         lost=sum(run.status is RunStatus.LOST for run in of_newest),
@@ -126,6 +141,12 @@ def _experiment(
         decided=_decided(project.ledger.decisions(experiment.id), verdicts),
         improved=improved,
     )
+
+
+def _alarms(project: Project, experiment: str) -> dict[str, str]:
+    """Code -> its worst severity."""
+    raised = [alarm for alarms in open_by_run(project, experiment).values() for alarm in alarms]
+    return {alarm.code: alarm.severity.value for alarm in sorted(raised, key=lambda item: item.severity.weight)}
 
 
 def _runs(
@@ -141,6 +162,7 @@ def _runs(
             final_checkpoint=run.id in finals,
             bypassed=any(found.get("code") == BYPASSED for found in run.findings),
             reason=run.reason,
+            stopped_by=next((found["data"]["alarm"] for found in run.findings if found.get("code") == STOPPED), ""),
         )
         for run in counted_runs(runs)
     )

@@ -7,6 +7,7 @@ repeated under the same key.
 from dataclasses import dataclass
 from enum import StrEnum
 
+from harness.artifacts.next_ideas import Idea
 from harness.domain.findings import Finding
 from harness.domain.statuses import DecisionKind, GateName, Split
 
@@ -31,6 +32,8 @@ class Build:
     """Set when the experiment is open already."""
     findings: tuple[Finding, ...] = ()
     """Of the verdict before; they stand word for word in the session's first message."""
+    candidates: tuple[Idea, ...] = ()
+    """What the experiment before proposes to try, ranked: the first is the next hypothesis."""
 
     @property
     def key(self) -> str:
@@ -95,6 +98,40 @@ class Judge:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Diagnose:
+    """A training-checker session: explain the open alarms of one run, whatever agents the plan names."""
+
+    experiment: str
+    index: int
+    run: str
+    attempt: int
+    """Of all such sessions for the experiment."""
+    model: str
+
+    @property
+    def key(self) -> str:
+        return f"diagnose-{self.index}-{self.run}-{self.attempt}"
+
+    @property
+    def name(self) -> str:
+        """Of the session."""
+        return f"training-{self.model}-checker"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scout:
+    """A research-scout session: which published methods answer the diagnosis."""
+
+    experiment: str
+    index: int
+    attempt: int
+
+    @property
+    def key(self) -> str:
+        return f"scout-{self.index}-{self.attempt}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Check:
     experiment: str
     gate: GateName
@@ -144,4 +181,6 @@ class Stop:
         return f"stop-{self.reason}"
 
 
-Step = Build | Wait | Recover | Train | Evaluate | Judge | Check | Decide | Settle | Stop
+SessionStep = Build | Judge | Diagnose | Scout
+"""Done by a session of one role."""
+Step = SessionStep | Wait | Recover | Train | Evaluate | Check | Decide | Settle | Stop

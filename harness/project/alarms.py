@@ -7,6 +7,8 @@ from harness.detectors.alarm import Alarm, open_alarms
 from harness.domain.statuses import RunStatus
 from harness.project.context import Project
 
+_SHOWN_ROWS = 3
+_LONGEST = 300
 _SAY_NOTHING = frozenset({RunStatus.LOST, RunStatus.CANCELLED})
 
 
@@ -46,3 +48,12 @@ def _missing(diagnosis: Diagnosis | None, run: str, alarm: Alarm, rows: int) -> 
     if outside:
         return f"diagnosis.md quotes row {outside[0]} of {run}, which has {rows}"
     return ""
+
+
+def as_news(name: str, alarm: Alarm) -> str:
+    """One alarm in one paragraph, for whoever works on the run `name`; texts of the training are cut short."""
+    rows = ", ".join(f"row {point.row}: {point.value:g}" for point in alarm.evidence[-_SHOWN_ROWS:])
+    tries = " ".join(alarm.tries)
+    over = " It is over." if alarm.recovered else ""
+    told = f"{name} raised {alarm.severity} {alarm.code} at row {alarm.row}: {alarm.message[:_LONGEST]}"
+    return f"{told} ({rows}).{over} {f'Try: {tries}' if tries else ''}".strip()

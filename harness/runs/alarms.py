@@ -9,7 +9,7 @@ from harness.artifacts.plan import plan_from
 from harness.detectors.alarm import Alarm
 from harness.detectors.watch import Watch
 from harness.domain.facts import AlarmRaised
-from harness.domain.findings import Finding
+from harness.domain.findings import STOPPED, Finding
 from harness.domain.records import Run
 from harness.files import atomic_write
 from harness.project.context import Project
@@ -65,7 +65,7 @@ def stopped(run: Run, alarm: Alarm) -> Finding:
     """Why the harness ended the run."""
     name = f"{run.experiment}/{run.id}"
     return Finding(
-        "stopped_by_alarm",
+        STOPPED,
         f"{name} was stopped by the alarm {alarm.code} at row {alarm.row}: {alarm.message}",
         "Read its diagnosis, change what it names, then train again. What stops a run: `alarms.stop_on` in the plan.",
         {"run": name, "alarm": alarm.code, "row": alarm.row},

@@ -13,9 +13,11 @@ from harness.loop.steps import (
     Build,
     Check,
     Decide,
+    Diagnose,
     Evaluate,
     Judge,
     Recover,
+    Scout,
     Settle,
     Step,
     Stop,
@@ -61,6 +63,13 @@ class World:
             case Judge():
                 self.session(step.key)
                 self.change(step.experiment, result_written=self.pick(True, True, False))
+            case Diagnose():
+                self.session(step.key)
+                left = tuple(run for run in self.undiagnosed(step.experiment) if run != step.run)
+                self.change(step.experiment, **({"undiagnosed": left} if self.pick(True, True, False) else {}))
+            case Scout():
+                self.session(step.key)
+                self.change(step.experiment, methods_written=self.pick(True, False))
             case Wait() | Recover() | Train():
                 self.train(step.experiment)
             case Evaluate(split=Split.VALIDATION):
@@ -92,6 +101,7 @@ class World:
         statuses = [self.pick(*[RunStatus.COMPLETED] * 4, *RunStatus) for _ in range(self.pick(1, SEEDS, SEEDS, SEEDS))]
         trained = runs(*statuses, bypassed=self.pick(False, False, False, True), supervised=self.pick(True, False))
         scorable = frozenset(run.id for run in trained if run.status is RunStatus.COMPLETED and not run.bypassed)
+        broken = tuple(run.id for run in trained if self.pick(False, False, True))
         lost = next(item.lost for item in self.state.experiments if item.id == experiment)
         self.spend(minutes=self.state.spent.minutes + self.pick(0.0, 1.0, 9.0))
         self.change(
@@ -102,7 +112,12 @@ class World:
             lost=lost + statuses.count(RunStatus.LOST),
             awaiting=scorable,
             awaiting_held_out=scorable,
+            undiagnosed=broken,
+            alarms={"divergence": "fatal"} if broken else {},
         )
+
+    def undiagnosed(self, experiment: str) -> tuple[str, ...]:
+        return next(item.undiagnosed for item in self.state.experiments if item.id == experiment)
 
     def check(self, step: Check) -> None:
         before = next(item for item in self.state.experiments if item.id == step.experiment).verdict(step.gate)
@@ -137,6 +152,7 @@ def test_the_loop_stops_whatever_happens(data: st.DataObject) -> None:
         patience=data.draw(st.integers(1, EXPERIMENTS)),
         stop_tier=data.draw(st.sampled_from(Tier)),
         mode=data.draw(st.sampled_from(GateMode)),
+        references=data.draw(st.booleans()),
     )
     end = World(data.draw, LoopState(limits=plan, spent=Spent(looks_left=5))).run()
     assert end.reason in StopReason

@@ -13,7 +13,8 @@ from harness.domain.facts import RunStarted
 from harness.domain.statuses import RunStatus, Verdict
 from harness.project.context import Project
 from harness.project.plans import approve_plan
-from harness.runs.alarms import MOST_ALARMS, RunAlarms
+from harness.runs import alarms
+from harness.runs.alarms import RunAlarms
 from harness.runs.collect import read_all
 from harness.runs.recover import recover
 from harness.views.details import details
@@ -138,11 +139,12 @@ def test_a_healthy_run_has_no_alarm(project: Project, run_training: Trainer) -> 
     assert not project.layout.run("exp-0001", "run-01", "alarms").exists()
 
 
-def test_alarms_of_one_run_are_bounded(undisturbed: Project) -> None:
+def test_alarms_of_one_run_are_bounded(undisturbed: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alarms, "MOST_ALARMS", 3)
     (run,) = undisturbed.ledger.runs("exp-0001")
     watched = RunAlarms(undisturbed, run)
     rows = [
         {"event": "epoch", "epoch": n, "metrics": {"loss": float("nan") if n % 8 > 3 else 1.0}} for n in range(4000)
     ]
     watched.take(rows)
-    assert len(codes(undisturbed)) == MOST_ALARMS
+    assert len(codes(undisturbed)) == 3
