@@ -22,13 +22,15 @@ class Change(Enum):
 class Episode:
     """Counts rows in a row that look wrong: when to warn, when it is fatal, and when it is over again."""
 
-    __slots__ = ("_calm", "_fatal_rows", "_raised", "_rows", "hits")
+    __slots__ = ("_calm", "_fatal_rows", "_raised", "_rows", "active", "hits")
 
     def __init__(self, rows: float, fatal_rows: float | None = None) -> None:
         self._rows, self._fatal_rows = rows, fatal_rows
         self.hits = 0
         self._calm = 0
         self._raised = 0
+        self.active = False
+        """Whether a row that looks right changes anything."""
 
     def step(self, wrong: bool) -> Change:
         if not wrong:
@@ -36,9 +38,11 @@ class Episode:
             self._calm += 1
             if self._raised and self._calm >= self._rows:
                 self._raised = 0
+                self.active = False
                 return Change.OVER
+            self.active = self._raised > 0
             return Change.NOTHING
-        self._calm = 0
+        self._calm, self.active = 0, True
         self.hits += 1
         if self._raised < 1 and self.hits >= self._rows:
             self._raised = 1

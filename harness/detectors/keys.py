@@ -29,6 +29,7 @@ class Role(StrEnum):
 _SPLIT = re.compile(r"[^a-z0-9]+")
 _LATER = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "dev", "heldout"})
 _WHOLE = frozenset(["loss", "train", "training", "total", "step", "epoch"])
+_ADVERSARIAL = frozenset({"d", "g", "disc", "discriminator", "gen", "generator", "adv", "adversarial", "critic"})
 _SMALLER = frozenset(
     [
         "loss",
@@ -85,6 +86,8 @@ _LARGER = frozenset(
 def role_of(key: str) -> Role:
     """By the words of the name; OTHER when they say nothing."""
     words = _words(key)
+    if words & _ADVERSARIAL and words & _SMALLER:
+        return Role.OTHER  # two players: neither loss falls, and a rise of one is no fault
     if ("grad" in words and "norm" in words) or words & {"gnorm", "gradnorm", "gradient"}:
         return Role.GRADIENT
     if "lr" in words or {"learning", "rate"} <= words:

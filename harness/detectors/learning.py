@@ -9,6 +9,7 @@ from harness.detectors.series import Series
 
 _FINISHED = 0.02
 _STEPS = 8
+_RECENT = 8
 _GUESS = 0.6
 """An accuracy above this is not a guess among two classes or more."""
 
@@ -72,6 +73,32 @@ class Chance:
             else "no guess",
             evidence=accuracy.evidence(self._episode.hits or 1),
             threshold="chance",
+            limits=self._limits,
+        )
+
+
+class Absurd:
+    """A cross-entropy beside an accuracy that is far above any guess: logits have exploded."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._most = limits["divergence.nats"]
+        self._episode = Episode(limits["divergence.rows"])
+
+    def feed_pair(self, loss: Series, row: Row, paid: float) -> Alarm | None:
+        if paid <= self._most and not self._episode.active:
+            return None
+        change = self._episode.step(paid > self._most)
+        if change is Change.NOTHING:
+            return None
+        return make(
+            "divergence",
+            change,
+            row,
+            metric=loss.key,
+            message=f"{paid:.4g} nats; a guess among 50,000 classes has 10.8",
+            evidence=loss.evidence(4),
+            threshold="nats",
             limits=self._limits,
         )
 
@@ -149,16 +176,20 @@ class Gradient:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._up = Episode(limits["gradient_blow_up.rows"])
+        self._most, self._growth = limits["gradient_blow_up.ratio"], limits["gradient_blow_up.growth"]
+        self._often, self._rising = limits["gradient_blow_up.rising"], 0.5
         self._down = Episode(limits["gradient_vanishing.rows"])
 
     def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
         level, loss = series.level, around.training_loss
         if level is None or series.count < 3:
             return None
+        self._rising += ((value > series.last) - self._rising) / _RECENT
         worse = loss is None or not loss.count or loss.last > 1.05 * loss.best
-        grown = self._up.step(value > self._limits["gradient_blow_up.ratio"] * level and worse)
+        grows = value > self._growth * level and self._rising >= self._often
+        grown = self._up.step(grows or (worse and value > self._most * level))
         if grown is not Change.NOTHING:
-            return self._made("gradient_blow_up", grown, "ratio", series, row, value)
+            return self._made("gradient_blow_up", grown, "growth" if grows else "ratio", series, row, value)
         small = value < max(
             self._limits["gradient_vanishing.absolute"], self._limits["gradient_vanishing.ratio"] * level
         )

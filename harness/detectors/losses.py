@@ -21,15 +21,15 @@ class NonFinite:
         self._limits = limits
         rows = limits["non_finite.gradient_rows" if role is Role.GRADIENT else "non_finite.rows"]
         self._asks = role in (Role.LOSS, Role.SCORE, Role.GRADIENT)
-        self._episode = Episode(rows, limits["non_finite.fatal_rows"] if role is Role.LOSS else None)
+        self.episode = Episode(rows, limits["non_finite.fatal_rows"] if role is Role.LOSS else None)
 
     def feed_any(self, series: Series, row: Row, finite: bool) -> Alarm | None:
-        if finite and not self._episode.hits:
+        if finite and not self.episode.active:
             return None
-        change = self._episode.step(not finite)
+        change = self.episode.step(not finite)
         if change is Change.NOTHING:
             return None
-        hits = self._episode.hits
+        hits = self.episode.hits
         alarm = make(
             "non_finite",
             change,
@@ -59,7 +59,9 @@ class Divergence:
         one, two = self._before
         self._before = (two, value)
         level = series.level
-        if series.count < 2 or level is None or level <= 0 or around.reinforced:
+        if level is None or (value <= level and not self._episode.active) or series.count < 2:
+            return None
+        if level <= 0 or around.reinforced:
             return None
         now = sorted((one, two, value))[1]
         wrong = now > self._start * level or (now > self._best * series.best > 0 and now > level)
@@ -91,13 +93,15 @@ class Spike:
         self._high = 0
 
     def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
-        if around.reinforced or len(series.window) < _ENOUGH:
+        if around.reinforced or series.window.count < _ENOUGH:
             return None
         if self._since:
             return self._inside(series, row, value)
         median = series.window.median
+        if value <= self._ratio * abs(median):
+            return None
         spread = max(series.window.spread, _FLOOR * abs(median))
-        if value <= median + self._spreads * spread or value <= self._ratio * abs(median) or around.rate_rose:
+        if value <= median + self._spreads * spread or around.rate_rose:
             return None
         self._since, self._high, self._height = 1, 1, value
         self._bound = median + 0.5 * self._spreads * spread
@@ -141,6 +145,8 @@ class Stall:
         self._raised = False
 
     def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
+        if value != series.last and not self._equal:
+            return None
         if value != series.last or not value or _converged(series, value) or around.reinforced:
             over = self._raised and value != series.last
             self._equal, self._raised = 0, False
@@ -178,7 +184,7 @@ class Resume:
 
     def resumed(self, series: Series) -> None:
         """The command was restarted: what follows is compared with what the series holds now."""
-        if len(series.window) < 4:
+        if series.window.count < 4:
             return
         self._before = series.window.median
         spread = max(series.window.spread, _FLOOR * abs(self._before))

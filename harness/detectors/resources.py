@@ -23,7 +23,7 @@ class SlowRows:
         if before is None or row.seconds is None or row.seconds < before:
             return None
         took = row.seconds - before
-        usual = self._window.median if len(self._window) >= 4 else None
+        usual = self._window.median if self._window.count >= 4 else None
         slow = usual is not None and took > max(
             self._limits["throughput_drop.ratio"] * usual, self._limits["throughput_drop.floor"]
         )
@@ -53,7 +53,7 @@ class Throughput:
         self._usual: float | None = None
 
     def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
-        if len(series.window) < 4:
+        if series.window.count < 4:
             return None
         if not self._episode.hits:
             self._usual = series.window.median

@@ -4,7 +4,6 @@ from bisect import bisect_left, insort
 from collections import deque
 
 from harness.detectors.alarm import Point
-from harness.detectors.rows import Row
 
 _FIRST = 3
 _NORMAL_IQR = 1.349  # interquartile range of the standard normal distribution
@@ -13,30 +12,24 @@ _NORMAL_IQR = 1.349  # interquartile range of the standard normal distribution
 class Window:
     """The last `size` finite values, in order of time and of size. Median and quartiles cost O(1), adding O(size)."""
 
-    __slots__ = ("_ordered", "_recent")
+    __slots__ = ("_ordered", "_recent", "count", "median", "size")
 
     def __init__(self, size: int) -> None:
         self._recent: deque[float] = deque(maxlen=size)
         self._ordered: list[float] = []
-
-    def __len__(self) -> int:
-        return len(self._recent)
+        self.size, self.count = size, 0
+        self.median = 0.0
+        """Of at least one value."""
 
     def add(self, value: float) -> None:
         recent, ordered = self._recent, self._ordered
-        if len(recent) == recent.maxlen:
+        if self.count == self.size:
             del ordered[bisect_left(ordered, recent[0])]
+        else:
+            self.count += 1
         recent.append(value)
         insort(ordered, value)
-
-    def clear(self) -> None:
-        self._recent.clear()
-        self._ordered.clear()
-
-    @property
-    def median(self) -> float:
-        """Of at least one value."""
-        return self._ordered[len(self._ordered) // 2]
+        self.median = ordered[self.count // 2]
 
     @property
     def spread(self) -> float:
@@ -56,8 +49,8 @@ class Series:
         """1 when smaller is better, -1 when larger is."""
         self.window = Window(window)
         """What came before the newest value."""
-        self.points: deque[Point] = deque(maxlen=8)
-        """The newest rows, for evidence; values that are not finite too."""
+        self.points: deque[tuple[int, float | None, float]] = deque(maxlen=8)
+        """The newest rows as (row, place, value), for evidence; values that are not finite too."""
         self.level: float | None = None
         """The median of the first three values: where it started."""
         self.count = 0
@@ -67,20 +60,17 @@ class Series:
         self.last = float("nan")
         self._first: list[float] = []
 
-    def note(self, row: Row, value: float) -> None:
-        self.points.append(Point(row=row.number, place=row.place, value=value))
-
     def add(self, value: float, row: int) -> None:
         """`value` is finite; call it after the detectors have seen it."""
         self.count += 1
         self.last = value
         self.window.add(value)
-        if self.count == 1 or (self.best - value) * self.sign > 0:
+        if (self.best - value) * self.sign > 0 or self.count == 1:
             self.best, self.best_row = value, row
-        if len(self._first) < _FIRST:
+        if self.count <= _FIRST:
             self._first.append(value)
             self.level = sorted(self._first)[(len(self._first) - 1) // 2]
 
     def evidence(self, rows: int) -> tuple[Point, ...]:
         """The newest `rows` points, at most eight."""
-        return tuple(self.points)[-rows:]
+        return tuple(Point(row=row, place=place, value=value) for row, place, value in tuple(self.points)[-rows:])

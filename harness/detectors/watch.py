@@ -1,13 +1,14 @@
 """A watch over one run: feed it rows, get alarms. O(1) a row, and a bounded memory whatever is logged."""
 
 import math
+from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from harness.detectors.alarm import Alarm, Severity
 from harness.detectors.base import SeriesDetector
 from harness.detectors.keys import Role, is_later, is_total, role_of
-from harness.detectors.learning import Chance, Gradient, NoProgress, Overfit, Plateau
+from harness.detectors.learning import Absurd, Chance, Gradient, NoProgress, Overfit, Plateau
 from harness.detectors.losses import Divergence, NonFinite, Resume, Spike, Stall
 from harness.detectors.preferences import Divergent, Entropy, RewardSpread, Stuck
 from harness.detectors.resources import Checkpoints, LearningRate, Memory, SlowRows, Throughput
@@ -25,16 +26,23 @@ _RL = frozenset({Role.KL, Role.REWARD_SPREAD, Role.ZERO_SPREAD})
 class _Metric:
     """One metric, with what looks at it."""
 
-    __slots__ = ("detectors", "later", "non_finite", "resume", "role", "series")
+    __slots__ = ("feeds", "non_finite", "pair", "resume", "series")
 
     def __init__(self, key: str, role: Role, limits: Mapping[str, float], *, whole: bool) -> None:
         self.series = Series(key, sign=-1 if role is Role.SCORE else 1)
-        self.role, self.later = role, is_later(key)
+        later = is_later(key)
         self.non_finite = NonFinite(role, limits)
         self.resume = Resume(limits) if whole else None
-        self.detectors: list[SeriesDetector] = list(_detectors(role, self.later, whole, limits))
+        detectors: list[SeriesDetector] = [*_detectors(role, later, whole, limits)]
         if self.resume is not None:
-            self.detectors.append(self.resume)
+            detectors.append(self.resume)
+        self.feeds = [detector.feed for detector in detectors]
+        self.pair: int | None = None
+        """Which of the values that are compared in pairs it is: loss, accuracy, later loss, later accuracy."""
+        if role is Role.LOSS:
+            self.pair = 2 * later
+        elif role is Role.SCORE and "acc" in key:
+            self.pair = 2 * later + 1
 
 
 def _detectors(role: Role, later: bool, whole: bool, limits: Mapping[str, float]) -> Iterator[SeriesDetector]:
@@ -79,20 +87,18 @@ class Watch:
         self._metrics: dict[str, _Metric] = {}
         self._epochs = 0
         self._slow, self._rate, self._stuck = SlowRows(limits), LearningRate(limits), Stuck(limits)
-        self._chance: dict[bool, Chance] = {later: Chance(limits) for later in (False, True)}
+        self._chance = {first: (Chance(limits), Absurd(limits)) for first in (0, 2)}
         every = self.settings.checkpoint_every
         self._checkpoints = None if every is None else Checkpoints(every, limits)
-        self._rates: list[float] = []
+        self._rates: deque[float] = deque(maxlen=_RATE_MEMORY + 1)
         self._open: dict[tuple[str, str], Alarm] = {}
 
     def feed(self, plain: Mapping[str, Any]) -> list[Alarm]:
         """The alarms that this row raises or ends; `plain` as readers of metrics files give it."""
         self.rows += 1
         row = row_from(plain, self.rows)
-        if row.event == "epoch":
-            alarms = [alarm for alarm in self._epoch(row) if alarm.code not in self.settings.off]
-        else:
-            alarms = [alarm for alarm in self._other(row, plain) if alarm.code not in self.settings.off]
+        found = self._epoch(row) if row.event == "epoch" else self._other(row, plain)
+        alarms = [alarm for alarm in found if alarm.code not in self.settings.off]
         for alarm in alarms:
             code = "loss_spike" if alarm.code == "spike_recovered" else alarm.code
             self._open.pop((code, alarm.metric), None)
@@ -125,7 +131,7 @@ class Watch:
             if alarm is not None:
                 yield alarm
 
-    def _epoch(self, row: Row) -> Iterator[Alarm]:
+    def _epoch(self, row: Row) -> list[Alarm]:
         self._epochs += 1
         self.by_epoch = row.epoch is not None
         rows = (
@@ -133,52 +139,65 @@ class Watch:
             None if self._checkpoints is None else self._checkpoints.feed_row(row),
             None if row.learning_rate is None else self._learning_rate(row, row.learning_rate),
         )
-        yield from (alarm for alarm in rows if alarm is not None)
+        alarms = [alarm for alarm in rows if alarm is not None]
         if self._whole is None:
             losses = [key for key in row.metrics if role_of(key) is Role.LOSS and not is_later(key)]
             self._whole = next((key for key in losses if is_total(key)), losses[0] if losses else None)
-        pairs: dict[tuple[bool, Role], tuple[_Metric, float]] = {}
+        pairs: dict[int, tuple[_Metric, float]] = {}
+        known, place = self._metrics, row.place
         for key, value in row.metrics.items():
-            metric = self._metrics.get(key) or self._new(key)
+            metric = known.get(key) or self._new(key)
             if metric is None:
                 continue
-            yield from self._value(metric, row, value)
-            if metric.role is Role.LOSS or "acc" in key:
-                pairs.setdefault((metric.later, metric.role), (metric, value))
-        yield from self._pairs(row, pairs)
+            metric.series.points.append((row.number, place, value))
+            if value - value == 0 and not metric.non_finite.episode.active:  # finite, and no episode to end
+                self._finite(metric, row, value, alarms)
+            else:
+                self._rare(metric, row, value, alarms)
+            if metric.pair is not None:
+                pairs.setdefault(metric.pair, (metric, value))
+        if len(pairs) > 1:
+            alarms += self._pairs(row, pairs)
+        return alarms
 
-    def _value(self, metric: _Metric, row: Row, value: float) -> Iterator[Alarm]:
-        series, finite = metric.series, math.isfinite(value)
-        series.note(row, value)
-        alarm = metric.non_finite.feed_any(series, row, finite)
+    def _rare(self, metric: _Metric, row: Row, value: float, alarms: list[Alarm]) -> None:
+        finite = math.isfinite(value)
+        alarm = metric.non_finite.feed_any(metric.series, row, finite)
         if alarm is not None:
-            yield alarm
-        if not finite:
-            return
-        for detector in metric.detectors:
-            alarm = detector.feed(series, row, value, self)
+            alarms.append(alarm)
+        if finite:
+            self._finite(metric, row, value, alarms)
+
+    def _finite(self, metric: _Metric, row: Row, value: float, alarms: list[Alarm]) -> None:
+        series = metric.series
+        for feed in metric.feeds:
+            alarm = feed(series, row, value, self)
             if alarm is not None:
-                yield alarm
+                alarms.append(alarm)
         if self._preference and series is self.training_loss:
             alarm = self._stuck.feed_loss(series, row, value)
             if alarm is not None:
-                yield alarm
+                alarms.append(alarm)
         series.add(value, row.number)
 
-    def _pairs(self, row: Row, pairs: dict[tuple[bool, Role], tuple[_Metric, float]]) -> Iterator[Alarm]:
-        """Accuracy and loss of the same rows: training, and later ones."""
-        for later, chance in self._chance.items():
-            accuracy, loss = pairs.get((later, Role.SCORE)), pairs.get((later, Role.LOSS))
-            if accuracy is None or loss is None or self.reinforced or self._preference:
+    def _pairs(self, row: Row, pairs: dict[int, tuple[_Metric, float]]) -> Iterator[Alarm]:
+        """Accuracy and loss of the same rows: training (0, 1), and later ones (2, 3)."""
+        if self.reinforced or self._preference:
+            return
+        for first, (chance, absurd) in self._chance.items():
+            loss, accuracy = pairs.get(first), pairs.get(first + 1)
+            if accuracy is None or loss is None:
                 continue
-            alarm = chance.feed_pair(accuracy[0].series, loss[0].series, row, (accuracy[1], loss[1]))
-            if alarm is not None:
-                yield alarm
+            found = (
+                chance.feed_pair(accuracy[0].series, loss[0].series, row, (accuracy[1], loss[1])),
+                absurd.feed_pair(loss[0].series, row, loss[1]),
+            )
+            yield from (alarm for alarm in found if alarm is not None)
 
     def _learning_rate(self, row: Row, rate: float) -> Alarm | None:
         if not math.isfinite(rate):
             return None
-        self._rates = [*self._rates[-_RATE_MEMORY:], rate]
+        self._rates.append(rate)
         self.rate_rose = rate > _RATE_RISE * min(self._rates)
         return self._rate.feed_rate(row, rate, self.total_rows, self._epochs)
 
