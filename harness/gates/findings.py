@@ -313,6 +313,12 @@ FINDINGS: dict[str, Known] = {
     "validation_not_passed": Known(
         "There is no PASS on validation.", "Run `harness gate check EXP --gate validation`.", Verdict.FAIL
     ),
+    "validation_overfitted": Known(
+        "The score on validation does not carry over to held-out.",
+        "Something was chosen by validation: many tries in one run, or its rows in training. A person looks at the "
+        "code and decides; a new experiment may draw another validation split.",
+        Verdict.INCONCLUSIVE,
+    ),
     "validation_stale": Known(
         "What the PASS on validation rests on has changed.",
         "Run `harness gate check EXP --gate validation` again.",

@@ -40,6 +40,7 @@ CHECKS: tuple[Check, ...] = (
     scores.isolation,
     statistics.contamination,
     statistics.reference_seeds,
+    statistics.generalisation,
     scores.tier,
 )
 

@@ -1,15 +1,20 @@
 """Checks of what the numbers rest on: clean training rows, and a reference that was measured as well."""
 
+import math
 from collections.abc import Iterator
 
 from harness.domain.findings import Finding
-from harness.domain.statuses import spoken
+from harness.domain.statuses import Direction, spoken
 from harness.gates.evidence import GateEvidence
 from harness.gates.findings import finding
 
 MOST_SHARED = 0.05
 """Of a split's rows: up to so many copies in the training rows are told at approval and block nothing. In CIFAR-10 3.3%
 and in CIFAR-100 10% of the test images have duplicates in training (Barz and Denzler 2020): docs/statistics.md."""
+MOST_GAP = 3.0
+"""Standard errors of the difference by which the score on validation may be better than on held-out: one honest look in
+700 has more, when nothing was chosen by validation."""
+_HALF_WIDTH = 1.96  # standard errors in half of a 95% interval
 USUAL = 2.0
 """Data of few distinct rows repeats by itself: the share must also be above this multiple of the training rows that
 have a twin among themselves."""
@@ -27,6 +32,30 @@ def contamination(evidence: GateEvidence) -> Iterator[Finding]:
         f"{limit}.",
         share=shared["share"],
         repeats=shared["repeats"],
+    )
+
+
+def generalisation(evidence: GateEvidence) -> Iterator[Finding]:
+    """Held-out is not far below validation: a score that was found by trying on validation does not carry over.
+
+    Rows of both splits are taken as independent: se = sqrt(se_validation^2 + se_held_out^2), from the 95% intervals.
+    """
+    reference = evidence.validation.verdict if evidence.validation is not None else None
+    before, now = None if reference is None else reference.score, evidence.score
+    if before is None or now is None or not before.get("interval") or not now.get("interval"):
+        return
+    sign = 1 if evidence.objective.direction is Direction.MAXIMIZE else -1
+    gap = sign * (before["mean"] - now["mean"])
+    halves = [(high - low) / 2 for low, high in (before["interval"], now["interval"])]
+    error = math.hypot(*halves) / _HALF_WIDTH
+    if gap <= MOST_GAP * error:
+        return
+    yield finding(
+        "validation_overfitted",
+        f"{evidence.objective.metric} is {before['mean']:.4g} on validation and {now['mean']:.4g} on held-out: "
+        f"{gap:.3g} worse, where {MOST_GAP:g} standard errors are {MOST_GAP * error:.3g}.",
+        validation=before["mean"],
+        held_out=now["mean"],
     )
 
 

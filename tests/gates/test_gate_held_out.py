@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 
+import pytest
+
 from harness.artifacts.claims import Claim
 from harness.domain.statuses import GateName, Tier, Verdict
 from harness.gates.evidence import ValidationReference
 from harness.gates.held_out import judge
-from tests.gates.evidence import evidence, scored, verdict
+from tests.gates.evidence import MINIMIZE, evidence, scored, verdict
 
 HELD_OUT = evidence(GateName.HELD_OUT)
 
@@ -50,3 +52,37 @@ def test_the_tier_is_tested_again() -> None:
 
 def test_claims_about_validation_are_not_compared_with_held_out() -> None:
     assert judge(scored(replace(HELD_OUT, claims={"accuracy": Claim(0.94, "0.94")}), 0.91, 0.92, 0.91)).findings == ()
+
+
+def at_validation(mean: float, half: float) -> ValidationReference:
+    score = {"mean": mean, "interval": [mean - half, mean + half]}
+    return ValidationReference(verdict=replace(verdict(), score=score))
+
+
+@pytest.mark.parametrize(
+    ("mean", "found"),
+    [
+        (0.94, []),  # as held-out
+        (0.88, []),  # better on held-out
+        (0.975, []),  # within three standard errors
+        (0.999, ["validation_overfitted"]),
+    ],
+)
+def test_a_score_that_does_not_carry_over_is_inconclusive(mean: float, found: list[str]) -> None:
+    """Held-out is 0.94 with a 95% interval of half width 0.02: with 0.02 on validation three errors are 0.0433."""
+    held = scored(replace(HELD_OUT, validation=at_validation(mean, 0.02)), 0.93, 0.94, 0.95)
+    assert held.score is not None
+    held = replace(held, score={**held.score, "interval": [0.92, 0.96]})
+    outcome = judge(held)
+    assert [item.code for item in outcome.findings] == found
+    assert outcome.verdict is (Verdict.INCONCLUSIVE if found else Verdict.PASS)
+
+
+def test_the_gap_follows_the_plans_direction() -> None:
+    """An error that is larger on validation than on held-out is no overfit."""
+    held = replace(scored(HELD_OUT, 0.93, 0.94, 0.95), objective=replace(MINIMIZE, metric="accuracy"))
+    assert held.score is not None
+    held = replace(held, score={**held.score, "interval": [0.93, 0.95]}, validation=at_validation(1.2, 0.01))
+    assert "validation_overfitted" not in {item.code for item in judge(held).findings}
+    held = replace(held, validation=at_validation(0.5, 0.01))
+    assert "validation_overfitted" in {item.code for item in judge(held).findings}
