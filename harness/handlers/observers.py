@@ -5,6 +5,8 @@ from __future__ import annotations
 from harness.policy.decide import READERS, WRITERS, role_of
 from harness.policy.jsontext import dumps
 
+from .alarms import ARTIFACT as ALARMS
+from .alarms import new_alarms
 from .control import control_digests
 from .journal import lines_back, note, said, session_of
 from .outcome import Outcome
@@ -23,7 +25,8 @@ CHANGED = "control_changed"
 
 
 def after_tool(call: dict[str, Any], scene: Scene) -> Outcome:
-    """A receipt with the digests of the control files; the model is told when one of them has changed."""
+    """A receipt with the digests of the control files; the model is told when one of them has changed, and what the
+    detectors said about the open experiment's runs."""
     home = scene.home
     if home is None:
         return Outcome()
@@ -31,16 +34,23 @@ def after_tool(call: dict[str, Any], scene: Scene) -> Outcome:
     before = last_control(home, session_of(call))
     changed = _changed(before, now)
     what = said(None, CHANGED if changed else "no_rule", paths=changed)
-    note(home, call, what, event=AFTER_TOOL, role=_role(call, home), now=scene.now, control=now)
-    if not changed:
+    news, counts = new_alarms(home, session_of(call))
+    told = {ALARMS: counts} if news else {}
+    note(home, call, what, event=AFTER_TOOL, role=_role(call, home), now=scene.now, control=now, **told)
+    if changed:
+        news = [_told_change(changed), *news]
+    if not news:
         return Outcome()
-    text = (
+    output = {"hookSpecificOutput": {"hookEventName": AFTER_TOOL, "additionalContext": "\n".join(news)}}
+    return Outcome(output=dumps(output) + "\n")
+
+
+def _told_change(changed: list[str]) -> str:
+    return (
         f"harness: {', '.join(changed)} changed during this session. These files decide what is enforced; no agent "
         "changes them. `harness audit` names the change and this session. Say in your answer that it happened, and "
         "whether you caused it; leave the mending to a person."
     )
-    output = {"hookSpecificOutput": {"hookEventName": AFTER_TOOL, "additionalContext": text}}
-    return Outcome(output=dumps(output) + "\n")
 
 
 def _changed(before: dict[str, str], now: dict[str, str]) -> list[str]:

@@ -10,6 +10,7 @@ import os
 
 from harness.policy.decide import DENY, role_of
 
+from .alarms import due as due_for
 from .journal import lines_back, note, said, session_of
 from .outcome import Outcome, refused
 
@@ -23,13 +24,20 @@ if TYPE_CHECKING:
 STOP, SUBAGENT_STOP = "Stop", "SubagentStop"
 MOST = 2
 """Blocks a session for one reason."""
-UNJUDGED, ARTIFACTS = "runs_not_judged", "artifacts_missing"
+UNJUDGED, UNEXPLAINED, ARTIFACTS = "runs_not_judged", "alarms_not_explained", "artifacts_missing"
 
 
 def before_stop(call: dict[str, Any], scene: Scene) -> Outcome:
-    """Asked once: runs of the open experiment have ended and no verdict says what they are worth."""
+    """Asked once: runs of the open experiment have ended and an alarm of theirs is not explained, or no verdict says
+    what they are worth."""
     home = scene.home
     current = home.snapshot.get("open_experiment") if home else None
+    open_runs = current.get("undiagnosed") if current else None
+    if current and isinstance(open_runs, list) and open_runs and not _running(current):
+        name = f"{current['id']}/{open_runs[0]}"
+        asked = _once(call, scene, STOP, UNEXPLAINED, f"{name} has an open alarm and no diagnosis. {due_for(name)}")
+        if asked.code:
+            return asked
     due = ""
     if current and current["status"] != "judged" and _count(current, "ended") and not _running(current):
         experiment = current["id"]

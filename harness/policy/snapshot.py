@@ -23,7 +23,8 @@ unless they are said to be absolute.
     entry             [str]       the plan's training command; empty without a plan
     harness           [str]       names by which the harness's own command is called
     human_verbs       [[str]]     verbs of it that only a person uses
-    open_experiment   {id, hypothesis, status, runs, ended} | null   the one not decided yet; ended: runs that ended
+    open_experiment   {id, hypothesis, status, runs, ended, undiagnosed} | null   the one not decided yet; ended: runs
+                      that ended; undiagnosed: ids of runs with an open alarm that no diagnosis explains
     open_gate         str | null  the gate of it whose verdict awaits a decision
 
 For hooks, and optional: command (absolute path of the `harness` that wrote it), briefing, receipts and memory (paths),

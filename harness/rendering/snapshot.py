@@ -13,6 +13,7 @@ from harness.files import atomic_write, pretty_json
 from harness.policy.snapshot import SCHEMA
 from harness.project.accepted import control_paths
 from harness.project.context import Project
+from harness.project.diagnoses import undiagnosed_runs
 from harness.project.hooks_mode import hooks_mode
 from harness.project.protected import control_names
 from harness.rendering.executable import executable
@@ -128,7 +129,8 @@ def _described(project: Project, current: Experiment | None) -> dict[str, Any] |
     runs = project.ledger.runs(current.id)
     ended = sum(run.status not in (RunStatus.PENDING, RunStatus.RUNNING) for run in runs)
     described = {"id": current.id, "hypothesis": current.hypothesis, "status": current.status.value}
-    return {**described, "runs": len(runs), "ended": ended}
+    undiagnosed = undiagnosed_runs(project, current.id)
+    return {**described, "runs": len(runs), "ended": ended, "undiagnosed": undiagnosed}
 
 
 def _open_gate(project: Project, current: Experiment | None) -> str | None:
