@@ -17,6 +17,7 @@ from harness.runs.supervisor import train
 @click.argument("experiment")
 @click.argument("training_command", nargs=-1, type=click.UNPROCESSED)
 @click.option("--session", default=None, hidden=True, help="The agent's session that asked for this run.")
+@click.option("--resume", is_flag=True, help="A run that stopped before its end goes on from its last checkpoint.")
 @cage_option
 @project_option
 @json_option
@@ -24,13 +25,16 @@ def command(
     experiment: str,
     training_command: tuple[str, ...],
     session: str | None,
+    resume: bool,
     cage: str,
     project: Path,
     as_json: bool,
 ) -> None:
     """Train EXPERIMENT once for each seed of the plan, supervised: `harness train exp-0001 -- python train.py`.
 
-    Without a command the plan's training.entry is used. Exit 1 when a run failed or hit a limit.
+    Without a command the plan's training.entry is used. With --resume a seed's run that stopped goes on as a further
+    attempt, if its command, code, data and cage are the same and nothing of it was changed; the training command finds
+    its checkpoints where it left them. Exit 1 when a run failed or hit a limit.
     """
     with changing(project) as opened:
         report = train(
@@ -39,6 +43,7 @@ def command(
             list(training_command) or None,
             sandbox=sandbox_for(cage),
             session=session or session_of(environment()),
+            resume=resume,
             on_event=(lambda event: None) if as_json else print_event,
         )
     runs = [

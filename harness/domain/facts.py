@@ -90,6 +90,18 @@ class RunStarted(Fact):
 
 
 @dataclass(frozen=True, kw_only=True)
+class RunResumed(Fact):
+    """A run that had ended without completing is launched again, in its own folder, from where it was."""
+
+    KIND: ClassVar[str] = "run_resumed"
+    experiment: str
+    run: str
+    attempt: int  # of its seed
+    environment: dict[str, Any]
+    session: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunEnded(Fact):
     KIND: ClassVar[str] = "run_ended"
     experiment: str
@@ -97,7 +109,7 @@ class RunEnded(Fact):
     status: str  # completed, failed, killed, lost, cancelled
     exit_code: int | None
     reason: str  # one sentence
-    seconds: float | None
+    seconds: float | None  # of all its attempts
     rows: int  # in metrics.jsonl
     files: dict[str, str] = field(default_factory=dict)  # artifact name -> hash at the end of the run
     findings: list[dict[str, Any]] = field(default_factory=list)
@@ -265,6 +277,7 @@ KINDS: dict[str, type[Fact]] = {
         ExperimentMoved,
         RunRegistered,
         RunStarted,
+        RunResumed,
         AlarmRaised,
         RunEnded,
         CheckpointRecorded,

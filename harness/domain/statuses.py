@@ -111,10 +111,10 @@ RUN_TRANSITIONS: dict[RunStatus, frozenset[RunStatus]] = {
         {RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.KILLED, RunStatus.LOST, RunStatus.CANCELLED}
     ),
     RunStatus.COMPLETED: frozenset(),
-    RunStatus.FAILED: frozenset(),
-    RunStatus.KILLED: frozenset(),
-    RunStatus.LOST: frozenset(),
-    RunStatus.CANCELLED: frozenset(),
+    RunStatus.FAILED: frozenset({RunStatus.PENDING}),  # `train --resume` launches the run again
+    RunStatus.KILLED: frozenset({RunStatus.PENDING}),
+    RunStatus.LOST: frozenset({RunStatus.PENDING}),
+    RunStatus.CANCELLED: frozenset({RunStatus.PENDING}),
 }
 
 EXPERIMENT_TRANSITIONS: dict[ExperimentStatus, frozenset[ExperimentStatus]] = {
@@ -127,7 +127,8 @@ EXPERIMENT_TRANSITIONS: dict[ExperimentStatus, frozenset[ExperimentStatus]] = {
     ExperimentStatus.DISCARDED: frozenset({ExperimentStatus.KEPT}),  # an OVERRIDE by a person
 }
 
-FINAL_RUNS = frozenset(status for status, following in RUN_TRANSITIONS.items() if not following)
+FINAL_RUNS = frozenset(RunStatus) - {RunStatus.PENDING, RunStatus.RUNNING}
+"""Nothing of such a run is going on."""
 CLOSED_EXPERIMENTS = frozenset({ExperimentStatus.KEPT, ExperimentStatus.DISCARDED})
 
 

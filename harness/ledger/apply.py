@@ -116,6 +116,14 @@ def _run_started(state: State, fact: StoredFact, body: Body) -> None:
     state.update("runs", key, changes)
 
 
+def _run_resumed(state: State, fact: StoredFact, body: Body) -> None:
+    key = (body["experiment"], body["run"])
+    _existing(state, fact, "runs", *key)
+    changes: Body = {name: body[name] for name in ("attempt", "environment", "session")}
+    changes |= {"status": RunStatus.PENDING.value, "ended_at": None, "exit_code": None, "reason": ""}
+    state.update("runs", key, changes | {"files": {}, "pid": None, "boot": None, "started": None})
+
+
 def _run_ended(state: State, fact: StoredFact, body: Body) -> None:
     key = (body["experiment"], body["run"])
     _existing(state, fact, "runs", *key)
@@ -250,6 +258,7 @@ _HANDLERS: dict[str, Callable[[State, StoredFact, Body], None]] = {
     "experiment_moved": _experiment_moved,
     "run_registered": _run_registered,
     "run_started": _run_started,
+    "run_resumed": _run_resumed,
     "run_ended": _run_ended,
     "alarm_raised": _alarm_raised,
     "checkpoint_recorded": _checkpoint_recorded,

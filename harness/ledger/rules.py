@@ -101,15 +101,18 @@ def _experiment_moved(state: State, body: Body) -> None:
     require_experiment_transition(row["id"], ExperimentStatus(row["status"]), after)
 
 
-def _run_registered(state: State, body: Body) -> None:
-    _spelled(run_number, body["run"])
-    row = find_experiment(state, body["experiment"])
+def _require_open(row: Row) -> None:
     if row["status"] in CLOSED_EXPERIMENTS:
         raise RefusedError(
             f"{row['id']} is {row['status']}: it gets no further runs.",
             mend="Open a new experiment with it as the parent.",
             code="experiment_closed",
         )
+
+
+def _run_registered(state: State, body: Body) -> None:
+    _spelled(run_number, body["run"])
+    _require_open(find_experiment(state, body["experiment"]))
     _is_new(state, "runs", body["experiment"], body["run"])
     word(CageKind, body["cage"], "A run's cage")
 
@@ -117,6 +120,12 @@ def _run_registered(state: State, body: Body) -> None:
 def _run_started(state: State, body: Body) -> None:
     row = find_run(state, body["experiment"], body["run"])
     require_run_transition(f"{row['experiment']}/{row['id']}", RunStatus(row["status"]), RunStatus.RUNNING)
+
+
+def _run_resumed(state: State, body: Body) -> None:
+    row = find_run(state, body["experiment"], body["run"])
+    _require_open(find_experiment(state, body["experiment"]))
+    require_run_transition(f"{row['experiment']}/{row['id']}", RunStatus(row["status"]), RunStatus.PENDING)
 
 
 def _run_ended(state: State, body: Body) -> None:
@@ -221,6 +230,7 @@ _RULES: dict[str, Callable[[State, Body], None]] = {
     "experiment_moved": _experiment_moved,
     "run_registered": _run_registered,
     "run_started": _run_started,
+    "run_resumed": _run_resumed,
     "run_ended": _run_ended,
     "alarm_raised": _of_a_run,
     "checkpoint_recorded": _of_a_run,

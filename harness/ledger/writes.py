@@ -18,6 +18,7 @@ from harness.domain.facts import (
     HeldOutQueried,
     PriorRecorded,
     RunRegistered,
+    RunResumed,
     VerdictRecorded,
 )
 from harness.domain.ids import experiment_id, run_id
@@ -30,7 +31,7 @@ from harness.ledger.chain import FIRST_PREV, StoredFact, seal
 from harness.ledger.creation import not_imported, require_anchored
 from harness.ledger.database import Database
 from harness.ledger.records import decision_record, experiment_record, prior_record, run_record, verdict_record
-from harness.ledger.rules import find_experiment, require_allowed
+from harness.ledger.rules import find_experiment, find_run, require_allowed
 from harness.ledger.schema import decisions, experiments, facts, plans, priors, queries, runs, verdicts
 from harness.ledger.spool import drain, keep
 from harness.ledger.staleness import mark_stale
@@ -215,6 +216,22 @@ class LedgerWrites:
             row = writer.state.get("runs", experiment, identifier)
             assert row is not None
             return run_record(row)
+
+    def resume_run(self, *, experiment: str, run: str, environment: dict[str, Any], session: str | None) -> Run:
+        """A run that ended without completing, before it is launched again as its seed's next attempt."""
+        with self.transaction() as writer:
+            before, row = find_experiment(writer.state, experiment), find_run(writer.state, experiment, run)
+            of_seed = sa.and_(runs.c.experiment == experiment, runs.c.seed == row["seed"])
+            highest = sa.select(sa.func.max(runs.c.attempt)).where(of_seed)
+            attempt = int(writer.connection.execute(highest).scalar_one()) + 1
+            writer.append(
+                RunResumed(experiment=experiment, run=run, attempt=attempt, environment=environment, session=session)
+            )
+            if before["status"] in (ExperimentStatus.OPEN, ExperimentStatus.JUDGED):
+                why = f"{run} goes on"
+                moved = ExperimentMoved(experiment=experiment, status=ExperimentStatus.RUNNING.value, why=why)
+                writer.append(moved)
+            return run_record(find_run(writer.state, experiment, run))
 
     def move_experiment(self, experiment: str, status: ExperimentStatus, why: str) -> StoredFact:
         return self.append(ExperimentMoved(experiment=experiment, status=ExperimentStatus(status).value, why=why))

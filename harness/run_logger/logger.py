@@ -123,7 +123,7 @@ class RunLogger:
             row: dict[str, Any] = {"token": self._token, "seed": self.seed}
             if earlier is not None:
                 row["resumed_at"] = None if resumed_at is None else whole("epoch", resumed_at)
-                self.attempt = max(self.attempt, _attempt_of(earlier)) + 1
+                self.attempt = max(self.attempt, _attempt_of(earlier) + 1)
                 self._status.carry_over(self._status_path)
             self._head = inside({"run": self._status.run, "attempt": self.attempt})
             row |= {"total_epochs": total_epochs, "config": plain_config(config or {})}

@@ -8,8 +8,8 @@ from harness.artifacts.hashes import hash_path
 from harness.artifacts.locate import Layout
 from harness.artifacts.metrics import Tail
 from harness.domain.facts import CheckpointRecorded, RunEnded
-from harness.domain.findings import Finding
-from harness.domain.records import Run
+from harness.domain.findings import CLOCK_SET, Finding
+from harness.domain.records import Checkpoint, Run
 from harness.domain.statuses import RunStatus
 from harness.errors import UsageError
 from harness.files import atomic_write, pretty_json, walk_files
@@ -56,23 +56,57 @@ def close_run(project: Project, run: Run, rows: RunRows, ending: Ending, *, bega
     for final in (item for item in found if item.final and ending.status is RunStatus.COMPLETED):
         problems += origin_findings(project, run, final, began, ending.findings)
         problems += untrained_findings(final, found, _initial(layout, run, rows))
-    recorded = {item.id for item in ledger.checkpoints(run.experiment, run.id)}
-    for checkpoint in found:
-        if checkpoint.checkpoint not in recorded:
-            ledger.append(checkpoint)
+    for checkpoint in _news(found, ledger.checkpoints(run.experiment, run.id)):
+        ledger.append(checkpoint)
     ended = RunEnded(
         experiment=run.experiment,
         run=run.id,
         status=ending.status.value,
         exit_code=ending.exit_code,
         reason=ending.reason,
-        seconds=ending.seconds,
+        seconds=_together(run.seconds, ending.seconds),
         rows=rows.count,
-        findings=[finding.plain() for finding in (*ending.findings, *problems)],
+        findings=[*_still_hold(run), *(finding.plain() for finding in (*ending.findings, *problems))],
     )
     write_run_json(layout, run, ended)
     ledger.append(replace(ended, files=_hashes(layout, run)))
     return ledger.run(run.experiment, run.id)
+
+
+def _together(before: float | None, now: float | None) -> float | None:
+    """Seconds of all attempts; None while none was measured."""
+    return now if before is None else before + (now or 0.0)
+
+
+def _still_hold(run: Run) -> list[dict[str, Any]]:
+    """Of an earlier attempt: its rows are still there, so what was said of their times is true."""
+    return [found for found in run.findings if found.get("code") == CLOCK_SET]
+
+
+def _news(found: list[CheckpointRecorded], recorded: list[Checkpoint]) -> list[CheckpointRecorded]:
+    """What the ledger does not say yet: after a resume, also that another checkpoint is the final one now."""
+    known = {item.id: item for item in recorded}
+    now = {item.checkpoint for item in found}
+    changed = [
+        item
+        for item in found
+        if (old := known.get(item.checkpoint)) is None
+        or (old.path, old.epoch, old.final) != (item.path, item.epoch, item.final)
+    ]
+    stale = [item for item in recorded if item.final and item.id not in now]
+    return changed + [_no_longer_final(item) for item in stale] if found else changed
+
+
+def _no_longer_final(item: Checkpoint) -> CheckpointRecorded:
+    return CheckpointRecorded(
+        experiment=item.experiment,
+        run=item.run,
+        checkpoint=item.id,
+        path=item.path,
+        bytes=item.bytes,
+        epoch=item.epoch,
+        final=False,
+    )
 
 
 def write_run_json(layout: Layout, run: Run, ended: RunEnded | None = None) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.code_snapshot import Snapshot, take_snapshot, write_snapshot
+from harness.artifacts.code_snapshot import Snapshot, take_snapshot
 from harness.artifacts.plan import Plan, plan_from
 from harness.contract.artifacts import ARTIFACTS, HUMAN, Scope
 from harness.domain.commands import with_interpreter
@@ -116,7 +116,6 @@ def prepare(
     python = ask_python(interpreter, sandbox)
     layout = project.layout
     snapshot = take_snapshot(layout.root, layout.objects, exclude=data_paths(approved))
-    write_snapshot(snapshot, layout.experiment(experiment, "code"))
     return Job(
         project=project,
         experiment=experiment,

@@ -50,9 +50,10 @@ class Launched:
 
 
 def launch(
-    command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], stdout: Path, stderr: Path
+    command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], stdout: Path, stderr: Path, further: bool
 ) -> Launched:
-    """Start `command` in a session of its own, its output going to two new files. Raises OSError."""
+    """Start `command` in a session of its own, its output going to two new files, with `further` behind what they hold.
+    Raises OSError."""
     process = subprocess.Popen(
         command,
         cwd=cwd,
@@ -64,7 +65,7 @@ def launch(
     )
     assert process.stdout is not None
     assert process.stderr is not None
-    pumps = (Pump(process.stdout, stdout), Pump(process.stderr, stderr))
+    pumps = (Pump(process.stdout, stdout, further=further), Pump(process.stderr, stderr, further=further))
     return Launched(process=process, pumps=pumps)
 
 

@@ -10,15 +10,18 @@ _NOTE = b"\n[harness: output beyond %d bytes was dropped]\n"
 
 
 class Pump:
-    """Copies one pipe into a new file until the pipe's last writer is gone; beyond the limit it reads and drops.
+    """Copies one pipe into a new file, with `further` behind what a resumed run printed before, until the pipe's last
+    writer is gone; beyond the limit it reads and drops.
 
     A pipe rather than the file itself: it bounds the file whatever the command does, and a command that prints ends
     when its supervisor was killed.
     """
 
-    def __init__(self, stream: IO[bytes], path: Path, *, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, stream: IO[bytes], path: Path, *, most_bytes: int = MOST_BYTES, further: bool = False) -> None:
         self._stream, self._most = stream, most_bytes
-        self._target = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        how = os.O_APPEND | os.O_NOFOLLOW if further else os.O_EXCL
+        self._target = os.open(path, os.O_WRONLY | os.O_CREAT | how, 0o644)
+        self._written = os.fstat(self._target).st_size
         self.cut = False
         self._thread = threading.Thread(target=self._copy, name=f"pump {path.name}", daemon=True)
         self._thread.start()
@@ -28,7 +31,7 @@ class Pump:
         self._thread.join(seconds)
 
     def _copy(self) -> None:
-        written = 0
+        written = self._written
         try:
             with self._stream:
                 while block := os.read(self._stream.fileno(), 1 << 16):

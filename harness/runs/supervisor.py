@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from harness.artifacts.code_snapshot import write_snapshot
 from harness.domain import variables
 from harness.domain.facts import RunStarted
 from harness.domain.findings import CODE_CHANGED, Finding
@@ -29,6 +30,7 @@ from harness.runs.private import make_private, remove_private
 from harness.runs.processes import end_process, identity
 from harness.runs.reasons import last_lines
 from harness.runs.recover import close_abandoned
+from harness.runs.resume import resumed_run, resumptions
 from harness.runs.rows import RunRows
 from harness.runs.witness import Witness
 
@@ -52,6 +54,7 @@ def train(
     *,
     sandbox: Sandbox,
     session: str | None = None,
+    resume: bool = False,
     on_event: Event = lambda event: None,
     inherited: Mapping[str, str] | None = None,
     silent_s: float = 60.0,
@@ -61,16 +64,17 @@ def train(
     run of this code and command yet.
 
     The first run that does not complete ends the call: the next seeds would meet the same code. Runs that a dead
-    supervisor left behind are closed first. SIGTERM is taken like Ctrl-C: what was started is ended, the run is
-    closed as cancelled, KeyboardInterrupt goes on; a second signal does not disturb that.
+    supervisor left are closed first. SIGTERM is taken like Ctrl-C: what was started is ended, the run is closed as
+    cancelled, KeyboardInterrupt goes on; a second signal does not disturb that.
 
     Args:
+        resume: a seed's newest run that stopped goes on, in its own folder, as its next attempt.
         on_event: told of progress; each event has a `kind` and a `text`.
-        inherited: the environment of which the allowed part is passed on, by default this process's.
+        inherited: the environment whose allowed part is passed on, by default this process's.
         silent_s: seconds that a run may go on without a metrics row of its own.
         grace_s: seconds between TERM and KILL.
 
-    Raises RefusedError (already_training, experiment_closed, plan_changed, ...), NotFoundError, RunError.
+    Raises RefusedError (already_training, experiment_closed, ...), NotFoundError, RunError.
     """
     interrupts = Interrupts()
     with supervising(project.layout, experiment), interrupts.taken():
@@ -87,6 +91,8 @@ def train(
         )
         wanted = seeds_for(job.approved.sha256, job.plan.oracle.seeds)
         done = job.completed()
+        stopped = resumptions(job, [seed for seed in wanted if seed not in done]) if resume else {}
+        write_snapshot(job.snapshot, project.layout.experiment(experiment, "code"))
         for seed in (seed for seed in wanted if seed not in done):
             left = job.seconds_left()
             if left <= 0:
@@ -94,9 +100,8 @@ def train(
                 break
             limits = Limits(run=job.plan.budget.run_minutes * 60, total=left, silent=silent_s, grace=grace_s)
             with interrupts.held():
-                run = _one_run(job, seed, limits, interrupts)
-            findings += findings_of(run, job.command[0])
-            done[seed] = run
+                run = _one_run(job, seed, limits, interrupts, stopped.get(seed))
+            findings, done[seed] = [*findings, *findings_of(run, job.command[0])], run
             if run.status is not RunStatus.COMPLETED or any(item["code"] == CODE_CHANGED for item in run.findings):
                 break
         runs = [done[seed] for seed in wanted if seed in done]
@@ -112,10 +117,9 @@ def _budget_spent(job: Job) -> Finding:
     )
 
 
-def _one_run(job: Job, seed: int, limits: Limits, interrupts: Interrupts) -> Run:
-    """Register, launch, watch, end, close."""
-    project, token = job.project, secrets.token_hex(16)
-    run = project.ledger.register_run(
+def _register(job: Job, seed: int) -> tuple[Run, str]:
+    token = secrets.token_hex(16)
+    run = job.project.ledger.register_run(
         experiment=job.experiment,
         seed=seed,
         argv=job.argv,
@@ -126,12 +130,25 @@ def _one_run(job: Job, seed: int, limits: Limits, interrupts: Interrupts) -> Run
         token=hashlib.sha256(token.encode()).hexdigest(),
         session=job.session,
     )
-    name = f"{run.experiment}/{run.id}"
-    job.on_event({"kind": "run", "run": name, "seed": seed, "text": f"{name}  seed {seed}: started"})
+    return run, token
+
+
+def _one_run(
+    job: Job, seed: int, limits: Limits, interrupts: Interrupts, stopped: tuple[Run, str] | None = None
+) -> Run:
+    """Register, or take up the run that `stopped`; launch, watch, end, close."""
+    project = job.project
+    if stopped is None:
+        run, token = _register(job, seed)
+    else:
+        limits = replace(limits, run=limits.run - (stopped[0].seconds or 0.0))
+        run, token = resumed_run(job, stopped[0]), stopped[1]
+    name, how = f"{run.experiment}/{run.id}", "started" if stopped is None else f"goes on, attempt {run.attempt}"
+    job.on_event({"kind": "run", "run": name, "seed": seed, "text": f"{name}  seed {seed}: {how}"})
     try:
         with watching(project, job.sandbox.kind, lambda: job.experiment):
-            folder = _fresh_folder(project.layout.run(run.experiment, run.id))
-            began = folder.stat().st_mtime
+            folder = project.layout.run(run.experiment, run.id)
+            began = _fresh_folder(folder).stat().st_mtime if stopped is None else None
             run, ending, rows = _supervise(job, run, token, folder, limits, interrupts)
         ending = replace(ending, findings=[*ending.findings, *code_changed(run, job.code_changes())])
         run = close_run(project, run, rows, ending, began=began)
@@ -150,14 +167,15 @@ def _supervise(
 ) -> tuple[Run, Ending, RunRows]:
     layout, clock = job.project.layout, job.project.clock
     write_run_json(layout, run)
-    rows = rows_of(layout, run)
+    rows, alarms = rows_of(layout, run), RunAlarms(job.project, run)
+    witness = Witness(rows, clock)
+    alarms.take(witness.before())
     try:
         launched = _launch(job, run, token, folder)
     except OSError as error:
         reason = f"never started: {error.strerror}: {error.filename}"
         return run, Ending(status=RunStatus.FAILED, reason=reason), rows
-    left, begun, witness = 0, clock.monotonic(), Witness(rows, clock)
-    alarms = RunAlarms(job.project, run)
+    left, begun = 0, clock.monotonic()
     try:
         own = identity(launched.process.pid)
         job.project.ledger.append(RunStarted(experiment=run.experiment, run=run.id, supervisor=identity(), **own))
@@ -186,6 +204,7 @@ def _launch(job: Job, run: Run, token: str, folder: Path) -> Launched:
     )
     given[variables.ATTEMPT] = str(run.attempt)
     given[variables.CHECKPOINT_EVERY] = str(job.plan.training.checkpoint_every)
+    given[variables.METRIC], given[variables.DIRECTION] = job.plan.oracle.metric, job.plan.oracle.direction.value
     given |= prepare_private(private, python=job.python)
     return launch(
         job.sandbox.command(job.command, job.confinement(folder, private), memory_bytes=machine_share()),
@@ -193,6 +212,7 @@ def _launch(job: Job, run: Run, token: str, folder: Path) -> Launched:
         environment=child_environment(job.inherited, private, given),
         stdout=layout.run(run.experiment, run.id, "stdout"),
         stderr=layout.run(run.experiment, run.id, "stderr"),
+        further=layout.run(run.experiment, run.id, "stdout").exists(),
     )
 
 

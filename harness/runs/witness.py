@@ -18,7 +18,7 @@ _LEAST = 2
 
 
 class Witness:
-    """Looks at a run's rows again and again. Made when the run is launched."""
+    """Looks at a run's rows again and again. Made before the run is launched."""
 
     def __init__(self, rows: RunRows, clock: Clock) -> None:
         self.rows, self._clock = rows, clock
@@ -28,6 +28,11 @@ class Witness:
         self._drift = 0.0
         self._late = self._early = 0
         self._example = ""
+
+    def before(self) -> list[Row]:
+        """The rows that stood there when the run was launched: those of its earlier attempts. Called first; when they
+        were written was looked at then."""
+        return self.rows.take(self._tail.poll())
 
     def look(self) -> list[Row]:
         """The run's own rows that came since the last look."""

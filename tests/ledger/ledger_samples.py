@@ -6,6 +6,7 @@ from typing import Any
 
 from harness.clock import Clock, ManualClock
 from harness.domain.facts import (
+    AlarmRaised,
     CheckpointRecorded,
     EvaluationRecorded,
     HandOffWritten,
@@ -150,6 +151,11 @@ def life(ledger: Ledger, mean: float = 0.5, *, parent: str | None = None, keep: 
     identifier = ledger.open_experiment(hypothesis="wider is better", parent=parent, by="model-builder").id
     run = register(ledger, identifier)
     ledger.append(started(identifier, run))
+    if keep:
+        ledger.append(AlarmRaised(experiment=identifier, run=run, alarm={"code": "plateau", "row": 7}))
+        ledger.append(ended(identifier, run, "lost"))
+        ledger.resume_run(experiment=identifier, run=run, environment={"python": "3.12"}, session=session)
+        ledger.append(started(identifier, run))
     ledger.append(
         CheckpointRecorded(
             experiment=identifier, run=run, checkpoint="f" * 64, path="c.pt", bytes=9, epoch=None, final=True

@@ -102,8 +102,13 @@ def test_transition_tables_hold(tmp_path):
         with pytest.raises(TransitionError, match="is running; it cannot become running"):
             ledger.append(started(name, run))
         ledger.append(ended(name, run, "failed"))
-        with pytest.raises(TransitionError, match="it is final"):
+        with pytest.raises(TransitionError, match="what may follow failed: pending"):
             ledger.append(ended(name, run, "completed"))
+        assert ledger.resume_run(experiment=name, run=run, environment={}, session=None).attempt == 2
+        ledger.append(started(name, run))
+        ledger.append(ended(name, run, "completed"))
+        with pytest.raises(TransitionError, match="it is final"):
+            ledger.resume_run(experiment=name, run=run, environment={}, session=None)
         with pytest.raises(UsageError, match="expected one of open, running"):
             ledger.append(ExperimentMoved(experiment=name, status="done", why="x"))
         ledger.move_experiment(name, ExperimentStatus.DISCARDED, "x")

@@ -1,0 +1,130 @@
+"""`train --resume`: which runs go on, and whether they may."""
+
+import hashlib
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+from harness.artifacts.code_snapshot import load_snapshot
+from harness.artifacts.hashes import hash_file
+from harness.artifacts.metrics import Tail
+from harness.artifacts.objects import ObjectDamagedError
+from harness.clock import parse_iso
+from harness.domain.findings import CODE_CHANGED
+from harness.domain.records import Run
+from harness.domain.statuses import RunStatus
+from harness.errors import RefusedError, UsageError
+from harness.files import walk_files
+from harness.runs.job import Job
+
+_SLACK = timedelta(milliseconds=5)
+"""Facts keep milliseconds; file systems round down."""
+
+_NOT_AGAIN = frozenset({"stopped_by_alarm", CODE_CHANGED, "metrics_rewritten", "metrics_out_of_time"})
+"""Findings after which more of the same run is worth nothing."""
+
+
+def resumptions(job: Job, seeds: Iterable[int]) -> dict[int, tuple[Run, str]]:
+    """Seed -> the run that goes on, and its link token: each seed's newest run, where it ended without completing and
+    had begun to log. A completed run is over. Raises RefusedError when there is none, or one may not go on.
+    """
+    newest = {run.seed: run for run in job.project.ledger.runs(job.experiment)}
+    found = {}
+    for run in (newest[seed] for seed in seeds if seed in newest):
+        token = None if run.status is RunStatus.COMPLETED else _token(job, run)
+        if token is not None:
+            _require_same(job, run)
+            _require_untouched(job, run)
+            found[run.seed] = run, token
+    if not found:
+        raise RefusedError(
+            f"No run of {job.experiment} can go on: none of them stopped after it had begun to log.",
+            mend=f"Train it with `harness train {job.experiment}`.",
+            code="nothing_to_resume",
+        )
+    return found
+
+
+def resumed_run(job: Job, run: Run) -> Run:
+    """Record that `run` is launched again."""
+    return job.project.ledger.resume_run(
+        experiment=run.experiment, run=run.id, environment=job.environment, session=job.session
+    )
+
+
+def _token(job: Job, run: Run) -> str | None:
+    """The run's own link token, which only its start row holds."""
+    path = job.project.layout.run(run.experiment, run.id, "metrics")
+    for row in Tail(path).poll(final=True):
+        token = row.get("token")
+        if isinstance(token, str) and hashlib.sha256(token.encode()).hexdigest() == run.token:
+            return token
+    return None
+
+
+def _require_same(job: Job, run: Run) -> None:
+    name = f"{run.experiment}/{run.id}"
+    stop = next((found for found in run.findings if found.get("code") in _NOT_AGAIN), None)
+    if stop is not None:
+        raise _refused(name, str(stop["message"]), "Mend it, then train from the start.", str(stop["code"]))
+    if (run.seconds or 0.0) >= job.plan.budget.run_minutes * 60:
+        raise _refused(
+            name,
+            f"its budget.run_minutes ({job.plan.budget.run_minutes:g}) are spent.",
+            "A person may raise it and approve the plan again.",
+            "run_minutes_spent",
+        )
+    if run.code != job.snapshot.hash:
+        raise _refused(
+            name,
+            f"its code is not what it was: {_difference(job, run)}.",
+            "Put the code back as it was, or train from the start without --resume.",
+            "code_differs",
+        )
+    now = {"command": job.argv, "data": job.data, "cage": job.sandbox.kind.value}
+    before = {"command": list(run.argv), "data": run.data, "cage": run.cage}
+    for what in now:
+        if now[what] != before[what]:
+            raise _refused(
+                name,
+                f"its {what} was {before[what]}, and is {now[what]} now.",
+                "Resume with the same one, or train from the start without --resume.",
+                f"{what}_differs",
+            )
+
+
+def _require_untouched(job: Job, run: Run) -> None:
+    """What a run goes on from is what it left: neither a row nor a checkpoint was changed since it was closed."""
+    layout, name = job.project.layout, f"{run.experiment}/{run.id}"
+    changed = [artifact for artifact, digest in run.files.items() if _hash(job, run, artifact) != digest]
+    closed = parse_iso(run.ended_at or run.registered_at) + _SLACK
+    for path in walk_files(layout.run(run.experiment, run.id) / "checkpoints"):
+        if datetime.fromtimestamp(path.lstat().st_ctime, UTC) > closed:
+            changed.append(layout.relative(path))
+    if changed:
+        raise _refused(
+            name,
+            f"what it left has changed since it was closed: {', '.join(changed[:3])}.",
+            "Train from the start without --resume.",
+            "run_changed",
+        )
+
+
+def _hash(job: Job, run: Run, artifact: str) -> str | None:
+    try:
+        return hash_file(job.project.layout.run(run.experiment, run.id, artifact))
+    except UsageError:
+        return None
+
+
+def _difference(job: Job, run: Run) -> str:
+    try:
+        before = load_snapshot(job.project.layout.objects, run.code).files
+    except ObjectDamagedError:
+        return "which of its files differ is not known"
+    now = job.snapshot.files
+    paths = sorted(path for path in {*before, *now} if before.get(path) != now.get(path))
+    return ", ".join(paths[:5]) or "links or modes differ"
+
+
+def _refused(name: str, why: str, mend: str, code: str) -> RefusedError:
+    return RefusedError(f"{name} cannot go on: {why}", mend=mend, code=code)
