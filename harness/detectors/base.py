@@ -68,6 +68,11 @@ class Surroundings(Protocol):
         ...
 
     @property
+    def knows(self) -> bool:
+        """Whether an accuracy is well above a guess: a loss that stands still is then no failure to learn."""
+        ...
+
+    @property
     def rate_rose(self) -> bool:
         """Whether the learning rate rose within the last rows: a warm restart lifts the loss on purpose."""
         ...

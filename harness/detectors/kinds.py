@@ -80,7 +80,7 @@ KINDS: Mapping[str, Kind] = {
         "The gradient norm is far above its usual size and stays there, or keeps growing.",
         {
             "ratio": Threshold(20.0, "times the level of the first rows", "measured"),
-            "growth": Threshold(3.0, "times the level of the first rows, while it keeps growing", "measured"),
+            "growth": Threshold(8.0, "times the least of the first rows, while it keeps growing", "measured"),
             "rising": Threshold(0.75, "of the recent rows (average over 8) above the one before", "measured"),
             "rows": Threshold(3, "rows in a row until the warning", _PERSISTENCE),
         },
@@ -105,6 +105,8 @@ KINDS: Mapping[str, Kind] = {
             "worse_score": Threshold(0.1, "of the best value, for a score", "measured"),
             "rows": Threshold(3, "rows in a row until the warning", _PERSISTENCE),
             "improves": Threshold(0.1, "of the training loss, since the best", "measured"),
+            "gap": Threshold(4.0, "times the training loss", "measured"),
+            "memorizes": Threshold(0.5, "of the training loss, since the best, with that gap", "measured"),
         },
         (
             "Stop at the best checkpoint; more data, augmentation, weight decay or a smaller model.",
@@ -123,7 +125,7 @@ KINDS: Mapping[str, Kind] = {
             "chance": Threshold(
                 0.15, "relative distance of the loss from -ln(accuracy)", "a uniform guess has loss -ln(1/k)"
             ),
-            "rows": Threshold(5, "rows at chance until the warning", _PERSISTENCE),
+            "rows": Threshold(4, "rows at chance until the warning", _PERSISTENCE),
             "flat_rows": Threshold(8, "rows without improvement until the warning", _PERSISTENCE),
             "share": Threshold(0.1, "of the planned rows that must have passed", "measured"),
         },
@@ -168,7 +170,7 @@ KINDS: Mapping[str, Kind] = {
         {
             "growth": Threshold(0.3, "over the level of the first rows", "measured"),
             "rising": Threshold(0.8, "of the recent rows that are above the one before", "measured"),
-            "rows": Threshold(16, "rows that are looked at", _PERSISTENCE),
+            "rows": Threshold(4, "rows that are averaged; no alarm before twice as many", _PERSISTENCE),
         },
         ("Look for kept tensors with a graph (append(loss) instead of loss.item()) and for caches that only grow.",),
     ),
@@ -186,7 +188,7 @@ KINDS: Mapping[str, Kind] = {
         {
             "share": Threshold(0.95, "of the groups", "TRL: frac_reward_zero_std"),
             "spread": Threshold(1e-6, "standard deviation", "measured"),
-            "rows": Threshold(5, "rows in a row until the warning", _PERSISTENCE),
+            "rows": Threshold(4, "rows in a row until the warning", _PERSISTENCE),
         },
         ("Check the reward for a constant; take harder or easier prompts, or more generations a prompt.",),
     ),
@@ -203,9 +205,7 @@ KINDS: Mapping[str, Kind] = {
     "entropy_collapse": Kind(
         "The policy's entropy fell to a small part of what it was.",
         {
-            "share": Threshold(
-                0.1, "of the level of the first rows", "DAPO (arXiv 2503.14476) shows the collapse; measured"
-            ),
+            "share": Threshold(0.05, "of the highest entropy", "DAPO (arXiv 2503.14476) shows the collapse; measured"),
             "rows": Threshold(5, "rows in a row until the warning", _PERSISTENCE),
         },
         ("Raise the clip range's upper side or the temperature; add an entropy bonus.",),
@@ -215,6 +215,7 @@ KINDS: Mapping[str, Kind] = {
         {
             "distance": Threshold(2e-3, "from ln 2", "the DPO loss of a zero margin is ln 2 (arXiv 2305.18290, eq. 7)"),
             "rows": Threshold(8, "rows in a row until the warning", _PERSISTENCE),
+            "exact_rows": Threshold(3, "the same, at ln 2 to 1e-6", _PERSISTENCE),
         },
         ("Check that adapters are trained, the reference is not the policy itself, rows are not cut to equality.",),
     ),

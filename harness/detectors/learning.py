@@ -10,6 +10,10 @@ from harness.detectors.series import Series
 _FINISHED = 0.02
 _STEPS = 8
 _RECENT = 8
+_LEARNED = 0.15
+"""Of the first level: a loss on other rows below this has learned, whatever training does."""
+_OFTEN = 0.5
+"""Of the rows: a loss with more new bests descends, however slowly."""
 _GUESS = 0.6
 """An accuracy above this is not a guess among two classes or more."""
 
@@ -28,7 +32,8 @@ class NoProgress:
         if level is None or around.reinforced or series.count < self._needed(around):
             return None
         improved = (level - series.window.median) / abs(level) if level else 0.0
-        flat = improved < self._improvement and level > 0
+        descends = series.records > _OFTEN * series.count
+        flat = improved < self._improvement and level > 0 and not descends and not around.knows
         if flat == self._raised:
             return None
         self._raised = flat
@@ -60,7 +65,8 @@ class Chance:
     def feed_pair(self, accuracy: Series, loss: Series, row: Row, values: tuple[float, float]) -> Alarm | None:
         hit, paid = values
         guess = 0 < hit < _GUESS and paid > 0 and abs(paid + math.log(hit)) < self._distance * paid
-        change = self._episode.step(guess)
+        descends = loss.records > _OFTEN * loss.count
+        change = self._episode.step(guess and not descends)
         if change is Change.NOTHING:
             return None
         return make(
@@ -154,7 +160,10 @@ class Overfit:
             return None
         name = "worse" if series.sign > 0 else "worse_score"
         worse = (value - best) * series.sign > self._limits[f"overfit.{name}"] * abs(best)
-        change = self._episode.step(worse and before - training.last > self._improves * abs(before))
+        wrong = worse and before - training.last > self._improves * abs(before)
+        if series.sign > 0 and not wrong:
+            wrong = self._memorized(series, row, value, training, before)
+        change = self._episode.step(wrong)
         if change is Change.NOTHING:
             return None
         return make(
@@ -169,6 +178,16 @@ class Overfit:
             limits=self._limits,
         )
 
+    def _memorized(self, series: Series, row: Row, value: float, training: Series, before: float) -> bool:
+        """Training halves and is far below, while this loss has stopped at a part of where it began."""
+        level = series.level
+        return (
+            level is not None
+            and row.number - series.best_row >= 2
+            and value > max(self._limits["overfit.gap"] * training.last, _LEARNED * level)
+            and 0 < training.last < (1 - self._limits["overfit.memorizes"]) * before
+        )
+
 
 class Gradient:
     """The norm against its own first rows, and the training loss."""
@@ -176,20 +195,24 @@ class Gradient:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._up = Episode(limits["gradient_blow_up.rows"])
+        self._grows = Episode(1)  # the average over the recent rows is persistence enough
         self._most, self._growth = limits["gradient_blow_up.ratio"], limits["gradient_blow_up.growth"]
         self._often, self._rising = limits["gradient_blow_up.rising"], 0.5
         self._down = Episode(limits["gradient_vanishing.rows"])
 
     def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
         level, loss = series.level, around.training_loss
+        self._rising += ((value > series.last) - self._rising) / _RECENT
         if level is None or series.count < 3:
             return None
-        self._rising += ((value > series.last) - self._rising) / _RECENT
         worse = loss is None or not loss.count or loss.last > 1.05 * loss.best
-        grows = value > self._growth * level and self._rising >= self._often
-        grown = self._up.step(grows or (worse and value > self._most * level))
+        grows = value > self._growth * series.lowest and self._rising >= self._often
+        grown = self._grows.step(grows)
         if grown is not Change.NOTHING:
-            return self._made("gradient_blow_up", grown, "growth" if grows else "ratio", series, row, value)
+            return self._made("gradient_blow_up", grown, "growth", series, row, value)
+        grown = self._up.step(worse and value > self._most * level)
+        if grown is not Change.NOTHING:
+            return self._made("gradient_blow_up", grown, "ratio", series, row, value)
         small = value < max(
             self._limits["gradient_vanishing.absolute"], self._limits["gradient_vanishing.ratio"] * level
         )

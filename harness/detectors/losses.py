@@ -1,5 +1,8 @@
 """Detectors of a loss: values that are not finite, divergence, spikes, repeated values, and a jump at a resume."""
 
+import math
+from itertools import pairwise
+
 from harness.detectors.alarm import Alarm, Severity
 from harness.detectors.base import Change, Episode, Limits, Surroundings, make
 from harness.detectors.keys import Role
@@ -8,8 +11,16 @@ from harness.detectors.series import Series
 
 _ENOUGH = 8
 """Values from which a median and a spread say something."""
+_NEWEST = 6
+"""Values before a resume; a longer past has a trend that hides a jump."""
+_NORMAL_STEP = 0.954
+"""The median absolute difference of two draws of the standard normal distribution: sqrt(2) * 0.6745."""
 _FLOOR = 0.02
 """Of the median: the least spread, so that a smooth curve does not make every bend a spike."""
+_SMALL = 0.05
+"""Of the first level: a rise by less is no spike."""
+_STEPS = 2
+"""Rows of single steps are noisier than rows of epochs: as many times the persistence."""
 _FINISHED = 0.02
 """Of the first level: a loss below this has converged; repeating or not moving is then no fault."""
 
@@ -96,9 +107,9 @@ class Spike:
         if around.reinforced or series.window.count < _ENOUGH:
             return None
         if self._since:
-            return self._inside(series, row, value)
+            return self._inside(series, row, value, around)
         median = series.window.median
-        if value <= self._ratio * abs(median):
+        if value <= self._ratio * abs(median) or value - median <= _SMALL * abs(series.level or 0.0):
             return None
         spread = max(series.window.spread, _FLOOR * abs(median))
         if value <= median + self._spreads * spread or around.rate_rose:
@@ -107,7 +118,7 @@ class Spike:
         self._bound = median + 0.5 * self._spreads * spread
         return None
 
-    def _inside(self, series: Series, row: Row, value: float) -> Alarm | None:
+    def _inside(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
         self._since += 1
         self._height = max(self._height, value)
         if value <= self._bound:
@@ -116,7 +127,7 @@ class Spike:
                 "spike_recovered", Change.OVER, series, row, f"{self._height:.4g} for {rows} rows, back at {value:.4g}"
             )
         self._high += 1
-        if self._high == self._rows:
+        if self._high == (self._rows if around.by_epoch else _STEPS * self._rows):
             return self._made("loss_spike", Change.WARNING, series, row, f"{value:.4g}, usual below {self._bound:.4g}")
         if self._since > self._recovery:
             self._since = 0  # it is the new level now: the warning stands, later spikes are measured against it
@@ -138,8 +149,8 @@ class Spike:
 class Stall:
     """Repeats to the last bit. A loss of exactly 0, or one that has converged, is no fault."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    def __init__(self, limits: Limits, *, later: bool = False) -> None:
+        self._limits, self._later = limits, later
         self._rows, self._rounded = limits["stall.rows"], limits["stall.rounded_rows"]
         self._equal = 0
         self._raised = False
@@ -153,10 +164,15 @@ class Stall:
             return self._made(Change.OVER, series, row, "it moves again") if over else None
         self._equal += 1
         needed = self._rounded if round(value, 4) == value else self._rows
-        if self._equal < needed or self._raised:
+        if self._equal < needed or self._raised or (self._later and self._repeated(row, around)):
             return None
         self._raised = True
         return self._made(Change.WARNING, series, row, f"exactly {value!r} for {self._equal + 1} rows")
+
+    def _repeated(self, row: Row, around: Surroundings) -> bool:
+        """Whether training went on: some loggers repeat the last evaluation until the next one."""
+        training = around.training_loss
+        return training is None or training.best_row >= row.number - self._equal
 
     def _made(self, change: Change, series: Series, row: Row, message: str) -> Alarm:
         return make(
@@ -186,8 +202,12 @@ class Resume:
         """The command was restarted: what follows is compared with what the series holds now."""
         if series.window.count < 4:
             return
-        self._before = series.window.median
-        spread = max(series.window.spread, _FLOOR * abs(self._before))
+        newest = [value for _, _, value in series.points if math.isfinite(value)][-_NEWEST:]
+        if len(newest) < 2:
+            return
+        self._before = sorted(newest)[len(newest) // 2]
+        moves = sorted(abs(after - before) for before, after in pairwise(newest))
+        spread = max(moves[len(moves) // 2] / _NORMAL_STEP, _FLOOR * abs(self._before))
         self._bound = max(self._before + self._spreads * spread, self._ratio * self._before)
         self._left = self._rows
 

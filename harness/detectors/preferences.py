@@ -9,6 +9,9 @@ from harness.detectors.keys import Role
 from harness.detectors.rows import Row
 from harness.detectors.series import Series
 
+_EXACT = 1e-6
+"""From ln 2: no difference at all, in single precision."""
+
 
 class RewardSpread:
     """Either the standard deviation of rewards, or the share of groups in which it is zero."""
@@ -39,11 +42,12 @@ class Divergent:
 class Entropy:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
+        self._most = float("-inf")
         self._episode = Episode(limits["entropy_collapse.rows"])
 
     def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
-        level = series.level
-        wrong = level is not None and level > 0 and value < self._limits["entropy_collapse.share"] * level
+        self._most = max(self._most, value)
+        wrong = self._most > 0 and value < self._limits["entropy_collapse.share"] * self._most
         return _raised("entropy_collapse", self._episode.step(wrong), "share", series, row, value, self._limits)
 
 
@@ -52,11 +56,14 @@ class Stuck:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._episode = Episode(limits["dpo_stuck.rows"])
+        self._episode, self._exact = Episode(limits["dpo_stuck.rows"]), Episode(limits["dpo_stuck.exact_rows"])
 
     def feed_loss(self, series: Series, row: Row, value: float) -> Alarm | None:
-        wrong = abs(value - math.log(2)) < self._limits["dpo_stuck.distance"]
-        return _raised("dpo_stuck", self._episode.step(wrong), "distance", series, row, value, self._limits)
+        away = abs(value - math.log(2))
+        exact = self._exact.step(away < _EXACT)
+        near = self._episode.step(away < self._limits["dpo_stuck.distance"])
+        change = exact if exact is Change.WARNING else near
+        return _raised("dpo_stuck", change, "distance", series, row, value, self._limits)
 
 
 def _raised(

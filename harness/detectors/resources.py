@@ -74,7 +74,7 @@ class Throughput:
 
 
 class Memory:
-    """Grows in most rows, and is well above where it started."""
+    """Grows in most rows, and is well above where it started. Rows of single steps are counted in fours."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -84,9 +84,10 @@ class Memory:
 
     def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
         if series.count:  # an average over about `rows` rows, in O(1)
-            self._rising += ((value > series.last) - self._rising) / min(series.count, self._rows)
+            rows = self._rows if around.by_epoch else 4 * self._rows
+            self._rising += ((value > series.last) - self._rising) / min(series.count, rows)
         level = series.level
-        if self._raised or level is None or level <= 0 or series.count < self._rows:
+        if self._raised or level is None or level <= 0 or series.count < 2 * self._rows:
             return None
         growth, rising = self._limits["memory_creep.growth"], self._limits["memory_creep.rising"]
         if value < (1 + growth) * level or self._rising < rising:

@@ -41,7 +41,20 @@ class Window:
 class Series:
     """One metric's finite values. Everything here is O(1) in the number of rows."""
 
-    __slots__ = ("_first", "best", "best_row", "count", "key", "last", "level", "points", "sign", "window")
+    __slots__ = (
+        "_first",
+        "best",
+        "best_row",
+        "count",
+        "key",
+        "last",
+        "level",
+        "lowest",
+        "points",
+        "records",
+        "sign",
+        "window",
+    )
 
     def __init__(self, key: str, *, sign: int = 1, window: int = 16) -> None:
         self.key = key
@@ -53,7 +66,11 @@ class Series:
         """The newest rows as (row, place, value), for evidence; values that are not finite too."""
         self.level: float | None = None
         """The median of the first three values: where it started."""
+        self.lowest = float("inf")
+        """The least of the first three values."""
         self.count = 0
+        self.records = 0
+        """How often there was a new best: about ln(count) for noise, about count for a steady descent."""
         self.best = float("nan")
         """The best value so far, as it was logged."""
         self.best_row = 0
@@ -67,8 +84,10 @@ class Series:
         self.window.add(value)
         if (self.best - value) * self.sign > 0 or self.count == 1:
             self.best, self.best_row = value, row
+            self.records += 1
         if self.count <= _FIRST:
             self._first.append(value)
+            self.lowest = min(self.lowest, value)
             self.level = sorted(self._first)[(len(self._first) - 1) // 2]
 
     def evidence(self, rows: int) -> tuple[Point, ...]:

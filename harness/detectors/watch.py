@@ -20,6 +20,8 @@ from harness.domain.statuses import Direction
 _MOST_METRICS = 200
 _RATE_MEMORY = 5
 _RATE_RISE = 1.5
+_KNOWS, _NATS = 0.3, 50.0
+"""The least accuracy that is called knowledge; nats above which exp(-x) is 0."""
 _RL = frozenset({Role.KL, Role.REWARD_SPREAD, Role.ZERO_SPREAD})
 
 
@@ -54,7 +56,7 @@ def _detectors(role: Role, later: bool, whole: bool, limits: Mapping[str, float]
     elif role in (Role.LOSS, Role.SCORE) and later:
         yield Overfit(limits)
         if role is Role.LOSS:
-            yield Spike(limits)
+            yield from (Spike(limits), Stall(limits, later=True))
     elif role is Role.GRADIENT:
         yield Gradient(limits)
     elif role is Role.THROUGHPUT:
@@ -80,6 +82,7 @@ class Watch:
         self.total_rows = self.settings.total_rows
         self.by_epoch = True
         self.rate_rose = False
+        self.knows = False
         self.reinforced = False
         self._preference = False
         self._whole: str | None = None
@@ -188,6 +191,7 @@ class Watch:
             loss, accuracy = pairs.get(first), pairs.get(first + 1)
             if accuracy is None or loss is None:
                 continue
+            self.knows = accuracy[1] > max(_KNOWS, math.exp(-min(loss[1], _NATS)))
             found = (
                 chance.feed_pair(accuracy[0].series, loss[0].series, row, (accuracy[1], loss[1])),
                 absurd.feed_pair(loss[0].series, row, loss[1]),
