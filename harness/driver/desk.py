@@ -261,7 +261,12 @@ class Desk:
                 for run in runs
             ],
             "alarms": [
-                as_news(f"{experiment}/{run}", alarm)
+                {
+                    "run": run,
+                    "code": alarm.code,
+                    "rows": [point.row for point in alarm.evidence] or [alarm.row],
+                    "said": as_news(f"{experiment}/{run}", alarm),
+                }
                 for run, alarms in open_by_run(self.project, experiment).items()
                 for alarm in alarms
             ],

@@ -77,7 +77,14 @@ _SPECS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
             "alarms": {
                 "type": "array",
                 "description": "Every open alarm of the run.",
-                "items": _object(code={"type": "string"}, rows={"type": "array", "items": {"type": "integer"}}),
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "code": {"type": "string"},
+                        "rows": {"type": "array", "items": {"type": "integer"}, "minItems": 1},
+                    },
+                    "required": ["code", "rows"],
+                },
             },
             "candidates": {
                 "type": "array",
