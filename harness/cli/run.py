@@ -8,6 +8,7 @@ import click
 from harness.cli.changing import changing
 from harness.cli.output import cage_option, emit, environment, json_option, project_option, sandbox_for
 from harness.cli.progress import print_event
+from harness.cli.split import watched_beside
 from harness.domain.facts import LoopEnded
 from harness.driver.doors import open_door
 from harness.driver.loop_runner import run_loop
@@ -55,7 +56,8 @@ def _loop(
         approved = require_approved(opened, plan)
         door = open_door(opened, approved, environment(), scenario=scenario, record=record)
         sandbox = sandbox_for(cage, required=approved.content.get("sandbox") == "required")
-        ended: LoopEnded = run_loop(opened, door, sandbox, on_progress=print_event)
+        with watched_beside(project, environment(), wanted=sys.stdout.isatty() and not as_json):
+            ended: LoopEnded = run_loop(opened, door, sandbox, on_progress=print_event)
     document = {"plan": ended.plan, "reason": ended.reason, "detail": ended.detail}
     emit(document, as_json=as_json, text=lambda: f"stopped: {ended.reason}. {ended.detail}")
     sys.exit(0 if ended.reason == "target" else 1)

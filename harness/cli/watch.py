@@ -1,57 +1,149 @@
-"""`harness watch [EXP]`: follow the runs that train now."""
+"""`harness watch`: follow runs of the project, or logs that other programs write."""
 
+import os
+import re
 import sys
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Console
+from rich.text import Text
 
 from harness.cli.output import emit, environment, json_option, project_option
+from harness.cli.split import split
+from harness.clock import SystemClock
 from harness.domain.statuses import FINAL_RUNS
+from harness.errors import NotFoundError, UsageError
+from harness.foreign.formats import find_logs
 from harness.project.context import Project, open_project
-from harness.views.progress import Following, all_completed, is_watched_over, progress, watched
+from harness.views.dashboard import draw
+from harness.views.follow import MOST_RUNS, Follower
+from harness.views.follow_experiment import ExperimentFollower
+from harness.views.follow_logs import LogFollower
+from harness.views.progress import watched
 from harness.views.tables import render_table
+from harness.views.watching import POLL_SECONDS, in_lines, on_screen, read_all, screen
+from harness.views.words import number
 
-POLL_SECONDS = 0.5
+_EXPERIMENT = re.compile(r"exp-\d+")
 
 
 @click.command("watch")
-@click.argument("experiment", required=False)
+@click.argument("target", nargs=-1)
 @click.option("--once", is_flag=True, help="Show where the runs are now, and leave.")
+@click.option("--follow", is_flag=True, help="Go on: to the next experiment, or for ever on a log.")
+@click.option("--split", "beside", is_flag=True, help="Open it beside this pane of tmux, and leave.")
+@click.option("--plain", is_flag=True, help="Lines instead of a screen; so it is where no terminal reads.")
 @project_option
 @json_option
-def command(experiment: str | None, once: bool, project: Path, as_json: bool) -> None:
-    """Print the epochs of EXPERIMENT's runs (default: the active one's) as they are logged, until training ends.
+def command(
+    target: tuple[str, ...], once: bool, follow: bool, beside: bool, plain: bool, project: Path, as_json: bool
+) -> None:
+    """Follow TARGET until its training ends: an experiment (default: the active one), or logs that other programs
+    write, files or folders, several side by side.
 
-    Exit 1 when the newest run of a seed did not complete. With --json only the end is printed, as one object.
+    Known are JSON lines, CSV and TSV, trainer_state.json, printed steps, and TensorBoard's event files. Exit 1 when the
+    newest run of a seed did not complete. With --json only the end is printed, as one object.
     """
-    with open_project(project, environment(), read_only=True) as opened:
-        name = watched(opened, experiment)
-        if not once:
-            _follow(opened, name, quiet=as_json)
-        document = progress(opened, name)
-    emit(document, as_json=as_json, text=lambda: _text(document))
-    sys.exit(0 if once or all_completed(document) else 1)
+    if beside:
+        pane = split([*target, "--project", str(project.resolve())], environment())
+        emit({"pane": pane}, as_json=as_json, text=lambda: f"watching in pane {pane}")
+        return
+    console = Console(file=sys.stdout, highlight=False)
+    lines = plain or as_json or once or not console.is_terminal or console.is_dumb_terminal
+    screened = None if lines else console
+    if not target or (len(target) == 1 and _EXPERIMENT.fullmatch(target[0])):
+        _watch_project(project, target[0] if target else None, screened, once=once, follow=follow, as_json=as_json)
+    follower = LogFollower(_logs(target), SystemClock())
+    _follow(follower, screened, once=once, ends=not follow, quiet=as_json)
+    if screened is None:
+        text = "\n".join(line.plain for line in draw(follower, width=console.width))
+        emit(follower.document(), as_json=as_json, text=lambda: _printable(text))
+    sys.exit(0 if once or follower.succeeded() else 1)
 
 
-def _follow(project: Project, experiment: str, *, quiet: bool) -> None:
-    following = Following(project, experiment)
-    going = True
-    while going:
-        going = is_watched_over(project, experiment)  # asked first: what is logged until the end is still told
-        for row in [] if quiet else following.new_rows():
-            click.echo(_line(row))
-        if going:
-            project.clock.sleep(POLL_SECONDS)
+def _watch_project(
+    place: Path, experiment: str | None, console: Console | None, *, once: bool, follow: bool, as_json: bool
+) -> None:
+    """Ends the program. With `follow` only a person, or the end of the project's folder, ends it."""
+    with open_project(place, environment(), read_only=True) as opened:
+        done: set[str] = set()
+        while True:
+            name = _experiment(opened, experiment, console, waits=follow or console is not None, done=done)
+            follower = ExperimentFollower(opened, name)
+            _follow(follower, console, once=once, ends=True, quiet=as_json)
+            document = follower.document()
+            if not follow or once:
+                break
+            done.add(name)
+            experiment = None
+            if console is None:
+                emit(document, as_json=as_json, text=partial(_text, document))
+        if console is None:
+            emit(document, as_json=as_json, text=partial(_text, document))
+        sys.exit(0 if once or follower.succeeded() else 1)
 
 
-def _line(row: dict[str, Any]) -> str:
-    passed = "" if row["seconds"] is None else f"{row['seconds']:.1f} s"
-    return f"{row['run']}  seed {row['seed']}  epoch {row['epoch']}  {_metrics(row['metrics'])}  {passed}".rstrip()
+def _experiment(project: Project, named: str | None, console: Console | None, *, waits: bool, done: set[str]) -> str:
+    """The experiment to follow; with `waits` the first that is not `done` yet, however long that takes."""
+    try:
+        found = watched(project, named)
+        if found not in done:
+            return found
+    except NotFoundError:
+        if named is not None or not waits:
+            raise
+    told = f"waiting for {'the next' if done else 'the first'} run at {project.layout.project('checklist').parent}"
+    if console is None:
+        click.echo(told, err=True)
+        return _wait(project, done)
+    with screen(console) as show:
+        show([Text(told, style="yellow")])
+        return _wait(project, done)
 
 
-def _metrics(metrics: dict[str, float]) -> str:
-    return "  ".join(f"{name} {value:.4g}" for name, value in metrics.items())
+def _wait(project: Project, done: set[str]) -> str:
+    while True:
+        project.clock.sleep(POLL_SECONDS)
+        try:
+            found = watched(project, None)
+        except NotFoundError:
+            continue
+        if found not in done:
+            return found
+
+
+def _follow(follower: Follower, console: Console | None, *, once: bool, ends: bool, quiet: bool) -> None:
+    clock = SystemClock()
+    if once:
+        read_all(follower)
+    elif console is not None:
+        on_screen(console, follower, clock, ends=ends)
+    else:
+        in_lines(
+            follower, clock, (lambda _line: None) if quiet else lambda line: click.echo(_printable(line)), ends=ends
+        )
+
+
+def _logs(targets: Sequence[str]) -> list[Path]:
+    """Raises UsageError for what is neither a path nor an experiment."""
+    paths = [Path(text) for text in targets]
+    for path, text in zip(paths, targets, strict=True):
+        if not path.exists() and os.sep not in text and not path.suffix:
+            raise UsageError(
+                f"There is no log {text!r}, and it is no experiment's id either.",
+                mend="Name an experiment, e.g. exp-0001, or a log; one that is not there yet as ./run.log.",
+                code="no_log",
+            )
+    return [log for path in paths for log in find_logs(path, most=MOST_RUNS)]
+
+
+def _printable(text: str) -> str:
+    encoding = (sys.stdout and sys.stdout.encoding) or "utf-8"
+    return text.encode(encoding, "replace").decode(encoding)
 
 
 def _text(document: dict[str, Any]) -> str:
@@ -62,14 +154,20 @@ def _text(document: dict[str, Any]) -> str:
             run["seed"],
             run["status"] if run["alive"] or run["status"] in FINAL_RUNS else f"{run['status']} (nobody watches it)",
             _epoch(run),
-            _metrics(run["metrics"]) or "-",
+            "  ".join(f"{name} {number(value)}" for name, value in run["metrics"].items()) or "-",
             "-" if run["seconds"] is None else f"{run['seconds']:.1f}",
             run["reason"] or "-",
         )
         for run in document["runs"]
     ]
+    alarms = [
+        f"{run['run']}  alarm  {alarm['severity']} {alarm['code']}  {alarm['message']}"
+        for run in document["runs"]
+        for alarm in run["alarms"]
+    ]
     head = f"{document['experiment']}: {document['state']} ({document['evidence']}, not recomputed)\n"
-    return head + (render_table("", columns, rows, colour=sys.stdout.isatty()) if rows else "no run yet\n")
+    table = render_table("", columns, rows, colour=sys.stdout.isatty()) if rows else "no run yet\n"
+    return _printable(head + table + "\n".join(alarms))
 
 
 def _epoch(run: dict[str, Any]) -> str:

@@ -88,12 +88,11 @@ def find_logs(path: Path, *, most: int) -> list[Path]:
         return [path]
     found: dict[Path, Path] = {}
     for folder in _folders(path):
-        log = _log_in(folder)
-        if log is None:
-            continue
-        place = folder.parent if log.name == "trainer_state.json" and folder.name.startswith("checkpoint-") else folder
-        if place not in found or _modified(log) > _modified(found[place]):
-            found[place] = log
+        for log in _logs_in(folder):
+            state = log.name == "trainer_state.json" and folder.name.startswith("checkpoint-")
+            place = folder.parent if state else log
+            if place not in found or _modified(log) > _modified(found[place]):
+                found[place] = log
     if not found:
         raise NotFoundError(
             f"{path} holds no log that is known; looked for {', '.join(KNOWN)}.",
@@ -103,15 +102,16 @@ def find_logs(path: Path, *, most: int) -> list[Path]:
     return sorted(sorted(found.values(), key=_modified, reverse=True)[:most])
 
 
-def _log_in(folder: Path) -> Path | None:
+def _logs_in(folder: Path) -> list[Path]:
+    """Of the first pattern with any: all files of a kind that has no fixed name, else the newest."""
     for pattern in KNOWN:
         try:
             files = [item for item in folder.glob(pattern) if item.is_file()]
         except OSError:
-            return None
+            return []
         if files:
-            return max(files, key=_modified)
-    return None
+            return files if pattern.startswith("*.") else [max(files, key=_modified)]
+    return []
 
 
 def _folders(root: Path) -> Iterator[Path]:

@@ -17,12 +17,12 @@ class LogReader:
     """Gives each row once: {run, event?, step?, epoch?, t?, learning_rate?, metrics}; the run logger's are unchanged.
 
     A file that does not exist yet has no rows. When another one takes its place, `restarts` counts it and all its rows
-    come from the start.
+    come from the start. With `follow` False a link in the file's place is not followed.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, follow: bool = True) -> None:
         self.path = path
-        self._tail = ByteTail(path)
+        self._tail = ByteTail(path, follow=follow)
         self._head = b""
         self._parser: Parser | None = None
         self._runs = Runs()
@@ -62,6 +62,11 @@ class LogReader:
         return self._tail.behind
 
     @property
+    def size(self) -> int:
+        """Bytes, at the last look."""
+        return self._tail.size
+
+    @property
     def present(self) -> bool:
         return self._tail.present
 
@@ -91,6 +96,8 @@ class LogReader:
             found += [f"and {more} more such lines"] if more > 0 else []
             if isinstance(self._parser, Table) and self._parser.short > 1:
                 found.append(f"{self._parser.short} lines have fewer cells than the header")
+        if isinstance(self._parser, Table) and self._parser.crashed:
+            found.append(f"{self._parser.crashed} experiments crashed; their numbers are left out")
         if isinstance(self._parser, StatusDocument):
             found += self._parser.notes
         if self._runs.copies:

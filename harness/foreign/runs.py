@@ -37,10 +37,8 @@ class Runs:
         """`row` and what has to be said before it."""
         if isinstance(row.get("run"), str):
             return [row]
-        if row.get("event") == "start":
-            if self._at:
-                self._restart()
-            return [{**row, "run": self._label}]
+        if row.get("event") == "start" and self._at:
+            self._restart()
         place, metrics = position(row), row.get("metrics")
         row["run"] = self._label
         if place is None or not metrics:

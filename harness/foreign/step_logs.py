@@ -33,6 +33,8 @@ class StepLog(LineParser):
     def __init__(self) -> None:
         super().__init__()
         self._after_rule = False
+        self._totals: dict[str, int] = {}
+        self._told: dict[str, int] = {}
 
     def feed(self, data: bytes) -> list[Row]:
         rows = super().feed(data)
@@ -46,6 +48,9 @@ class StepLog(LineParser):
         rows = []
         for part in self.text(raw).split("\r"):
             row = self._row(part[:_LONGEST])
+            if self._totals != self._told:
+                self._told = dict(self._totals)
+                rows.append({"event": "total", **self._totals})
             if row is not None:
                 rows.append(row)
         return rows
@@ -69,14 +74,11 @@ class StepLog(LineParser):
         if row is None:
             return None
         self._after_rule = False
-        counted = step or bar
-        if counted:
-            row["step"] = int(counted[1].replace(",", ""))
+        for name, counted in (("step", step or bar), ("epoch", epoch)):
+            if counted is None:
+                continue
+            number = float(counted[1].replace(",", ""))
+            row[name] = int(number) if number == int(number) else number
             if counted[2]:
-                row["total_steps"] = int(counted[2].replace(",", ""))
-        if epoch:
-            number = float(epoch[1])
-            row["epoch"] = int(number) if number == int(number) else number
-            if epoch[2]:
-                row["total_epochs"] = int(epoch[2])
+                self._totals[f"total_{name}s"] = int(counted[2].replace(",", ""))
         return row

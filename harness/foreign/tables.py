@@ -7,6 +7,7 @@ from harness.foreign.lines import LineParser
 from harness.foreign.rows import COUNTERS, Row, as_number, make_row
 
 _MOST_JOINED = 200
+_CRASHES = frozenset({"crash", "crashed", "failed", "error"})
 
 
 class Table(LineParser):
@@ -22,10 +23,14 @@ class Table(LineParser):
         self.is_ledger = False
         self.short = 0
         """Lines with fewer cells than the header."""
+        self.crashed = 0
+        """Experiments of a ledger that crashed: the numbers beside that word are none."""
         self._delimiter = delimiter
         self._header: list[str] | None = None
         self._open: list[str] = []
         self._row = 0
+        self._texts: set[str] = set()
+        """Columns that held a word: a commit such as 8030e3 is no number either."""
 
     def line(self, raw: bytes) -> Iterable[Row]:
         text = self.text(raw).rstrip("\r")
@@ -78,7 +83,12 @@ class Table(LineParser):
                     f"line {self.number} has {len(cells)} of {len(header)} cells; such lines are left out"
                 )
             return []
-        row = make_row((name, cell) for name, cell in zip(header, cells, strict=False) if cell.strip())
+        filled = [(name, cell.strip()) for name, cell in zip(header, cells, strict=False) if cell.strip()]
+        if self.is_ledger and any(cell.lower() in _CRASHES for _, cell in filled):
+            self.crashed += 1
+            return []
+        self._texts |= {name for name, cell in filled if as_number(cell) is None}
+        row = make_row((name, cell) for name, cell in filled if name not in self._texts)
         if row is None:
             return []
         if self.is_ledger:

@@ -13,11 +13,12 @@ _HEAD = 4096
 class ByteTail:
     """Costs the same at every look, however large the file is: it compares the first 4 KiB and reads what is new."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, follow: bool = True) -> None:
+        self.path, self._follow = path, follow
         self.problem: str | None = None
         """Why nothing can be read, in words; None while it can, and while there is no file yet."""
         self.present = False
+        self.size = 0
         self.behind = 0
         """Bytes that were there at the last look and are not read yet."""
         self.modified: float | None = None
@@ -30,7 +31,7 @@ class ByteTail:
     def read(self, most: int) -> bytes:
         """The next bytes, at most `most`; none when nothing is new."""
         try:
-            with open_regular(self.path) as stream:
+            with open_regular(self.path, follow=self._follow) as stream:
                 self.present, self.problem = True, None
                 return self._read(stream, most)
         except NotFoundError:
@@ -54,5 +55,6 @@ class ByteTail:
         stream.seek(self._offset)
         data = stream.read(most)
         self._offset += len(data)
+        self.size = found.st_size
         self.behind = max(0, found.st_size - self._offset)
         return data

@@ -1,15 +1,13 @@
-"""How an experiment's runs go, as plain data: where each is now, and the rows of its metrics as they come.
+"""How an experiment's runs go, as plain data: where each is now.
 
 Everything here is `logged`: what the training code said of itself.
 """
 
 import contextlib
-import math
+from collections.abc import Mapping
 from typing import Any
 
-from harness.artifacts.metrics import Tail
 from harness.artifacts.training_status import read_status
-from harness.clock import parse_iso
 from harness.domain.records import Run
 from harness.domain.statuses import FINAL_RUNS, Evidence, RunStatus
 from harness.driver.supervisors import is_going, is_held, is_supervised
@@ -18,8 +16,6 @@ from harness.project.context import Project
 from harness.projections.text import one_line
 from harness.views.snapshot import active
 
-ROWS_AT_START = 10
-"""Of each run, so that whoever comes late sees where it stands and not all its past."""
 LOOKED_AT = 20
 """Experiments, newest first, among which one with a run is looked for."""
 MOST_METRICS = 6
@@ -74,53 +70,6 @@ def all_completed(document: dict[str, Any]) -> bool:
     return bool(newest) and set(newest.values()) == {RunStatus.COMPLETED}
 
 
-class Following:
-    """The rows of one experiment's runs, each told once; of what was logged before, the last few of each run."""
-
-    def __init__(self, project: Project, experiment: str) -> None:
-        self._project, self._experiment = project, experiment
-        self._tails: dict[str, _EpochTail] = {}
-
-    def new_rows(self) -> list[dict[str, Any]]:
-        """{run, seed, epoch, metrics, seconds} for each epoch that was logged since the last call, run by run."""
-        found = []
-        for run in self._project.ledger.runs(self._experiment):
-            if run.id not in self._tails:
-                self._tails[run.id] = _EpochTail(self._project, run)
-                found += self._tails[run.id].poll()[-ROWS_AT_START:]
-            else:
-                found += self._tails[run.id].poll()
-        return found
-
-
-class _EpochTail:
-    """The epoch rows of one run. `seconds` count from its first row, which says when training began."""
-
-    def __init__(self, project: Project, run: Run) -> None:
-        self._tail = Tail(project.layout.run(run.experiment, run.id, "metrics"))
-        self._run, self._began = run, ""
-
-    def poll(self) -> list[dict[str, Any]]:
-        found = []
-        for row in self._tail.poll():
-            at = row.get("t")
-            if row.get("run") != f"{self._run.experiment}/{self._run.id}" or not isinstance(at, str):
-                continue
-            self._began = self._began or at
-            epoch = row.get("epoch")
-            if row.get("event") == "epoch" and type(epoch) is int and isinstance(row.get("metrics"), dict):
-                found.append(
-                    {
-                        "run": self._run.id,
-                        "seed": self._run.seed,
-                        "epoch": epoch,
-                        "metrics": _numbers(row["metrics"]),
-                        "seconds": _seconds(self._began, at),
-                    }
-                )
-        return found
-
-
 def _run(project: Project, run: Run) -> dict[str, Any]:
     """`alive`: somebody watches it; an open run without is one whose supervisor died."""
     status = None
@@ -133,24 +82,16 @@ def _run(project: Project, run: Run) -> dict[str, Any]:
         "alive": run.status not in FINAL_RUNS and is_supervised(project, run),
         "epoch": status.epoch if status else None,
         "total_epochs": status.total_epochs if status else None,
-        "metrics": _numbers(status.metrics) if status else {},
+        "metrics": printable(status.metrics) if status else {},
         "seconds": run.seconds,
         "reason": run.reason,
     }
 
 
-def _numbers(metrics: dict[str, Any]) -> dict[str, float]:
+def printable(metrics: Mapping[str, Any]) -> dict[str, float]:
     """Numbers under printable names: the file is written by the code that is watched."""
     found = {}
     for name, value in metrics.items():
         if isinstance(value, int | float) and not isinstance(value, bool):
             found[one_line(str(name), NAME_LENGTH)] = float(value)
     return dict(list(found.items())[:MOST_METRICS])
-
-
-def _seconds(began: str, at: str) -> float | None:
-    try:
-        passed = (parse_iso(at) - parse_iso(began)).total_seconds()
-    except (ValueError, TypeError):
-        return None
-    return passed if math.isfinite(passed) else None

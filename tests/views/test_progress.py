@@ -1,4 +1,4 @@
-"""What a watcher sees of runs: rows once each, of the past only what helps, and nothing that is not a number."""
+"""Where an experiment's runs are, as plain data."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from harness.errors import NotFoundError
 from harness.project.context import Project
 from harness.runs.lock import supervising
 from harness.runs.processes import identity
-from harness.views.progress import ROWS_AT_START, Following, all_completed, is_watched_over, progress, watched
+from harness.views.progress import all_completed, is_watched_over, progress, watched
 from tests.audit.world import World
 
 
@@ -55,56 +55,6 @@ def row(epoch: Any, second: int, **metrics: Any) -> dict[str, Any]:
 
 
 START = {"t": "2026-01-01T00:00:00.000Z", "event": "start", "token": "t"}
-
-
-def test_rows_come_once_each_with_their_seconds(project: Project) -> None:
-    experiment = project.ledger.open_experiment(hypothesis="h", parent=None, by="me").id
-    run = run_of(project, experiment)
-    following = Following(project, experiment)
-    assert following.new_rows() == []
-    log(project, run, START, row(0, 2, loss=0.5))
-    (first,) = following.new_rows()
-    assert first == {"run": "run-01", "seed": 7, "epoch": 0, "metrics": {"loss": 0.5}, "seconds": 2.5}
-    assert following.new_rows() == []
-    log(project, run, row(1, 4, loss=0.25))
-    second = run_of(project, experiment, seed=8)
-    log(project, second, START, row(0, 1, loss=0.7))
-    assert [(item["run"], item["epoch"], item["seconds"]) for item in following.new_rows()] == [
-        ("run-01", 1, 4.5),
-        ("run-02", 0, 1.5),
-    ]
-
-
-def test_who_comes_late_sees_the_last_rows_only(project: Project) -> None:
-    experiment = project.ledger.open_experiment(hypothesis="h", parent=None, by="me").id
-    run = run_of(project, experiment)
-    log(project, run, START, *(row(epoch, epoch, loss=1.0) for epoch in range(40)))
-    following = Following(project, experiment)
-    assert [item["epoch"] for item in following.new_rows()] == list(range(40 - ROWS_AT_START, 40))
-    log(project, run, *(row(epoch, epoch, loss=1.0) for epoch in range(40, 58)))
-    assert len(following.new_rows()) == 18
-
-
-def test_what_the_training_writes_cannot_reach_the_terminal(project: Project) -> None:
-    experiment = project.ledger.open_experiment(hypothesis="h", parent=None, by="me").id
-    run = run_of(project, experiment)
-    hostile = {"loss\x1b[2J\nx": 1.0, "text": "\x1b[31m", "flag": True, "nan": "NaN", "n" * 500: 2}
-    log(
-        project,
-        run,
-        START,
-        row(0, 1, **hostile),
-        row("\x1b[2J", 2, loss=1.0),
-        {**row(1, 3), "metrics": [1]},
-        {**row(2, 4, loss=1.0), "run": "exp-0009/run-01"},
-        {**row(3, 5, loss=1.0), "t": "yesterday"},
-        {**row(4, 6, loss=1.0), "t": 7},
-    )
-    with project.layout.run(experiment, run.id, "metrics").open("a") as stream:
-        stream.write("not json\n")
-    first, odd = Following(project, experiment).new_rows()
-    assert list(first["metrics"]) == ["loss[2J x", "nan", "n" * 39 + "…"]
-    assert (odd["epoch"], odd["seconds"]) == (3, None)
 
 
 def test_progress_says_where_each_run_is(project: Project) -> None:

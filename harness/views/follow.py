@@ -1,0 +1,104 @@
+"""What a watcher follows: the runs of an experiment, or logs that others write. Both give run pictures to draw."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from harness.clock import Clock
+from harness.detectors.alarm import Alarm
+from harness.views.run_picture import RunPicture
+
+MOST_RUNS = 24
+"""Drawn side by side or one below the other; of more the newest."""
+
+
+@dataclass(kw_only=True)
+class RunView:
+    """A picture with what is known of its run besides its rows."""
+
+    picture: RunPicture
+    status: str
+    """As in the ledger, or lost. Of other logs: waiting, reading, running, quiet, stopped, lost, completed, failed,
+    ended (another run follows in the file), ledger."""
+    seed: int | None = None
+    age_s: float | None = None
+    """Seconds since it said anything."""
+    reason: str = ""
+    notes: list[str] = field(default_factory=list)
+    behind: float | None = None
+    """The share of the file that is still to be read; None when all is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """A tier of the plan, about the metrics that a picture calls its goal."""
+
+    value: float
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class News:
+    """One thing that happened in a run: a row, or an alarm."""
+
+    run: str
+    seed: int | None = None
+    row: Mapping[str, Any] | None = None
+    """As readers give it: names and texts in it are whatever the training wrote."""
+    began: float | None = None
+    """When the run's first row was written, Unix seconds."""
+    alarm: Alarm | None = None
+
+
+class Follower(Protocol):
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def waits_for(self) -> str:
+        """The path at which the first row is awaited."""
+        ...
+
+    @property
+    def targets(self) -> Sequence[Target]: ...
+
+    def poll(self, *, seconds: float) -> list[News]:
+        """Read what is new, for about `seconds` at most; what is left then comes with the next call."""
+        ...
+
+    def finish(self) -> list[News]:
+        """What is left when nothing more will come."""
+        ...
+
+    def views(self) -> list[RunView]: ...
+
+    def over(self) -> bool:
+        """Whether nothing more will come."""
+        ...
+
+    def succeeded(self) -> bool: ...
+
+    def document(self) -> dict[str, Any]: ...
+
+
+class Heart:
+    """How long ago a file changed. After the first look only a clock that never goes back is asked."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.beats = 0
+        """How many changes were seen, the first look included."""
+        self._seen: tuple[float, int] | None = None
+        self._age, self._since = 0.0, clock.monotonic()
+
+    def beat(self, modified: float | None, size: int) -> None:
+        if modified is None or self._seen == (modified, size):
+            return
+        first, self._seen = self._seen is None, (modified, size)
+        self.beats += 1
+        self._age = max(0.0, self._clock.now().timestamp() - modified) if first else 0.0
+        self._since = self._clock.monotonic()
+
+    @property
+    def age_s(self) -> float | None:
+        return None if self._seen is None else self._age + self._clock.monotonic() - self._since

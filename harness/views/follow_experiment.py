@@ -1,0 +1,154 @@
+"""Following an experiment: its runs' rows and alarms, with what ledger and supervisor say of them."""
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+from harness.artifacts.jsonl import LineFeed, parse_line
+from harness.artifacts.plan import plan_from
+from harness.detectors.alarm import Alarm
+from harness.detectors.settings import WatchSettings
+from harness.domain.records import Run
+from harness.domain.statuses import FINAL_RUNS, RunStatus, Tier
+from harness.driver.supervisors import is_supervised
+from harness.foreign.reader import LogReader
+from harness.foreign.rows import Row
+from harness.foreign.tail import ByteTail
+from harness.project.context import Project
+from harness.views.follow import MOST_RUNS, Heart, News, RunView, Target
+from harness.views.progress import all_completed, is_watched_over, progress
+from harness.views.run_picture import RunPicture
+
+_ALARM_BYTES = 4 << 20
+
+
+class ExperimentFollower:
+    """The runs of one experiment, with what the ledger and their supervisor say of them."""
+
+    def __init__(self, project: Project, experiment: str) -> None:
+        self._project, self.experiment = project, experiment
+        self._runs: dict[str, _Run] = {}
+        self._over = False
+        plan = project.ledger.plan()
+        objective = None if plan is None else project.objective()
+        self.targets: Sequence[Target] = ()
+        self._settings = WatchSettings() if plan is None else plan_from(plan.content).watch_settings()
+        if objective is not None:
+            self.targets = [
+                Target(value=objective.tiers[tier], name=tier.value) for tier in Tier if tier in objective.tiers
+            ]
+
+    @property
+    def title(self) -> str:
+        return self.experiment
+
+    @property
+    def waits_for(self) -> str:
+        return str(self._project.layout.experiment(self.experiment) / "runs")
+
+    def poll(self, *, seconds: float) -> list[News]:
+        self._over = not is_watched_over(self._project, self.experiment)  # asked first: what comes until then is read
+        clock = self._project.clock
+        end = clock.monotonic() + seconds
+        news: list[News] = []
+        for run in self._project.ledger.runs(self.experiment):
+            known = self._runs.get(run.id)
+            if known is None:
+                known = self._runs[run.id] = _Run(self._project, run, self._settings)
+            known.run = run
+            news += known.poll()
+            while known.reader.behind and clock.monotonic() < end:
+                news += known.poll()
+        return news
+
+    def finish(self) -> list[News]:
+        return [news for item in self._runs.values() for news in item.finish()]
+
+    def views(self) -> list[RunView]:
+        return [item.view() for item in self._runs.values()][-MOST_RUNS:]
+
+    def over(self) -> bool:
+        return self._over and not any(item.reader.behind for item in self._runs.values())
+
+    def succeeded(self) -> bool:
+        return all_completed(self.document())
+
+    def document(self) -> dict[str, Any]:
+        document = progress(self._project, self.experiment)
+        for run in document["runs"]:
+            known = self._runs.get(run["run"])
+            run["alarms"] = [] if known is None else [alarm.plain() for alarm in known.picture.alarms]
+        return document
+
+
+class _Run:
+    """One run of an experiment. Its files are written by the code that is watched: links there are not followed."""
+
+    def __init__(self, project: Project, run: Run, settings: WatchSettings) -> None:
+        self._project, self.run = project, run
+        place = project.layout.run
+        self.reader = LogReader(place(run.experiment, run.id, "metrics"), follow=False)
+        self.picture = RunPicture(run.id, settings, title=run.id)
+        self._name = f"{run.experiment}/{run.id}"
+        self._alarms = ByteTail(place(run.experiment, run.id, "alarms"), follow=False)
+        self._alarm_lines = LineFeed()
+        self._told: set[tuple[str, str, int]] = set()
+        self._heart = Heart(project.clock)
+
+    def poll(self) -> list[News]:
+        rows = self.reader.read_more()
+        self._heart.beat(self.reader.modified, self.reader.size)
+        news = self._take(rows)
+        news += self._raised(self._said())
+        return news
+
+    def _said(self) -> list[Alarm]:
+        """The supervisor's alarms that were not there before. It replaces its small file whole at each of them."""
+        before, data = self._alarms.replacements, self._alarms.read(_ALARM_BYTES)
+        if self._alarms.replacements != before:
+            self._alarm_lines = LineFeed()
+        if not self._alarms.present:
+            return []
+        said = [alarm for line in self._alarm_lines.feed(data) for alarm in _alarms(line)]
+        self.picture.alarms_from(said)
+        new = [alarm for alarm in said if (alarm.code, alarm.metric, alarm.row) not in self._told]
+        self._told |= {(alarm.code, alarm.metric, alarm.row) for alarm in new}
+        return new
+
+    def finish(self) -> list[News]:
+        return self._take(self.reader.finish())
+
+    def _take(self, rows: list[Row]) -> list[News]:
+        news: list[News] = []
+        for row in rows:
+            if row.get("run") != self._name:
+                continue
+            news += self._raised(self.picture.feed(row))
+            if row.get("metrics"):
+                news.append(News(run=self.run.id, seed=self.run.seed, row=row, began=self.picture.first_time))
+        return news
+
+    def view(self) -> RunView:
+        alive = self.run.status in FINAL_RUNS or is_supervised(self._project, self.run)
+        status = self.run.status if alive else RunStatus.LOST
+        size, left = self.reader.size, self.reader.behind
+        return RunView(
+            picture=self.picture,
+            status=status.value,
+            seed=self.run.seed,
+            age_s=None if self.run.status in FINAL_RUNS else self._heart.age_s,
+            reason=self.run.reason or ("" if alive else "nobody watches it: its supervisor died"),
+            notes=self.reader.notes(),
+            behind=left / size if left and size else None,
+        )
+
+    def _raised(self, alarms: Sequence[Alarm]) -> list[News]:
+        return [News(run=self.run.id, seed=self.run.seed, alarm=alarm) for alarm in alarms]
+
+
+def _alarms(line: bytes) -> list[Alarm]:
+    found = []
+    for row in parse_line(line).rows:
+        with contextlib.suppress(KeyError, TypeError, ValueError):  # not one that a supervisor wrote
+            found.append(Alarm.from_plain(row))
+    return found

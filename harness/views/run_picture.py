@@ -1,0 +1,193 @@
+"""One run as a watcher sees it, built row by row in bounded memory: where it is, how fast, how good, what is wrong."""
+
+import math
+from collections import deque
+from collections.abc import Iterable, Mapping
+from statistics import median
+from typing import Any
+
+from harness.detectors.alarm import Alarm, open_alarms
+from harness.detectors.keys import Role, role_of
+from harness.detectors.rows import row_from
+from harness.detectors.settings import WatchSettings
+from harness.detectors.watch import Watch
+from harness.domain.statuses import Direction
+from harness.projections.text import one_line
+from harness.views.trace import Best, Trace
+
+MOST_METRICS = 60
+_NAME_LENGTH = 40
+_PACE_ROWS = 40
+_NOT_DRAWN = frozenset({Role.LEARNING_RATE, Role.THROUGHPUT, Role.MEMORY, Role.TIME})
+_ENDINGS = {"completed": "completed", "failed": "failed"}
+
+
+class RunPicture:
+    """Rows as readers of logs give them go into `feed`; alarms come from a Watch, unless `alarms_from` gives those of
+    the run's supervisor. `said` is what the log itself says of its end."""
+
+    def __init__(self, name: str, settings: WatchSettings, *, title: str = "", watches: bool = True) -> None:
+        self.name, self.title = name, title or name
+        self.rows = 0
+        self.place: float | None = None
+        self.unit = "epoch"
+        self.step: float | None = None
+        """Where rows say an epoch and a step."""
+        self.total: float | None = None
+        self.traces: dict[str, Trace] = {}
+        self.rate: float | None = None
+        self.throughput: tuple[str, float] | None = None
+        self.memory: tuple[str, float] | None = None
+        self.checkpoints = 0
+        self.checkpoint_place: float | None = None
+        self.summary: dict[str, float] = {}
+        self.said: str | None = None
+        self.resumes = 0
+        self.first_time: float | None = None
+        self.last_time: float | None = None
+        """Unix seconds, as the rows say them."""
+        self._directions = settings.directions
+        self._watch = Watch(settings) if watches else None
+        self._alarms: dict[tuple[str, str], Alarm] = {}
+        self._paces: deque[float] = deque(maxlen=_PACE_ROWS)
+        """Seconds a unit, between rows."""
+        self._pace_from: tuple[float, float] | None = None
+
+    def feed(self, plain: Mapping[str, Any]) -> list[Alarm]:
+        """The alarms that this row raises or ends."""
+        self.rows += 1
+        row = row_from(plain, self.rows)
+        if row.event == "epoch":
+            self._epoch(row.metrics, row.epoch, row.step, row.learning_rate)
+        else:
+            self._event(row.event, plain)
+        if row.seconds is not None:
+            self._time(row.seconds)
+        alarms = [] if self._watch is None else self._watch.feed(plain)
+        self.take_alarms(alarms)
+        return alarms
+
+    def take_alarms(self, alarms: Iterable[Alarm]) -> None:
+        for alarm in alarms:
+            self._alarms[alarm.code, alarm.metric] = alarm
+
+    def alarms_from(self, alarms: Iterable[Alarm]) -> None:
+        """Take these, the supervisor's, in place of those that a watch of ours would raise."""
+        if self._watch is not None:
+            self._watch, self._alarms = None, {}
+        self.take_alarms(alarms)
+
+    @property
+    def alarms(self) -> list[Alarm]:
+        """Those that stand, the gravest first."""
+        return sorted(open_alarms(list(self._alarms.values())), key=lambda item: -item.severity.weight)
+
+    @property
+    def done(self) -> float | None:
+        """The share of the work that is behind, 0 to 1."""
+        if self.place is None or not self.total:
+            return None
+        passed = self.place + (self.unit == "epoch")
+        return min(1.0, max(0.0, passed / self.total))
+
+    @property
+    def seconds_each(self) -> float | None:
+        """The usual time of one epoch or step: the median, so that a pause or a clock that was moved changes little."""
+        return median(self._paces) if self._paces else None
+
+    @property
+    def eta_s(self) -> float | None:
+        each, done = self.seconds_each, self.done
+        return None if each is None or done is None or not self.total else each * self.total * (1 - done)
+
+    def direction(self, metric: str) -> Direction | None:
+        """The plan's, else what the name leaves no doubt about."""
+        if metric in self._directions:
+            return self._directions[metric]
+        return {Role.LOSS: Direction.MINIMIZE, Role.SCORE: Direction.MAXIMIZE}.get(role_of(metric))
+
+    def is_goal(self, metric: str) -> bool:
+        """Whether the plan's targets are about it, under one of its spellings."""
+        return metric in self._directions
+
+    def best(self, metric: str) -> Best | None:
+        trace, direction = self.traces[metric], self.direction(metric)
+        if direction is None:
+            return None
+        return trace.smallest if direction is Direction.MINIMIZE else trace.largest
+
+    def shown(self) -> list[str]:
+        """The metrics in the order in which they are worth a line: the plan's, losses, scores, others."""
+        ranks = {Role.LOSS: 1, Role.SCORE: 2, Role.GRADIENT: 3}
+        names = [name for name in self.traces if role_of(name) not in _NOT_DRAWN or self.is_goal(name)]
+        return sorted(names, key=lambda name: 0 if self.is_goal(name) else ranks.get(role_of(name), 4))
+
+    def _epoch(self, metrics: Mapping[str, float], epoch: float | None, step: float | None, rate: float | None) -> None:
+        counted = step if epoch is None or (step is not None and self.unit == "step" and self.total) else epoch
+        if counted is not None:
+            if epoch is None:
+                self.unit = "step"
+            self.place = counted
+        self.step = step if self.unit == "epoch" else None
+        self.rate = self.rate if rate is None else rate
+        place = epoch if epoch is not None else step
+        for key, value in metrics.items():
+            self._value(key, value, place)
+
+    def _value(self, key: str, value: float, place: float | None) -> None:
+        name = one_line(key, _NAME_LENGTH)
+        role = role_of(name)
+        if role is Role.THROUGHPUT:
+            self.throughput = name, value
+        elif role is Role.MEMORY:
+            self.memory = name, value
+        trace = self.traces.get(name)
+        if trace is None:
+            if len(self.traces) >= MOST_METRICS:
+                return
+            trace = self.traces[name] = Trace()
+        trace.add(value, place)
+
+    def _event(self, event: str, plain: Mapping[str, Any]) -> None:
+        if event in ("start", "attempt", "total", "status"):
+            self._totals(plain)
+        if event == "attempt":
+            self.resumes += 1
+            self._pace_from = None
+            at = plain.get("resumed_at")
+            if isinstance(at, int | float):
+                for trace in self.traces.values():
+                    trace.drop_from(at)
+        elif event == "checkpoint":
+            self.checkpoints += 1
+            epoch = plain.get("epoch")
+            self.checkpoint_place = epoch if isinstance(epoch, int) else self.place
+        elif event == "summary":
+            self.summary.update(plain.get("metrics") or {})
+            self.said = "completed"
+        elif event in ("end", "status"):
+            said = plain.get("status")
+            self.said = _ENDINGS.get(said) if isinstance(said, str) else None
+        if event in ("attempt", "start"):
+            self.said = None
+
+    def _totals(self, plain: Mapping[str, Any]) -> None:
+        for unit in ("epoch", "step"):
+            total = plain.get(f"total_{unit}s")
+            if isinstance(total, int) and not isinstance(total, bool) and total > 0:
+                self.total, self.unit = total, unit
+        step = plain.get("step")
+        if plain.get("event") == "status" and isinstance(step, int | float):
+            self.place = step
+
+    def _time(self, seconds: float) -> None:
+        if not math.isfinite(seconds):
+            return
+        self.first_time = seconds if self.first_time is None else self.first_time
+        self.last_time = seconds
+        if self.place is None:
+            return
+        if self._pace_from is not None and self.place > self._pace_from[0] and seconds > self._pace_from[1]:
+            self._paces.append((seconds - self._pace_from[1]) / (self.place - self._pace_from[0]))
+        if self._pace_from is None or self.place != self._pace_from[0]:
+            self._pace_from = self.place, seconds

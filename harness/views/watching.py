@@ -1,0 +1,117 @@
+"""Following on a terminal, as a screen that is drawn anew, or anywhere else, as lines that stay."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from harness.clock import Clock
+from harness.detectors.rows import row_from
+from harness.projections.text import one_line
+from harness.views.dashboard import draw
+from harness.views.follow import Follower, News
+from harness.views.progress import printable
+from harness.views.words import count, number
+
+POLL_SECONDS = 0.5
+READ_SECONDS = 0.3
+"""What one look spends on a long backlog before the screen is drawn."""
+ROWS_A_LOOK = 10
+"""Printed of each run, so that neither who comes late nor a fast loop floods the lines; the newest."""
+
+
+def on_screen(console: Console, follower: Follower, clock: Clock, *, ends: bool = True) -> None:
+    """Draw until the follower is over, on the terminal's other screen; then leave the last picture on the first."""
+    with screen(console) as show:
+        while True:
+            over = follow_once(follower)
+            show(drawn(console, follower))
+            if over and ends:
+                break
+            clock.sleep(POLL_SECONDS)
+    console.print(Group(*drawn(console, follower, whole=True)))
+
+
+@contextmanager
+def screen(console: Console) -> Iterator[Callable[[Iterable[Text]], None]]:
+    """The terminal's other screen; it gives a function that draws lines there."""
+    with Live(console=console, screen=True, auto_refresh=False) as live:
+        yield lambda lines: live.update(Group(*lines), refresh=True)
+
+
+def in_lines(follower: Follower, clock: Clock, say: Callable[[str], None], *, ends: bool = True) -> None:
+    """One line a row and an alarm. What is awaited is said once."""
+    said = False
+    while True:
+        news = follower.poll(seconds=READ_SECONDS)
+        over = follower.over()
+        news += follower.finish() if over else []
+        if not news and not said and not any(view.picture.rows for view in follower.views()):
+            say(f"waiting for the first row at {follower.waits_for}")
+        said = True
+        for line in lines_of(news):
+            say(line)
+        if over and ends:
+            return
+        clock.sleep(POLL_SECONDS)
+
+
+def follow_once(follower: Follower) -> bool:
+    """Read what is new. True when nothing more will come; then it is all read."""
+    follower.poll(seconds=READ_SECONDS)
+    if not follower.over():
+        return False
+    follower.finish()
+    return True
+
+
+def read_all(follower: Follower) -> None:
+    """All that is there now, a last line without its end too."""
+    follower.poll(seconds=float("inf"))
+    follower.finish()
+
+
+def drawn(console: Console, follower: Follower, *, whole: bool = False) -> list[Text]:
+    """What fits the console now; with `whole` all of it."""
+    width, height = console.size
+    ascii_only = not console.encoding.lower().startswith("utf")
+    lines = draw(follower, width=width, height=None if whole else height, ascii_only=ascii_only)
+    if not ascii_only:
+        return lines
+    return [Text(line.plain.encode("ascii", "replace").decode("ascii")) for line in lines]
+
+
+def lines_of(news: Iterable[News]) -> Iterator[str]:
+    """Alarms all of them, of the rows the newest of each run; how many were left out is said."""
+    by_run: dict[str, list[News]] = {}
+    for item in news:
+        by_run.setdefault(item.run, []).append(item)
+    for run, items in by_run.items():
+        rows = [item for item in items if item.row is not None]
+        shown = rows[-ROWS_A_LOOK:]
+        if len(rows) > len(shown):
+            yield f"{run}  {len(rows) - len(shown)} rows before"
+        kept = {id(item) for item in shown}
+        for item in items:
+            if item.alarm is not None:
+                alarm = item.alarm
+                yield f"{run}  alarm  {alarm.severity.value} {alarm.code}  {one_line(alarm.message, 200)}"
+            elif item.row is not None and id(item) in kept and (line := _row(item, item.row)):
+                yield line
+
+
+def _row(news: News, plain: Mapping[str, Any]) -> str:
+    """Empty for a row that says neither where it stands nor any number."""
+    row = row_from(plain, 1)
+    where = [
+        f"{unit} {count(value)}" for unit, value in (("epoch", row.epoch), ("step", row.step)) if value is not None
+    ]
+    metrics = "  ".join(f"{name} {number(value)}" for name, value in printable(row.metrics).items())
+    if not where or not metrics:
+        return ""
+    seed = [] if news.seed is None else [f"seed {news.seed}"]
+    passed = [f"{row.seconds - news.began:.1f} s"] if row.seconds is not None and news.began is not None else []
+    return "  ".join([news.run, *seed, *where, metrics, *passed])
