@@ -5,24 +5,15 @@ Each class is one kind of fact; its fields are plain JSON values, so that a fact
 set by the ledger when it writes the fact.
 """
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
 
+from harness.domain.fact import Fact as Fact
+from harness.domain.program_facts import PROGRAM_FACTS
 from harness.errors import LedgerDamagedError
 
 LONGEST_HAND_OFF = 4000
 """Characters."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fact:
-    """The base of all kinds; never stored itself."""
-
-    KIND: ClassVar[str] = ""
-
-    def body(self) -> dict[str, Any]:
-        """The fields as plain JSON values."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,7 +283,7 @@ KINDS: dict[str, type[Fact]] = {
         HandOffWritten,
         PriorRecorded,
     )
-}
+} | {kind.KIND: kind for kind in PROGRAM_FACTS}
 
 
 def fact_from(kind: str, body: dict[str, Any]) -> Fact:

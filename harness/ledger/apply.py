@@ -20,6 +20,7 @@ from harness.domain.ids import experiment_number, run_number
 from harness.domain.statuses import ExperimentStatus, RunStatus, Split
 from harness.errors import LedgerDamagedError
 from harness.ledger.chain import StoredFact
+from harness.ledger.program_apply import PROGRAM_HANDLERS
 from harness.ledger.state import Row, State
 
 Body = dict[str, Any]
@@ -272,4 +273,5 @@ _HANDLERS: dict[str, Callable[[State, StoredFact, Body], None]] = {
     "prior_recorded": _prior_recorded,
     "loop_ended": _note,
     "tampering_noticed": _note,
+    **PROGRAM_HANDLERS,
 }

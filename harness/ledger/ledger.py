@@ -22,14 +22,14 @@ from harness.ledger.creation import (
 from harness.ledger.database import Database
 from harness.ledger.local_writer import forget_local_writer, local_writer, note_local_writer
 from harness.ledger.migrations import MIGRATIONS, Migration
+from harness.ledger.programs import LedgerPrograms
 from harness.ledger.reads import LedgerReads
 from harness.ledger.replay import rebuild_state
 from harness.ledger.text_form import is_writer_name
 from harness.ledger.views import LedgerViews
-from harness.ledger.writes import LedgerWrites
 
 
-class Ledger(LedgerReads, LedgerViews, LedgerWrites):
+class Ledger(LedgerReads, LedgerViews, LedgerPrograms):
     """One project's ledger. Use `Ledger.open`, as a context manager or with `close`."""
 
     def __init__(

@@ -56,11 +56,17 @@ def m004_alarms(connection: sa.Connection) -> None:
     recreate_state(connection)
 
 
+def m005_training_programs(connection: sa.Connection) -> None:
+    """Tables of training programs, their models, and what is served."""
+    recreate_state(connection)
+
+
 MIGRATIONS: Mapping[int, Migration] = {
     1: m001_first_schema,
     2: m002_hand_offs_and_priors,
     3: m003_scores_by_seed,
     4: m004_alarms,
+    5: m005_training_programs,
 }
 
 

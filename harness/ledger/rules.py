@@ -21,6 +21,7 @@ from harness.domain.statuses import (
     require_run_transition,
 )
 from harness.errors import NotFoundError, RefusedError, UsageError
+from harness.ledger.program_rules import PROGRAM_RULES
 from harness.ledger.state import Row, State
 
 Body = dict[str, Any]
@@ -242,4 +243,5 @@ _RULES: dict[str, Callable[[State, Body], None]] = {
     "session_ended": _session_ended,
     "hand_off_written": _hand_off_written,
     "prior_recorded": _prior_recorded,
+    **PROGRAM_RULES,
 }

@@ -270,6 +270,62 @@ notes = sa.Table(
     sa.Index("notes_kind", "kind", "at"),
 )
 
+programs = sa.Table(
+    "programs",
+    metadata,
+    sa.Column("experiment", sa.Text, primary_key=True),
+    sa.Column("record", _JSON, nullable=False),
+    *_log_columns(),
+)
+
+judgements = sa.Table(
+    "judgements",
+    metadata,
+    sa.Column("writer", sa.Text, primary_key=True),
+    sa.Column("seq", sa.Integer, primary_key=True),
+    sa.Column("at", sa.Text, nullable=False),
+    sa.Column("experiment", sa.Text, nullable=False),
+    sa.Column("record", _JSON, nullable=False),
+    sa.Index("judgements_experiment", "experiment"),
+)
+
+models = sa.Table(
+    "models",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),  # the checkpoint's content hash
+    sa.Column("profile", sa.Text, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("since", sa.Text, nullable=False),
+    sa.Column("record", _JSON, nullable=False),
+    *_log_columns(),
+)
+
+model_records = sa.Table(
+    "model_records",  # evaluations, shadow observations and moves of models
+    metadata,
+    sa.Column("writer", sa.Text, primary_key=True),
+    sa.Column("seq", sa.Integer, primary_key=True),
+    sa.Column("at", sa.Text, nullable=False),
+    sa.Column("model", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("number", sa.Integer),  # of an evaluation
+    sa.Column("hash", sa.Text, nullable=False),
+    sa.Column("record", _JSON, nullable=False),
+    sa.Index("model_records_model", "model", "kind"),
+    sa.Index("model_records_number", "number"),
+)
+
+servings = sa.Table(
+    "servings",
+    metadata,
+    sa.Column("writer", sa.Text, primary_key=True),
+    sa.Column("seq", sa.Integer, primary_key=True),
+    sa.Column("at", sa.Text, nullable=False),
+    sa.Column("profile", sa.Text, nullable=False),
+    sa.Column("record", _JSON, nullable=False),
+    sa.Index("servings_profile", "profile", "at"),
+)
+
 STATE: tuple[sa.Table, ...] = (
     plans,
     experiments,
@@ -284,6 +340,11 @@ STATE: tuple[sa.Table, ...] = (
     hand_offs,
     priors,
     notes,
+    programs,
+    judgements,
+    models,
+    model_records,
+    servings,
 )
 
 PROJECTIONS: tuple[str, ...] = ("checklist", "decision_log", "state", "briefing", "hand_offs", "priors", "facts")

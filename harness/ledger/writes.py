@@ -169,18 +169,20 @@ class LedgerWrites:
         by: str,
         session: str | None = None,
         reserve: Callable[[str], bool] | None = None,
+        of_plan: bool = True,
     ) -> Experiment:
         """The next experiment. Its number is taken inside the transaction and never used again.
 
         `reserve` is called with each candidate id while the write lock is held: it makes the folder exclusively
         and returns False when there is one already, e.g. of a ledger that was lost; then the number is skipped.
+        Without `of_plan` it is no experiment of the approved plan: a training program has budget and benchmark itself.
         """
         with self.transaction() as writer:
             number = _next(writer, experiments.c.number)
             while reserve is not None and not reserve(experiment_id(number)):
                 number += 1
             latest = sa.select(plans.c.name, plans.c.version).order_by(*_newest(plans)).limit(1)
-            plan = writer.connection.execute(latest).first()
+            plan = writer.connection.execute(latest).first() if of_plan else None
             identifier = experiment_id(number)
             writer.append(
                 ExperimentOpened(

@@ -1,6 +1,7 @@
 """Facts for tests: one experiment's life, and a ledger in a folder of its own."""
 
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,14 @@ from harness.domain.facts import (
     SessionEnded,
     SessionStarted,
     TamperingNoticed,
+)
+from harness.domain.program_facts import (
+    ModelMoved,
+    ModelRegistered,
+    ModelServed,
+    ShadowObserved,
+    TrainingJudged,
+    TrainingSpecified,
 )
 from harness.domain.statuses import ExperimentStatus, Split
 from harness.ledger import Ledger
@@ -201,3 +210,52 @@ def full_ledger(folder: Path, lives: int = 3, **options: Any) -> Ledger:
     ledger.append(TamperingNoticed(what="scorer_changed", path="score.py", expected="1", actual="2"))
     ledger.append(LoopEnded(plan="digits", reason="target", detail="must was reached"))
     return ledger
+
+
+def program(ledger: Ledger) -> str:
+    """A training program whose model was deployed."""
+    name = ledger.open_experiment(hypothesis="orpo", parent=None, by="me", of_plan=False).id
+    ledger.append(TrainingSpecified(experiment=name, spec={"backend": "command"}, sha256="s", by="me"))
+    run = register(ledger, name)
+    ledger.append(started(name, run))
+    ledger.append(
+        TrainingJudged(
+            experiment=name, run=run, accepted=True, source="stdout", problems=[], result={}, artifact="a" * 64
+        )
+    )
+    model = "a" * 64
+    ledger.append(
+        CheckpointRecorded(experiment=name, run=run, checkpoint=model, path="x", bytes=1, epoch=None, final=True)
+    )
+    ledger.append(
+        ModelRegistered(
+            model=model, experiment=name, run=run, profile="local-reader", path="x", format="peft-adapter", base={}
+        )
+    )
+    ledger.append(ended(name, run))
+    ledger.record_model_evaluation(
+        model=model,
+        against="base",
+        benchmark={"sha256": "b"},
+        mode="reduced_prompt",
+        verdict="PASS",
+        reason="",
+        baseline=0.5,
+        candidate=0.7,
+        delta=0.2,
+        interval=[0.1, 0.3],
+        margin=None,
+        n=80,
+        seed=1,
+        evidence={},
+    )
+    ledger.append(ShadowObserved(model=model, outcome="accepted", by="me"))
+    states = ("registered", "candidate", "shadow", "promotable", "deployed")
+    for before, after in pairwise(states):
+        ledger.append(
+            ModelMoved(model=model, before=before, after=after, why="w", by="me", checks=[], evidence={}, decision=None)
+        )
+    ledger.append(
+        ModelServed(profile="local-reader", model=model, before=None, how="deploy", why="w", by="me", decision=None)
+    )
+    return model

@@ -2,7 +2,7 @@
 
 import pytest
 import sqlalchemy as sa
-from ledger_samples import ended, evaluated, full_ledger, register, started
+from ledger_samples import ended, evaluated, full_ledger, program, register, started
 
 from harness.domain.facts import KINDS
 from harness.errors import LedgerDamagedError
@@ -24,6 +24,7 @@ def test_every_kind_of_fact_has_a_handler():
 def test_replay_in_memory_equals_the_live_tables(tmp_path):
     with full_ledger(tmp_path) as ledger:
         register(ledger, ledger.open_experiment(hypothesis="h", parent=None, by="me").id)
+        program(ledger)
         with ledger.connection() as connection:
             assert {fact.kind for fact in facts_in_order(connection)} == set(KINDS)
             replayed = replay(facts_in_order(connection)).tables
