@@ -4,12 +4,13 @@ BIN := .venv/bin
 DIR ?=
 JOBS ?= 2
 
-.PHONY: help setup demo test proofs cheats compat scorecard lint format bench clean
+.PHONY: help setup demo test proofs resume cheats compat scorecard lint format bench clean
 
 help:
 	@echo "make demo    run the main job offline, from set-up to a judged experiment (DIR=folder to choose where)"
 	@echo "make test    set up and run the test suite"
 	@echo "make proofs  the slow proofs: kill -9 at many moments, 16 processes, the whole demo (about half an hour)"
+	@echo "make resume  training killed -9 at 50 seeded moments a kind and resumed, equal to the last bit (part of proofs)"
 	@echo "make cheats  known cheats and honest work, with all defences off and on, caged and uncaged"
 	@echo "make compat  the proofs of the real Claude Code CLI, with the pinned one and the newest (WITH=version for another)"
 	@echo "make scorecard  docs/SCORECARD.md and the README's list from docs/scorecard.yaml and docs/evidence/"
@@ -39,6 +40,10 @@ test: setup
 proofs: setup
 	@echo "running the slow proofs ..."
 	@$(BIN)/python -m pytest -m slow --timeout=1800
+
+resume: setup
+	@echo "killing and resuming training at 50 moments a kind ..."
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow --timeout=1800 -rA tests/training/test_resume_proof.py
 
 cheats: setup
 	@echo "trying known cheats with all defences off and on, caged and uncaged ..."

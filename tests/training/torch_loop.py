@@ -1,16 +1,12 @@
-"""A plain torch loop with dropout, AdamW and a warm-up, that goes on where it was. Also a program: see `main`."""
+"""A plain torch loop with dropout, AdamW and a warm-up, that goes on where it was."""
 
 import hashlib
-import os
 import random
-import sys
-from pathlib import Path
 
 import numpy as np
 import torch
 
 from harness.domain.statuses import Direction
-from harness.run_logger import RunLogger
 from harness.training.cadence import Goal
 from harness.training.checkpointer import Checkpointer
 from harness.training.loader import ResumableLoader
@@ -84,20 +80,13 @@ def digest(model, optimizer):
     return found.hexdigest()
 
 
-def main(folder, epochs, in_steps):
+def run(log, folder, *, epochs, in_steps):
     """Each step's rows go into order.txt, the digest at the end into digest.txt."""
-    torch.set_num_threads(1)
-    log = RunLogger(run_dir=Path(folder), experiment="exp-0001", run="run-01", token="t", seed=7)
-    with log, Path(folder, "order.txt").open("a") as order:
+    with (folder / "order.txt").open("a") as order:
 
         def told(step, rows):
             order.write(f"{step} {rows}\n")
             order.flush()
 
-        made = train(log, epochs=int(epochs), in_steps=int(in_steps), on_step=told)
-    Path(folder, "digest.txt").write_text(made)
-
-
-if __name__ == "__main__":
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    main(*sys.argv[1:])
+        made = train(log, epochs=epochs, in_steps=in_steps, on_step=told)
+    (folder / "digest.txt").write_text(made)
