@@ -71,10 +71,7 @@ def load_settings(start: Path, environment: Mapping[str, str]) -> Settings:
     """Read the project that contains `start`. Raises NotFoundError or ConfigError (file, key, expected)."""
     root = find_root(start)
     path = root / CONFIG
-    try:
-        values = tomllib.loads(path.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not TOML: {error}.", mend="Mend the line that is named.") from error
+    values = _values(path)
     if unknown := sorted(set(values) - _KEYS):
         raise ConfigError(
             f"{path} has the unknown key {unknown[0]!r}; known: {', '.join(sorted(_KEYS))}.",
@@ -118,6 +115,21 @@ def load_settings(start: Path, environment: Mapping[str, str]) -> Settings:
         known_checkpoints=tuple(known),
         hooks=_hooks(path, values),
     )
+
+
+def _values(path: Path) -> dict[str, object]:
+    """What stands in config.toml; NUL, which no path can hold, is refused wherever it stands."""
+    try:
+        values: dict[str, object] = tomllib.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError) as error:  # also what Python's own numbers cannot hold
+        what = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise ConfigError(f"{path} is not TOML: {what}.", mend="Mend the line that is named.") from error
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.", mend="Check its permissions.") from error
+    for key, value in values.items():
+        if any("\0" in item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)):
+            raise ConfigError(f"{path}: {key} holds a NUL character.", mend=f"Correct or remove {key}.")
+    return values
 
 
 def require_interpreter(settings: Settings) -> str:

@@ -1,7 +1,8 @@
 """The one parser of YAML front matter, and of YAML files, with the line of every value.
 
 The YAML is the plain part of version 1.2: mappings, lists and scalars. `1e-3` is a number, `on` and `yes` are text,
-dates are text. Duplicate keys, anchors and tags are errors: each of them has hidden a wrong value from its author.
+dates are text. Duplicate keys, anchors and tags are errors: each of them has hidden a wrong value from its author. So
+is the escape for half a character: no UTF-8 file and no ledger can hold it.
 """
 
 import math
@@ -23,6 +24,7 @@ _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\
 _NON_FINITE = re.compile(r"(?:([-+]?)\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z")
 _MAX_DEPTH = 40
 _MAX_DIGITS = 400
+_NO_TEXT = re.compile("[\ud800-\udfff]")
 _QUOTE = "quote text that holds `: ` or starts with `[`, `*` or `%`."
 _MEND_FRONT = f"Front matter is YAML between two lines `---`; {_QUOTE}"
 _MEND_FILE = f"The whole file is YAML, `key: value` lines; {_QUOTE}"
@@ -156,6 +158,9 @@ class _Builder:
                 self._refuse(line, "a key that is not text")
                 continue
             key = key_node.value
+            if _NO_TEXT.search(key):
+                self._refuse(line, f"the key {_shown(key)} with half a character")
+                continue
             if key in first:
                 self._refuse(line, f"the key {key!r} a second time (first on line {first[key]})")
                 continue
@@ -165,6 +170,8 @@ class _Builder:
 
     def _scalar(self, node: yaml.ScalarNode, path: Path, line: int) -> Any:
         text: str = node.value
+        if _NO_TEXT.search(text):
+            return self._refuse(line, f"{_shown(text)} with half a character")
         self.texts[path] = text
         if node.style is not None:
             return text

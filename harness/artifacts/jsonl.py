@@ -10,7 +10,8 @@ import orjson
 
 COUNTERS = ("step", "global_step", "iteration", "epoch")
 """Keys that place a row, the first one present counts."""
-_MOST_ATTEMPTS = 1_000  # restarts within one torn line: bounds the time that rubbish can cost
+_MOST_ATTEMPTS = 1_000  # restarts within one torn line, and
+_MOST_READ = 1 << 16  # characters read in vain (or eight times the line): both bound the time that rubbish can cost
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _lenient = json.JSONDecoder(strict=False)  # NaN, 1e999 and raw control characters, which strict readers refuse
 
@@ -75,15 +76,18 @@ def _parse_leniently(line: bytes, is_row: Callable[[dict[str, Any]], bool]) -> L
     except UnicodeDecodeError:
         text = line.decode("latin-1")
         found.problem = "is not UTF-8; it was read as Latin-1"
-    position = 0
+    position, in_vain = 0, max(_MOST_READ, 8 * len(text))
     for _ in range(_MOST_ATTEMPTS):
         position = _skip_to_object(text, position, found)
         if position < 0:
             break
         try:
             row, position = _lenient.raw_decode(text, position)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
             found.lost = True
+            in_vain -= _failed_at(error, text) - position
+            if in_vain < 0:
+                break
             position += 1
             continue
         # In a torn line the next "{" may be an inner object of the row that was lost.
@@ -94,6 +98,12 @@ def _parse_leniently(line: bytes, is_row: Callable[[dict[str, Any]], bool]) -> L
     if found.lost:
         found.problem = f"is damaged; {len(found.rows)} rows on it could be read"
     return found
+
+
+def _failed_at(error: Exception, text: str) -> int:
+    """How far the decoder read at most: of a string without an end it names the beginning, of other faults no place."""
+    known = isinstance(error, json.JSONDecodeError) and not error.msg.startswith("Unterminated")
+    return error.pos if known and isinstance(error, json.JSONDecodeError) else len(text)
 
 
 def _skip_to_object(text: str, position: int, found: Line) -> int:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from harness.artifacts.front_matter import read_front_matter
 from harness.artifacts.plan_checks import contradictions
-from harness.artifacts.plan_problems import as_error, from_pydantic, placeholders
+from harness.artifacts.plan_problems import as_error, from_pydantic, unusable
 from harness.artifacts.plan_schema import BUILT_IN_SCORERS, HeldOut, Plan
 from harness.artifacts.text import read_text
 from harness.errors import PlanError, UsageError
@@ -41,14 +41,15 @@ def parse_plan(text: str, *, where: str) -> Plan:
         front = read_front_matter(text, where=where)
     except UsageError as error:
         raise PlanError(error.message, mend=error.mend) from error
-    problems = placeholders(front)
+    problems = unusable(front)
     told = {problem.path for problem in problems}
     problems += [problem for problem in contradictions(front) if problem.path not in told]
     try:
         plan = Plan.model_validate(front.data)
     except ValidationError as error:
-        found = from_pydantic(error, front, Plan)
-        raise as_error(front, problems + [problem for problem in found if problem.path not in told]) from error
+        found, untold = from_pydantic(error, front, Plan)
+        problems += [problem for problem in found if problem.path not in told]
+        raise as_error(front, problems, untold=untold) from error
     if problems:
         raise as_error(front, problems)
     return plan

@@ -12,6 +12,8 @@ from harness.artifacts.front_matter import FrontMatter
 from harness.errors import PlanError
 
 _PLACEHOLDER = re.compile(r"\b(?:TODO|TBD|FIXME|XXX)\b|\A\s*<[^<>]*>\s*\Z|\A\s*(?:\.\.\.|…)\s*\Z")
+_MOST = 50
+"""So many problems are told at once; a person mends them from the top."""
 _EXPECTED = {
     "string_type": "text",
     "int_type": "a whole number",
@@ -52,20 +54,27 @@ class Problem:
         )
 
 
-def as_error(front: FrontMatter, problems: list[Problem]) -> PlanError:
-    """One error that lists all problems in the order of the file."""
+def as_error(front: FrontMatter, problems: list[Problem], *, untold: int = 0) -> PlanError:
+    """One error that lists the problems in the order of the file, at most 50 of them; `untold` more were found."""
     ordered = sorted(problems, key=lambda problem: (problem.line, dotted(problem.path)))
-    count = "1 problem" if len(ordered) == 1 else f"{len(ordered)} problems"
-    lines = "\n".join(f"  {problem.text(front.where)}" for problem in ordered)
+    total = len(ordered) + untold
+    count = "1 problem" if total == 1 else f"{total} problems"
+    lines = "\n".join(f"  {problem.text(front.where)}" for problem in ordered[:_MOST])
+    if total > _MOST:
+        lines += f"\n  and {total - _MOST} more"
     return PlanError(
         f"{front.where} has {count}:\n{lines}\n",
         mend="Correct the lines that are named, then run `harness plan check`.",
     )
 
 
-def placeholders(front: FrontMatter) -> list[Problem]:
-    """Values that a template left to be filled in: a plan full of TODO is not a plan."""
-    return [
+def unusable(front: FrontMatter) -> list[Problem]:
+    """Values that a template left to be filled in, for a plan full of TODO is not a plan, and those with a NUL
+    character, which no command and no path can hold."""
+    nul = [
+        Problem.about(front, path, "text without a NUL character") for path, text in front.texts.items() if "\0" in text
+    ]
+    return nul + [
         Problem(
             line=front.line_of(*path),
             path=path,
@@ -78,8 +87,10 @@ def placeholders(front: FrontMatter) -> list[Problem]:
     ]
 
 
-def from_pydantic(error: ValidationError, front: FrontMatter, model: type[BaseModel]) -> list[Problem]:
-    return [_translate(item, front, model) for item in error.errors()]
+def from_pydantic(error: ValidationError, front: FrontMatter, model: type[BaseModel]) -> tuple[list[Problem], int]:
+    """The first 50 in the order of the file, and how many more there are: suggesting a key takes time."""
+    items = sorted(error.errors(include_url=False), key=lambda item: front.line_of(*item["loc"]))
+    return [_translate(item, front, model) for item in items[:_MOST]], max(0, len(items) - _MOST)
 
 
 def _translate(item: Any, front: FrontMatter, model: type[BaseModel]) -> Problem:

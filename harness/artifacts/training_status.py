@@ -6,10 +6,14 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from harness.errors import UsageError
+from harness.artifacts.text import MAX_TEXT_BYTES, read_bytes
+from harness.errors import NotFoundError, UsageError
 
 _WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_TEXTS, _MAYBE_TEXTS = ("run", "status", "started_at", "updated_at"), ("error",)
 _WHOLE = ("rows", "non_finite", "checkpoints", "resumed", "metrics_left_out", "seed", "attempt")
+_MAYBE_WHOLE = ("epoch", "total_epochs", "step", "first_non_finite_epoch")
+_LARGEST = 2**63
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,32 +43,51 @@ class TrainingStatus:
 
 
 def read_status(path: Path) -> TrainingStatus | None:
-    """The status, or None when there is no file. Raises UsageError naming the file and what is wrong in it."""
+    """The status, or None when there is no file. Raises UsageError naming the file and what is wrong in it: the
+    training writes it, so nothing in it is taken to have the type that it should have."""
     try:
-        value = json.loads(path.read_bytes())
-    except FileNotFoundError:
+        value = json.loads(read_bytes(path, limit=MAX_TEXT_BYTES))
+    except NotFoundError:
         return None
     except (ValueError, RecursionError) as error:
         raise _damaged(path, f"it is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise _damaged(path, "it holds no object")
-    for name in ("run", "status"):
-        if not isinstance(value.get(name), str):
-            raise _damaged(path, f"{name} is {value.get(name)!r}, expected text")
-    for name in _WHOLE:
-        if name in value and not isinstance(value[name], int):
-            raise _damaged(path, f"{name} is {value[name]!r}, expected a whole number")
-    if not isinstance(value.get("metrics", {}), dict):
-        raise _damaged(path, f"metrics is {value['metrics']!r}, expected an object")
     known = {item.name for item in fields(TrainingStatus)}
-    plain = {key: _restored(item) for key, item in value.items() if key in known}
-    return TrainingStatus(
-        **plain | {"metrics": {key: _restored(item) for key, item in plain.get("metrics", {}).items()}}
-    )
+    plain = {key: item for key, item in value.items() if key in known}
+    for name in ("run", "status"):
+        plain.setdefault(name, None)
+    for name in plain:
+        if (expected := _expected(name, plain[name])) is not None:
+            raise _damaged(path, f"{name} is {plain[name]!r:.80}, expected {expected}")
+    plain["learning_rate"] = _number(plain.get("learning_rate"))
+    plain["metrics"] = {key: _number(item) for key, item in plain.get("metrics", {}).items()}
+    return TrainingStatus(**plain)
 
 
-def _restored(value: Any) -> Any:
-    return _WORDS.get(value, value) if isinstance(value, str) else value
+def _expected(name: str, value: Any) -> str | None:
+    """What should have stood there; None when it does."""
+    if value is None and name in (*_MAYBE_TEXTS, *_MAYBE_WHOLE, "learning_rate", "checkpoint"):
+        return None
+    if name in (*_TEXTS, *_MAYBE_TEXTS):
+        return None if isinstance(value, str) else "text"
+    if name in (*_WHOLE, *_MAYBE_WHOLE):
+        return None if type(value) is int and abs(value) < _LARGEST else "a whole number"
+    if name == "learning_rate":
+        return None if _number(value) is not None else "a number"
+    if not isinstance(value, dict):
+        return "an object"
+    if name == "metrics" and any(_number(item) is None for item in value.values()):
+        return "an object of numbers"
+    return None
+
+
+def _number(value: Any) -> float | None:
+    """`value`, or what the word for a number that is not finite stands for; None when it is none that a float holds."""
+    if isinstance(value, str):
+        return _WORDS.get(value)
+    holds = isinstance(value, float) or (type(value) is int and abs(value) < _LARGEST)
+    return value if holds else None
 
 
 def _damaged(path: Path, what: str) -> UsageError:

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _SCALAR = re.compile(r"[^\s,\]}]+")
+_LONG = re.compile(r"[0-9]{4300,}")
 BOM = "\ufeff"
 _TWO_SPACES = "  "
 
@@ -51,6 +52,11 @@ def load(text: str) -> Any:
         raise NotStrictJsonError(f"{error} is no JSON value", line, column) from error
     except RecursionError as error:
         raise NotStrictJsonError("nested too deeply", 1, 1) from error
+    except ValueError as error:  # Python reads no integer of more than 4,300 digits
+        found = _LONG.search(body)
+        place = 0 if found is None else found.start()
+        line, column = body.count("\n", 0, place) + 1, place - body.rfind("\n", 0, place)
+        raise NotStrictJsonError("a number of thousands of digits", line, column) from error
 
 
 def parse(text: str) -> Node:
