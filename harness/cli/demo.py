@@ -17,7 +17,7 @@ from harness.demo.run import free_directory, run_demo
 @cage_option
 @json_option
 def command(directory: Path | None, seed: int | None, cage: str, as_json: bool) -> None:
-    """Leave a judged project in DIRECTORY (default: ./demo-project): three experiments, one kept.
+    """Leave a judged project in DIRECTORY (default: ./demo-project): four experiments, one kept.
 
     Agents are played by a script, through the real Claude Code CLI; training, scoring and gates are real.
     """

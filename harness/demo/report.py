@@ -5,7 +5,7 @@ from typing import Any
 from harness.artifacts.result import read_result
 from harness.audit.scores import counted_evaluations
 from harness.domain.facts import LoopEnded
-from harness.domain.records import Experiment
+from harness.domain.records import Experiment, RaisedAlarm, Session
 from harness.domain.statuses import Evidence, Split, spoken
 from harness.errors import UsageError
 from harness.evaluation.score import summarise
@@ -37,8 +37,19 @@ def _row(project: Project, experiment: Experiment) -> dict[str, Any]:
         "scores": {split.value: _score(project, experiment, split) for split in Split},
         "verdicts": {item.gate: item.verdict for item in verdicts},
         "decision": decisions[-1].kind if decisions else None,
+        "alarms": [_alarm(item) for item in project.ledger.alarms(experiment.id)],
+        "diagnosed_by": [item.id for item in project.ledger.sessions() if _explains(item, experiment)],
         "findings": list(verdicts[-1].findings) if verdicts else [],
     }
+
+
+def _alarm(raised: RaisedAlarm) -> str:
+    alarm = raised.alarm
+    return f"{raised.run}: {alarm['severity']} {alarm['code']} at row {alarm['row']}: {alarm['message']}"
+
+
+def _explains(session: Session, experiment: Experiment) -> bool:
+    return session.role == "training-checker" and session.experiment == experiment.id
 
 
 def _claims(project: Project, experiment: Experiment) -> dict[str, str]:
@@ -60,6 +71,9 @@ def _text(project: Project, ended: LoopEnded, rows: list[dict[str, Any]], second
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table]
     for row in rows:
         lines += ["", f"{row['id']}: {row['hypothesis']}"]
+        lines += [f"  ! {alarm}" for alarm in row["alarms"]]
+        path = project.layout.experiment(row["id"], "diagnosis")
+        lines += [f"  explained by {name}: {project.layout.relative(path)}" for name in row["diagnosed_by"]]
         lines += [f"  - [{finding['code']}] {finding['message']}" for finding in row["findings"]]
     root = project.layout.root
     relative = project.layout.relative

@@ -102,7 +102,7 @@ class Desk:
     async def run_status(self, arguments: dict[str, Any]) -> dict[str, Any]:
         experiment = self._experiment(arguments)
         wait = min(float(arguments.get("wait_seconds", 0)), LONGEST_WAIT_S)
-        news = RunNews(self.project, experiment.id, self._tell)
+        news = RunNews(self.project, experiment.id, self._tell, alarms=False)
         raised = len(self.project.ledger.alarms(experiment.id))
 
         def ended() -> bool:

@@ -50,18 +50,20 @@ class AlarmNews:
 
 
 class RunNews:
-    """Tells each change of the experiment's runs once, and a line about the one that trains every few seconds."""
+    """Tells each change of the experiment's runs once, and a line about the one that trains every few seconds; alarms
+    too, unless a guard tells them."""
 
-    def __init__(self, project: Project, experiment: str, tell: Callable[[str], None]) -> None:
+    def __init__(self, project: Project, experiment: str, tell: Callable[[str], None], *, alarms: bool = True) -> None:
         self._project, self._experiment, self._tell = project, experiment, tell
         self._known = {run.id: run.status for run in project.ledger.runs(experiment)}
         self._due = project.clock.monotonic() + EPOCH_SECONDS
-        self._alarms = AlarmNews(project)
-        self._alarms.new(experiment)
+        self._alarms = AlarmNews(project) if alarms else None
+        if self._alarms is not None:
+            self._alarms.new(experiment)
 
     def look(self) -> None:
-        for text in self._alarms.new(self._experiment):
-            self._tell(text.removeprefix("harness: "))
+        for text in self._alarms.new(self._experiment) if self._alarms is not None else ():
+            self._tell(text)
         for run in self._project.ledger.runs(self._experiment):
             if run.status != self._known.get(run.id):
                 self._known[run.id] = run.status

@@ -35,9 +35,21 @@ def test_the_scenario_uses_only_what_its_roles_have() -> None:
     assert [(role, tool.name) for role, tool in tools() if tool.name not in ROLE_BY_NAME[role].allowed_tools] == []
 
 
-def test_the_scenario_plays_both_roles_in_three_experiments() -> None:
+def test_the_scenario_plays_four_experiments_and_a_checker_in_the_second() -> None:
     sessions = [(item.role, item.experiment) for item in read_scenario(SCENARIO).sessions]
-    assert sessions == [(role, str(number)) for number in (1, 2, 3) for role in ("model-builder", "oracle")]
+    expected = [(role, str(number)) for number in (1, 2, 3, 4) for role in ("model-builder", "oracle")]
+    assert sessions == [*expected[:3], ("training-checker", "2"), *expected[3:]]
+
+
+def test_each_edit_of_the_scenario_finds_what_it_replaces() -> None:
+    written: dict[str, str] = {}
+    for _, tool in tools():
+        if tool.name == "Write":
+            written[tool.input["file_path"]] = tool.input["content"]
+        elif tool.name == "Edit":
+            path, old = tool.input["file_path"], tool.input["old_string"]
+            assert written[path].count(old) == 1
+            written[path] = written[path].replace(old, tool.input["new_string"])
 
 
 def test_programs_in_the_scenario_are_python_and_load_weights_only() -> None:
@@ -103,10 +115,15 @@ def test_tables_have_the_right_shape_and_only_held_out_follows_the_seed(tmp_path
 def test_the_whole_demo_hits_its_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     summary = run_demo(tmp_path / "demo", cage=None, seed=None, environment=os.environ)
-    first, second, third = summary["experiments"]
+    first, broken, second, third = summary["experiments"]
     assert summary["target_hit"]
     assert first["findings"][0]["code"] == "run_logger_bypassed"
     assert first["scores"]["validation"] is None
+    assert "stopped by the alarm" in broken["findings"][0]["message"]
+    assert broken["scores"]["validation"] is None
+    (checker,) = [line for line in broken["alarms"] if "fatal" in line]
+    assert "non_finite" in checker
+    assert "training-mlp-checker" in broken["diagnosed_by"]
     assert 0.6 < second["scores"]["validation"]["mean"] < 0.8
     assert third["scores"]["held_out"]["mean"] > 0.9
-    assert [item["decision"] for item in summary["experiments"]] == ["DISCARD", "DISCARD", "KEEP"]
+    assert [item["decision"] for item in summary["experiments"]] == ["DISCARD"] * 3 + ["KEEP"]
