@@ -40,6 +40,8 @@ SHAPES: dict[str, dict[str, Any]] = {
     "early plateau": {"task": "digits", "width": 4, "rows": 60},
     "slow": {"task": "digits", "lr": 2e-4},
     "converged early": {"task": "digits", "rows": 80, "schedule": "cosine", "lr": 5e-3},
+    "resumed": {"task": "digits", "resumed_at": 8, "rows": 20},
+    "resumed, cnn": {"task": "cnn", "resumed_at": 12, "rows": 20},
     "cnn": {"task": "cnn", "rows": 25, "lr": 1e-3},
     "cnn, cosine": {"task": "cnn", "rows": 25, "lr": 2e-3, "schedule": "warmup_cosine"},
     "characters": {"task": "chars", "rows": 25},

@@ -40,6 +40,8 @@ class Recipe:
     precision: str = "full"
     start_steps: int = 0
     """Steps that were taken before the first row: fine-tuning."""
+    resumed_at: int | None = None
+    """A row before which it was stopped and resumed with nothing lost."""
     form: str = "epochs"
     """epochs, or steps: rows without an epoch and without validation."""
     names: str = "ours"
@@ -116,6 +118,8 @@ class Run:
         for row in range(recipe.rows):
             self.row = row
             self.fault.before_row(self, row)
+            if row == recipe.resumed_at:
+                self.notes.append({"event": "attempt", "attempt": 2})
             yield from self.notes
             self.notes.clear()
             begin = process_time()

@@ -80,7 +80,9 @@ KINDS: Mapping[str, Kind] = {
         "The gradient norm is far above its usual size and stays there, or keeps growing.",
         {
             "ratio": Threshold(20.0, "times the level of the first rows", "measured"),
-            "growth": Threshold(8.0, "times the least of the first rows, while it keeps growing", "measured"),
+            "growth": Threshold(
+                6.0, "times the least of the first rows, while it grows and the loss does not", "measured"
+            ),
             "rising": Threshold(0.75, "of the recent rows (average over 8) above the one before", "measured"),
             "rows": Threshold(3, "rows in a row until the warning", _PERSISTENCE),
         },
@@ -177,7 +179,7 @@ KINDS: Mapping[str, Kind] = {
     "resume_discontinuity": Kind(
         "After a resume the loss is far from where it was.",
         {
-            "spreads": Threshold(6.0, "robust standard deviations above the median before the resume", "measured"),
+            "spreads": Threshold(4.0, "robust standard deviations above the median before the resume", "measured"),
             "ratio": Threshold(1.15, "times the median before the resume", "measured"),
             "rows": Threshold(2, "rows after the resume, all of them", _PERSISTENCE),
         },

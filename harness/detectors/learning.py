@@ -14,6 +14,8 @@ _LEARNED = 0.15
 """Of the first level: a loss on other rows below this has learned, whatever training does."""
 _OFTEN = 0.5
 """Of the rows: a loss with more new bests descends, however slowly."""
+_FALLS = 3
+"""So many falls in a row are a descent: 1 of 24 for noise."""
 _GUESS = 0.6
 """An accuracy above this is not a guess among two classes or more."""
 
@@ -65,8 +67,7 @@ class Chance:
     def feed_pair(self, accuracy: Series, loss: Series, row: Row, values: tuple[float, float]) -> Alarm | None:
         hit, paid = values
         guess = 0 < hit < _GUESS and paid > 0 and abs(paid + math.log(hit)) < self._distance * paid
-        descends = loss.records > _OFTEN * loss.count
-        change = self._episode.step(guess and not descends)
+        change = self._episode.step(guess and loss.falls < _FALLS)
         if change is Change.NOTHING:
             return None
         return make(
@@ -206,7 +207,7 @@ class Gradient:
         if level is None or series.count < 3:
             return None
         worse = loss is None or not loss.count or loss.last > 1.05 * loss.best
-        grows = value > self._growth * series.lowest and self._rising >= self._often
+        grows = value > self._growth * series.lowest and worse and self._rising >= self._often
         grown = self._grows.step(grows)
         if grown is not Change.NOTHING:
             return self._made("gradient_blow_up", grown, "growth", series, row, value)

@@ -205,7 +205,8 @@ class Resume:
         newest = [value for _, _, value in series.points if math.isfinite(value)][-_NEWEST:]
         if len(newest) < 2:
             return
-        self._before = sorted(newest)[len(newest) // 2]
+        last = newest[-3:]
+        self._before = sorted(last)[len(last) // 2]
         moves = sorted(abs(after - before) for before, after in pairwise(newest))
         spread = max(moves[len(moves) // 2] / _NORMAL_STEP, _FLOOR * abs(self._before))
         self._bound = max(self._before + self._spreads * spread, self._ratio * self._before)

@@ -42,18 +42,8 @@ class Series:
     """One metric's finite values. Everything here is O(1) in the number of rows."""
 
     __slots__ = (
-        "_first",
-        "best",
-        "best_row",
-        "count",
-        "key",
-        "last",
-        "level",
-        "lowest",
-        "points",
-        "records",
-        "sign",
-        "window",
+        *("_first", "best", "best_row", "count", "falls", "key", "last", "level", "lowest", "points", "records"),
+        *("sign", "window"),
     )
 
     def __init__(self, key: str, *, sign: int = 1, window: int = 16) -> None:
@@ -71,6 +61,8 @@ class Series:
         self.count = 0
         self.records = 0
         """How often there was a new best: about ln(count) for noise, about count for a steady descent."""
+        self.falls = 0
+        """How many values in a row were less than the one before."""
         self.best = float("nan")
         """The best value so far, as it was logged."""
         self.best_row = 0
@@ -80,6 +72,7 @@ class Series:
     def add(self, value: float, row: int) -> None:
         """`value` is finite; call it after the detectors have seen it."""
         self.count += 1
+        self.falls = self.falls + 1 if value < self.last else 0
         self.last = value
         self.window.add(value)
         if (self.best - value) * self.sign > 0 or self.count == 1:
