@@ -2,6 +2,8 @@
 
 The whole program is measured, as Claude Code starts it: `python3 -I -S hooks/pre_tool_use.py` with the payload on
 stdin, from the interpreter's start to its end, modules compiled before. Exits 1 above the ratio that is promised.
+
+    python bench/guard.py [--record]     # with --record it writes docs/evidence/guard.json
 """
 
 import json
@@ -13,6 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+from _record import record, wants_record
 
 ROUNDS, WARM_UP, PROMISED = 80, 5, 1.25
 PYTHON = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else sys.executable
@@ -76,6 +80,10 @@ def main() -> int:
     ratios = {name: statistics.median(times) / baseline for name, times in taken.items()}
     for name, ratio in ratios.items():
         print(f"{name:16} {ratio:6.2f}x baseline")
+    if wants_record():
+        names = {"Write of 1 kB": "write_1kb_ratio", "Write of 1 MB": "write_1mb_ratio", "Bash": "bash_ratio"}
+        figures = {names[name]: round(ratio, 2) for name, ratio in ratios.items()}
+        record("guard", "python bench/guard.py --record", figures)
     print(f"promised: at most {PROMISED}x for an ordinary call")
     return int(max(ratio for name, ratio in ratios.items() if "MB" not in name) > PROMISED)
 

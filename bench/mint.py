@@ -1,10 +1,10 @@
 """Minting one experiment, with every projection brought up to date, in projects of 100, 1,000 and 10,000 experiments.
 
-    python bench/mint.py [--repeats 9] [--mints 3] [--folder DIR]
+    python bench/mint.py [--repeats 9] [--mints 3] [--folder DIR] [--record]
 
 Prints each median time and its ratio to the one at the smallest size of the same run. Commits and their syncs
 count. Each size gets a fresh project whose experiments were judged and closed; one line of JSON ends the output.
-Exits with 1 when a ratio is beyond its aim.
+Exits with 1 when a ratio is beyond its aim. With --record it writes docs/evidence/mint.json.
 """
 
 import argparse
@@ -14,6 +14,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from _record import record, wants_record
 
 from harness.artifacts.locate import Layout
 from harness.clock import SystemClock, iso
@@ -139,6 +141,7 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=9)
     parser.add_argument("--mints", type=int, default=3)
     parser.add_argument("--folder", type=Path, default=None, help="a folder on the disk to measure")
+    parser.add_argument("--record", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         opened = {}
@@ -160,6 +163,9 @@ def main() -> int:
         )
     ratios = {str(size): round(medians[size] / base, 3) for size in SIZES}
     print(f"aim: at most {AIM:g} x N={SIZES[0]}")
+    if wants_record():
+        figures = {f"ratio_at_{size}": ratio for size, ratio in ratios.items()}
+        record("mint", "python bench/mint.py --record", figures)
     print(json.dumps({"bench": "mint", "baseline": f"N={SIZES[0]}", "ratios": ratios, "aim": AIM}))
     return int(max(ratios.values()) > AIM)
 

@@ -1,6 +1,8 @@
 """One policy decision in process, against parsing the same call's JSON, both measured in this run.
 
 The driver decides in process on every tool call; the payload has to be parsed in any case.
+
+    python bench/policy.py [--record]     # with --record it writes docs/evidence/policy.json
 """
 
 import json
@@ -13,6 +15,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from _record import record, wants_record
 
 from harness.policy.decide import decide
 
@@ -63,12 +67,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         snapshot = snapshot_of(Path(folder).resolve())
         print(f"baseline: json.loads of the same payload, median of {REPEATS}")
+        figures: dict[str, float] = {}
         for name, call in calls(snapshot["root"]).items():
             text = json.dumps(call)
             said = decide(call, snapshot)["permission"]
             baseline = median_seconds(lambda text=text: json.loads(text))
             decision = median_seconds(lambda call=call: decide(call, snapshot))
             print(f"{name:16} {decision / baseline:8.1f}x baseline  ({said})")
+            figures[f"{name.lower().replace(',', '').replace(' ', '_')}_ratio"] = round(decision / baseline, 1)
+    if wants_record():
+        record("policy", "python bench/policy.py --record", figures)
 
 
 if __name__ == "__main__":

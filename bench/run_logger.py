@@ -3,7 +3,7 @@
 Prints the median over repeats, and late epochs against early ones: both must not depend on how long the run is.
 Exits with 1 when the ratio is beyond its aim.
 
-    python bench/run_logger.py [EPOCHS] [REPEATS]
+    python bench/run_logger.py [EPOCHS] [REPEATS] [--record]     # with --record it writes docs/evidence/run_logger.json
 """
 
 import statistics
@@ -12,6 +12,8 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from _record import record, wants_record
 
 from harness.run_logger import RunLogger
 
@@ -65,8 +67,11 @@ def main(epochs: int = 5_000, repeats: int = 7) -> int:
     print(f"run logger           {statistics.median(costs) * 1e6:8.2f} us an epoch")
     print(f"ratio                {statistics.median(ratios):8.2f}   (aim: at most {AIM:g})")
     print(f"late / early epochs  {statistics.median(growth):8.2f}   (aim: about 1)")
+    if wants_record():
+        figures = {"ratio": round(statistics.median(ratios), 2), "late_to_early": round(statistics.median(growth), 2)}
+        record("run_logger", "python bench/run_logger.py --record", figures)
     return int(statistics.median(ratios) > AIM)
 
 
 if __name__ == "__main__":
-    sys.exit(main(*(int(argument) for argument in sys.argv[1:])))
+    sys.exit(main(*(int(argument) for argument in sys.argv[1:] if argument != "--record")))

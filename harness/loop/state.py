@@ -195,7 +195,16 @@ def _scored(verdicts: Sequence[RecordedVerdict]) -> Scored:
         return Scored(verdict=mine[-1].verdict if mine else None)
     newest, score = mine[-1], mine[-1].score
     findings = tuple(found["code"] for found in newest.findings)
-    return Scored(verdict=newest.verdict, findings=findings, values=tuple(score["values"]), baseline=score["baseline"])
+    comparison = newest.comparison or {}
+    return Scored(
+        verdict=newest.verdict,
+        findings=findings,
+        values=tuple(score["values"]),
+        baseline=score["baseline"],
+        experiment=newest.experiment,
+        against=comparison.get("against"),
+        better=comparison.get("better"),
+    )
 
 
 def _decided(decisions: Sequence[Decision], verdicts: Sequence[RecordedVerdict]) -> DecisionKind | None:

@@ -1,5 +1,8 @@
 """Improvement is judged by the noise floor and the plan's direction."""
 
+from dataclasses import replace
+
+from harness.audit.scores import TRIVIAL
 from harness.domain.records import Objective
 from harness.domain.statuses import Direction, Tier, Verdict
 from harness.loop.progress import Scored, improvements
@@ -77,3 +80,13 @@ def test_the_best_is_kept_through_worse_ones() -> None:
 
 def test_too_few_seeds_never_count() -> None:
     assert improvements([scored(0.9, 0.91), scored()], UP) == [False, False]
+
+
+def test_the_verdicts_comparison_counts_where_it_was_with_the_same_reference() -> None:
+    """By seeds alone the second is better; the verdict, which also saw the rows and the number of tries, says no."""
+    first = replace(scored(0.90, 0.91, 0.92), experiment="exp-0001", against=TRIVIAL, better=True)
+    second = replace(scored(0.96, 0.97, 0.98), experiment="exp-0002", against="exp-0001", better=False)
+    assert improvements([first, second], UP) == [True, False]
+    assert improvements([first, replace(second, better=True)], UP) == [True, True]
+    assert improvements([first, replace(second, against="exp-0000")], UP) == [True, True]
+    assert improvements([replace(first, better=None)], UP) == [False]
