@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DIR ?=
 JOBS ?= 2
+SECONDS ?= 30
 
 .PHONY: help setup demo test proofs resume cheats compat scorecard lint format bench clean
 
@@ -11,6 +12,7 @@ help:
 	@echo "make test    set up and run the test suite"
 	@echo "make proofs  the slow proofs: kill -9 at many moments, 16 processes, the whole demo (about half an hour)"
 	@echo "make resume  training killed -9 at 50 seeded moments a kind and resumed, equal to the last bit (part of proofs)"
+	@echo "make fuzz    inputs that break a reader, SECONDS=30 a form (guided by coverage where atheris is installed)"
 	@echo "make cheats  known cheats and honest work, with all defences off and on, caged and uncaged"
 	@echo "make compat  the proofs of the real Claude Code CLI, with the pinned one and the newest (WITH=version for another)"
 	@echo "make scorecard  docs/SCORECARD.md and the README's list from docs/scorecard.yaml and docs/evidence/"
@@ -40,6 +42,15 @@ test: setup
 proofs: setup
 	@echo "running the slow proofs ..."
 	@$(BIN)/python -m pytest -m slow --timeout=1800
+
+resume: setup
+	@echo "killing and resuming training at 50 moments a kind ..."
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow --timeout=1800 -rA tests/training/test_resume_proof.py
+
+fuzz: setup
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: -c constraints.txt atheris \
+	  || echo "no wheel of atheris for this Python and system"
+	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
 
 resume: setup
 	@echo "killing and resuming training at 50 moments a kind ..."
