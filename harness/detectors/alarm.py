@@ -54,6 +54,11 @@ class Alarm:
         """Whether it asks for a diagnosis."""
         return self.severity is not Severity.NOTE and not self.recovered
 
+    @property
+    def subject(self) -> tuple[str, str]:
+        """What a later alarm is about when it takes the place of this one: a recovered spike ends a spike."""
+        return "loss_spike" if self.code == "spike_recovered" else self.code, self.metric
+
     def at_most(self, severity: Severity) -> Self:
         return self if self.severity.weight <= severity.weight else replace(self, severity=severity)
 
@@ -101,7 +106,7 @@ class Alarm:
 
 def open_alarms(alarms: Sequence[Alarm]) -> list[Alarm]:
     """Those that still stand: the newest of each code and metric, when it is no note and not a recovery."""
-    newest = {(alarm.code, alarm.metric): alarm for alarm in alarms}
+    newest = {alarm.subject: alarm for alarm in alarms}
     return [alarm for alarm in newest.values() if alarm.open]
 
 

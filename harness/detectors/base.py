@@ -64,7 +64,7 @@ class Surroundings(Protocol):
 
     @property
     def by_epoch(self) -> bool:
-        """Whether rows carry an epoch."""
+        """Whether most rows begin an epoch; else they are rows of steps."""
         ...
 
     @property

@@ -89,6 +89,8 @@ class Watch:
         """The loss that stands for the run: one that is named as the whole, else the first."""
         self._metrics: dict[str, _Metric] = {}
         self._epochs = 0
+        self._changes = 0
+        self._last_epoch: float | None = None
         self._slow, self._rate, self._stuck = SlowRows(limits), LearningRate(limits), Stuck(limits)
         self._chance = {first: (Chance(limits), Absurd(limits)) for first in (0, 2)}
         every = self.settings.checkpoint_every
@@ -103,10 +105,9 @@ class Watch:
         found = self._epoch(row) if row.event == "epoch" else self._other(row, plain)
         alarms = [alarm for alarm in found if alarm.code not in self.settings.off]
         for alarm in alarms:
-            code = "loss_spike" if alarm.code == "spike_recovered" else alarm.code
-            self._open.pop((code, alarm.metric), None)
+            self._open.pop(alarm.subject, None)
             if alarm.open:
-                self._open[code, alarm.metric] = alarm
+                self._open[alarm.subject] = alarm
         return alarms
 
     @property
@@ -136,7 +137,9 @@ class Watch:
 
     def _epoch(self, row: Row) -> list[Alarm]:
         self._epochs += 1
-        self.by_epoch = row.epoch is not None
+        self._changes += row.epoch is not None and row.epoch != self._last_epoch
+        self._last_epoch = row.epoch
+        self.by_epoch = 2 * self._changes > self._epochs
         rows = (
             self._slow.feed_row(row),
             None if self._checkpoints is None else self._checkpoints.feed_row(row),

@@ -1,0 +1,49 @@
+"""Injected faults in real training, healthy runs of many shapes, and real logs: what the detectors say of each.
+
+    python -m bench.detectors [--record] [--cache DIR] [--processes 2]
+
+Thresholds were set on even seeds of the faults and the first three seeds of each healthy shape; what is printed is of
+the others. Exit 0 only if recall, false alarms, delay and the labels of the real logs meet their bars. `--record` writes
+docs/evidence/detectors.json and the table in docs/detectors.md; with `--cache` rows that are there are not made again.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+os.environ["OMP_NUM_THREADS"] = "1"
+
+from bench._record import record
+from bench.detectors import corpus, real, report
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--record", action="store_true")
+    parser.add_argument("--cache", type=Path)
+    parser.add_argument("--processes", type=int, default=2)
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = given.cache or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        jobs = corpus.jobs()
+        corpus.prepare(folder, [job for job in jobs if job.held_out], given.processes)
+        kinds, quiet = report.faulty(folder, jobs), report.healthy(folder, jobs)
+    logs = real.labels()
+    figures = report.figures(kinds, quiet, logs)
+    print(report.table(kinds, quiet, figures))
+    for name, (given_label, got) in logs.items():
+        print(f"{name}: {got}" + ("" if got == given_label else f", expected {given_label}"))
+    if given.record:
+        record("detectors", "make detectors", figures, seed=0)
+        report.write_page(report.table(kinds, quiet, figures))
+    print(report.last_line(figures))
+    return 0 if report.passed(figures) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
