@@ -147,7 +147,7 @@ def _show_text(row: dict[str, Any], document: dict[str, Any]) -> str:
         *(f"  noticed: {note}" for verdict in document["verdicts"][-1:] for note in verdict["notes"]),
     ]
     parts = ["\n".join(head) + "\n"]
-    for title in ("runs", "alarms", "evaluations", "decisions"):
+    for title in ("runs", "alarms", "imported", "evaluations", "decisions"):
         if rows := document[title]:
             columns = list(rows[0])
             cells = [[("-" if item[column] is None else item[column]) for column in columns] for item in rows]

@@ -238,6 +238,21 @@ class TamperingNoticed(Fact):
 
 
 @dataclass(frozen=True, kw_only=True)
+class LogImported(Fact):
+    """What a log of a run that the harness did not start says. It is `logged`: no gate reads it."""
+
+    KIND: ClassVar[str] = "log_imported"
+    path: str  # relative to the project where it lies in it
+    sha256: str
+    bytes: int
+    format: str
+    experiment: str | None
+    runs: list[dict[str, Any]]  # run, status, rows, epoch or step, metrics -> {last, smallest, largest, not_finite}
+    notes: list[str]
+    by: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class HandOffWritten(Fact):
     """What one session tells the next; a claim, never evidence."""
 
@@ -280,6 +295,7 @@ KINDS: dict[str, type[Fact]] = {
         SessionEnded,
         LoopEnded,
         TamperingNoticed,
+        LogImported,
         HandOffWritten,
         PriorRecorded,
     )

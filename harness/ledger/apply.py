@@ -272,6 +272,7 @@ _HANDLERS: dict[str, Callable[[State, StoredFact, Body], None]] = {
     "hand_off_written": _hand_off_written,
     "prior_recorded": _prior_recorded,
     "loop_ended": _note,
+    "log_imported": _note,
     "tampering_noticed": _note,
     **PROGRAM_HANDLERS,
 }

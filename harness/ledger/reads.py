@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from harness.domain.facts import ExperimentMoved, LoopEnded, TamperingNoticed
+from harness.domain.facts import ExperimentMoved, LogImported, LoopEnded, TamperingNoticed
 from harness.domain.records import (
     ApprovedPlan,
     Checkpoint,
@@ -109,6 +109,12 @@ class LedgerReads:
         unfinished = runs.c.status.in_([RunStatus.PENDING.value, RunStatus.RUNNING.value])
         query = sa.select(runs).where(unfinished).order_by(runs.c.registered_at, runs.c.experiment, runs.c.number)
         return [records.run_record(row) for row in self._rows(query)]
+
+    def imported_logs(self, experiment: str) -> list[dict[str, Any]]:
+        """The bodies of `LogImported` of an experiment, oldest first, each with its time as `at`."""
+        query = sa.select(notes).where(notes.c.kind == LogImported.KIND).order_by(*_oldest(notes))
+        found = ({**row["record"], "at": row["at"]} for row in self._rows(query))
+        return [item for item in found if item["experiment"] == experiment]
 
     def alarms(self, experiment: str, run: str | None = None) -> list[RaisedAlarm]:
         """What the detectors said, oldest first; of one run in the order of its rows."""

@@ -193,6 +193,11 @@ def _text(name: str, value: Any, longest: int) -> None:
         raise UsageError(f"The {name} is {found}; expected text of 1 to {longest} characters.", mend="Say it shorter.")
 
 
+def _log_imported(state: State, body: Body) -> None:
+    if body["experiment"] is not None:
+        find_experiment(state, body["experiment"])
+
+
 def _hand_off_written(state: State, body: Body) -> None:
     _text("hand-off", body["text"], LONGEST_HAND_OFF)
     _text("name of who hands off", body["by"], LONGEST_LESSON)
@@ -241,6 +246,7 @@ _RULES: dict[str, Callable[[State, Body], None]] = {
     "decision_recorded": _decision_recorded,
     "session_started": _session_started,
     "session_ended": _session_ended,
+    "log_imported": _log_imported,
     "hand_off_written": _hand_off_written,
     "prior_recorded": _prior_recorded,
     **PROGRAM_RULES,

@@ -47,6 +47,16 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
             }
             for item in ledger.alarms(experiment.id)
         ],
+        "imported": [
+            {
+                "log": item["path"],
+                "format": item["format"],
+                "runs": len(item["runs"]),
+                "by": item["by"],
+                "at": item["at"],
+            }
+            for item in ledger.imported_logs(experiment.id)
+        ],
         "checkpoints": [
             {"run": item.run, "checkpoint": item.id, "epoch": item.epoch, "final": item.final, "bytes": item.bytes}
             for item in ledger.checkpoints(experiment.id)

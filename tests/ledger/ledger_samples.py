@@ -11,6 +11,7 @@ from harness.domain.facts import (
     CheckpointRecorded,
     EvaluationRecorded,
     HandOffWritten,
+    LogImported,
     LoopEnded,
     PlanApproved,
     RunEnded,
@@ -158,6 +159,8 @@ def life(ledger: Ledger, mean: float = 0.5, *, parent: str | None = None, keep: 
         )
     )
     identifier = ledger.open_experiment(hypothesis="wider is better", parent=parent, by="model-builder").id
+    log = {"path": "a.csv", "sha256": "0" * 64, "bytes": 9, "format": "CSV", "runs": [{"run": "run 1"}], "notes": []}
+    ledger.append(LogImported(**log, experiment=identifier, by="human:ada"))
     run = register(ledger, identifier)
     ledger.append(started(identifier, run))
     if keep:
