@@ -55,6 +55,9 @@ ONLY_IN: dict[str, set[str]] = {
     "lightning": {"training"},
     "pytorch_lightning": {"training"},
     "optuna": {"training"},
+    "trl": {"training"},
+    "peft": {"training"},
+    "datasets": {"training"},
     "sklearn": {"training"},
 }
 RUN_LOGGER_MAY_USE = {"harness.files", "harness.errors", "harness.clock", "harness.domain", "harness.domain.variables"}

@@ -1,0 +1,3 @@
+"""Programs that score a model: `python -m harness.training.evaluators.NAME --request FILE --output FILE`."""
+
+from harness.training import offline as offline

@@ -1,0 +1,73 @@
+"""A language model from a folder, as the specification says: number format, device, adapter."""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import LoraConfig, PeftModel
+from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
+
+from harness.errors import RunError, UsageError
+
+CPU_TIER = "cpu-experimental"
+_FOUR_BIT_TIERS = ("small-gpu", "consumer-gpu")
+_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+def load_tokenizer(folder: Path, *, padding_side: str = "right") -> Any:
+    """Its padding token is EOS where the model has none; what is padded is told by masks, never by this token."""
+    tokenizer = AutoTokenizer.from_pretrained(folder, padding_side=padding_side)
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def load_model(folder: Path, *, dtype: str, tier: str, train: bool = False) -> Any:
+    """The base model on the tier's device, from safetensors, no code of its own run.
+
+    With `train` on a small GPU its weights are 4-bit NF4 where bitsandbytes is installed (QLoRA, Dettmers et al. 2023).
+    Raises UsageError for a folder that holds an adapter: a reference with the adapter off would then be another model
+    than the one that training starts from. Raises RunError where the tier wants a GPU and there is none.
+    """
+    if (folder / "adapter_config.json").exists():
+        raise UsageError(
+            f"{folder} holds an adapter; expected a whole model.",
+            mend="Merge the adapter into its base model first, and name the merged folder.",
+            code="model_is_adapter",
+        )
+    options: dict[str, Any] = {"dtype": _DTYPES[dtype], "local_files_only": True, "use_safetensors": True}
+    if tier != CPU_TIER:
+        _require_gpu(tier)
+        options["device_map"] = {"": 0}
+        if train and four_bit(tier):
+            options["quantization_config"] = BitsAndBytesConfig(
+                load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=_DTYPES[dtype]
+            )
+    return AutoModelForCausalLM.from_pretrained(folder, **options)
+
+
+def load_with_adapter(folder: Path, adapter: Path | None, *, dtype: str, tier: str) -> Any:
+    """For scoring: in evaluation mode, the adapter on top where there is one."""
+    model = load_model(folder, dtype=dtype, tier=tier)
+    return (model if adapter is None else PeftModel.from_pretrained(model, adapter)).eval()
+
+
+def four_bit(tier: str) -> bool:
+    return tier in _FOUR_BIT_TIERS and importlib.util.find_spec("bitsandbytes") is not None
+
+
+def lora(rank: int, alpha: int, dropout: float) -> LoraConfig:
+    """LoRA (Hu et al. 2021) on every linear layer but the output head."""
+    return LoraConfig(
+        r=rank, lora_alpha=alpha, lora_dropout=dropout, target_modules="all-linear", task_type="CAUSAL_LM"
+    )
+
+
+def _require_gpu(tier: str) -> None:
+    if not torch.cuda.is_available():
+        raise RunError(
+            f"The hardware tier is {tier}, and torch sees no GPU.",
+            mend="Run it on a machine with one, or choose the tier cpu-experimental.",
+            code="gpu_missing",
+        )

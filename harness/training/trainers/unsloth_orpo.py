@@ -1,0 +1,63 @@
+"""Backend `unsloth-orpo`: the ORPO of `trl-orpo`, the model loaded and adapted by unsloth. One GPU; not run by us.
+
+Rows, masks, loss, budget and result are those of `trl-orpo`. Without the package it is refused before anything is read.
+"""
+
+import importlib
+import importlib.util
+import sys
+from typing import Any
+
+from harness.errors import MissingExtraError, UsageError
+
+HINT = "pip install unsloth"
+
+
+def require_unsloth() -> None:
+    """Raises MissingExtraError with the command that installs it."""
+    if importlib.util.find_spec("unsloth") is None:
+        raise MissingExtraError(
+            "The backend unsloth-orpo needs the package unsloth, which is not installed.",
+            mend=f"`{HINT}` on a machine with a GPU, or choose the backend trl-orpo.",
+            code="unsloth_missing",
+        )
+    importlib.import_module("unsloth")  # before transformers and TRL: it changes their classes
+
+
+def load(spec: Any, adapter: Any) -> Any:
+    """The base model with the specification's LoRA. Raises UsageError on the CPU tier."""
+    if spec["hardware_tier"] == "cpu-experimental":
+        raise UsageError(
+            "unsloth runs on a GPU; the hardware tier is cpu-experimental.", mend="Choose trl-orpo.", code="gpu_missing"
+        )
+    fast = importlib.import_module("unsloth").FastLanguageModel
+    model, _ = fast.from_pretrained(
+        str(spec.model_path), max_seq_length=spec.max_length, load_in_4bit=spec["hardware_tier"] != "datacenter-gpu"
+    )
+    return fast.get_peft_model(
+        model,
+        r=adapter.r,
+        lora_alpha=adapter.lora_alpha,
+        lora_dropout=adapter.lora_dropout,
+        random_state=spec.seed,
+        max_seq_length=spec.max_length,
+    )
+
+
+def main() -> int:
+    try:
+        require_unsloth()
+    except MissingExtraError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    program = importlib.import_module("harness.training.trainers.program")
+    orpo = importlib.import_module("harness.training.trainers.trl_orpo")
+
+    def build(job: Any) -> Any:
+        return orpo.trainer_of(job, load(job.spec, job.lora()), adapter=None)
+
+    return int(program.run("unsloth-orpo", "orpo", orpo.TEXTS, build))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
