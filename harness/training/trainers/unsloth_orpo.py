@@ -3,12 +3,18 @@
 Rows, masks, loss, budget and result are those of `trl-orpo`. Without the package it is refused before anything is read.
 """
 
+import contextlib
 import importlib
 import importlib.util
 import sys
 from typing import Any
 
-from harness.errors import MissingExtraError, UsageError
+with contextlib.suppress(ImportError):
+    importlib.import_module("unsloth")  # before transformers and TRL: it changes their classes
+
+from harness.errors import MissingExtraError, UsageError  # noqa: E402
+from harness.training.trainers.program import Job, run  # noqa: E402
+from harness.training.trainers.trl_orpo import TEXTS, trainer_of  # noqa: E402
 
 HINT = "pip install unsloth"
 
@@ -21,7 +27,6 @@ def require_unsloth() -> None:
             mend=f"`{HINT}` on a machine with a GPU, or choose the backend trl-orpo.",
             code="unsloth_missing",
         )
-    importlib.import_module("unsloth")  # before transformers and TRL: it changes their classes
 
 
 def load(spec: Any, adapter: Any) -> Any:
@@ -44,19 +49,17 @@ def load(spec: Any, adapter: Any) -> Any:
     )
 
 
+def build(job: Job) -> Any:
+    return trainer_of(job, load(job.spec, job.lora()), adapter=None)
+
+
 def main() -> int:
     try:
         require_unsloth()
     except MissingExtraError as error:
         sys.stderr.write(f"{error}\n")
-        return 2
-    program = importlib.import_module("harness.training.trainers.program")
-    orpo = importlib.import_module("harness.training.trainers.trl_orpo")
-
-    def build(job: Any) -> Any:
-        return orpo.trainer_of(job, load(job.spec, job.lora()), adapter=None)
-
-    return int(program.run("unsloth-orpo", "orpo", orpo.TEXTS, build))
+        return error.exit_code
+    return run("unsloth-orpo", "orpo", TEXTS, build)
 
 
 if __name__ == "__main__":
