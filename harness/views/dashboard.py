@@ -70,7 +70,7 @@ def block(
     """One run: its state, its progress, a line a metric, what it costs, its alarms."""
     picture = view.picture
     lines = [_title(view), _progress(view, width, ascii_only=ascii_only)]
-    tail = [line for line in (_costs(picture), _saved(picture)) if line.plain]
+    tail = [line for parts in (_costs(picture), _saved(picture)) for line in _wrapped(parts, width)]
     alarms = [line for alarm in picture.alarms for line in _alarm(alarm, width)]
     notes = [Text(f"note: {note}", style="dim") for note in view.notes]
     if view.reason:
@@ -134,7 +134,9 @@ def _progress(view: RunView, width: int, *, ascii_only: bool) -> Text:
     if view.status in ("running", "quiet", "reading") and picture.eta_s is not None:
         text.append(f"  {duration(picture.eta_s)} left", style="bold")
     if picture.first_time is not None and picture.last_time is not None and picture.last_time >= picture.first_time:
-        text.append(f"  after {duration(picture.last_time - picture.first_time)}", style="dim")
+        passed = f"  after {duration(picture.last_time - picture.first_time)}"
+        if cell_len(text.plain) + len(passed) <= width:
+            text.append(passed, style="dim")
     return text
 
 
@@ -184,7 +186,7 @@ def _goal(picture: RunPicture, name: str, targets: Sequence[Target], *, ascii_on
     return Text(f"{targets[-1].name} {number(targets[-1].value)} {'ok' if ascii_only else '✓'}", style="green")
 
 
-def _costs(picture: RunPicture) -> Text:
+def _costs(picture: RunPicture) -> list[str]:
     parts = []
     if picture.rate is not None:
         parts.append(f"lr {number(picture.rate)}")
@@ -196,10 +198,21 @@ def _costs(picture: RunPicture) -> Text:
     if picture.memory is not None:
         name, value = picture.memory
         parts.append(f"{name} {number(value)}")
-    return Text("  ".join(parts), style="dim")
+    return parts
 
 
-def _saved(picture: RunPicture) -> Text:
+def _wrapped(parts: Sequence[str], width: int) -> list[Text]:
+    """The parts in as many lines as they take, none of them broken."""
+    lines: list[str] = []
+    for part in parts:
+        if lines and cell_len(lines[-1]) + 2 + cell_len(part) <= width:
+            lines[-1] += f"  {part}"
+        else:
+            lines.append(part)
+    return [Text(line, style="dim") for line in lines]
+
+
+def _saved(picture: RunPicture) -> list[str]:
     parts = []
     if picture.checkpoints:
         many = f"{picture.checkpoints} checkpoint{'s' if picture.checkpoints > 1 else ''}"
@@ -210,7 +223,7 @@ def _saved(picture: RunPicture) -> Text:
     if bad:
         parts.append(f"{bad:,} value{'s are' if bad > 1 else ' is'} not finite")
     parts += [f"{name} {number(value)}" for name, value in list(picture.summary.items())[:4]]
-    return Text("  ".join(parts), style="dim")
+    return parts
 
 
 def _alarm(alarm: Alarm, width: int) -> list[Text]:

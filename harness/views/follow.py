@@ -8,6 +8,7 @@ from harness.clock import Clock
 from harness.detectors.alarm import Alarm
 from harness.views.run_picture import RunPicture
 
+MOST_NEWS = 1000
 MOST_RUNS = 24
 """Drawn side by side or one below the other; of more the newest."""
 
@@ -39,7 +40,7 @@ class Target:
 
 @dataclass(frozen=True, kw_only=True)
 class News:
-    """One thing that happened in a run: a row, or an alarm."""
+    """One thing that happened in a run: a row, an alarm, or rows of which only the number is left."""
 
     run: str
     seed: int | None = None
@@ -48,6 +49,21 @@ class News:
     began: float | None = None
     """When the run's first row was written, Unix seconds."""
     alarm: Alarm | None = None
+    left_out: int = 0
+
+
+def trimmed(news: list[News]) -> list[News]:
+    """`news`, or when it is long the newest of it, with the number of rows of each run that were left out: what a
+    look holds in memory does not grow with the log."""
+    if len(news) <= 2 * MOST_NEWS:
+        return news
+    counts: dict[tuple[str, int | None], int] = {}
+    for item in news[:-MOST_NEWS]:
+        key = item.run, item.seed
+        counts[key] = counts.get(key, 0) + item.left_out + (item.row is not None)
+    alarms = [item for item in news[:-MOST_NEWS] if item.alarm is not None]
+    left = [News(run=run, seed=seed, left_out=count) for (run, seed), count in counts.items()]
+    return [*left, *alarms[-MOST_NEWS // 2 :], *news[-MOST_NEWS:]]
 
 
 class Follower(Protocol):

@@ -15,7 +15,7 @@ from harness.foreign.reader import LogReader
 from harness.foreign.rows import Row
 from harness.foreign.tail import ByteTail
 from harness.project.context import Project
-from harness.views.follow import MOST_RUNS, Heart, News, RunView, Target
+from harness.views.follow import MOST_RUNS, Heart, News, RunView, Target, trimmed
 from harness.views.progress import all_completed, is_watched_over, progress
 from harness.views.run_picture import RunPicture
 
@@ -58,7 +58,7 @@ class ExperimentFollower:
             known.run = run
             news += known.poll()
             while known.reader.behind and clock.monotonic() < end:
-                news += known.poll()
+                news = trimmed(news + known.poll())
         return news
 
     def finish(self) -> list[News]:

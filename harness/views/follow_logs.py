@@ -10,7 +10,7 @@ from harness.domain.statuses import Evidence
 from harness.foreign.formats import require_readable
 from harness.foreign.reader import LogReader
 from harness.foreign.rows import Row
-from harness.views.follow import MOST_RUNS, Heart, News, RunView, Target
+from harness.views.follow import MOST_RUNS, Heart, News, RunView, Target, trimmed
 from harness.views.run_picture import RunPicture
 
 QUIET_S = 30.0
@@ -44,7 +44,7 @@ class LogFollower:
         end = self._clock.monotonic() + seconds
         news = [item for log in self._logs for item in log.poll()]
         while any(log.reader.behind for log in self._logs) and self._clock.monotonic() < end:
-            news += [item for log in self._logs if log.reader.behind for item in log.poll()]
+            news = trimmed(news + [item for log in self._logs if log.reader.behind for item in log.poll()])
         return news
 
     def finish(self) -> list[News]:

@@ -92,8 +92,9 @@ def lines_of(news: Iterable[News]) -> Iterator[str]:
     for run, items in by_run.items():
         rows = [item for item in items if item.row is not None]
         shown = rows[-ROWS_A_LOOK:]
-        if len(rows) > len(shown):
-            yield f"{run}  {len(rows) - len(shown)} rows before"
+        before = len(rows) - len(shown) + sum(item.left_out for item in items)
+        if before:
+            yield f"{run}  {before} rows before"
         kept = {id(item) for item in shown}
         for item in items:
             if item.alarm is not None:

@@ -16,7 +16,7 @@ from harness.views.dashboard import draw
 from harness.views.follow import Follower
 from harness.views.follow_experiment import ExperimentFollower
 from harness.views.follow_logs import LogFollower
-from harness.views.watching import in_lines, read_all
+from harness.views.watching import in_lines, lines_of, read_all
 from harness.views.words import count, duration, number
 from tests.audit.world import World
 from tests.views.test_progress import ended, log, run_of
@@ -147,6 +147,15 @@ def test_several_runs_in_one_file_are_several_pictures(tmp_path: Path) -> None:
     read_all(unreadable)
     with pytest.raises(UsageError, match="regular file"):
         unreadable.document()
+
+
+def test_a_look_at_a_long_log_holds_few_rows(tmp_path: Path) -> None:
+    rows = [{"step": step, "loss": 1.0 + step % 3} for step in range(60_000)]
+    follower = LogFollower([written(tmp_path / "m.jsonl", rows)], ManualClock())
+    news = follower.poll(seconds=float("inf"))
+    assert len(news) < 60_000 / 2
+    first, *_, last = lines_of(news)
+    assert (first, last.split("  ")[1]) == ("m.jsonl  59990 rows before", "step 59,999")
 
 
 def test_lines_are_one_a_row_and_bounded(tmp_path: Path) -> None:
