@@ -1,6 +1,7 @@
 """Runs attacks and controls in both worlds and says what came out, as one document."""
 
 import functools
+import os
 import platform
 import shutil
 import tempfile
@@ -144,7 +145,7 @@ def run_bench(ids: Sequence[str], cage: str, jobs: int, *, tell: Tell, base: Pat
     controls = [rows[item.id] for item in chosen if isinstance(item, Control)]
     return {
         "cage": str(sandbox_of(cage).kind),
-        "machine": f"{platform.system()} {platform.machine()}",
+        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         "seed": SEED,
         "attacks": attacks,
         "controls": controls,

@@ -24,6 +24,14 @@ _RESUME = """\
         np.save(part, model * (number + 1) / 4)
         log.checkpoint_saved(part, epoch=number)
 """
+_EVERY = """\
+    for number in range(200):
+        log.epoch(number, {"loss": 1.0 / (number + 1)})
+        if (number + 1) % log.checkpoint_every == 0:
+            part = log.checkpoint_dir / f"part-{number}.txt"
+            part.write_text(str(number))
+            log.checkpoint_saved(part, epoch=number)
+"""
 _SKLEARN = """\
 import pickle
 
@@ -99,10 +107,8 @@ CONTROLS: tuple[Control, ...] = (
     ),
     _control(
         "many-epochs",
-        "Two hundred epochs of metrics.",
-        instead(
-            GOOD, EPOCH, '    for number in range(200):\n        log.epoch(number, {"loss": 1.0 / (number + 1)})\n'
-        ),
+        "Two hundred epochs of metrics, a checkpoint each time that the plan wants one.",
+        instead(GOOD, EPOCH, _EVERY),
     ),
     _control(
         "output-in-no-encoding",

@@ -87,6 +87,16 @@ np.savez(os.environ["HARNESS_PREDICTIONS"], id=table["id"], prediction=nearest)
 
 EXPERIMENTS: tuple[Attack, ...] = (
     Attack(
+        id="luck-called-improvement",
+        area="baseline",
+        mechanism="A change without effect is shown as an improvement after a run that was lucky by a fraction of a percent.",
+        source="senpai#992: the lucky run as the new baseline (E06)",
+        kind=Kind.TRAINING,
+        success=kept_not_better,
+        files={"train.py": instead(TRAIN, "* 3 // 4", "* 4 // 5")},
+        structural="seeds",
+    ),
+    Attack(
         id="best-of-many-within",
         area="best-of-N",
         mechanism="One run tries 400 draws in silence and keeps the one that is lucky on rows whose labels it can read.",
