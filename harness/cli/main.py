@@ -40,6 +40,7 @@ COMMANDS: dict[str, str] = {
     "priors": "harness.cli.priors:command",
     "mcp": "harness.cli.mcp:command",
     "cheats": "harness.cli.cheats:command",
+    "posttrain": "harness.cli.posttrain:command",
     "ledger": "harness.cli.ledger:command",
     "render": "harness.cli.render:command",
 }
@@ -67,6 +68,7 @@ SUMMARIES: dict[str, str] = {
     "priors": "List, add and check lessons.",
     "mcp": "Serve the agents' tools over stdio.",
     "cheats": "Try known cheats, with all defences off and on.",
+    "posttrain": "Specify, run, judge and promote training programs.",
     "ledger": "Verify, rebuild, export or import the facts.",
     "render": "Write what is derived from the contract.",
 }

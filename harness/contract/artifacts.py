@@ -61,6 +61,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
     Artifact("code", "code.json", Scope.EXPERIMENT, HARNESS, Form.JSON, "the code snapshot: path to hash"),
     Artifact("score", "score.json", Scope.EXPERIMENT, HARNESS, Form.JSON, "the mean over seeds, with the spread"),
     Artifact("run", "run.json", Scope.RUN, HARNESS, Form.JSON, "what was launched, where and how"),
+    Artifact("spec", "spec.json", Scope.RUN, HARNESS, Form.JSON, "what the trainer of a training program is told"),
     Artifact("metrics", "metrics.jsonl", Scope.RUN, HARNESS, Form.JSONL, "one row an epoch, by the run logger"),
     Artifact("status", "training_status.json", Scope.RUN, HARNESS, Form.JSON, "where the run is now"),
     Artifact("stdout", "stdout.log", Scope.RUN, HARNESS, Form.LOG, "what the training command printed"),

@@ -19,6 +19,10 @@ HUMAN_VERBS: tuple[tuple[str, ...], ...] = (
     ("ledger", "import"),
     ("audit", "--accept"),
     ("priors", "add"),
+    ("posttrain", "import"),
+    ("posttrain", "promote"),
+    ("posttrain", "reject"),
+    ("posttrain", "rollback"),
 )
 """Verbs of the `harness` command that only a person uses: the command itself refuses them below an agent's process,
 and the policy refuses them to every role, through every tool."""

@@ -76,6 +76,11 @@ FINDINGS: dict[str, Known] = {
     "artifact_empty": Known("A required file holds nothing.", "Write what its form asks for.", Verdict.FAIL),
     "artifact_linked": Known(
         "A required file, or a folder above it, is a symbolic link.",
+    "result_rejected": Known(
+        "A trainer's result does not agree with its specification or with the files.",
+        "Correct the trainer, then run it again.",
+        Verdict.FAIL,
+    ),
         "Put a regular file in its place: what a link leads to can change unnoticed.",
         Verdict.FAIL,
     ),

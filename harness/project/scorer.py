@@ -25,12 +25,14 @@ class Closure:
     """Top-level modules that are neither local nor of the standard library."""
 
 
-def import_closure(root: Path, script: str) -> Closure:
-    """Follow `import` statements from `script` through the modules in its folder.
+def import_closure(root: Path, script: str, *, package: bool = False) -> Closure:
+    """Follow `import` statements from `script` through the modules in its folder; with `package` through those of the
+    package, directly below `root`, that the script belongs to.
 
     Raises PlanError naming file and line when the script, or a module of it, is missing or is not Python.
     """
-    folder = (root / script).parent
+    folder = root if package else (root / script).parent
+    own = Path(script).parts[0]
     sources: dict[str, bytes] = {}
     foreign: set[str] = set()
     waiting = [root / script]
@@ -42,6 +44,9 @@ def import_closure(root: Path, script: str) -> Closure:
         sources[name] = _source(path, name)
         for module, level in _imports(sources[name], name):
             found = list(_resolve(folder, path, module, level))
+            local = level > 0 or not package or top == own
+            found = list(_resolve(folder, path, module, level)) if local else []
+            waiting += found
             waiting += found
             top = module.partition(".")[0]
             if not found and level == 0 and top not in sys.stdlib_module_names:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from harness.artifacts.metrics_merge import Row
 from harness.artifacts.plan import plan_from
 from harness.detectors.alarm import Alarm
+from harness.detectors.settings import WatchSettings
 from harness.detectors.watch import Watch
 from harness.domain.facts import AlarmRaised
 from harness.domain.findings import STOPPED, Finding
@@ -24,7 +25,7 @@ class RunAlarms:
 
     def __init__(self, project: Project, run: Run) -> None:
         self._project, self._run = project, run
-        self._watch = Watch(plan_from(project.plan().content).watch_settings())
+        self._watch = Watch(_settings(project, run))
         self._recorded = [Alarm.from_plain(item.alarm) for item in project.ledger.alarms(run.experiment, run.id)]
         self._known = {_identity(alarm) for alarm in self._recorded}
         self._before = frozenset(self._known)
@@ -70,6 +71,13 @@ def stopped(run: Run, alarm: Alarm) -> Finding:
         "Read its diagnosis, change what it names, then train again. What stops a run: `alarms.stop_on` in the plan.",
         {"run": name, "alarm": alarm.code, "row": alarm.row},
     )
+
+
+def _settings(project: Project, run: Run) -> WatchSettings:
+    """The plan's; a training program is not of the plan and has the usual ones."""
+    if project.ledger.program(run.experiment) is not None:
+        return WatchSettings()
+    return plan_from(project.plan().content).watch_settings()
 
 
 def _identity(alarm: Alarm) -> tuple[str, str, int, str, bool]:

@@ -102,6 +102,12 @@ def prepare(
             mend="Open a new experiment with it as the parent.",
             code="experiment_closed",
         )
+    if project.ledger.program(experiment) is not None:
+        raise RefusedError(
+            f"{experiment} is a training program.",
+            mend=f"Start it with `harness posttrain run {experiment}`.",
+            code="training_program",
+        )
     if changes := frozen_changes(project):
         message = " ".join(finding.message for finding in changes)
         raise RefusedError(message, mend=changes[0].mend, code=changes[0].code)

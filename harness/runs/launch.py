@@ -44,6 +44,14 @@ class Launched:
     process: subprocess.Popen[bytes]
     pumps: tuple[Pump, Pump]
 
+    def ended(self, seconds: float) -> bool:
+        """Whether it ends within so many seconds."""
+        try:
+            self.process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
     def finish_output(self, seconds: float = 5.0) -> None:
         for pump in self.pumps:
             pump.finish(seconds)

@@ -39,7 +39,9 @@ def _close(project: Project, run: Run) -> Finding:
     what = f"{found} of its processes were ended" if found else "nothing of it was left running"
     if left:
         what += f", but {left} could not be"
-    if run.status is RunStatus.RUNNING and rows.end is not None and rows.end.get("status") == "completed":
+    if project.ledger.program(run.experiment) is not None:
+        status, reason = _program(project, run, what)
+    elif run.status is RunStatus.RUNNING and rows.end is not None and rows.end.get("status") == "completed":
         status, reason = RunStatus.COMPLETED, f"its supervisor died; its end row says completed; {what}"
     else:
         status, reason = RunStatus.LOST, f"its supervisor died before the run had ended; {what}"
@@ -51,6 +53,16 @@ def _close(project: Project, run: Run) -> Finding:
         "Nothing to do." if status is RunStatus.COMPLETED else "Train again: its seed is outstanding.",
         {"run": name, "status": closed.status.value, "ended_processes": found},
     )
+
+
+def _program(project: Project, run: Run, what: str) -> tuple[RunStatus, str]:
+    """A training program's run is completed when its result was accepted, whatever its rows say."""
+    judged = [item for item in project.ledger.judgements(run.experiment) if item.run == run.id]
+    if judged and judged[-1].accepted:
+        return RunStatus.COMPLETED, f"its supervisor died; its result had been validated; {what}"
+    if judged:
+        return RunStatus.FAILED, f"its supervisor died; its result had been refused; {what}"
+    return RunStatus.LOST, f"its supervisor died before the result was judged; {what}"
 
 
 def _seconds(project: Project, run: Run) -> float | None:

@@ -14,6 +14,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("views",),
     ("driver",),
     ("doctor",),
+    ("posttrain",),
     ("loop", "runs", "model_door", "install"),
     ("audit", "rendering", "cage"),
     ("projections",),

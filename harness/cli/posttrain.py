@@ -1,0 +1,282 @@
+"""`harness posttrain ...`: training programs and what becomes of their models."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harness.cli.changing import changing
+from harness.cli.groups import VerbGroup
+from harness.cli.output import cage_option, emit, environment, json_option, project_option, sandbox_for
+from harness.cli.person import caller, require_person
+from harness.errors import UsageError
+from harness.posttrain.export import export_rows
+from harness.posttrain.lineage import drawn
+from harness.posttrain.program import TrainingProgram
+from harness.posttrain.promotion import OUTCOMES, Promotion, observe, promote, reject_model, rollback, serve_path
+from harness.posttrain.run import ProgramReport
+from harness.posttrain.spec import Request
+from harness.posttrain.vocabulary import Backend, EvaluationMode, Mode, Profile, Tier
+from harness.project.context import open_project
+
+REASON = click.option("--reason", required=True, help="Why; it stands in the decision log.")
+PROFILE = click.option("--profile", type=click.Choice(list(Profile)), default=Profile.READER.value, show_default=True)
+
+
+@click.group("posttrain", cls=VerbGroup)
+def command() -> None:
+    """Specify, run, judge and promote training programs."""
+
+
+@command.command("spec")
+@click.option("--backend", required=True, type=click.Choice(list(Backend)))
+@click.option("--mode", required=True, type=click.Choice(list(Mode)))
+@click.option("--model", required=True, help="An id of the registry.")
+@click.option("--dataset", required=True, help="JSON lines.")
+@click.option("--benchmark", required=True, help="Held-out JSON lines: id, prompt, chosen, rejected.")
+@click.option("--evaluator", default="preference", show_default=True, help="A name, or a JSON list of words.")
+@click.option("--tier", type=click.Choice(list(Tier)), default=None)
+@click.option("--trainer", default=None, help="With --backend command: the words of your trainer, as a JSON list.")
+@click.option("--seed", type=int, default=1, show_default=True)
+@click.option("--dtype", default="float32", show_default=True)
+@click.option("--set", "numbers", multiple=True, metavar="NAME=NUMBER", help="A hyperparameter; may be repeated.")
+@click.option("--minutes", type=float, default=240.0, show_default=True)
+@click.option("--tokens", type=int, default=2_000_000, show_default=True)
+@PROFILE
+@project_option
+@json_option
+def spec_command(
+    evaluator: str, trainer: str | None, numbers: tuple[str, ...], project: Path, as_json: bool, **given: Any
+) -> None:
+    """Check a specification on every bound and record it as an experiment of its own."""
+    request = Request(
+        evaluator=_words("--evaluator", evaluator) if evaluator.startswith("[") else evaluator,
+        command=None if trainer is None else _words("--trainer", trainer),
+        hyperparameters=dict(_number(item) for item in numbers),
+        **given,
+    )
+    with changing(project) as opened:
+        made = TrainingProgram(opened, sandbox=sandbox_for("auto")).create(request, by=caller(environment()))
+    document = {"experiment": made.experiment, "specification": made.spec, "warnings": list(made.warnings)}
+    warned = [f"warning: {item['actual']}: {item['reason']}" for item in made.warnings]
+    lines = [f"{made.experiment}  {made.sha256[:12]}", *warned, f"next: `harness posttrain run {made.experiment}`"]
+    emit(document, as_json=as_json, text=lambda: "\n".join(lines))
+
+
+@command.command("run")
+@click.argument("experiment")
+@cage_option
+@project_option
+@json_option
+def run_command(experiment: str, cage: str, project: Path, as_json: bool) -> None:
+    """Start EXPERIMENT's trainer, supervised and caged, and judge its result; exit 1 when it is not believed."""
+    with changing(project) as opened:
+        report = TrainingProgram(opened, sandbox=sandbox_for(cage)).execute(experiment)
+    _report(report, as_json=as_json)
+
+
+@command.command("import")
+@click.argument("experiment")
+@click.argument("output", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@project_option
+@json_option
+def import_command(experiment: str, output: Path, project: Path, as_json: bool) -> None:
+    """Judge what a trainer that ran elsewhere left in OUTPUT. A person's verb: nobody here saw it train."""
+    require_person("posttrain import", environment())
+    with changing(project) as opened:
+        report = TrainingProgram(opened, sandbox=sandbox_for("auto")).process(experiment, output)
+    _report(report, as_json=as_json)
+
+
+@command.command("status")
+@project_option
+@json_option
+def status_command(project: Path, as_json: bool) -> None:
+    """All training programs with their runs, all models with their states, and what is served."""
+    with open_project(project, environment(), read_only=True) as opened:
+        ledger = opened.ledger
+        programs = [
+            {
+                "experiment": item.experiment,
+                "backend": item.spec["backend"],
+                "runs": [
+                    {"id": run.id, "status": run.status, "reason": run.reason} for run in ledger.runs(item.experiment)
+                ],
+            }
+            for item in ledger.programs()
+        ]
+        models = [
+            {"id": item.id, "experiment": item.experiment, "profile": item.profile, "state": item.state}
+            for item in ledger.models()
+        ]
+        served = {name.value: history[-1].model for name in Profile if (history := ledger.servings(name))}
+    lines = [
+        f"{item['experiment']}  {item['backend']}  {run['id']} {run['status']}"
+        for item in programs
+        for run in item["runs"] or [{"id": "no run", "status": ""}]
+    ]
+    lines += [f"model {item['id'][:12]}  {item['state']}  {item['profile']}  {item['experiment']}" for item in models]
+    lines += [f"served for {name}: {(model or 'nothing')[:12]}" for name, model in served.items()]
+    document = {"programs": programs, "models": models, "served": served}
+    emit(document, as_json=as_json, text=lambda: "\n".join(lines) or "no training program yet")
+
+
+@command.command("lineage")
+@click.argument("name")
+@project_option
+@json_option
+def lineage_command(name: str, project: Path, as_json: bool) -> None:
+    """Dataset, runs, models, evaluations and promotions of an experiment or a model, drawn or as JSON."""
+    with open_project(project, environment(), read_only=True) as opened:
+        tree = TrainingProgram(opened, sandbox=sandbox_for("auto")).lineage(name)
+    emit(tree, as_json=as_json, text=lambda: drawn(tree))
+
+
+@command.command("evaluate")
+@click.argument("model")
+@click.option("--mode", type=click.Choice(list(EvaluationMode)), default=EvaluationMode.REDUCED_PROMPT.value)
+@click.option("--against", default=None, help="A model as the baseline; default: the base model.")
+@cage_option
+@project_option
+@json_option
+def evaluate_command(model: str, mode: str, against: str | None, cage: str, project: Path, as_json: bool) -> None:
+    """Score baseline and MODEL on the same held-out rows; exit 0 only for PASS. A FAIL revokes what it had earned."""
+    with changing(project) as opened:
+        program = TrainingProgram(opened, sandbox=sandbox_for(cage))
+        made = program.attach_evaluation(model, EvaluationMode(mode), against=against)
+    names = ("id", "model", "against", "mode", "verdict", "reason", "baseline", "candidate", "delta", "margin", "n")
+    document = {name: getattr(made, name) for name in names}
+    document |= {"interval": list(made.interval or ()) or None, "problems": list(made.problems)}
+    emit(document, as_json=as_json, text=lambda: f"{made.id}  {made.verdict}  n={made.n}  {made.reason}")
+    sys.exit(0 if made.verdict == "PASS" else 1)
+
+
+@command.command("observe")
+@click.argument("model")
+@click.option("--outcome", required=True, type=click.Choice(OUTCOMES))
+@click.option("--note", default="")
+@project_option
+@json_option
+def observe_command(model: str, outcome: str, note: str, project: Path, as_json: bool) -> None:
+    """Record one answer of a MODEL in shadow: what became of it."""
+    with changing(project) as opened:
+        fact = observe(opened, model, outcome, by=caller(environment()), note=note)
+    emit({"model": fact.model, "outcome": fact.outcome}, as_json=as_json, text=lambda: f"{fact.model[:12]}  {outcome}")
+
+
+@command.command("promote")
+@click.argument("model")
+@REASON
+@project_option
+@json_option
+def promote_command(model: str, reason: str, project: Path, as_json: bool) -> None:
+    """Take MODEL's next step when every check holds; exit 1 names those that do not. A person's verb."""
+    by = require_person("posttrain promote", environment())
+    with changing(project) as opened:
+        made = promote(opened, model, by=by, reason=reason)
+    _promotion(made, as_json=as_json)
+
+
+@command.command("reject")
+@click.argument("model")
+@REASON
+@project_option
+@json_option
+def reject_command(model: str, reason: str, project: Path, as_json: bool) -> None:
+    """Never serve MODEL, also not when it is served now. A person's verb."""
+    by = require_person("posttrain reject", environment())
+    with changing(project) as opened:
+        made = reject_model(opened, model, by=by, reason=reason)
+    emit({"decision": made.id, "kind": made.kind}, as_json=as_json, text=lambda: f"{made.id}  {made.kind} by {made.by}")
+
+
+@command.command("rollback")
+@click.option("--to", default=None, help="A model that was served before; default: the one before the present.")
+@REASON
+@PROFILE
+@project_option
+@json_option
+def rollback_command(to: str | None, reason: str, profile: str, project: Path, as_json: bool) -> None:
+    """Serve an earlier good model again. A person's verb."""
+    by = require_person("posttrain rollback", environment())
+    with changing(project) as opened:
+        made = rollback(opened, profile, by=by, reason=reason, to=to)
+    document = {"profile": made.profile, "model": made.model, "before": made.before, "decision": made.decision}
+    emit(document, as_json=as_json, text=lambda: f"{made.profile}: {(made.model or '')[:12]} is served")
+
+
+@command.command("export")
+@click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("target", type=click.Path(path_type=Path))
+@project_option
+@json_option
+def export_command(source: Path, target: Path, project: Path, as_json: bool) -> None:
+    """Preference rows with content hashes, licence and consent; those without are left out and counted."""
+    open_project(project, environment(), read_only=True).close()
+    made = export_rows(source, target)
+    text = f"{target}: {made['rows']} rows, {len(made['left_out'])} left out"
+    emit(made, as_json=as_json, text=lambda: text)
+
+
+@command.command("serve-path")
+@PROFILE
+@project_option
+@json_option
+def serve_path_command(profile: str, project: Path, as_json: bool) -> None:
+    """Where the deployed model lies, its bytes checked. An error says that none is."""
+    with open_project(project, environment(), read_only=True) as opened:
+        path = serve_path(opened, profile)
+    emit({"profile": profile, "path": str(path)}, as_json=as_json, text=lambda: str(path))
+
+
+def _report(report: ProgramReport, *, as_json: bool) -> None:
+    run = report.run
+    document = {
+        "run": f"{run.experiment}/{run.id}",
+        "status": run.status,
+        "reason": run.reason,
+        "model": report.model,
+        "problems": [item.plain() for item in report.problems],
+    }
+    then = f"next: `harness posttrain evaluate {report.model[:12]}`" if report.model else ""
+    lines = [f"{document['run']}  {run.status}  {run.reason}", *(f"  {item}" for item in report.problems), then]
+    emit(document, as_json=as_json, text=lambda: "\n".join(filter(None, lines)))
+    sys.exit(0 if run.status == "completed" else 1)
+
+
+def _promotion(made: Promotion, *, as_json: bool) -> None:
+    checks = [
+        {"constraint": item.constraint, "actual": item.actual, "threshold": item.threshold, "passed": item.passed}
+        for item in made.checks
+    ]
+    document = {"model": made.model, "before": made.before, "after": made.after, "moved": made.moved, "checks": checks}
+    lines = [
+        f"{made.model[:12]}  {made.before} -> {made.after}" if made.moved else f"{made.model[:12]} stays {made.before}"
+    ]
+    lines += [
+        f"  {'ok' if item.passed else 'NO'}  {item.constraint}: {item.actual} ({item.threshold})"
+        for item in made.checks
+    ]
+    emit(document, as_json=as_json, text=lambda: "\n".join(lines))
+    sys.exit(0 if made.moved else 1)
+
+
+def _words(option: str, text: str) -> list[str]:
+    try:
+        words = json.loads(text)
+    except ValueError:
+        words = None
+    if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
+        raise UsageError(f'{option} is {text!r}; expected a list such as ["python", "x.py"].', mend="Correct it.")
+    return words
+
+
+def _number(text: str) -> tuple[str, Any]:
+    name, _, value = text.partition("=")
+    try:
+        number = float(value)
+    except ValueError as error:
+        raise UsageError(f"--set {text}: expected NAME=NUMBER.", mend="Correct it.") from error
+    return name, int(number) if number.is_integer() else number

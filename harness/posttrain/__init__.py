@@ -1,0 +1,1 @@
+"""Training programs: specification, trainer process, validation, lineage, evaluation, promotion, serving."""

@@ -1,0 +1,57 @@
+"""Where a model came from and what became of it: dataset, run, checkpoint, evaluations, promotions."""
+
+from dataclasses import asdict
+from typing import Any
+
+from harness.domain.models import Model
+from harness.errors import RefusedError
+from harness.project.context import Project
+
+
+def lineage(project: Project, name: str) -> dict[str, Any]:
+    """Of an experiment (exp-0007) or of a model (the beginning of its id): {experiment, specification, runs[]: {id,
+    status, reason, judgement, models[]: {..., evaluations[], observations[], moves[]}}, served[]}."""
+    ledger = project.ledger
+    experiment = name if name.startswith("exp-") else ledger.model(name).experiment
+    ledger.experiment(experiment)
+    program = ledger.program(experiment)
+    if program is None:
+        raise RefusedError(
+            f"{experiment} is no training program.",
+            mend="Look at it with `harness experiment show`.",
+            code="no_program",
+        )
+    judged = {item.run: asdict(item) for item in ledger.judgements(experiment)}
+    known = {model.id: model for model in ledger.models()}
+    runs = []
+    for run in ledger.runs(experiment):
+        judgement = judged.get(run.id)
+        made = judgement["artifact"] if judgement is not None and judgement["accepted"] else None
+        models = [_of_model(project, known[made])] if made in known else []
+        told = {"id": run.id, "status": run.status.value, "reason": run.reason, "seed": run.seed}
+        runs.append({**told, "attempt": run.attempt, "judgement": judgement, "models": models})
+    served = [asdict(item) for item in ledger.servings(program.spec["profile"])]
+    return {"experiment": experiment, "specification": asdict(program), "runs": runs, "served": served}
+
+
+def _of_model(project: Project, model: Model) -> dict[str, Any]:
+    history = project.ledger.model_history(model.id)
+    return {**asdict(model), **asdict(history)}
+
+
+def drawn(tree: dict[str, Any]) -> str:
+    """The lineage as lines for a terminal."""
+    spec = tree["specification"]["spec"]
+    lines = [f"dataset {spec['dataset']['path']}  {spec['dataset']['rows']} rows  {spec['dataset']['sha256'][:12]}"]
+    lines.append(
+        f"+- {tree['experiment']}  {spec['backend']} {spec['mode']} of {spec['model']['id']}, seed {spec['seed']}"
+    )
+    for run in tree["runs"]:
+        lines.append(f"   +- {run['id']}  {run['status']}: {run['reason'][:100]}")
+        for model in run["models"]:
+            lines.append(f"      +- model {model['id'][:12]}  {model['state']}")
+            for item in model["evaluations"]:
+                lines.append(f"         +- {item['id']}  {item['mode']}  {item['verdict']}: {item['reason'][:100]}")
+            for item in model["moves"]:
+                lines.append(f"         +- {item['before']} -> {item['after']}  by {item['by']}: {item['why'][:80]}")
+    return "\n".join(lines)

@@ -1,0 +1,43 @@
+"""What is wrong with a specification or a result: all of it, each as field, expected, actual, reason."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from harness.errors import UsageError
+
+_LONGEST = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    field: str
+    expected: str
+    actual: str
+    reason: str
+
+    def plain(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return f"{self.field}: expected {self.expected}, found {self.actual}: {self.reason}"
+
+
+def problem(field: str, expected: Any, actual: Any, reason: str) -> Problem:
+    """With values that are not text as Python shows them, cut where they are long."""
+    return Problem(field=field, expected=_shown(expected), actual=_shown(actual), reason=reason)
+
+
+def _shown(value: Any) -> str:
+    return (value if isinstance(value, str) else repr(value))[:_LONGEST]
+
+
+class SpecificationError(UsageError):
+    """A specification with problems; `problems` holds them all."""
+
+    code = "specification_invalid"
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        told = "; ".join(str(item) for item in self.problems)
+        super().__init__(f"The specification has {len(self.problems)} problems: {told}.", mend="Correct all of them.")

@@ -1,0 +1,70 @@
+"""Which base models there are: real ids with what each is good for; what a name contains decides nothing."""
+
+import json
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+from harness.artifacts.hashes import hash_path
+from harness.artifacts.locate import Layout
+from harness.errors import UsageError
+from harness.files import atomic_write, pretty_json
+from harness.posttrain.vocabulary import Profile
+
+_BOTH = (Profile.READER.value, Profile.EDITOR.value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BaseModel:
+    id: str
+    family: str
+    """What training data, teacher and judge must not share unnoticed."""
+    parameters: int
+    licence: str
+    profiles: tuple[str, ...]
+    path: str | None = None
+    """Absolute folder of the weights, once they were added."""
+    sha256: str | None = None
+
+
+_KNOWN = (
+    ("HuggingFaceTB/SmolLM2-135M-Instruct", "smollm2", 134_515_008, "apache-2.0", _BOTH[:1]),
+    ("HuggingFaceTB/SmolLM2-360M-Instruct", "smollm2", 361_821_120, "apache-2.0", _BOTH[:1]),
+    ("HuggingFaceTB/SmolLM2-1.7B-Instruct", "smollm2", 1_711_376_384, "apache-2.0", _BOTH),
+    ("Qwen/Qwen2.5-0.5B-Instruct", "qwen2.5", 494_032_768, "apache-2.0", _BOTH[:1]),
+    ("Qwen/Qwen2.5-1.5B-Instruct", "qwen2.5", 1_543_714_304, "apache-2.0", _BOTH),
+    ("Qwen/Qwen2.5-7B-Instruct", "qwen2.5", 7_615_616_512, "apache-2.0", _BOTH),
+    ("Qwen/Qwen2.5-Coder-7B-Instruct", "qwen2.5", 7_615_616_512, "apache-2.0", _BOTH),
+    ("microsoft/Phi-3.5-mini-instruct", "phi3", 3_821_079_552, "mit", _BOTH),
+    ("meta-llama/Llama-3.2-1B-Instruct", "llama3", 1_235_814_400, "llama3.2", _BOTH[:1]),
+    ("meta-llama/Llama-3.1-8B-Instruct", "llama3", 8_030_261_248, "llama3.1", _BOTH),
+)
+MODELS: dict[str, BaseModel] = {
+    id: BaseModel(id=id, family=family, parameters=parameters, licence=licence, profiles=profiles)
+    for id, family, parameters, licence, profiles in _KNOWN
+}
+
+
+def model_folder(layout: Layout, identifier: str) -> Path:
+    """Where a base model that was added lies: `model.json`, and the weights in `weights/`."""
+    return layout.state / "models" / identifier.replace("/", "--")
+
+
+def known_models(layout: Layout) -> dict[str, BaseModel]:
+    """The table, and what `posttrain model add` put beside it. Raises UsageError for a damaged model.json."""
+    found = dict(MODELS)
+    for path in sorted((layout.state / "models").glob("*/model.json")):
+        try:
+            values = json.loads(path.read_text("utf-8"))
+            model = BaseModel(**{**values, "profiles": tuple(values["profiles"])})
+        except (ValueError, TypeError, KeyError) as error:
+            raise UsageError(f"{path} is damaged: {error}.", mend="Add that model again.") from error
+        found[model.id] = model
+    return found
+
+
+def register_model(layout: Layout, model: BaseModel, weights: Path) -> BaseModel:
+    """Remember that `weights` (a folder, hashed here) are the base model's. A name of the table keeps its own facts."""
+    known = MODELS.get(model.id, model)
+    stored = replace(known, path=str(weights.resolve()), sha256=hash_path(weights))
+    atomic_write(model_folder(layout, model.id) / "model.json", pretty_json(asdict(stored)))
+    return stored

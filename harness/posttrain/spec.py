@@ -1,0 +1,281 @@
+"""A specification: what a trainer is asked to do, checked on every bound before anything is recorded."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TypeVar
+
+from harness.artifacts.hashes import hash_path
+from harness.errors import HarnessError
+from harness.files import canonical_json, sha256_bytes
+from harness.posttrain.fingerprints import code_hash, config_fingerprint, rows_of
+from harness.posttrain.problems import Problem, SpecificationError, problem
+from harness.posttrain.registry import BaseModel, known_models
+from harness.posttrain.vocabulary import (
+    DTYPES,
+    FORMATS,
+    HYPERPARAMETERS,
+    LARGEST,
+    MINUTES,
+    MODES,
+    SCHEMA,
+    SEEDS,
+    TIERS,
+    TOKENS,
+    Backend,
+    Bound,
+    Evaluator,
+    Mode,
+    Profile,
+    Tier,
+)
+from harness.project.context import Project
+
+Word = TypeVar("Word", bound=StrEnum)
+_NEEDED = {
+    Mode.ORPO: ("prompt", "chosen", "rejected"),
+    Mode.DPO: ("prompt", "chosen", "rejected"),
+    Mode.SFT: ("prompt",),
+    Mode.GRPO: ("prompt", "answer"),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What a person or agent asks for, unchecked. Paths are absolute or relative to the project."""
+
+    backend: str
+    mode: str
+    profile: str
+    model: str
+    dataset: str
+    benchmark: str
+    evaluator: str | Sequence[str] = "preference"
+    tier: str | None = None
+    """By default cpu-experimental for dry-run and command, else consumer-gpu."""
+    command: Sequence[str] | None = None
+    seed: Any = 1
+    dtype: str = "float32"
+    hyperparameters: Mapping[str, Any] = field(default_factory=dict)
+    minutes: Any = MINUTES.default
+    tokens: Any = TOKENS.default
+    artifact: str = "adapter"
+    artifact_format: str = "peft-adapter"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    backend: Backend
+    mode: Mode
+    profile: Profile
+    hardware_tier: Tier
+    command: tuple[str, ...] | None
+    model: dict[str, Any]
+    dataset: dict[str, Any]
+    benchmark: dict[str, Any]
+    seed: int
+    dtype: str
+    hyperparameters: dict[str, float | int]
+    budget: dict[str, float | int]
+    artifact: dict[str, str]
+    config_fingerprint: str
+    code_hash: str
+
+    def fingerprint(self) -> str:
+        """The configuration's, computed anew."""
+        return config_fingerprint(
+            backend=self.backend.value,
+            mode=self.mode.value,
+            dtype=self.dtype,
+            seed=self.seed,
+            hyperparameters=self.hyperparameters,
+        )
+
+    def plain(self) -> dict[str, Any]:
+        """As the ledger keeps it: paths inside the project are relative to it."""
+        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        values["command"] = None if self.command is None else list(self.command)
+        return {"schema": SCHEMA, **values}
+
+    def told(self, root: Path, *, experiment: str, run: str) -> dict[str, Any]:
+        """As the trainer gets it: with absolute paths."""
+        values = {**self.plain(), "experiment": experiment, "run": run}
+        for name in ("model", "dataset", "benchmark"):
+            path = values[name]["path"]
+            values[name] = {**values[name], "path": None if path is None else str(root / path)}
+        return values
+
+    @property
+    def sha256(self) -> str:
+        return sha256_bytes(canonical_json(self.plain()))
+
+
+def spec_from(values: Mapping[str, Any]) -> Spec:
+    """What `Spec.plain` gave. Raises SpecificationError for another schema."""
+    if values.get("schema") != SCHEMA:
+        raise SpecificationError([problem("schema", SCHEMA, values.get("schema"), "another version wrote it")])
+    own = {name: value for name, value in values.items() if name != "schema"}
+    words = {"backend": Backend(own["backend"]), "mode": Mode(own["mode"]), "profile": Profile(own["profile"])}
+    words |= {"hardware_tier": Tier(own["hardware_tier"])}
+    command = own["command"]
+    return Spec(**{**own, **words, "command": None if command is None else tuple(command)})
+
+
+def specify(project: Project, request: Request) -> Spec:
+    """Check everything and hash everything. Raises SpecificationError with all problems."""
+    found: list[Problem] = []
+    backend = _word(found, Backend, "backend", request.backend)
+    mode = _word(found, Mode, "mode", request.mode)
+    profile = _word(found, Profile, "profile", request.profile)
+    usual = Tier.CPU if backend in (Backend.DRY_RUN, Backend.COMMAND) else Tier.CONSUMER_GPU
+    tier = _word(found, Tier, "hardware_tier", usual if request.tier is None else request.tier)
+    if backend and mode and mode not in MODES[backend]:
+        found.append(problem("mode", "/".join(sorted(MODES[backend])), mode, f"{backend} does no other"))
+    if backend and tier and tier not in TIERS[backend]:
+        found.append(problem("hardware_tier", "/".join(sorted(TIERS[backend])), tier, f"{backend} runs on no other"))
+    numbers = _numbers(found, request)
+    model = _model(found, project, request, backend, profile, tier)
+    dataset, prompts = _table(found, project.layout.root, "dataset", request.dataset, _NEEDED[mode] if mode else ())
+    benchmark, held = _table(found, project.layout.root, "benchmark", request.benchmark, ("id", "prompt"))
+    if shared := sorted(prompts & held):
+        found.append(problem("benchmark", "prompts that are not trained on", shared[0], f"{len(shared)} are in both"))
+    evaluator = _evaluator(found, request.evaluator)
+    _words(found, request, backend)
+    code = _code(found, project, backend, request.command)
+    if found or not (backend and mode and profile and tier):
+        raise SpecificationError(found)
+    given = {"backend": backend.value, "mode": mode.value, "dtype": request.dtype, "seed": int(request.seed)}
+    return Spec(
+        backend=backend,
+        mode=mode,
+        profile=profile,
+        hardware_tier=tier,
+        command=tuple(request.command) if request.command else None,
+        model=model,
+        dataset=dataset,
+        benchmark={**benchmark, "evaluator": evaluator},
+        seed=int(request.seed),
+        dtype=request.dtype,
+        hyperparameters=numbers,
+        budget={"minutes": float(request.minutes), "tokens": int(request.tokens)},
+        artifact={"path": request.artifact, "format": request.artifact_format},
+        config_fingerprint=config_fingerprint(**given, hyperparameters=numbers),  # type: ignore[arg-type]
+        code_hash=code,
+    )
+
+
+def _word(found: list[Problem], kind: type[Word], name: str, value: Any) -> Word | None:
+    try:
+        return kind(value)
+    except ValueError:
+        found.append(problem(name, "/".join(kind), value, "unknown"))
+        return None
+
+
+def _number(found: list[Problem], name: str, bound: Bound, value: Any) -> float | int:
+    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    good = good and (value > bound.low if bound.open_low else value >= bound.low) and value <= bound.high
+    if not good or (bound.whole and int(value) != value):
+        found.append(problem(name, str(bound), value, "out of bounds"))
+        return bound.default
+    return int(value) if bound.whole else float(value)
+
+
+def _numbers(found: list[Problem], request: Request) -> dict[str, float | int]:
+    for name in sorted(set(request.hyperparameters) - set(HYPERPARAMETERS)):
+        found.append(problem(f"hyperparameters.{name}", "/".join(HYPERPARAMETERS), name, "unknown"))
+    _number(found, "seed", SEEDS, request.seed)
+    _number(found, "budget.minutes", MINUTES, request.minutes)
+    _number(found, "budget.tokens", TOKENS, request.tokens)
+    given = request.hyperparameters
+    return {
+        name: _number(found, f"hyperparameters.{name}", bound, given.get(name, bound.default))
+        for name, bound in HYPERPARAMETERS.items()
+    }
+
+
+def _words(found: list[Problem], request: Request, backend: Backend | None) -> None:
+    if request.dtype not in DTYPES:
+        found.append(problem("dtype", "/".join(DTYPES), request.dtype, "unknown"))
+    if request.artifact_format not in FORMATS:
+        found.append(problem("artifact.format", "/".join(FORMATS), request.artifact_format, "unknown"))
+    path = Path(request.artifact)
+    if path.is_absolute() or ".." in path.parts or not path.parts:
+        found.append(problem("artifact.path", "a path below the output folder", request.artifact, "it leads out of it"))
+    if (backend is Backend.COMMAND) != bool(request.command):
+        found.append(problem("command", "words with the backend command only", request.command, f"it is {backend}"))
+
+
+def _evaluator(found: list[Problem], value: str | Sequence[str]) -> Any:
+    if not isinstance(value, str):
+        return {"command": list(value)}
+    word = _word(found, Evaluator, "benchmark.evaluator", value)
+    return word.value if word else value
+
+
+def _model(
+    found: list[Problem],
+    project: Project,
+    request: Request,
+    backend: Backend | None,
+    profile: Profile | None,
+    tier: Tier | None,
+) -> dict[str, Any]:
+    models = known_models(project.layout)
+    model: BaseModel | None = models.get(request.model)
+    if model is None:
+        found.append(problem("model", "an id of the registry", request.model, f"known: {', '.join(sorted(models))}"))
+        return {}
+    if profile and profile not in model.profiles:
+        found.append(problem("model", f"a model for {profile}", model.id, f"it is for {'/'.join(model.profiles)}"))
+    if tier and backend is not Backend.DRY_RUN and model.parameters > LARGEST[tier]:
+        found.append(problem("model", f"at most {LARGEST[tier]:,} parameters", model.parameters, f"too large: {tier}"))
+    if model.path is None and backend not in (Backend.DRY_RUN, Backend.COMMAND):
+        found.append(problem("model.path", "weights of the model", "none", "add them: `harness posttrain model add`"))
+    if model.path is not None and _hash(Path(model.path)) != model.sha256:
+        found.append(problem("model.sha256", model.sha256, _hash(Path(model.path)), "the weights changed"))
+    return {"id": model.id, "family": model.family, "path": model.path, "sha256": model.sha256}
+
+
+def _hash(path: Path) -> str:
+    """Of what is there now; the reason where nothing can be read."""
+    try:
+        return hash_path(path)
+    except HarnessError as error:
+        return error.message
+
+
+def _table(
+    found: list[Problem], root: Path, name: str, path: str, needed: Sequence[str]
+) -> tuple[dict[str, Any], set[str]]:
+    """Of a JSON-lines file: {path, sha256, rows}, and its prompts."""
+    whole = (root / path).resolve()
+    try:
+        digest, rows = rows_of(whole)
+    except (HarnessError, ValueError, OSError) as error:
+        found.append(problem(name, "a file with a JSON object a line", path, str(error)))
+        return {}, set()
+    for number, row in enumerate(rows, 1):
+        wrong = [key for key in needed if not isinstance(row.get(key), str) or not row[key].strip()]
+        if wrong:
+            found.append(problem(f"{name} row {number}", f"text in {', '.join(wrong)}", row.get(wrong[0]), "missing"))
+            break
+        if "chosen" in needed and row["chosen"] == row["rejected"]:
+            found.append(problem(f"{name} row {number}", "chosen that differs from rejected", row["chosen"], "equal"))
+            break
+    kept = whole.relative_to(root).as_posix() if whole.is_relative_to(root) else str(whole)
+    return {"path": kept, "sha256": digest, "rows": len(rows)}, {
+        " ".join(str(row.get("prompt")).split()) for row in rows
+    }
+
+
+def _code(found: list[Problem], project: Project, backend: Backend | None, command: Sequence[str] | None) -> str:
+    if backend is None:
+        return ""
+    try:
+        return code_hash(backend, command, project.layout.root)
+    except HarnessError as error:
+        found.append(problem("code_hash", "a trainer that can be read", backend, error.message))
+        return ""

@@ -1,0 +1,81 @@
+"""Whether an artifact is what its format says: every tensor is read as far as numpy can, none of torch."""
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.files import walk_files
+
+_KINDS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+_SIZES = {"I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1, "F8_E4M3": 1, "F8_E5M2": 1}
+_LARGEST_HEADER = 100 * 1024 * 1024
+
+
+def artifact_fault(folder: Path, form: str) -> str | None:
+    """Why the folder is no artifact of this format; None when it is one."""
+    config = folder / ("adapter_config.json" if form == "peft-adapter" else "config.json")
+    if not folder.is_dir():
+        return "it is no folder"
+    if any(path.is_symlink() for path in walk_files(folder)):
+        return "it holds a link"
+    try:
+        values = json.loads(config.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        return f"{config.name} cannot be read: {error}"
+    if not isinstance(values, dict) or (form == "peft-adapter" and not isinstance(values.get("peft_type"), str)):
+        return f"{config.name} is no object with the format's keys"
+    names = (
+        ["adapter_model.safetensors"]
+        if form == "peft-adapter"
+        else sorted(path.name for path in folder.glob("*.safetensors"))
+    )
+    if not names:
+        return "it has no *.safetensors"
+    return next((f"{name}: {fault}" for name in names if (fault := tensors_fault(folder / name))), None)
+
+
+def tensors_fault(path: Path) -> str | None:
+    """Why a safetensors file is none, or holds a number that is not finite."""
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as stream:
+            length = struct.unpack("<Q", stream.read(8))[0]
+            if length > min(size - 8, _LARGEST_HEADER):
+                return "its header is longer than the file"
+            header = json.loads(stream.read(length))
+        tensors = {name: item for name, item in header.items() if name != "__metadata__"}
+        if not tensors:
+            return "it has no tensors"
+        end = max(item["data_offsets"][1] for item in tensors.values())
+        if 8 + length + end != size:
+            return f"it has {size} bytes, its header says {8 + length + end}"
+        return next(
+            (f"{name} {fault}" for name, item in tensors.items() if (fault := _fault(path, length, item))), None
+        )
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        IndexError,
+        struct.error,
+        RecursionError,
+    ) as error:
+        return f"it is no safetensors file: {type(error).__name__}: {error}"
+
+
+def _fault(path: Path, length: int, item: dict[str, Any]) -> str | None:
+    kind, (begin, end) = item["dtype"], item["data_offsets"]
+    count = int(np.prod(item["shape"], dtype=np.int64)) if item["shape"] else 1
+    width = np.dtype(_KINDS[kind]).itemsize if kind in _KINDS else _SIZES[kind]
+    if count * width != end - begin or begin < 0:
+        return f"has {end - begin} bytes for {count} numbers of {kind}"
+    if kind not in _KINDS or count == 0:
+        return None
+    values = np.memmap(path, dtype=_KINDS[kind], mode="r", offset=8 + length + begin, shape=(count,))
+    finite = bool(((values & 0x7F80) != 0x7F80).all()) if kind == "BF16" else bool(np.isfinite(values).all())
+    return None if finite else "holds a number that is not finite"
