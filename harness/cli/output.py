@@ -47,6 +47,8 @@ def environment() -> Mapping[str, str]:
 
 def emit(document: Mapping[str, Any], *, as_json: bool, text: Callable[[], str]) -> None:
     """Print the answer: the document, or `text()` for people."""
+    if sys.stdout is None:  # closed by whoever started us: nobody asks for the answer
+        return
     sys.stdout.write(pretty_json(dict(document)) if as_json else text().rstrip("\n") + "\n")
     sys.stdout.flush()
 
