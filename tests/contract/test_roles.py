@@ -12,7 +12,12 @@ NAMES = ["research-scout", "data-engineer", "model-builder", "training-checker",
 
 def test_roles_of_the_product():
     assert [role.name for role in ROLES] == NAMES
-    assert {role.name: role.step for role in ROLES if role.step} == {"model-builder": "build", "oracle": "judge"}
+    assert {role.name: role.step for role in ROLES if role.step} == {
+        "research-scout": "scout",
+        "model-builder": "build",
+        "training-checker": "diagnose",
+        "oracle": "judge",
+    }
 
 
 def test_every_writer_is_a_role_the_harness_or_a_person():

@@ -111,6 +111,7 @@ def test_own_artifacts_follow_the_open_experiment(project):
         "status": "open",
         "runs": 0,
         "ended": 0,
+        "undiagnosed": [],
     }
     assert ask(project, "Write", file_path=hypothesis)["permission"] == "allow"
     assert ask(project, "Write", "oracle", file_path=hypothesis)["permission"] == "deny"
