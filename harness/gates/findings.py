@@ -53,6 +53,12 @@ FINDINGS: dict[str, Known] = {
     "checkpoint_unreadable": Known(
         "A checkpoint cannot be read.", "Save regular files, then train again.", Verdict.FAIL
     ),
+    "checkpoint_cadence": Known(
+        "More epochs than the plan says passed without a checkpoint.",
+        "Save every `log.checkpoint_every` epochs and call `log.checkpoint_saved(path, epoch=epoch)`; "
+        "harness.training.checkpointer.Checkpointer does both.",
+        Verdict.FAIL,
+    ),
     "stopped_by_alarm": Known(
         "A fatal alarm ended a run.", "Read its diagnosis, change what it names, train again.", Verdict.INCONCLUSIVE
     ),
@@ -70,17 +76,17 @@ FINDINGS: dict[str, Known] = {
     ),
     "budget_spent": Known("The plan's minutes are used.", "A person may raise the budget.", Verdict.INCONCLUSIVE),
     "processes_left": Known("Processes of a run could not be ended.", "Look for them with `ps`.", Verdict.PASS),
+    "result_rejected": Known(
+        "A trainer's result does not agree with its specification or with the files.",
+        "Correct the trainer, then run it again.",
+        Verdict.FAIL,
+    ),
     "run_recovered": Known("A run was closed after its supervisor died.", "Nothing to do.", Verdict.PASS),
     # artifacts
     "artifact_missing": Known("A required file is not there.", "Write it in the experiment's folder.", Verdict.FAIL),
     "artifact_empty": Known("A required file holds nothing.", "Write what its form asks for.", Verdict.FAIL),
     "artifact_linked": Known(
         "A required file, or a folder above it, is a symbolic link.",
-    "result_rejected": Known(
-        "A trainer's result does not agree with its specification or with the files.",
-        "Correct the trainer, then run it again.",
-        Verdict.FAIL,
-    ),
         "Put a regular file in its place: what a link leads to can change unnoticed.",
         Verdict.FAIL,
     ),

@@ -43,12 +43,10 @@ def import_closure(root: Path, script: str, *, package: bool = False) -> Closure
             continue
         sources[name] = _source(path, name)
         for module, level in _imports(sources[name], name):
-            found = list(_resolve(folder, path, module, level))
+            top = module.partition(".")[0]
             local = level > 0 or not package or top == own
             found = list(_resolve(folder, path, module, level)) if local else []
             waiting += found
-            waiting += found
-            top = module.partition(".")[0]
             if not found and level == 0 and top not in sys.stdlib_module_names:
                 foreign.add(top)
     return Closure(entry=script, sources=dict(sorted(sources.items())), foreign=tuple(sorted(foreign)))
