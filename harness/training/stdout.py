@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from typing import BinaryIO
 
 
@@ -14,9 +14,8 @@ def answers_only() -> Iterator[BinaryIO]:
     kept = os.dup(1)
     os.dup2(2, 1)
     try:
-        with os.fdopen(kept, "wb", closefd=False) as stream:
+        with redirect_stdout(sys.stderr), os.fdopen(kept, "wb", closefd=False) as stream:
             yield stream
     finally:
-        sys.stdout.flush()
         os.dup2(kept, 1)
         os.close(kept)

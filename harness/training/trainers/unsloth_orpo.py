@@ -12,9 +12,9 @@ from typing import Any
 with contextlib.suppress(ImportError):
     importlib.import_module("unsloth")  # before transformers and TRL: it changes their classes
 
-from harness.errors import MissingExtraError, UsageError  # noqa: E402
-from harness.training.trainers.program import Job, run  # noqa: E402
-from harness.training.trainers.trl_orpo import TEXTS, trainer_of  # noqa: E402
+from harness.errors import MissingExtraError, UsageError
+from harness.training.trainers.program import Job, run
+from harness.training.trainers.trl_orpo import TEXTS, trainer_of
 
 HINT = "pip install unsloth"
 

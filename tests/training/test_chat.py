@@ -1,0 +1,81 @@
+"""Rows as tokens: one BOS, EOS once at the end, the prompt masked, rows without a lesson refused by name."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from harness.errors import UsageError
+from harness.training.chat import RowRefusedError, ended, pair, prompt_ids, turn
+from harness.training.language_model import load_tokenizer
+from tests.training.tiny_model import save_tiny_model
+
+BOS, EOS = 1, 2
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return load_tokenizer(save_tiny_model(tmp_path_factory.mktemp("tiny")))
+
+
+def test_a_turn_is_the_template_once(tokenizer: Any) -> None:
+    found = turn(tokenizer, "Hi?", "Yes.", limit=100)
+    assert tokenizer.decode(found.prompt) == "<|im_start|>user\nHi?<|im_end|>\n<|im_start|>assistant\n"
+    assert tokenizer.decode(found.response) == "Yes.<|im_end|>"
+    assert found.labels == [-100] * len(found.prompt) + found.response
+    assert found.ids[:2].count(BOS) == 1
+    assert found.labels.count(EOS) == 1  # learned, although it is the padding token, too
+
+
+def test_a_bos_of_template_and_tokenizer_is_one(tokenizer: Any, tmp_path: Path) -> None:
+    doubled = load_tokenizer(save_tiny_model(tmp_path))
+    doubled.chat_template = "{{ '<|im_start|><|im_start|>' }}" + doubled.chat_template
+    assert prompt_ids(doubled, "Hi?") == prompt_ids(tokenizer, "Hi?")
+
+
+def test_without_a_template_nothing_is_guessed(tmp_path: Path) -> None:
+    bare = load_tokenizer(save_tiny_model(tmp_path))
+    bare.chat_template = None
+    with pytest.raises(UsageError, match="no chat template"):
+        prompt_ids(bare, "Hi?")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "rejected", "limit", "reason"),
+    [
+        ("Yes.", "No.", 10, "response_empty_after_truncation"),
+        ("Yes, sir.", "Yes, madam.", 48, "pair_equal_after_truncation"),
+        ("Yes.", " Yes. ", 100, "pair_equal"),
+        (" ", "No.", 100, "response_empty"),
+    ],
+)
+def test_a_pair_without_a_lesson_is_refused(
+    tokenizer: Any, chosen: str, rejected: str, limit: int, reason: str
+) -> None:
+    length = len(prompt_ids(tokenizer, "Hi?"))
+    with pytest.raises(RowRefusedError) as caught:
+        pair(tokenizer, "Hi?", chosen, rejected, limit=length + 5 if limit == 48 else limit)
+    assert caught.value.reason == reason
+
+
+def test_a_long_response_is_cut_and_has_no_end(tokenizer: Any) -> None:
+    length = len(prompt_ids(tokenizer, "Hi?"))
+    found = turn(tokenizer, "Hi?", "Yes.", limit=length + 3)
+    assert (len(found.ids), found.response[-1] == EOS) == (length + 3, False)
+
+
+@pytest.mark.parametrize(
+    ("given", "right"), [([7, EOS, 9], [7, EOS]), ([7], [7, EOS]), ([7, EOS], [7, EOS]), ([], [EOS])]
+)
+def test_a_response_ends_once(given: list[int], right: list[int]) -> None:
+    assert ended(given, EOS) == right
+
+
+def test_a_template_that_changes_an_answered_prompt_is_refused(tmp_path: Path) -> None:
+    changing = load_tokenizer(save_tiny_model(tmp_path))
+    changing.chat_template = "{{ messages | length }}" + changing.chat_template
+    with pytest.raises(RowRefusedError, match="template_changes_prompt"):
+        turn(changing, "Hi?", "Yes.", limit=100)
