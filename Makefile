@@ -5,7 +5,7 @@ DIR ?=
 JOBS ?= 2
 SECONDS ?= 30
 
-.PHONY: help setup demo test proofs resume fuzz cheats compat smollm2 posttrain scorecard lint format bench clean
+.PHONY: help setup demo test proofs resume fuzz cheats detectors compat smollm2 posttrain scorecard lint format bench clean
 
 help:
 	@echo "make demo    run the main job offline, from set-up to a judged experiment (DIR=folder to choose where)"
@@ -14,6 +14,7 @@ help:
 	@echo "make fuzz    inputs that break a reader, SECONDS=30 a form (guided by coverage where atheris is installed)"
 	@echo "make resume  training killed -9 at 50 seeded moments a kind and resumed, equal to the last bit (part of proofs)"
 	@echo "make cheats  known cheats and honest work, with all defences off and on, caged and uncaged"
+	@echo "make detectors  faults injected into real training, healthy runs and real logs: what the detectors say (20 minutes)"
 	@echo "make compat  the proofs of the real Claude Code CLI, with the pinned one and the newest (WITH=version for another)"
 	@echo "make smollm2  the small language model that post-training is proved on (94 MB, Apache-2.0)"
 	@echo "make posttrain  preference tuning end to end with it, over 3 seeds (under ten minutes)"
@@ -60,6 +61,10 @@ cheats: setup
 	  --evidence docs/evidence/cheats-$${pair#*:}.json || missed=1; done; \
 	  $(BIN)/harness cheats render docs/evidence/cheats-caged.json docs/evidence/cheats-uncaged.json \
 	  --out docs/cheats.md && exit $$missed
+
+detectors: setup
+	@echo "training with injected faults and without; about 20 minutes on two cores ..."
+	@OMP_NUM_THREADS=1 $(BIN)/python -m bench.detectors --record --processes $(JOBS)
 
 compat: setup
 	@$(BIN)/python -m tests.compat $(if $(WITH),--with $(WITH))

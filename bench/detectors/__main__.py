@@ -3,8 +3,8 @@
     python -m bench.detectors [--record] [--cache DIR] [--processes 2]
 
 Thresholds were set on even seeds of the faults and the first three seeds of each healthy shape; what is printed is of
-the others. Exit 0 only if recall, false alarms, delay and the labels of the real logs meet their bars. `--record` writes
-docs/evidence/detectors.json and the table in docs/detectors.md; with `--cache` rows that are there are not made again.
+the others. Exit 0 only if recall, false alarms, delay and the labels of the real logs meet their bars. `--record`
+writes docs/evidence/detectors.json and the table in docs/detectors.md; rows that `--cache` has are not made again.
 """
 
 import argparse

@@ -122,7 +122,8 @@ def last_line(f: Mapping[str, Any]) -> str:
         f"{'PASS' if passed(f) else 'FAIL'}: recall {f['recall']:.1%} of {f['visible_runs']} runs of "
         f"{f['visible_kinds']} stream-visible kinds (bar {RECALL:.0%}); false alarms in {f['false_alarm_runs']} of "
         f"{f['healthy_runs']} healthy runs = {f['false_alarm_share']:.1%}, 95% interval {f['false_alarm_low']:.1%} to "
-        f"{f['false_alarm_high']:.1%} (bar {FALSE:.0%}); median {f['median_reports_from_onset']:g} reports from onset (bar {DELAY}); real logs "
+        f"{f['false_alarm_high']:.1%} (bar {FALSE:.0%}); "
+        f"median {f['median_reports_from_onset']:g} reports from onset (bar {DELAY}); real logs "
         f"{f['real_logs_right']} of {f['real_logs']}"
     )
 
@@ -141,7 +142,8 @@ def table(kinds: Mapping[str, Kind], quiet: Healthy, f: Mapping[str, Any]) -> st
     lines.append(
         f"Healthy: {quiet.runs['trained']} trainings of {len({*_shapes()})} shapes, {quiet.runs['other']} of a GAN, "
         f"GRPO, DPO and scikit-learn, {quiet.runs['synthetic']} synthetic. {len(quiet.left_out)} more had not learned "
-        f"by their last row and are left out. Clean twins: {f['clean_twins']}, of which {f['clean_twins_with_alarm']} had an alarm."
+        f"by their last row and are left out. Clean twins: {f['clean_twins']}, "
+        f"of which {f['clean_twins_with_alarm']} had an alarm."
     )
     lines += [f"- {where}" for where in quiet.where]
     return "\n".join(lines)

@@ -64,17 +64,17 @@ class Alarm:
 
     def plain(self) -> dict[str, Any]:
         """Strict JSON: non-finite values are their names."""
-        points = [{"row": p.row, "place": p.place, "value": _strict(p.value)} for p in self.evidence]
+        points = [{"row": p.row, "place": _real(p.place), "value": _strict(p.value)} for p in self.evidence]
         return {
             "code": self.code,
             "severity": self.severity.value,
             "metric": self.metric,
             "row": self.row,
-            "place": self.place,
+            "place": _real(self.place),
             "message": self.message,
             "evidence": points,
             "threshold": self.threshold,
-            "limit": self.limit,
+            "limit": float(self.limit),
             "try": list(self.tries),
             "recovered": self.recovered,
         }
@@ -108,6 +108,10 @@ def open_alarms(alarms: Sequence[Alarm]) -> list[Alarm]:
     """Those that still stand: the newest of each code and metric, when it is no note and not a recovery."""
     newest = {alarm.subject: alarm for alarm in alarms}
     return [alarm for alarm in newest.values() if alarm.open]
+
+
+def _real(place: float | None) -> float | None:
+    return None if place is None else float(place)
 
 
 def _strict(value: float) -> float | str:

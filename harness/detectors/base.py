@@ -25,7 +25,7 @@ class Episode:
     __slots__ = ("_calm", "_fatal_rows", "_raised", "_rows", "active", "hits")
 
     def __init__(self, rows: float, fatal_rows: float | None = None) -> None:
-        self._rows, self._fatal_rows = rows, fatal_rows
+        self._rows, self._fatal_rows = rows, None if fatal_rows is None else max(rows, fatal_rows)
         self.hits = 0
         self._calm = 0
         self._raised = 0

@@ -16,7 +16,7 @@ _OFTEN = 0.5
 """Of the rows: a loss with more new bests descends, however slowly."""
 _FALLS = 3
 """So many falls in a row are a descent: 1 of 24 for noise."""
-_GUESS = 0.6
+GUESS = 0.6
 """An accuracy above this is not a guess among two classes or more."""
 
 
@@ -31,7 +31,11 @@ class NoProgress:
 
     def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
         level = series.level
-        if level is None or around.reinforced or series.count < self._needed(around):
+        if level is None or series.count < self._rows:
+            return None
+        if not self._raised and series.window.median < (1 - self._improvement) * level:
+            return None
+        if around.reinforced or series.count < self._needed(around):
             return None
         improved = (level - series.window.median) / abs(level) if level else 0.0
         descends = series.records > _OFTEN * series.count
@@ -62,12 +66,14 @@ class Chance:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._distance = limits["no_progress.chance"]
-        self._episode = Episode(limits["no_progress.rows"])
+        self.episode = Episode(limits["no_progress.rows"])
 
     def feed_pair(self, accuracy: Series, loss: Series, row: Row, values: tuple[float, float]) -> Alarm | None:
         hit, paid = values
-        guess = 0 < hit < _GUESS and paid > 0 and abs(paid + math.log(hit)) < self._distance * paid
-        change = self._episode.step(guess and loss.falls < _FALLS)
+        if hit >= GUESS and not self.episode.active:
+            return None
+        guess = 0 < hit < GUESS and paid > 0 and abs(paid + math.log(hit)) < self._distance * paid
+        change = self.episode.step(guess and loss.falls < _FALLS)
         if change is Change.NOTHING:
             return None
         return make(
@@ -78,7 +84,7 @@ class Chance:
             message=f"{hit:.4g} with a loss of {paid:.4g}: a uniform guess among {1 / hit:.3g} classes"
             if guess
             else "no guess",
-            evidence=accuracy.evidence(self._episode.hits or 1),
+            evidence=accuracy.evidence(self.episode.hits or 1),
             threshold="chance",
             limits=self._limits,
         )
@@ -89,13 +95,13 @@ class Absurd:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._most = limits["divergence.nats"]
-        self._episode = Episode(limits["divergence.rows"])
+        self.most = limits["divergence.nats"]
+        self.episode = Episode(limits["divergence.rows"])
 
     def feed_pair(self, loss: Series, row: Row, paid: float) -> Alarm | None:
-        if paid <= self._most and not self._episode.active:
+        if paid <= self.most and not self.episode.active:
             return None
-        change = self._episode.step(paid > self._most)
+        change = self.episode.step(paid > self.most)
         if change is Change.NOTHING:
             return None
         return make(
@@ -119,13 +125,8 @@ class Plateau:
         self._raised = False
 
     def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
-        total = around.total_rows
-        if (
-            self._raised
-            or total is None
-            or around.reinforced
-            or row.number - series.best_row < max(10, self._share * total)
-        ):
+        total, since = around.total_rows, row.number - series.best_row
+        if self._raised or total is None or since < 10 or since < self._share * total or around.reinforced:
             return None
         self._raised = True
         return make(
@@ -146,6 +147,7 @@ class Overfit:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._improves = limits["overfit.improves"]
+        self._worse = {1: limits["overfit.worse"], -1: limits["overfit.worse_score"]}
         self._episode = Episode(limits["overfit.rows"])
         self._at_best: float | None = None
         """The training loss where this value was best."""
@@ -159,11 +161,12 @@ class Overfit:
         best, before = series.best, self._at_best
         if not series.count or before is None:
             return None
-        name = "worse" if series.sign > 0 else "worse_score"
-        worse = (value - best) * series.sign > self._limits[f"overfit.{name}"] * abs(best)
+        worse = (value - best) * series.sign > self._worse[series.sign] * abs(best)
         wrong = worse and before - training.last > self._improves * abs(before)
         if series.sign > 0 and not wrong:
             wrong = self._memorized(series, row, value, training, before)
+        if not wrong and not self._episode.active:
+            return None
         change = self._episode.step(wrong)
         if change is Change.NOTHING:
             return None
@@ -175,7 +178,7 @@ class Overfit:
             message=f"{value:.4g}, best {best:.4g} (row {series.best_row}); {training.key} went from {before:.4g} on "
             f"to {training.last:.4g}",
             evidence=series.evidence(5),
-            threshold=name,
+            threshold="worse" if series.sign > 0 else "worse_score",
             limits=self._limits,
         )
 
@@ -183,8 +186,8 @@ class Overfit:
         """Training halves and is far below, while this loss has stopped at a part of where it began."""
         level = series.level
         return (
-            level is not None
-            and row.number - series.best_row >= 2
+            row.number - series.best_row >= 2
+            and level is not None
             and value > max(self._limits["overfit.gap"] * training.last, _LEARNED * level)
             and 0 < training.last < (1 - self._limits["overfit.memorizes"]) * before
         )

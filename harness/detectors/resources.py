@@ -11,6 +11,7 @@ class SlowRows:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
+        self._ratio, self._floor = limits["throughput_drop.ratio"], limits["throughput_drop.floor"]
         self._window = Window(16)
         self._episode = Episode(limits["throughput_drop.rows"])
         self._last: float | None = None
@@ -24,11 +25,11 @@ class SlowRows:
             return None
         took = row.seconds - before
         usual = self._window.median if self._window.count >= 4 else None
-        slow = usual is not None and took > max(
-            self._limits["throughput_drop.ratio"] * usual, self._limits["throughput_drop.floor"]
-        )
+        slow = usual is not None and took > self._floor and took > self._ratio * usual
         if not slow:
             self._window.add(took)
+            if not self._episode.active:
+                return None
         change = self._episode.step(slow)
         if change is Change.NOTHING or usual is None:
             return None
@@ -146,9 +147,12 @@ class LearningRate:
         self._limits = limits
         rows = limits["dead_learning_rate.rows"]
         self._known, self._unknown = Episode(rows), Episode(rows + 3)
+        self._least = limits["dead_learning_rate.rate"]
 
     def feed_rate(self, row: Row, rate: float, total: int | None, done: int) -> Alarm | None:
-        dead = abs(rate) <= self._limits["dead_learning_rate.rate"]
+        dead = abs(rate) <= self._least
+        if not dead and not self._known.active and not self._unknown.active:
+            return None
         left = None if not total else (total - done) / total
         episode = self._unknown if left is None else self._known
         change = episode.step(dead and (left is None or left >= self._limits["dead_learning_rate.left"]))

@@ -11,6 +11,9 @@ _NAMES = frozenset(
 )
 
 
+_KNOWN = _COUNTERS | _NAMES | {"metrics", "learning_rate"}
+
+
 class Row(NamedTuple):
     number: int
     """Position in the stream, from 1."""
@@ -38,10 +41,14 @@ def row_from(plain: Mapping[str, Any], number: int) -> Row:
         for key, value in inner.items():
             if type(value) is float or type(value) is int:
                 metrics[key] = value
-    for key, value in plain.items():
-        if (type(value) is float or type(value) is int) and key not in _COUNTERS and key not in _NAMES:
-            metrics[key] = value
-    rate = metrics.pop("learning_rate", None)
+    for key in plain:
+        if key not in _KNOWN:
+            value = plain[key]
+            if type(value) is float or type(value) is int:
+                metrics[key] = value
+    rate = plain.get("learning_rate")
+    if type(rate) is not float and type(rate) is not int:
+        rate = metrics.pop("learning_rate", None)
     return Row(
         number,
         event if type(event) is str else "epoch",

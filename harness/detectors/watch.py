@@ -8,7 +8,7 @@ from typing import Any
 from harness.detectors.alarm import Alarm, Severity
 from harness.detectors.base import SeriesDetector
 from harness.detectors.keys import Role, is_later, is_total, role_of
-from harness.detectors.learning import Absurd, Chance, Gradient, NoProgress, Overfit, Plateau
+from harness.detectors.learning import GUESS, Absurd, Chance, Gradient, NoProgress, Overfit, Plateau
 from harness.detectors.losses import Divergence, NonFinite, Resume, Spike, Stall
 from harness.detectors.preferences import Divergent, Entropy, RewardSpread, Stuck
 from harness.detectors.resources import Checkpoints, LearningRate, Memory, SlowRows, Throughput
@@ -92,7 +92,8 @@ class Watch:
         self._changes = 0
         self._last_epoch: float | None = None
         self._slow, self._rate, self._stuck = SlowRows(limits), LearningRate(limits), Stuck(limits)
-        self._chance = {first: (Chance(limits), Absurd(limits)) for first in (0, 2)}
+        self._partners: dict[int, Series] = {}
+        self._pairs: list[tuple[Series, Series, Chance, Absurd]] = []
         every = self.settings.checkpoint_every
         self._checkpoints = None if every is None else Checkpoints(every, limits)
         self._rates: deque[float] = deque(maxlen=_RATE_MEMORY + 1)
@@ -149,7 +150,6 @@ class Watch:
         if self._whole is None:
             losses = [key for key in row.metrics if role_of(key) is Role.LOSS and not is_later(key)]
             self._whole = next((key for key in losses if is_total(key)), losses[0] if losses else None)
-        pairs: dict[int, tuple[_Metric, float]] = {}
         known, place = self._metrics, row.place
         for key, value in row.metrics.items():
             metric = known.get(key) or self._new(key)
@@ -157,13 +157,21 @@ class Watch:
                 continue
             metric.series.points.append((row.number, place, value))
             if value - value == 0 and not metric.non_finite.episode.active:  # finite, and no episode to end
-                self._finite(metric, row, value, alarms)
+                series = metric.series
+                for feed in metric.feeds:
+                    alarm = feed(series, row, value, self)
+                    if alarm is not None:
+                        alarms.append(alarm)
+                if self._preference and series is self.training_loss:
+                    alarm = self._stuck.feed_loss(series, row, value)
+                    if alarm is not None:
+                        alarms.append(alarm)
+                series.add(value, row.number)
             else:
                 self._rare(metric, row, value, alarms)
-            if metric.pair is not None:
-                pairs.setdefault(metric.pair, (metric, value))
-        if len(pairs) > 1:
-            alarms += self._pairs(row, pairs)
+        if self._pairs and not self.reinforced and not self._preference:
+            for pair in self._pairs:
+                self._compare(row, *pair, alarms)
         return alarms
 
     def _rare(self, metric: _Metric, row: Row, value: float, alarms: list[Alarm]) -> None:
@@ -172,38 +180,31 @@ class Watch:
         if alarm is not None:
             alarms.append(alarm)
         if finite:
-            self._finite(metric, row, value, alarms)
+            for feed in metric.feeds:
+                said = feed(metric.series, row, value, self)
+                if said is not None:
+                    alarms.append(said)
+            metric.series.add(value, row.number)
 
-    def _finite(self, metric: _Metric, row: Row, value: float, alarms: list[Alarm]) -> None:
-        series = metric.series
-        for feed in metric.feeds:
-            alarm = feed(series, row, value, self)
-            if alarm is not None:
-                alarms.append(alarm)
-        if self._preference and series is self.training_loss:
-            alarm = self._stuck.feed_loss(series, row, value)
-            if alarm is not None:
-                alarms.append(alarm)
-        series.add(value, row.number)
-
-    def _pairs(self, row: Row, pairs: dict[int, tuple[_Metric, float]]) -> Iterator[Alarm]:
-        """Accuracy and loss of the same rows: training (0, 1), and later ones (2, 3)."""
-        if self.reinforced or self._preference:
+    def _compare(
+        self, row: Row, loss: Series, accuracy: Series, chance: Chance, absurd: Absurd, alarms: list[Alarm]
+    ) -> None:
+        """Loss and accuracy of the same rows, when this row has both."""
+        number, _, paid = loss.points[-1]
+        other, _, hit = accuracy.points[-1]
+        if number != row.number or other != row.number:
             return
-        for first, (chance, absurd) in self._chance.items():
-            loss, accuracy = pairs.get(first), pairs.get(first + 1)
-            if accuracy is None or loss is None:
-                continue
-            self.knows = accuracy[1] > max(_KNOWS, math.exp(-min(loss[1], _NATS)))
-            found = (
-                chance.feed_pair(accuracy[0].series, loss[0].series, row, (accuracy[1], loss[1])),
-                absurd.feed_pair(loss[0].series, row, loss[1]),
-            )
-            yield from (alarm for alarm in found if alarm is not None)
+        self.knows = hit > _KNOWS and hit > math.exp(-min(paid, _NATS))
+        if hit >= GUESS and not chance.episode.active and paid <= absurd.most and not absurd.episode.active:
+            return
+        found = chance.feed_pair(accuracy, loss, row, (hit, paid)), absurd.feed_pair(loss, row, paid)
+        alarms += [alarm for alarm in found if alarm is not None]
 
     def _learning_rate(self, row: Row, rate: float) -> Alarm | None:
         if not math.isfinite(rate):
             return None
+        if self._rates and rate == self._rates[-1] and not self.rate_rose:
+            return self._rate.feed_rate(row, rate, self.total_rows, self._epochs)
         self._rates.append(rate)
         self.rate_rose = rate > _RATE_RISE * min(self._rates)
         return self._rate.feed_rate(row, rate, self.total_rows, self._epochs)
@@ -216,8 +217,17 @@ class Watch:
             role = Role.LOSS if given is Direction.MINIMIZE else Role.SCORE
         whole = role is Role.LOSS and not is_later(key) and (key == self._whole or is_total(key))
         metric = self._metrics[key] = _Metric(key, role, self._limits, whole=whole)
+        if metric.pair is not None:
+            self._pair(metric.pair, metric.series)
         self.reinforced |= role in _RL or key in ("reward", "train/reward")
         self._preference |= "rewards/margins" in key
         if whole and self.training_loss is None:
             self.training_loss = metric.series
         return metric
+
+    def _pair(self, number: int, series: Series) -> None:
+        """The first loss and the first accuracy of the same rows are compared."""
+        if self._partners.setdefault(number, series) is series and number ^ 1 in self._partners:
+            first = number & ~1
+            loss, accuracy = self._partners[first], self._partners[first + 1]
+            self._pairs.append((loss, accuracy, Chance(self._limits), Absurd(self._limits)))

@@ -1,0 +1,175 @@
+"""Each kind fires on its fault and stays quiet on the healthy run that looks most like it."""
+
+import math
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any
+
+import pytest
+
+from harness.detectors.alarm import Alarm, Severity
+from harness.detectors.kinds import KINDS
+from harness.detectors.settings import WatchSettings
+from harness.detectors.watch import Watch
+
+Values = Callable[[int], Mapping[str, float]]
+NAN = float("nan")
+
+
+def watched(values: Values, rows: int = 40, settings: WatchSettings | None = None, **row: Any) -> list[Alarm]:
+    watch = Watch(settings)
+    found = watch.feed({"event": "start", "total_epochs": rows})
+    for i in range(rows):
+        more = {key: value(i) if callable(value) else value for key, value in row.items()}
+        found += watch.feed({"event": "epoch", "epoch": i, "metrics": dict(values(i)), **more})
+    return found
+
+
+def falling(i: int) -> float:
+    return 2.3 * math.exp(-i / 10) + 0.3 + 0.01 * Random(i).random()
+
+
+def loss(value: Callable[[int], float]) -> Values:
+    return lambda i: {"train_loss": value(i)}
+
+
+def beside(**values: Callable[[int], float]) -> Values:
+    """Beside a loss that falls as it should."""
+    return lambda i: {"train_loss": falling(i), **{key.replace("__", "/"): value(i) for key, value in values.items()}}
+
+
+def every(seconds: Callable[[int], float]) -> Callable[[int], float]:
+    return lambda i: sum(seconds(k) for k in range(i + 1))
+
+
+FAULTS: dict[str, list[tuple[Values, dict[str, Any]]]] = {
+    "non_finite": [
+        (loss(lambda i: falling(i) if i < 9 else NAN), {}),
+        (beside(grad_norm=lambda i: 1.0 if i < 9 else math.inf), {}),
+    ],
+    "divergence": [
+        (loss(lambda i: falling(i) if i < 9 else 2.0 * i), {}),
+        (beside(val_loss=lambda i: 900.0, val_accuracy=lambda i: 0.4), {}),
+    ],
+    "loss_spike": [(loss(lambda i: falling(i) * (12 if 30 <= i < 34 else 1)), {})],
+    "spike_recovered": [(loss(lambda i: falling(i) * (12 if i == 30 else 1)), {})],
+    "gradient_blow_up": [
+        (lambda i: {"train_loss": falling(i) if i < 15 else 1.2, "grad_norm": 1.0 if i < 15 else 90.0}, {}),
+        (lambda i: {"train_loss": 2 + 0.2 * (i % 3), "grad_norm": 1.0 + i}, {}),
+    ],
+    "gradient_vanishing": [(beside(grad_norm=lambda i: 1.0 if i < 15 else 1e-9), {})],
+    "overfit": [
+        (beside(val_loss=lambda i: 1 + 0.08 * abs(i - 8)), {}),
+        (beside(val_accuracy=lambda i: 0.9 - 0.02 * max(0, i - 8)), {}),
+        (lambda i: {"train_loss": 2.3 * 0.6**i, "val_loss": 0.9 + 1.4 * 0.6**i + 1e-4 * i}, {}),
+    ],
+    "plateau": [(loss(lambda i: falling(i) if i < 12 else 1.1 + 0.01 * Random(i).random()), {})],
+    "no_progress": [
+        (loss(lambda i: 2.3 + 0.01 * Random(i).random()), {}),
+        (beside(val_loss=lambda i: 2.31 + 0.01 * (i % 2), val_accuracy=lambda i: 0.1), {}),
+    ],
+    "stall": [(loss(lambda i: falling(min(i, 20))), {})],
+    "dead_learning_rate": [(loss(falling), {"learning_rate": lambda i: 0.0 if i > 9 else 1e-3})],
+    "throughput_drop": [
+        (loss(falling), {"t": every(lambda i: 1.0 if i < 20 else 9.0)}),
+        (beside(tokens_per_second=lambda i: 1000.0 if i < 20 else 90.0), {}),
+    ],
+    "no_checkpoint": [(loss(falling), {"settings": WatchSettings(checkpoint_every=5)})],
+    "memory_creep": [(beside(gpu_memory_mb=lambda i: 1000.0 + 50 * i), {})],
+    "reward_spread_zero": [
+        (beside(reward_std=lambda i: 0.4 if i < 9 else 0.0), {}),
+        (beside(frac_reward_zero_std=lambda i: 0.1 if i < 9 else 1.0), {}),
+    ],
+    "kl_high": [(beside(kl=lambda i: 0.1 if i < 9 else 30.0), {})],
+    "entropy_collapse": [(beside(entropy=lambda i: 1.4 if i < 9 else 0.01), {})],
+    "dpo_stuck": [
+        (lambda i: {"loss": math.log(2), "rewards/margins": 0.0}, {}),
+        (lambda i: {"loss": math.log(2) + 1e-3 * (i % 2), "rewards/margins": 0.0}, {}),
+    ],
+}
+LOOKALIKES: dict[str, list[tuple[Values, dict[str, Any]]]] = {
+    "non_finite": [(beside(grad_norm=lambda i: math.inf if i in (3, 4, 20) else 1.0), {})],
+    "divergence": [
+        (loss(lambda i: falling(i) * (1.3 if i > 20 else 1)), {}),
+        (beside(val_loss=lambda i: 10.5 * 0.9**i, val_accuracy=lambda i: 1 - 0.9 ** (i + 1)), {}),
+    ],
+    "loss_spike": [(loss(lambda i: falling(i) * (12 if i == 30 else 1)), {})],
+    "spike_recovered": [(loss(lambda i: falling(i) * (1.2 if i == 20 else 1)), {})],
+    "gradient_blow_up": [(beside(grad_norm=lambda i: 0.2 + 0.2 * i), {})],
+    "gradient_vanishing": [
+        (lambda i: {"train_loss": 2.3 * 0.5**i, "grad_norm": 0.5**i}, {}),
+        (beside(grad_norm=lambda i: 1.0 / (1 + i)), {}),
+    ],
+    "overfit": [(beside(val_loss=lambda i: falling(i) + 0.1 + 0.02 * (i % 5), val_accuracy=lambda i: 0.9), {})],
+    "plateau": [(loss(falling), {})],
+    "no_progress": [
+        (loss(lambda i: 2.3 - 0.002 * i), {}),
+        (lambda i: {"train_loss": 0.9, "val_loss": 0.8 + 1e-3 * Random(i).random(), "val_accuracy": 0.7}, {}),
+    ],
+    "stall": [
+        (loss(lambda i: 0.0 if i > 20 else falling(i)), {}),
+        (loss(lambda i: round(falling(i // 3), 2)), {}),
+        (beside(val_loss=lambda i: falling(i - i % 6)), {}),
+    ],
+    "dead_learning_rate": [(loss(falling), {"learning_rate": lambda i: 1e-3 * (1 - i / 39)})],
+    "throughput_drop": [(loss(falling), {"t": every(lambda i: 6.0 if i % 5 == 4 else 1.0)})],
+    "memory_creep": [(beside(gpu_memory_mb=lambda i: 1000.0 + 800 * min(i, 4)), {})],
+    "reward_spread_zero": [(lambda i: {"loss": 0.0, "reward_std": 0.7}, {})],
+    "kl_high": [(beside(kl=lambda i: 0.2 * i), {})],
+    "entropy_collapse": [(beside(entropy=lambda i: 1.4 - 0.03 * i), {})],
+    "dpo_stuck": [(lambda i: {"loss": math.log(2) * 0.97**i, "rewards/margins": 0.01 * i}, {})],
+}
+
+
+@pytest.mark.parametrize("code", FAULTS)
+def test_it_fires_on_its_fault(code: str) -> None:
+    for values, more in FAULTS[code]:
+        alarms = [alarm for alarm in watched(values, **more) if alarm.code == code]
+        assert alarms, f"{code}: quiet"
+        first = alarms[0]
+        assert first.threshold.startswith(f"{code}.")
+        assert first.evidence
+        assert first.message.startswith(f"{first.metric}: ")
+
+
+@pytest.mark.parametrize("code", LOOKALIKES)
+def test_it_is_quiet_on_what_looks_like_it(code: str) -> None:
+    for values, more in LOOKALIKES[code]:
+        assert [alarm for alarm in watched(values, **more) if alarm.code == code] == []
+
+
+def test_every_kind_has_a_fault_here() -> None:
+    assert set(KINDS) - set(FAULTS) == {"resume_discontinuity"}  # below: it needs another event
+
+
+@pytest.mark.parametrize(("factor", "expected"), [(2.5, True), (1.05, False)])
+def test_a_resume_far_from_where_it_stopped(factor: float, expected: bool) -> None:
+    watch, found = Watch(), []
+    for i in range(30):
+        if i == 20:
+            found += watch.feed({"event": "attempt", "attempt": 2})
+        value = falling(i) * (factor if 20 <= i < 24 else 1)
+        found += watch.feed({"event": "epoch", "epoch": i, "metrics": {"train_loss": value}})
+    assert ("resume_discontinuity" in {alarm.code for alarm in found}) is expected
+
+
+def test_no_row_decides_alone() -> None:
+    for code, faults in FAULTS.items():
+        for values, more in faults:
+            asks = [alarm for alarm in watched(values, **more) if alarm.open]
+            fatal = [alarm for alarm in asks if alarm.severity is Severity.FATAL]
+            assert all(alarm.row >= 3 for alarm in fatal), code
+
+
+def test_a_rise_of_the_learning_rate_explains_a_rise_of_the_loss() -> None:
+    def restarted(i: int) -> float:
+        return falling(i % 30)
+
+    assert any(a.open for a in watched(loss(restarted), rows=60))
+    rates = {"learning_rate": lambda i: 1e-3 * (1 - (i % 30) / 30)}
+    assert [a for a in watched(loss(restarted), rows=60, **rates) if a.open] == []
+
+
+def test_two_players_are_no_fault() -> None:
+    wild = Random(1)
+    assert watched(lambda i: {"d_loss": 3 * wild.random(), "g_loss": math.exp(3 * wild.random())}, rows=200) == []
