@@ -10,6 +10,7 @@ from harness.artifacts.front_matter import read_yaml
 from harness.artifacts.hypothesis import read_hypothesis
 from harness.artifacts.result import Result, read_result
 from harness.artifacts.text import read_text
+from harness.audit.cadence import cadence_of
 from harness.audit.claim_facts import prose_findings
 from harness.audit.files import read_evidence
 from harness.audit.next_idea import next_idea
@@ -80,6 +81,7 @@ def _collect(project: Project, experiment: str, gate: GateName, transcripts: Seq
         gate=gate,
         objective=objective_of(approved),
         plan_version=approved.version,
+        checkpoint_every=cadence_of(approved),
         isolation_required=approved.content.get("sandbox") == "required",
         experiment=found,
         files=files,

@@ -8,6 +8,7 @@ from harness.artifacts.metrics_notes import notes_of
 from harness.artifacts.metrics_times import row_times
 from harness.artifacts.text import read_text
 from harness.artifacts.training_status import read_status
+from harness.audit.cadence import longest_gap
 from harness.audit.files import content_hash, read_evidence
 from harness.domain.records import Checkpoint, Run
 from harness.files import sha256_bytes
@@ -63,6 +64,7 @@ def _of_rows(metrics: Metrics | None) -> dict[str, Any]:
         "row_runs": frozenset(str(row.get("run", "")) for row in metrics.rows),
         "row_tokens": frozenset(sha256_bytes(str(row.get("token")).encode()) for row in starts),
         "epochs": sum(row.get("event") == "epoch" for row in metrics.rows),
+        "without_checkpoint": longest_gap(metrics.rows, metrics.effective),
         "starts": len(starts),
         "times": row_times(metrics.rows),
         "notes": tuple(notes_of(metrics)),

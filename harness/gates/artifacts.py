@@ -72,6 +72,25 @@ def run_files(evidence: GateEvidence) -> Iterator[Finding]:
         yield from _status(item)
 
 
+def cadence(evidence: GateEvidence) -> Iterator[Finding]:
+    """Of a completed run, no more epochs than the plan says passed without a checkpoint; runs shorter than that owe
+    their final one only."""
+    every = evidence.checkpoint_every
+    for item in evidence.runs:
+        gap = item.without_checkpoint
+        if every is None or gap is None or item.run.status is not RunStatus.COMPLETED or gap[1] - gap[0] < every:
+            continue
+        yield finding(
+            "checkpoint_cadence",
+            f"{item.name} saved no checkpoint from epoch {gap[0]:g} to {gap[1]:g}; the plan's "
+            f"training.checkpoint_every is {every}.",
+            run=item.name,
+            first=gap[0],
+            last=gap[1],
+            every=every,
+        )
+
+
 def checkpoints(evidence: GateEvidence) -> Iterator[Finding]:
     """Each has a final checkpoint whose hash the harness recorded for that very run, and the file still has it."""
     for item in _accountable(evidence):

@@ -49,6 +49,8 @@ class RunEvidence:
     row_tokens: frozenset[str] = frozenset()
     """SHA-256 of the link tokens in start rows."""
     epochs: int = 0
+    without_checkpoint: tuple[float, float] | None = None
+    """The longest stretch of epochs without a checkpoint: its first and last; None when every epoch has one."""
     starts: int = 0
     """Start rows: more than one when the command was started again inside the run."""
     times: RowTimes | None = None
@@ -83,6 +85,8 @@ class GateEvidence:
     gate: GateName
     objective: Objective
     plan_version: int
+    checkpoint_every: int | None = None
+    """Epochs that may pass from one checkpoint to the next; None where epochs are no training (classical-ml)."""
     isolation_required: bool
     experiment: Experiment
     files: tuple[FileEvidence, ...]

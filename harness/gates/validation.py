@@ -36,6 +36,7 @@ CHECKS: tuple[Check, ...] = (
     artifacts.run_files,
     linkage.row_times,
     artifacts.checkpoints,
+    artifacts.cadence,
     linkage.launches,
     alarms.undiagnosed,
     ignored_seeds,

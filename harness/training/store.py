@@ -98,7 +98,7 @@ class Store:
             raise RunError(
                 f"The checkpoint {name} could not be saved: {_reason(error)}; {_free(self.root)} are free. Those saved "
                 "before are as they were.",
-                mend="Free disk space (`harness gc --dry-run` shows what may go), then `harness train --resume`.",
+                mend="Free disk space, then go on with `harness train EXP --resume`.",
                 code="checkpoint_not_saved",
             ) from error
         except BaseException:

@@ -119,6 +119,11 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
         Verdict.FAIL,
     ),
     "status says failed": (lambda e: with_run(e, 1, status_state="failed"), "status_of_another_run", Verdict.FAIL),
+    "no checkpoint for 11 epochs": (
+        lambda e: with_run(replace(e, checkpoint_every=10), 1, without_checkpoint=(0, 10)),
+        "checkpoint_cadence",
+        Verdict.FAIL,
+    ),
     "no final checkpoint": (lambda e: with_run(e, 1, checkpoints=()), "checkpoint_missing", Verdict.FAIL),
     "checkpoint gone": (
         lambda e: with_run(e, 1, checkpoints=(replace(e.runs[0].checkpoints[0], actual=None),)),
