@@ -42,9 +42,6 @@ class Diagnosis:
     alarms: tuple[Diagnosed, ...]
     runs: tuple[RunDiagnosis, ...]
 
-    def of_run(self, run: str) -> RunDiagnosis | None:
-        return next((item for item in self.runs if item.run == run), None)
-
 
 def render_diagnosis(diagnosis: Diagnosis, *, by: str) -> str:
     """The text of diagnosis.md, runs in order."""
