@@ -131,7 +131,8 @@ def _hashes(layout: Layout, run: Run) -> dict[str, str]:
 
 
 def _checkpoints(layout: Layout, run: Run, rows: RunRows) -> tuple[list[CheckpointRecorded], list[Finding]]:
-    """The checkpoints that the run told of, one a path, the one to score last; and those that cannot be read."""
+    """The checkpoints that the run told of and kept, one a path, the one to score last; and those that cannot be
+    read."""
     found: list[CheckpointRecorded] = []
     problems: list[Finding] = []
     latest: dict[str, dict[str, Any]] = {}
@@ -143,6 +144,8 @@ def _checkpoints(layout: Layout, run: Run, rows: RunRows) -> tuple[list[Checkpoi
     for name, row in latest.items():
         try:
             path = _inside(layout.run(run.experiment, run.id), name)
+            if name != finals[-1] and not path.exists():
+                continue  # the training keeps newest, best and due ones, and took this one away again
             found.append(
                 CheckpointRecorded(
                     experiment=run.experiment,

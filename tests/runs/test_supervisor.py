@@ -236,7 +236,7 @@ def test_checkpoints_are_taken_from_the_runs_folder_only(project: Project, run_t
     [checkpoint] = project.ledger.checkpoints("exp-0001", "run-01")
     assert (checkpoint.epoch, checkpoint.final) == (3, True)
     assert checkpoint.id == hashlib.sha256(b"a3").hexdigest()
-    assert codes(report) == ["checkpoint_unreadable", "checkpoint_unreadable"]
+    assert codes(report) == ["checkpoint_unreadable"], "one that was taken away again is no fault, a link is"
 
 
 def test_changed_data_is_refused_by_name(project: Project, run_training: Trainer, root: Path) -> None:
