@@ -5,6 +5,7 @@ from typing import Any
 from harness.audit.check import standing
 from harness.domain.records import Experiment, RecordedVerdict
 from harness.domain.statuses import CLOSED_EXPERIMENTS, Verdict
+from harness.ledger.ledger import Ledger
 from harness.project.context import Project
 
 
@@ -22,31 +23,8 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
         "standing": _standing(project, verdicts[-1], elsewhere=elsewhere) if verdicts else None,
         "checked": ("elsewhere" if elsewhere else "here") if verdicts else None,
         "folder": str(project.layout.experiment(experiment.id)),
-        "runs": [
-            {
-                "run": run.id,
-                "seed": run.seed,
-                "attempt": run.attempt,
-                "status": run.status,
-                "seconds": None if run.seconds is None else round(run.seconds, 1),
-                "rows": run.rows,
-                "cage": run.cage,
-                "reason": run.reason,
-            }
-            for run in ledger.runs(experiment.id)
-        ],
-        "alarms": [
-            {
-                "run": item.run,
-                "severity": item.alarm["severity"],
-                "code": item.alarm["code"],
-                "row": item.alarm["row"],
-                "recovered": item.alarm["recovered"],
-                "message": item.alarm["message"],
-                "try": " ".join(item.alarm["try"]),
-            }
-            for item in ledger.alarms(experiment.id)
-        ],
+        "runs": _runs(ledger, experiment.id),
+        "alarms": _alarms(ledger, experiment.id),
         "imported": [
             {
                 "log": item["path"],
@@ -61,20 +39,7 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
             {"run": item.run, "checkpoint": item.id, "epoch": item.epoch, "final": item.final, "bytes": item.bytes}
             for item in ledger.checkpoints(experiment.id)
         ],
-        "evaluations": [
-            {
-                "run": item.run,
-                "seed": item.seed,
-                "split": item.split,
-                "metric": item.metric,
-                "value": item.value,
-                "interval": None if item.interval is None else list(item.interval),
-                "n": item.n,
-                "query": item.query,
-                "cage": item.cage,
-            }
-            for item in ledger.evaluations(experiment.id)
-        ],
+        "evaluations": _evaluations(ledger, experiment.id),
         "verdicts": [
             {
                 "verdict_id": item.id,
@@ -90,6 +55,54 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
             for item in ledger.decisions(experiment.id)
         ],
     }
+
+
+def _runs(ledger: Ledger, experiment: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "run": run.id,
+            "seed": run.seed,
+            "attempt": run.attempt,
+            "status": run.status,
+            "seconds": None if run.seconds is None else round(run.seconds, 1),
+            "rows": run.rows,
+            "cage": run.cage,
+            "reason": run.reason,
+        }
+        for run in ledger.runs(experiment)
+    ]
+
+
+def _alarms(ledger: Ledger, experiment: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "run": item.run,
+            "severity": item.alarm["severity"],
+            "code": item.alarm["code"],
+            "row": item.alarm["row"],
+            "recovered": item.alarm["recovered"],
+            "message": item.alarm["message"],
+            "try": " ".join(item.alarm["try"]),
+        }
+        for item in ledger.alarms(experiment)
+    ]
+
+
+def _evaluations(ledger: Ledger, experiment: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "run": item.run,
+            "seed": item.seed,
+            "split": item.split,
+            "metric": item.metric,
+            "value": item.value,
+            "interval": None if item.interval is None else list(item.interval),
+            "n": item.n,
+            "query": item.query,
+            "cage": item.cage,
+        }
+        for item in ledger.evaluations(experiment)
+    ]
 
 
 def _standing(project: Project, verdict: RecordedVerdict, *, elsewhere: bool) -> Verdict:
