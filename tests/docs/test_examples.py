@@ -1,4 +1,4 @@
-"""The Python examples of docs/api.md run as they stand."""
+"""The Python examples of docs/api.md and docs/training-programs.md run as they stand."""
 
 import re
 import subprocess
@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-API = Path(__file__).resolve().parents[2] / "docs" / "api.md"
-EXAMPLES = re.findall(r"^```python\n(.*?)^```", API.read_text("utf-8"), re.M | re.S)
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGES = [DOCS / "api.md", DOCS / "training-programs.md"]
+EXAMPLES = [
+    example for page in PAGES for example in re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
+]
 
 
 def test_there_are_examples() -> None:

@@ -1,0 +1,436 @@
+"""What the reference's own tests asked of its training programme, asked of ours, and its 28 faults.
+
+Deliberate differences stand in docs/training-programs.md. Processes, evaluation and promotion: tests/posttrain.
+"""
+
+import json
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.artifacts.hashes import hash_path
+from harness.domain.models import MODEL_TRANSITIONS, ModelState, require_model_transition
+from harness.domain.statuses import RUN_TRANSITIONS, RunStatus
+from harness.errors import LedgerError, TransitionError
+from harness.files import sha256_bytes
+from harness.posttrain.evaluate import verdict_of
+from harness.posttrain.export import export_rows
+from harness.posttrain.fingerprints import code_hash, config_fingerprint
+from harness.posttrain.problems import SpecificationError
+from harness.posttrain.promotion import serving_stack
+from harness.posttrain.provenance import family_warnings
+from harness.posttrain.result import Observed, validate
+from harness.posttrain.spec import Spec, specify
+from harness.posttrain.thresholds import THRESHOLDS
+from harness.posttrain.vocabulary import HYPERPARAMETERS, MINUTES, TIERS, TOKENS, Backend, Profile, Tier
+from harness.project.context import Project, open_project
+from tests.blobs import own_environment
+from tests.posttrain import programs
+
+DOC = Path(__file__).parents[2] / "docs" / "training-programs.md"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    with open_project(programs.make_root(tmp_path / "tuning"), own_environment(tmp_path)) as opened:
+        yield opened
+
+
+def wrong(project: Project, **more: Any) -> dict[str, str]:
+    """field -> reason of all problems."""
+    with pytest.raises(SpecificationError) as told:
+        specify(project, programs.request(**more))
+    return {item.field: item.reason for item in told.value.problems}
+
+
+def adapter(folder: Path, values: tuple[float, ...] = (1.0, 2.0)) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "adapter_config.json").write_text('{"peft_type": "LORA"}')
+    body = struct.pack(f"<{len(values)}f", *values)
+    tensor = {"dtype": "F32", "shape": [len(values)], "data_offsets": [0, len(body)]}
+    head = json.dumps({"lora_A": tensor}).encode()
+    (folder / "adapter_model.safetensors").write_bytes(struct.pack("<Q", len(head)) + head + body)
+
+
+class Case:
+    """A specification, a result that is right for it, and what the harness saw."""
+
+    def __init__(self, project: Project, folder: Path, **more: Any) -> None:
+        self.spec: Spec = specify(project, programs.request(**more))
+        self.output = folder
+        adapter(folder / "adapter")
+        now = {"dataset_sha256": self.spec.dataset["sha256"], "base_model_sha256": None}
+        now |= {"code_hash": self.spec.code_hash}
+        self.seen: dict[str, Any] = {
+            "experiment": "exp-0001",
+            "run": "run-01",
+            "spec_sha256": "5" * 64,
+            "exit_code": 0,
+            "output": folder,
+            "minutes": 2.0,
+            "tokens": 100.0,
+            "rows": 2,
+            "before": now,
+            "after": now,
+        }
+        dry = self.spec.backend is Backend.DRY_RUN
+        self.result: dict[str, Any] = {
+            "schema": 1,
+            **{name: self.seen[name] for name in ("experiment", "run", "spec_sha256")},
+            "backend": self.spec.backend.value,
+            "mode": self.spec.mode.value,
+            "profile": self.spec.profile.value,
+            "model": self.spec.model["id"],
+            "seed": self.spec.seed,
+            "dtype": self.spec.dtype,
+            "status": "dry_run" if dry else "completed",
+            "config_fingerprint": self.spec.config_fingerprint,
+            "dataset_sha256": self.spec.dataset["sha256"],
+            "dataset_rows": 20,
+            "rows_used": 20,
+            "rows_refused": {},
+            "base_model_sha256": None,
+            "metrics": {"wall_clock_minutes": 1.0, "final_loss": 0.5, "tokens_seen": 100, "steps": 2},
+            "artifact": None if dry else dict(self.spec.artifact),
+            "failure": None,
+        }
+
+    def judge(self, seen: dict[str, Any] | None = None, **more: Any) -> tuple[set[str], str | None]:
+        found, digest = validate(self.spec, self.result | more, Observed(**(self.seen | (seen or {}))))
+        return {item.field for item in found}, digest
+
+
+@pytest.fixture
+def case(project: Project, tmp_path: Path) -> Case:
+    return Case(project, tmp_path / "out")
+
+
+# --- specification: 12 behaviours of createExperiment, 44 of the contract
+
+
+def test_the_defaults_are_the_references(project: Project) -> None:
+    spec = specify(project, programs.request())
+    assert spec.hyperparameters == {
+        "learning_rate": 3e-4,
+        "batch_size": 2,
+        "gradient_accumulation": 8,
+        "lora_rank": 16,
+        "lora_alpha": 32,
+        "lora_dropout": 0.05,
+        "warmup_ratio": 0.1,
+        "max_steps": 1000,
+        "max_seq_length": 2048,
+        "beta": 0.1,
+    }
+    assert (
+        spec.budget == {"minutes": 240.0, "tokens": 2_000_000} == {"minutes": MINUTES.default, "tokens": TOKENS.default}
+    )
+    assert spec.hardware_tier is Tier.CPU
+
+
+def test_custom_numbers_merge_over_the_defaults(project: Project) -> None:
+    spec = specify(project, programs.request(hyperparameters={"max_steps": 5}, minutes=1, tokens=7))
+    assert (spec.hyperparameters["max_steps"], spec.hyperparameters["lora_rank"]) == (5, 16)
+    assert spec.budget == {"minutes": 1.0, "tokens": 7}
+
+
+@pytest.mark.parametrize("backend", Backend)
+def test_every_backend_has_modes_and_tiers(backend: Backend) -> None:
+    assert (Tier.CPU in TIERS[backend]) == (backend is not Backend.UNSLOTH_ORPO)
+
+
+def test_the_cpu_tier_is_refused_where_a_gpu_is_needed(project: Project) -> None:
+    assert "hardware_tier" in wrong(project, backend="unsloth-orpo", tier="cpu-experimental")
+    assert "model" in wrong(project, backend="trl-orpo", tier="cpu-experimental", model="Qwen/Qwen2.5-7B-Instruct")
+
+
+@pytest.mark.parametrize("name", ["bread-1b", "thread-model", "reader", "local-editor-7b", ""])
+def test_fault_21_models_are_ids_of_a_registry_never_substrings(project: Project, name: str) -> None:
+    assert "model" in wrong(project, model=name)
+
+
+def test_fault_21_a_real_id_is_accepted_and_profiles_hold(project: Project) -> None:
+    real = "Qwen/Qwen2.5-7B-Instruct"
+    spec = specify(project, programs.request(backend="dry-run", model=real, profile="local-editor"))
+    assert spec.model["id"] == real
+    assert "model" in wrong(project, profile="local-editor")  # the small one reads only
+
+
+def test_fault_12_a_typing_error_is_refused_not_taken_for_another_backend(project: Project) -> None:
+    assert wrong(project, backend="unsloth", mode="rpo", profile="reader", tier="gpu").keys() >= {
+        "backend",
+        "mode",
+        "profile",
+        "hardware_tier",
+    }
+
+
+@pytest.mark.parametrize("name", HYPERPARAMETERS)
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -5, None, "3", True])
+def test_fault_26_numbers_are_numbers_within_bounds(project: Project, name: str, value: Any) -> None:
+    assert f"hyperparameters.{name}" in wrong(project, hyperparameters={name: value})
+
+
+def test_fault_26_the_seed_is_part_of_the_contract(project: Project) -> None:
+    assert {"seed", "budget.minutes", "budget.tokens", "hyperparameters.epochs", "dtype"} <= set(
+        wrong(project, seed=-1, minutes=float("nan"), tokens=0, hyperparameters={"epochs": 3}, dtype="int3")
+    )
+
+
+def test_config_fingerprints_are_canonical() -> None:
+    values: dict[str, Any] = {"backend": "command", "mode": "orpo", "dtype": "float32", "seed": 1}
+    one = config_fingerprint(**values, hyperparameters={"a": 1e-5, "b": 2})
+    assert one == config_fingerprint(**values, hyperparameters={"b": 2, "a": 0.00001})
+    assert one != config_fingerprint(**values | {"seed": 2}, hyperparameters={"a": 1e-5, "b": 2})
+    text = '{"backend":"command","dtype":"float32","hyperparameters":{"a":1e-05,"b":2},"mode":"orpo","seed":1}'
+    assert one == sha256_bytes(text.encode())
+    assert len(one) == 64
+
+
+def test_fault_4_an_edited_text_is_another_dataset(project: Project) -> None:
+    before = specify(project, programs.request()).dataset
+    path = project.layout.root / "train.jsonl"
+    path.write_text(path.read_text().replace('"chosen": "1"', '"chosen": "one"'))
+    after = specify(project, programs.request()).dataset
+    assert before["rows"] == after["rows"]
+    assert before["sha256"] != after["sha256"]
+
+
+def test_fault_4_a_missing_dataset_is_an_error_never_a_fingerprint(project: Project) -> None:
+    assert {"dataset", "benchmark"} <= set(wrong(project, dataset="nope.jsonl", benchmark="nope.jsonl"))
+
+
+def test_fault_5_the_code_hash_covers_what_the_trainer_imports(project: Project) -> None:
+    root = project.layout.root
+    (root / "losses.py").write_text("BETA = 1\n")
+    programs.write_trainer(root, "import losses\n")
+    words = ["python", "trainer.py"]
+    before = code_hash(Backend.COMMAND, words, root)
+    (root / "losses.py").write_text("BETA = 2\n")
+    assert code_hash(Backend.COMMAND, words, root) != before
+    (root / "unrelated.py").write_text("x = 1\n")
+    (root / "losses.py").write_text("BETA = 1\n")
+    assert code_hash(Backend.COMMAND, words, root) == before
+
+
+def test_fault_17_rows_that_are_trained_on_are_no_benchmark(project: Project) -> None:
+    assert "in both" in wrong(project, benchmark="train.jsonl")["benchmark"]
+
+
+def test_fault_22_a_pair_without_a_difference_is_refused(project: Project) -> None:
+    programs.write_rows(project.layout.root / "train.jsonl", [{"prompt": "p", "chosen": "a", "rejected": "a"}])
+    assert wrong(project)["dataset row 1"] == "equal"
+
+
+# --- validation of results
+
+
+def test_a_right_result_is_believed(case: Case) -> None:
+    assert case.judge() == (set(), hash_path(case.output / "adapter"))
+
+
+def test_a_failed_result_with_a_reason_is_valid(case: Case) -> None:
+    failed = {"status": "failed", "failure": "out of memory", "artifact": None}
+    assert case.judge({"exit_code": 1}, **failed) == (set(), None)
+    assert case.judge({"exit_code": 1}, **failed | {"failure": " "})[0] == {"failure"}
+
+
+IDENTITY = ("experiment", "run", "backend", "mode", "profile", "model", "seed", "dtype", "schema")
+HASHES = ("spec_sha256", "config_fingerprint", "dataset_sha256", "base_model_sha256")
+
+
+@pytest.mark.parametrize("name", [*IDENTITY, *HASHES])
+def test_one_problem_for_each_field_that_differs(case: Case, name: str) -> None:
+    assert case.judge(**{name: "0" * 64})[0] == {name}
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("name", ["dataset_sha256", "base_model_sha256", "code_hash"])
+def test_fault_3_the_harness_hashes_itself_whatever_the_result_echoes(case: Case, when: str, name: str) -> None:
+    assert case.judge({when: case.seen[when] | {name: "0" * 64}})[0] == {name}
+
+
+def test_all_problems_are_collected(case: Case) -> None:
+    found, _ = case.judge(**dict.fromkeys((*IDENTITY, *HASHES), "x"), status="weird", artifact=None)
+    assert found >= {*IDENTITY, *HASHES, "status", "artifact"}
+
+
+def test_fault_1_a_dry_run_is_validated(project: Project, tmp_path: Path) -> None:
+    dry = Case(project, tmp_path / "dry", backend="dry-run")
+    assert dry.judge() == (set(), None)
+    assert dry.judge(experiment="exp-0009", backend="command", artifact={"path": "x", "format": "y"})[0] == {
+        "experiment",
+        "backend",
+        "artifact",
+    }
+    assert "artifact" in dry.judge({"exit_code": 1}, status="failed", failure="x", artifact=dry.spec.artifact)[0]
+    assert "status" in dry.judge(status="completed")[0]
+
+
+def test_dry_run_is_no_status_of_another_backend(case: Case) -> None:
+    assert "status" in case.judge(status="dry_run")[0]
+
+
+NAN = float("nan")
+TOLD = {"wall_clock_minutes": 1.0, "final_loss": 0.5, "tokens_seen": 100, "steps": 2}
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"status": "weird"}, "status"),
+        ({"metrics": TOLD | {"final_loss": NAN}}, "metrics.final_loss"),
+        ({"metrics": TOLD | {"final_loss": None}}, "metrics.final_loss"),
+        ({"metrics": TOLD | {"wall_clock_minutes": 99999}}, "metrics.wall_clock_minutes"),
+        ({"metrics": TOLD | {"wall_clock_minutes": -1}}, "metrics.wall_clock_minutes"),
+        ({"metrics": TOLD | {"tokens_seen": 3_000_000}}, "metrics.tokens_seen"),
+        ({"metrics": TOLD | {"tokens_seen": 50}}, "metrics.tokens_seen"),
+        ({"metrics": {}}, "metrics"),
+        ({"artifact": {"path": "adapter", "format": "gguf"}}, "artifact"),
+        ({"artifact": {"path": "/etc/passwd", "format": "peft-adapter"}}, "artifact"),
+        ({"rows_used": 19}, "rows_used"),
+        ({"rows_refused": {"empty": -1}, "rows_used": 21}, "rows_used"),
+        ({"dataset_rows": 3}, "dataset_rows"),
+        ({"extra": {"deep": {"deployable": True}}}, "extra"),
+        ({"seed": True}, "seed"),
+    ],
+)
+def test_fault_2_what_was_registered_there_is_refused(case: Case, change: dict[str, Any], field: str) -> None:
+    assert field in case.judge(**change)[0]
+
+
+@pytest.mark.parametrize("name", ["deployable", "promotion_state", "state", "verdict", "checkpointId"])
+def test_no_field_can_set_a_promotion_state(case: Case, name: str) -> None:
+    assert case.judge(**{name: True})[0] == {name}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder: (folder / "adapter_model.safetensors").unlink(),
+        lambda folder: (folder / "adapter_config.json").write_text("{"),
+        lambda folder: (folder / "adapter_model.safetensors").write_bytes(b"junk"),
+        lambda folder: adapter(folder, (NAN, 1.0)),
+        lambda folder: (folder / "extra.bin").symlink_to("/etc/passwd"),
+        lambda folder: folder.rename(folder.with_name("moved")),
+    ],
+)
+def test_fault_2_an_artifact_is_read_before_it_is_believed(case: Case, change: Callable[[Path], Any]) -> None:
+    change(case.output / "adapter")
+    fields_found, digest = case.judge()
+    assert (fields_found, digest) == ({"artifact"}, None)
+
+
+def test_an_artifact_that_leads_out_of_the_output_folder_is_refused(case: Case, tmp_path: Path) -> None:
+    (case.output / "adapter").rename(tmp_path / "elsewhere")
+    (case.output / "adapter").symlink_to(tmp_path / "elsewhere")
+    assert case.judge() == ({"artifact.path"}, None)
+
+
+@pytest.mark.parametrize(("status", "code"), [("completed", 1), ("failed", 0)])
+def test_fault_8_status_and_exit_code_must_agree(case: Case, status: str, code: int) -> None:
+    assert "status" in case.judge({"exit_code": code}, status=status)[0]
+
+
+# --- states, promotion, storage
+
+
+def test_fault_6_pending_may_become_failed_and_completed_is_terminal() -> None:
+    assert {RunStatus.RUNNING, RunStatus.FAILED, RunStatus.LOST} <= RUN_TRANSITIONS[RunStatus.PENDING]
+    assert RunStatus.COMPLETED not in RUN_TRANSITIONS[RunStatus.PENDING]
+    assert RUN_TRANSITIONS[RunStatus.COMPLETED] == frozenset()
+
+
+def test_fault_13_no_step_leads_back_and_every_step_has_a_name() -> None:
+    order = ["registered", "candidate", "shadow", "promotable", "deployed", "retired"]
+    for state, following in MODEL_TRANSITIONS.items():
+        up = [order.index(item) for item in following if item in order]
+        if state in order and state is not ModelState.RETIRED:
+            assert all(place == order.index(state) + 1 for place in up)
+
+
+def test_fault_14_rejected_is_final() -> None:
+    assert MODEL_TRANSITIONS[ModelState.REJECTED] == frozenset()
+
+
+def test_fault_11_and_18_only_a_real_gain_passes() -> None:
+    assert verdict_of(0.06, 0.01, 0.11)[0] == "PASS"
+    assert verdict_of(0.06, -0.01, 0.13)[0] == "INCONCLUSIVE"
+    assert verdict_of(0.04, 0.01, 0.07)[0] == "FAIL"
+    assert verdict_of(0.0, 0.0, 0.0)[0] == "FAIL"
+    assert verdict_of(-0.9, -1.0, -0.8)[0] == "FAIL"
+
+
+def test_the_thresholds_are_named() -> None:
+    values = {item.name: getattr(THRESHOLDS, item.name) for item in fields(THRESHOLDS)}
+    assert values == {
+        "delta": 0.05,
+        "quality": 0.65,
+        "arbiter_rejection": 0.20,
+        "execution_rejection": 0.15,
+        "observations": 5,
+        "shadow_seconds": 3600.0,
+    }
+
+
+def test_fault_16_a_second_rollback_does_not_return_to_the_bad_one() -> None:
+    class Served:
+        def __init__(self, model: str | None, how: str) -> None:
+            self.model, self.how = model, how
+
+    history = [Served("a", "deploy"), Served("b", "deploy"), Served("c", "deploy"), Served("b", "rollback")]
+    assert serving_stack(history) == ["a", "b"]  # type: ignore[arg-type]
+    assert serving_stack([*history, Served("a", "rollback")]) == ["a"]  # type: ignore[arg-type]
+
+
+def test_fault_10_a_damaged_ledger_is_not_an_empty_one(project: Project, tmp_path: Path) -> None:
+    path = project.layout.ledger_db
+    project.close()
+    path.write_bytes(b"{}" * 2000)
+    with pytest.raises(LedgerError):
+        open_project(project.layout.root, own_environment(tmp_path))
+    assert path.read_bytes() == b"{}" * 2000
+
+
+def test_an_export_says_licence_and_consent_and_hashes_each_row(project: Project, tmp_path: Path) -> None:
+    row = programs.rows(1)[0]
+    good = row | {"licence": "cc-by-4.0", "consent": True}
+    bad = [row, row | {"licence": "x", "consent": "yes"}, good | {"rejected": row["chosen"]}]
+    programs.write_rows(tmp_path / "in.jsonl", [good, *bad])
+    made = export_rows(tmp_path / "in.jsonl", tmp_path / "out.jsonl")
+    assert (made["rows"], len(made["left_out"]), made["licences"]) == (1, 3, ["cc-by-4.0"])
+    (line,) = (tmp_path / "out.jsonl").read_text().splitlines()
+    assert len(json.loads(line)["sha256"]) == 64
+
+
+def test_a_shared_family_of_data_judge_and_model_is_told(project: Project) -> None:
+    made = [
+        row | {"provenance": {"teacher": "HuggingFaceTB/SmolLM2-1.7B-Instruct", "judge": "x-1"}}
+        for row in programs.rows(3)
+    ]
+    programs.write_rows(project.layout.root / "train.jsonl", made)
+    (told,) = family_warnings(project, specify(project, programs.request()))
+    assert told.actual == "smollm2"
+    assert "teacher" in told.reason
+
+
+def test_every_named_difference_stands_in_the_documentation() -> None:
+    text = DOC.read_text("utf-8")
+    named = ("compare_only", "any profile", "pending", "prompt equals rejected", "missing file", "dry_run", "ORPO")
+    assert [word for word in named if word not in text] == []
+
+
+def test_every_fault_has_a_line_that_names_its_tests() -> None:
+    lines = [line for line in DOC.read_text("utf-8").splitlines() if line.startswith("| ")]
+    numbered = {line.split("|")[1].strip() for line in lines}
+    assert {str(number) for number in range(1, 29)} <= numbered
+    assert Profile.READER in DOC.read_text("utf-8")
+
+
+def test_no_state_is_skipped() -> None:
+    with pytest.raises(TransitionError):
+        require_model_transition("m" * 64, ModelState.REGISTERED, ModelState.DEPLOYED)

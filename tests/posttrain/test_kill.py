@@ -1,0 +1,86 @@
+"""kill -9 of the supervisor, or of the trainer, at seeded moments: what the ledger says afterwards is true."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.domain.statuses import FINAL_RUNS
+from harness.posttrain.program import TrainingProgram
+from harness.project.context import Project
+from harness.runs.processes import marked
+from harness.runs.recover import recover
+from tests.posttrain import programs
+
+SUPERVISOR = """
+import os, sys
+from pathlib import Path
+from harness.cage.select import choose
+from harness.domain.statuses import CageKind
+from harness.posttrain.program import TrainingProgram
+from harness.project.context import open_project
+
+with open_project(Path(sys.argv[1]), os.environ) as project:
+    TrainingProgram(project, sandbox=choose(CageKind.NONE, required=False), grace_s=0.5).execute(sys.argv[2])
+"""
+
+
+def start(project: Project, experiment: str, tmp_path: Path) -> subprocess.Popen[bytes]:
+    own = {"XDG_STATE_HOME": str(tmp_path / "state"), "HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]}
+    command = [sys.executable, "-c", SUPERVISOR, str(project.layout.root), experiment]
+    return subprocess.Popen(command, env=own, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def require_true(project: Project, experiment: str) -> None:
+    """Closed, nothing left running, and a model exactly where a result was accepted and the run is completed."""
+    recover(project)
+    for run in project.ledger.runs(experiment):
+        assert run.status in FINAL_RUNS
+        assert marked(run.token) == []
+        accepted = [item for item in project.ledger.judgements(experiment) if item.run == run.id and item.accepted]
+        assert (run.status == "completed") == bool(accepted)
+        assert bool([model for model in project.ledger.models() if model.run == run.id]) == bool(accepted)
+
+
+def moments(count: int) -> list[float]:
+    chosen = random.Random(6)
+    return [chosen.uniform(0.5, 4.0) for _ in range(count)]
+
+
+def kill_at(project: Project, program: TrainingProgram, tmp_path: Path, seconds: float, seed: int) -> None:
+    programs.write_trainer(project.layout.root, "import time\ntime.sleep(0.5)\n" + programs.GOOD)
+    experiment = program.create(programs.request(seed=seed), by="me").experiment
+    supervisor = start(project, experiment, tmp_path)
+    time.sleep(seconds)
+    running = [run for run in project.ledger.runs(experiment) if run.pid is not None and run.status == "running"]
+    if seed % 2 and running:
+        os.kill(running[0].pid or 0, signal.SIGKILL)
+        supervisor.wait(timeout=60)
+    supervisor.kill()
+    supervisor.wait(timeout=60)
+    require_true(project, experiment)
+
+
+def test_a_supervisor_killed_while_it_trains_leaves_a_lost_run(project, program, tmp_path) -> None:
+    programs.write_trainer(project.layout.root, "import time\ntime.sleep(60)\n")
+    experiment = program.create(programs.request(), by="me").experiment
+    supervisor = start(project, experiment, tmp_path)
+    deadline = time.monotonic() + 60
+    while not any(run.status == "running" for run in project.ledger.runs(experiment)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    supervisor.kill()
+    supervisor.wait(timeout=60)
+    require_true(project, experiment)
+    assert project.ledger.runs(experiment)[0].status == "lost"
+
+
+@pytest.mark.slow
+def test_thirty_moments(project, program, tmp_path) -> None:
+    for seed, seconds in enumerate(moments(30), 1):
+        kill_at(project, program, tmp_path, seconds, seed)
