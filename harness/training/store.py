@@ -109,12 +109,6 @@ class Store:
     def point(self, pointer: str, name: str) -> None:
         atomic_write(self.root / pointer, f"{name}\n")
 
-    def pointed(self, pointer: str) -> str | None:
-        """The folder's name; None where there is no pointer or no such checkpoint."""
-        path = self.root / pointer
-        name = path.read_text("utf-8", errors="replace").strip() if path.is_file() else ""
-        return name if name and (self.root / name / MARKER).is_file() else None
-
     def sweep(self) -> list[str]:
         """Take away what a killed save left; the names of folders that were no checkpoint. One under a checkpoint's own
         name that has no marker is set aside, and its name is free again."""

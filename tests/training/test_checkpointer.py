@@ -20,7 +20,6 @@ from harness.run_logger import RunLogger  # noqa: E402
 from harness.training.checkpointer import Checkpointer  # noqa: E402
 from harness.training.loader import ResumableLoader, order_of  # noqa: E402
 from harness.training.state import load, plain  # noqa: E402
-from harness.training.store import Store  # noqa: E402
 from tests.training.torch_loop import GOAL, Rows, parts, train  # noqa: E402
 
 
@@ -150,6 +149,13 @@ def test_the_data_of_another_run_is_refused(tmp_path):
     assert raised.value.code == "data_order_differs"
 
 
+def pointed(root, pointer):
+    """The checkpoint that a pointer names, which must be whole."""
+    name = (root / pointer).read_text().strip()
+    assert (root / name / "COMPLETE").is_file()
+    return name
+
+
 def names(folder):
     return sorted(path.name for path in (folder / "checkpoints").iterdir() if path.is_dir())
 
@@ -161,7 +167,7 @@ def test_retention_keeps_due_best_and_newest(tmp_path):
     assert names(tmp_path) == ["epoch-0003", "epoch-0006", "epoch-0007"]
     assert keeper.finish() == tmp_path / "checkpoints/epoch-0006/model.pt"
     assert names(tmp_path) == ["epoch-0003", "epoch-0006", "epoch-0007", "epoch-0008"]
-    assert Store(tmp_path / "checkpoints").pointed("best") == "epoch-0006"
+    assert pointed(tmp_path / "checkpoints", "best") == "epoch-0006"
     final = [row for row in read_rows(tmp_path / "metrics.jsonl").rows if row.get("final")]
     assert [(row["path"], row["epoch"]) for row in final] == [("checkpoints/epoch-0006/model.pt", 6)]
 
@@ -197,9 +203,9 @@ def test_what_is_no_checkpoint_is_set_aside_and_its_name_is_free(tmp_path):
     again = Checkpointer(log_in(tmp_path), **parts(10, 2, 7), goal=GOAL)
     assert again.resume().epoch == 1
     assert names(tmp_path) == ["epoch-0000", "epoch-0003.incomplete-1", "mine"]
-    assert Store(root).pointed("latest") == "epoch-0000"
+    assert pointed(root, "latest") == "epoch-0000"
     again.save(3)
-    assert Store(root).pointed("latest") == "epoch-0003"
+    assert pointed(root, "latest") == "epoch-0003"
     assert Checkpointer(log_in(tmp_path), **parts(10, 2, 7), goal=GOAL).resume().epoch == 4
     assert "epoch-0003.incomplete-1" in names(tmp_path)
 
@@ -236,7 +242,7 @@ def test_a_full_disk_leaves_the_old_one(tmp_path):
     )
     assert done.stdout.startswith("checkpoint_not_saved The checkpoint epoch-0001 could not be saved"), done.stderr
     assert names(tmp_path) == ["epoch-0000"]
-    assert Store(tmp_path / "checkpoints").pointed("latest") == "epoch-0000"
+    assert pointed(tmp_path / "checkpoints", "latest") == "epoch-0000"
     assert Checkpointer(log_in(tmp_path), **parts(10, 2, 7, width=4000), goal=GOAL).resume().epoch == 1
 
 
