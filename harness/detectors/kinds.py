@@ -215,7 +215,7 @@ KINDS: Mapping[str, Kind] = {
     "dpo_stuck": Kind(
         "The preference loss stays at ln 2: chosen and rejected are not told apart.",
         {
-            "distance": Threshold(2e-3, "from ln 2", "the DPO loss of a zero margin is ln 2 (arXiv 2305.18290, eq. 7)"),
+            "distance": Threshold(2e-3, "from ln 2", "a margin of zero: eq. 7 of arXiv 2305.18290"),
             "rows": Threshold(8, "rows in a row until the warning", _PERSISTENCE),
             "exact_rows": Threshold(3, "the same, at ln 2 to 1e-6", _PERSISTENCE),
         },

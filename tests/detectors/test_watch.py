@@ -174,4 +174,4 @@ def test_the_page_has_the_table_of_kinds():
     for code, kind in KINDS.items():
         assert f"| `{code}` | {kind.meaning} |" in page
     for name, value in known_thresholds().items():
-        assert f"`{name}` {value:g} " in page
+        assert f"`{name} = {value:g} " in page
