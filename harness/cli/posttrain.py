@@ -13,11 +13,11 @@ from harness.cli.output import cage_option, emit, environment, json_option, proj
 from harness.cli.person import caller, require_person
 from harness.errors import UsageError
 from harness.posttrain.export import export_rows
+from harness.posttrain.judge import ProgramReport
 from harness.posttrain.lineage import drawn
 from harness.posttrain.program import TrainingProgram
 from harness.posttrain.promotion import OUTCOMES, Promotion, observe, promote, reject_model, rollback, serve_path
 from harness.posttrain.registry import add_base_model, known_models
-from harness.posttrain.run import ProgramReport
 from harness.posttrain.spec import Request
 from harness.posttrain.vocabulary import Backend, EvaluationMode, Mode, Profile, Tier
 from harness.project.context import open_project

@@ -26,8 +26,9 @@ from harness.errors import HarnessError, RefusedError, UsageError
 from harness.evaluation.intervals import bootstrap_mean
 from harness.files import canonical_json, sha256_bytes
 from harness.posttrain.fingerprints import rows_of
+from harness.posttrain.judge import program_spec
 from harness.posttrain.problems import Problem, problem
-from harness.posttrain.run import OFFLINE, program_spec
+from harness.posttrain.run import OFFLINE
 from harness.posttrain.spec import Spec
 from harness.posttrain.thresholds import THRESHOLDS
 from harness.posttrain.vocabulary import EVALUATORS, SCHEMA, EvaluationMode, Evaluator

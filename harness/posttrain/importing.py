@@ -9,8 +9,7 @@ from harness.domain.facts import RunStarted
 from harness.domain.statuses import CageKind, RunStatus
 from harness.errors import RefusedError, UsageError
 from harness.files import sha256_bytes, walk_files
-from harness.posttrain.result import Observed, read_result
-from harness.posttrain.run import (
+from harness.posttrain.judge import (
     ProgramReport,
     hashes_now,
     judge_result,
@@ -19,6 +18,7 @@ from harness.posttrain.run import (
     program_spec,
     write_spec,
 )
+from harness.posttrain.result import Observed, read_result
 from harness.project.context import Project
 from harness.runs.lock import supervising
 from harness.runs.processes import identity

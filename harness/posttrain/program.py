@@ -9,9 +9,10 @@ from harness.domain.program_facts import TrainingSpecified
 from harness.domain.sandbox import Sandbox
 from harness.posttrain.evaluate import evaluate_model
 from harness.posttrain.importing import import_result
+from harness.posttrain.judge import ProgramReport
 from harness.posttrain.lineage import lineage
 from harness.posttrain.provenance import family_warnings
-from harness.posttrain.run import ProgramReport, run_program
+from harness.posttrain.run import run_program
 from harness.posttrain.spec import Request, specify
 from harness.posttrain.vocabulary import EvaluationMode
 from harness.project.context import Project

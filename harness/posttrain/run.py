@@ -9,22 +9,27 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.hashes import hash_file, hash_path
 from harness.clock import Clock
 from harness.domain.commands import with_interpreter
-from harness.domain.facts import CheckpointRecorded, RunStarted
+from harness.domain.facts import RunStarted
 from harness.domain.findings import Finding
-from harness.domain.program_facts import ModelRegistered, TrainingJudged
 from harness.domain.records import Run
 from harness.domain.sandbox import Confinement, Sandbox, machine_share
 from harness.domain.statuses import RunStatus
 from harness.errors import HarnessError, MissingExtraError, NotFoundError, RefusedError
-from harness.files import atomic_write, pretty_json, walk_files
 from harness.posttrain.dry_run import dry_result
-from harness.posttrain.fingerprints import code_hash, rows_of, trainer_module
-from harness.posttrain.problems import Problem, problem
-from harness.posttrain.result import Observed, Read, changes, read_result, validate
-from harness.posttrain.spec import Spec, spec_from
+from harness.posttrain.fingerprints import rows_of, trainer_module
+from harness.posttrain.judge import (
+    ProgramReport,
+    hashes_now,
+    judge_result,
+    make_folder,
+    output_folder,
+    program_spec,
+    write_spec,
+)
+from harness.posttrain.result import Observed, Read, read_result
+from harness.posttrain.spec import Spec
 from harness.posttrain.vocabulary import PACKAGES, Backend, Tier
 from harness.project.context import Project
 from harness.runs.alarms import RunAlarms, stopped
@@ -35,10 +40,8 @@ from harness.runs.environment import ask_python, child_environment, describe, pr
 from harness.runs.interrupts import Interrupts
 from harness.runs.launch import Launched, launch
 from harness.runs.lock import supervising
-from harness.runs.origin import origin_findings
 from harness.runs.private import make_private, remove_private
 from harness.runs.processes import end_process, identity
-from harness.runs.reasons import explain, last_lines
 from harness.runs.recover import close_abandoned
 from harness.runs.witness import Witness
 from harness.settings import require_interpreter
@@ -61,15 +64,6 @@ class Stop(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProgramReport:
-    run: Run
-    model: str | None
-    """Content hash of the model that was registered."""
-    problems: tuple[Problem, ...]
-    """Of the result; none when it is believed."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class _Job:
     project: Project
     experiment: str
@@ -80,19 +74,6 @@ class _Job:
     inherited: Mapping[str, str]
     grace: float
     on_event: Event
-
-
-def program_spec(project: Project, experiment: str) -> Spec:
-    """Raises RefusedError when the experiment is no training program."""
-    project.ledger.experiment(experiment)
-    program = project.ledger.program(experiment)
-    if program is None:
-        raise RefusedError(
-            f"{experiment} is no training program.",
-            mend=f"Train it with `harness train {experiment}`, or make one with `harness posttrain spec`.",
-            code="no_training_program",
-        )
-    return spec_from(program.spec)
 
 
 def run_program(
@@ -175,42 +156,6 @@ def _one_run(job: _Job, interrupts: Interrupts) -> ProgramReport:
     if report.run.status is RunStatus.CANCELLED:
         raise KeyboardInterrupt
     return report
-
-
-def make_folder(folder: Path) -> Path:
-    """What somebody put there before is moved beside it, never read."""
-    if folder.exists():
-        folder.rename(folder.with_name(f"{folder.name}.before-{secrets.token_hex(4)}"))
-    (folder / "checkpoints").mkdir(parents=True)
-    return folder
-
-
-def output_folder(project: Project, run: Run) -> Path:
-    return project.layout.run(run.experiment, run.id, "checkpoints")
-
-
-def write_spec(project: Project, run: Run, spec: Spec) -> tuple[Path, str]:
-    """spec.json of the run, whole in one step, and the hash of its bytes."""
-    path = project.layout.run(run.experiment, run.id, "spec")
-    atomic_write(path, pretty_json(spec.told(project.layout.root, experiment=run.experiment, run=run.id)))
-    return path, hash_file(path)
-
-
-def hashes_now(project: Project, spec: Spec) -> dict[str, str | None]:
-    """Dataset, base model and trainer as they are now; in a hash's place the reason where there is none."""
-
-    def known(ask: Callable[[], str]) -> str:
-        try:
-            return ask()
-        except (HarnessError, OSError) as error:
-            return str(error)
-
-    root, path = project.layout.root, spec.model["path"]
-    return {
-        "dataset_sha256": known(lambda: hash_file(root / spec.dataset["path"])),
-        "base_model_sha256": None if path is None else known(lambda: hash_path(Path(path))),
-        "code_hash": known(lambda: code_hash(spec.backend, spec.command, root)),
-    }
 
 
 def _dry(job: _Job, run: Run) -> ProgramReport:
@@ -385,124 +330,4 @@ def _confinement(job: _Job, folder: Path, private: Path) -> Confinement:
         writable=(folder, private),
         read_only=tuple(path for path in map(Path, [*readable, *job.python["prefixes"], _PACKAGE]) if path.exists()),
         hidden=tuple(hidden),
-    )
-
-
-def judge_result(
-    project: Project,
-    run: Run,
-    spec: Spec,
-    read: Read,
-    seen: Observed,
-    *,
-    seconds: float,
-    findings: list[Finding] | None = None,
-) -> ProgramReport:
-    """Validate, record, close. Judgement, checkpoint and model are one step of the ledger, before the run's end."""
-    problems, digest = list(read.problems), None
-    if read.result is None:
-        problems += changes(spec, seen)
-    else:
-        more, digest = validate(spec, read.result, seen)
-        problems += more
-    path = seen.output / spec.artifact["path"]
-    checkpoint = None
-    if digest is not None:
-        checkpoint = _checkpoint(project, run, path, digest)
-        problems += _origin(project, run, spec, checkpoint, seen)
-    failed = read.result is not None and read.result.get("status") == "failed"
-    accepted = not problems and not failed
-    with project.ledger.transaction() as writer:
-        writer.append(
-            TrainingJudged(
-                experiment=run.experiment,
-                run=run.id,
-                accepted=accepted,
-                source=read.source,
-                problems=[item.plain() for item in problems],
-                result=read.result,
-                artifact=digest,
-            )
-        )
-        if accepted and checkpoint is not None:
-            writer.append(checkpoint)
-            writer.append(_model(run, spec, checkpoint))
-    ending = _ending(project, run, spec, read, seen, problems, seconds, findings or [])
-    closed = close_run(project, run, read_all(project.layout, run), ending)
-    model = checkpoint.checkpoint if accepted and checkpoint else None
-    return ProgramReport(run=closed, model=model, problems=tuple(problems))
-
-
-def _ending(
-    project: Project,
-    run: Run,
-    spec: Spec,
-    read: Read,
-    seen: Observed,
-    problems: list[Problem],
-    seconds: float,
-    findings: list[Finding],
-) -> Ending:
-    told = read.result.get("failure") if read.result is not None else None
-    if not problems and not told:
-        reason = "its result was validated" if spec.backend is not Backend.DRY_RUN else "dry run: nothing was made"
-        return Ending(
-            status=RunStatus.COMPLETED, reason=reason, exit_code=seen.exit_code, seconds=seconds, findings=findings
-        )
-    parts = [f"training failed: {told}"] if told else []
-    if seen.exit_code not in (0, None):
-        parts.append(explain(seen.exit_code or 0, last_lines(project.layout.run(run.experiment, run.id, "stderr"))))
-    if problems:
-        parts.append(f"validation failed: {'; '.join(map(str, problems))}")
-    rejected = Finding(
-        "result_rejected",
-        f"The result of {run.experiment}/{run.id} is not believed: {parts[-1]}",
-        "Correct the trainer, then run it again.",
-        {"problems": [item.plain() for item in problems]},
-    )
-    return Ending(
-        status=RunStatus.FAILED,
-        reason="; ".join(parts)[:2000],
-        exit_code=seen.exit_code,
-        seconds=seconds,
-        findings=[rejected, *findings] if problems else findings,
-    )
-
-
-def _checkpoint(project: Project, run: Run, path: Path, digest: str) -> CheckpointRecorded:
-    return CheckpointRecorded(
-        experiment=run.experiment,
-        run=run.id,
-        checkpoint=digest,
-        path=project.layout.relative(path),
-        bytes=sum(file.lstat().st_size for file in walk_files(path)),
-        epoch=None,
-        final=True,
-    )
-
-
-def _origin(project: Project, run: Run, spec: Spec, checkpoint: CheckpointRecorded, seen: Observed) -> list[Problem]:
-    """Weights that stood there before the run are not its own, and neither are another program's."""
-    began = None if seen.exit_code is None else project.layout.run(run.experiment, run.id, "spec").stat().st_mtime
-    found = [
-        problem("artifact", "weights that this run made", item.code, item.message)
-        for item in ([] if began is None else origin_findings(project, run, checkpoint, began, []))
-    ]
-    others = [model for model in project.ledger.models() if model.id == checkpoint.checkpoint]
-    for model in (model for model in others if model.experiment != run.experiment):
-        program = project.ledger.program(model.experiment)
-        if program is None or program.sha256 != spec.sha256:
-            found.append(problem("artifact", "weights of its own", model.id[:12], f"those of {model.experiment}"))
-    return found
-
-
-def _model(run: Run, spec: Spec, checkpoint: CheckpointRecorded) -> ModelRegistered:
-    return ModelRegistered(
-        model=checkpoint.checkpoint,
-        experiment=run.experiment,
-        run=run.id,
-        profile=spec.profile.value,
-        path=checkpoint.path,
-        format=spec.artifact["format"],
-        base=spec.model,
     )

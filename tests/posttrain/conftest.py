@@ -10,8 +10,8 @@ import pytest
 from harness.cage.select import choose
 from harness.clock import SystemClock
 from harness.domain.statuses import CageKind
+from harness.posttrain.judge import ProgramReport
 from harness.posttrain.program import TrainingProgram
-from harness.posttrain.run import ProgramReport
 from harness.project.context import Project, open_project
 from tests.blobs import own_environment
 from tests.posttrain import programs
