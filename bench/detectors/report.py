@@ -102,6 +102,7 @@ def figures(kinds: Mapping[str, Kind], quiet: Healthy, real: Mapping[str, tuple[
         "clean_twins": quiet.runs["clean"],
         "clean_twins_with_alarm": sum(n for code, n in quiet.false.items() if code.startswith("clean")),
         "median_reports_from_onset": statistics.median(delays) if delays else float("inf"),
+        **{f"recall_{name}": f"{kind.hits} of {kind.runs}" for name, kind in kinds.items()},
         "real_logs": len(real),
         "real_logs_right": sum(given == got for given, got in real.values()),
     }
