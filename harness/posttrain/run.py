@@ -15,7 +15,7 @@ from harness.domain.facts import RunStarted
 from harness.domain.findings import Finding
 from harness.domain.records import Run
 from harness.domain.sandbox import Confinement, Sandbox, machine_share
-from harness.domain.statuses import RunStatus
+from harness.domain.statuses import CageKind, RunStatus
 from harness.errors import HarnessError, MissingExtraError, NotFoundError, RefusedError
 from harness.posttrain.dry_run import dry_result
 from harness.posttrain.fingerprints import rows_of, trainer_module
@@ -318,12 +318,13 @@ def _memory(spec: Spec) -> int | None:
 
 def _confinement(job: _Job, folder: Path, private: Path) -> Confinement:
     """It reads the project without its control folder, dataset and base model; it writes in the run's folder only, and
-    the benchmark is not there."""
+    the benchmark is not there (bwrap)."""
     layout, spec = job.project.layout, job.spec
     model = [] if spec.model["path"] is None else [spec.model["path"]]
     readable = [layout.root, layout.root / spec.dataset["path"], *model, *job.project.settings.readable]
     benchmark = (layout.root / spec.benchmark["path"]).resolve()
-    hidden = [benchmark] if benchmark.is_relative_to(layout.root) else []
+    can_hide = job.sandbox.kind is CageKind.BWRAP  # Landlock takes nothing away below what it grants
+    hidden = [benchmark] if can_hide and benchmark.is_relative_to(layout.root) else []
     if not any(Path(path).is_relative_to(layout.state) for path in model):
         hidden.append(layout.state)
     return Confinement(
