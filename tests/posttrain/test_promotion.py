@@ -143,9 +143,9 @@ def test_worse_equal_or_poor_models_stay(project, program, model, root, base, ca
     "change",
     [
         'answer |= {"status": "failed", "failure": "out of memory"}',
-        "raise SystemExit(1)",
-        'answer["scores"] = answer["scores"][1:]',
-        'answer["scores"][0]["value"] = float("nan")',
+        pytest.param("raise SystemExit(1)", marks=pytest.mark.slow),
+        pytest.param('answer["scores"] = answer["scores"][1:]', marks=pytest.mark.slow),
+        pytest.param('answer["scores"][0]["value"] = float("nan")', marks=pytest.mark.slow),
         'answer["adapter_sha256"] = "0" * 64',
         'if request["adapter"] is None: answer["scores"] = []',
     ],

@@ -44,7 +44,12 @@ MATRIX = {
 }
 
 
-@pytest.mark.parametrize("case", MATRIX)
+QUICK = ("0 json absent", "0 json bad file", "0 junk good", "0 empty good", "0 over the cap", "1 json", "1 failed")
+
+
+@pytest.mark.parametrize(
+    "case", [case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in MATRIX]
+)
 def test_exit_code_stdout_and_file(execute, project, case: str) -> None:
     body, status, reason = MATRIX[case]
     report = execute(body)
