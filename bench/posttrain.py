@@ -1,9 +1,9 @@
 """Post-training measured: ORPO by TRL with LoRA on SmolLM2-135M-Instruct, over three seeds, and with the rows swapped.
 
 The task can be checked: a date in words and an order, YYYY-MM-DD or YYYY-DD-MM, and two ways to write it in figures, of
-which one has day and month the wrong way round. Baseline and candidates score the same held-out dates; the table says whether the share of pairs in which the
-right one is likelier rose beyond its 95% interval (paired bootstrap over rows), whichever it is. Trainer and evaluator
-are the programs that `harness posttrain` starts, by the same protocol.
+which one has day and month the wrong way round. Baseline and candidates score the same held-out dates; the table says
+whether the share of pairs in which the right one is likelier rose beyond its 95% interval (paired bootstrap over rows),
+whichever it is. Trainer and evaluator are the programs that `harness posttrain` starts, by the same protocol.
 
     python bench/posttrain.py [--record] [--tier TIER] [--dtype DTYPE] [--gguf FILE] [--jobs N]
 
@@ -202,7 +202,13 @@ def main(given: argparse.Namespace) -> int:
     )
     if given.record:
         suffix = "" if given.tier == "cpu-experimental" else "-gpu"
-        record(f"posttrain{suffix}", "make posttrain" if not suffix else " ".join(sys.argv), figures)
+        record(
+            f"posttrain{suffix}",
+            "make posttrain"
+            if not suffix
+            else f"bench/posttrain.py --record --tier {given.tier} --dtype {given.dtype} --gguf FILE",
+            figures,
+        )
     return int(figures["swapped verdict"] == "rose")  # a worse one that passes is a fault of the measure
 
 

@@ -52,7 +52,7 @@ class Place:
         build, mode, texts = BACKENDS[backend]
         here = self.folder / name
         (here / "checkpoints").mkdir(parents=True, exist_ok=True)
-        spec = specification(self.model, self.data, backend, mode, **more)
+        spec = specification(self.model, self.data, backend, more.pop("mode", mode), **more)
         (here / "spec.json").write_text(json.dumps(spec), "utf-8")
         for key, value in environment(here, attempt).items():
             self._patch.setenv(key, value)
@@ -142,8 +142,7 @@ def test_the_minute_budget_ends_the_training(place: Place) -> None:
 
 
 def test_the_wrong_trainer_refuses(place: Place) -> None:
-    spec = specification(place.model, place.data, "trl-dpo", "dpo")
-    code, result = place.train("trl-orpo", backend=spec["backend"])
+    code, result = place.train("trl-orpo", mode="dpo")
     assert (code, result["status"], result["dataset_sha256"]) == (1, "failed", None)
 
 

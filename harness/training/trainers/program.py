@@ -208,7 +208,7 @@ def _train(
             code="loss_not_finite",
         )
     told["artifact"] = save_adapter(job, trainer.model, budget.tokens, trainer.state.global_step)
-    told["extra"] = job.extra | _measured(job, budget)
+    told["extra"] = job.extra | _card(job)
     told["status"] = "completed"
 
 
@@ -235,7 +235,9 @@ def _go(job: Job, trainer: Any, budget: Budget, told: dict[str, Any]) -> None:
     if found is not None:
         sys.stderr.write(f"going on from {found.name}\n")
         budget.take_up(found)
-    trainer.train(resume_from_checkpoint=None if found is None else str(found))
+    before = budget.tokens
+    trained = trainer.train(resume_from_checkpoint=None if found is None else str(found))
+    job.extra["tokens_per_second"] = (budget.tokens - before) / max(trained.metrics["train_runtime"], 1e-9)
     losses = [row["loss"] for row in trainer.state.log_history if "loss" in row]
     told["metrics"] = {
         "wall_clock_minutes": budget.seconds / 60,
@@ -267,8 +269,8 @@ def save_adapter(job: Job, model: Any, tokens: int, steps: int) -> dict[str, str
     return {"path": expected["path"], "format": "peft-adapter"}
 
 
-def _measured(job: Job, budget: Budget) -> dict[str, float | str]:
-    found: dict[str, float | str] = {"tokens_per_second": budget.tokens / max(budget.seconds, 1e-9)}
+def _card(job: Job) -> dict[str, float | str]:
+    found: dict[str, float | str] = {}
     if torch.cuda.is_available() and job.spec["hardware_tier"] != CPU_TIER:
         found["card"] = torch.cuda.get_device_name(0)
         found["peak_memory_bytes"] = torch.cuda.max_memory_allocated()

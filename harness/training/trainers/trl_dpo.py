@@ -29,7 +29,7 @@ class CheckedDPOTrainer(DPOTrainer):  # type: ignore[misc] # the library is not 
         found = super().compute_loss(model, inputs, *more, **named)
         if self.state.global_step == 0 and not getattr(self, "_compared", False):
             self._compared = True
-            require_same_start(float(found[0] if isinstance(found, tuple) else found))
+            require_same_start(float((found[0] if isinstance(found, tuple) else found).detach()))
         return found
 
 
