@@ -17,6 +17,10 @@ CALLED_BY_OTHERS = {
     "get_command",
     "format_commands",
     "resolve_command",
+    "compute_loss",  # transformers.Trainer
+    "tokenize_row",  # trl.experimental.orpo
+    "concatenated_forward",
+    "odds_ratio_loss",
 }
 """Methods that a library calls by name."""
 
