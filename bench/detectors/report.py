@@ -103,6 +103,7 @@ def figures(kinds: Mapping[str, Kind], quiet: Healthy, real: Mapping[str, tuple[
         "clean_twins_with_alarm": sum(n for code, n in quiet.false.items() if code.startswith("clean")),
         "median_reports_from_onset": statistics.median(delays) if delays else float("inf"),
         **{f"recall_{name}": f"{kind.hits} of {kind.runs}" for name, kind in kinds.items()},
+        **{f"false_{code}": f"{n} of {count}" for code, n in quiet.false.items() if not code.startswith("clean")},
         "real_logs": len(real),
         "real_logs_right": sum(given == got for given, got in real.values()),
     }
@@ -147,6 +148,10 @@ def table(kinds: Mapping[str, Kind], quiet: Healthy, f: Mapping[str, Any]) -> st
         f"of which {f['clean_twins_with_alarm']} had an alarm."
     )
     lines += [f"- {where}" for where in quiet.where]
+    lines += ["", "| false alarm (first of a run) | healthy runs | 95% interval of a run |", "|---|---|---|"]
+    for code in sorted(code for code in quiet.false if not code.startswith("clean")):
+        low, high = wilson(quiet.false[code], f["healthy_runs"])
+        lines.append(f"| {code} | {quiet.false[code]} of {f['healthy_runs']} | {low:.1%} to {high:.1%} |")
     return "\n".join(lines)
 
 
