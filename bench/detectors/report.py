@@ -140,7 +140,7 @@ def table(kinds: Mapping[str, Kind], quiet: Healthy, f: Mapping[str, Any]) -> st
         late = f"{statistics.median(kind.delays):g}, {max(kind.delays)}" if kind.delays else "-"
         first = ", ".join(f"{code} {number}" for code, number in kind.first.most_common())
         lines.append(f"| {name} | {told} | {kind.hits} of {kind.runs} | {kind.no_onset} | {late} | {first} |")
-    lines += ["", last_line(f) + ".", ""]
+    lines += ["", "The last line printed:", "```", last_line(f), "```", ""]
     lines.append(
         f"Healthy: {quiet.runs['trained']} trainings of {len({*_shapes()})} shapes, {quiet.runs['other']} of a GAN, "
         f"GRPO, DPO and scikit-learn, {quiet.runs['synthetic']} synthetic. {len(quiet.left_out)} more had not learned "
