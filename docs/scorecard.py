@@ -64,7 +64,7 @@ def _row(docs: Path, area: str, claim: Mapping[str, Any]) -> str:
     figure = seed = date = ""
     if "evidence" in claim:
         record = _evidence(docs, area, claim["evidence"])
-        shown = shown or [f"`{record['command']}`"]
+        shown = [*(shown or [f"`{record['command']}`"]), f"docs/evidence/{claim['evidence']}.json"]
         figure = "; ".join(_figure(area, claim, record, name) for name in claim.get("figures", record["figures"]))
         seed, date = str(record.get("seed", "")), str(record["date"])
     if "test" in claim:

@@ -60,6 +60,7 @@ def page(documents: Sequence[Document]) -> str:
         lines += [
             f"## With the cage `{document['cage']}`",
             "",
+            f"Figures: `docs/evidence/cheats-{'uncaged' if document['cage'] == 'none' else 'caged'}.json`. "
             f"{said['attacks']} attacks, each a mechanism of its own; {said['succeeded_undefended']} succeeded where "
             f"nothing defends; {said['caught']} of them were caught ({said['caught_share']:.1%}). "
             f"{said['controls']} controls, {said['controls_refused']} refused. Seed {document['seed']}, "
@@ -81,8 +82,8 @@ Rendered by `make cheats` from `docs/evidence/cheats-caged.json` and `docs/evide
 Each attack is tried in two worlds. In the first nothing defends: training runs, and the agent's metrics, claims,
 predictions or evaluator are believed; labels lie in the project; nobody looks. There each attack must succeed, or it is
 none. In the second everything is on. Whether it succeeded is told by the truth, not by the harness: the data follow a
-known law, and the accuracy of what was trained is computed on rows that nobody has seen (an inflated score lies 0.08
-above it), or the effect is looked for on disk, in the processes and in the record. `stopped by` names every defence
+known law, and the accuracy of what was trained is computed on rows that nobody has seen (an inflated score lies
+well above it), or the effect is looked for on disk, in the processes and in the record. `stopped by` names every defence
 that stops it alone: one with a finding that blocks by itself, or one whose structure holds with every finding thrown
 away.
 """

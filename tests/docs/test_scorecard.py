@@ -49,7 +49,7 @@ def test_the_readme_opens_with_what_was_not_shown():
 def test_a_figure_stands_with_its_command_seed_and_date(scorecard: ModuleType, docs: Path):
     write(docs, evidence="x", test="tests/test_it.py::test_holds")
     page, listed = scorecard.render(docs)
-    shown = "`python bench/x.py`, `tests/test_it.py::test_holds`"
+    shown = "`python bench/x.py`, docs/evidence/x.json, `tests/test_it.py::test_holds`"
     assert f"| It holds. | unit | {shown} | share caught 0.975 | 7 | 2026-01-02 |" in page
     assert "Not shown: The rest." in page
     assert "- No live model yet." in listed
