@@ -23,7 +23,9 @@ from harness.posttrain.vocabulary import Backend, EvaluationMode, Mode, Profile,
 from harness.project.context import open_project
 
 REASON = click.option("--reason", required=True, help="Why; it stands in the decision log.")
-PROFILE = click.option("--profile", type=click.Choice(list(Profile)), default=Profile.READER.value, show_default=True)
+PROFILE = click.option(
+    "--profile", type=click.Choice([item.value for item in Profile]), default=Profile.READER.value, show_default=True
+)
 
 
 @click.group("posttrain", cls=VerbGroup)
@@ -32,13 +34,13 @@ def command() -> None:
 
 
 @command.command("spec")
-@click.option("--backend", required=True, type=click.Choice(list(Backend)))
-@click.option("--mode", required=True, type=click.Choice(list(Mode)))
+@click.option("--backend", required=True, type=click.Choice([item.value for item in Backend]))
+@click.option("--mode", required=True, type=click.Choice([item.value for item in Mode]))
 @click.option("--model", required=True, help="An id of the registry.")
 @click.option("--dataset", required=True, help="JSON lines.")
 @click.option("--benchmark", required=True, help="Held-out JSON lines: id, prompt, chosen, rejected.")
 @click.option("--evaluator", default="preference", show_default=True, help="A name, or a JSON list of words.")
-@click.option("--tier", type=click.Choice(list(Tier)), default=None)
+@click.option("--tier", type=click.Choice([item.value for item in Tier]), default=None)
 @click.option("--trainer", default=None, help="With --backend command: the words of your trainer, as a JSON list.")
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--dtype", default="float32", show_default=True)
@@ -137,7 +139,9 @@ def lineage_command(name: str, project: Path, as_json: bool) -> None:
 
 @command.command("evaluate")
 @click.argument("model")
-@click.option("--mode", type=click.Choice(list(EvaluationMode)), default=EvaluationMode.REDUCED_PROMPT.value)
+@click.option(
+    "--mode", type=click.Choice([item.value for item in EvaluationMode]), default=EvaluationMode.REDUCED_PROMPT.value
+)
 @click.option("--against", default=None, help="A model as the baseline; default: the base model.")
 @cage_option
 @project_option

@@ -1,0 +1,69 @@
+"""`harness posttrain` as a person types it: from a specification to a model that is served, and back."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.journey import Journey
+from tests.posttrain import programs
+
+SPEC = (
+    *("posttrain", "spec", "--mode", "orpo", "--model", programs.MODEL, "--profile", "local-reader"),
+    *("--dataset", "train.jsonl", "--benchmark", "held_out.jsonl", "--evaluator", '["python", "judge.py"]'),
+)
+TRAINER = ("--backend", "command", "--trainer", '["python", "trainer.py"]')
+
+
+@pytest.fixture
+def tuning(tmp_path: Path) -> Journey:
+    (tmp_path / "home").mkdir()
+    return Journey(programs.make_root(tmp_path / "tuning"), tmp_path / "home")
+
+
+def test_from_a_specification_to_a_judged_model(tuning: Journey):
+    made = tuning.harness(*SPEC, *TRAINER, "--json")
+    assert made.exit_code == 0, made.stderr
+    name = made.document["experiment"]
+    ran = tuning.harness("posttrain", "run", name, "--cage", "none", "--json")
+    assert ran.exit_code == 0, ran.stdout + ran.stderr
+    (model,) = tuning.harness("posttrain", "status", "--json").document["models"]
+    early = tuning.harness("posttrain", "promote", model["id"], "--reason", "looks good", "--json")
+    assert early.exit_code == 1
+    judged = tuning.harness("posttrain", "evaluate", model["id"], "--cage", "none", "--json")
+    assert judged.exit_code == 0, judged.stdout + judged.stderr
+    assert (judged.document["verdict"], judged.document["n"]) == ("PASS", 40)
+    took = tuning.harness("posttrain", "promote", model["id"], "--reason", "passes", "--json")
+    assert took.exit_code == 0, took.stdout + took.stderr
+    unserved = tuning.harness("posttrain", "serve-path", "--json")
+    assert unserved.exit_code == 2
+    assert unserved.document["error"]["mend"]
+    tree = json.dumps(tuning.harness("posttrain", "lineage", model["id"], "--json").document)
+    assert name in tree
+    assert tuning.harness("posttrain", "reject", model["id"], "--reason", "not ours").exit_code == 0
+    (model,) = tuning.harness("posttrain", "status", "--json").document["models"]
+    assert model["state"] == "rejected"
+
+
+def test_names_of_the_documents_are_those_of_the_options(tuning: Journey):
+    made = tuning.harness(*SPEC, "--backend", "dry-run", "--json")
+    assert made.exit_code == 0, made.stdout + made.stderr
+    ran = tuning.harness("posttrain", "run", made.document["experiment"], "--cage", "none", "--json")
+    assert ran.exit_code == 0, ran.stdout + ran.stderr
+    assert tuning.harness("posttrain", "status", "--json").document["models"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--backend", "trl-orpo", "--set", "learning_rate=nan"), "learning_rate"),
+        (("--backend", "trl-orpo", "--minutes", "-1"), "minutes"),
+        (("--backend", "no-such"), "trl-orpo"),
+        (("--backend", "command", "--trainer", "python trainer.py"), "--trainer"),
+    ],
+)
+def test_bad_specifications_are_refused_in_words(tuning: Journey, words: tuple[str, ...], said: str):
+    answer = tuning.harness(*SPEC, *words, "--json")
+    assert answer.exit_code == 2
+    assert said in answer.stdout + answer.stderr
+    assert tuning.harness("posttrain", "status", "--json").document.get("programs", []) == []
