@@ -23,6 +23,9 @@ def run_evidence(project: Project, run: Run, counted: Sequence[Run]) -> RunEvide
     status, said = read_evidence(layout, "status", layout.run(run.experiment, run.id, "status"), read_status)
     evaluation, _ = read_evidence(layout, "evaluation", layout.run(run.experiment, run.id, "evaluation"), read_text)
     recorded = project.ledger.checkpoints(run.experiment, run.id)
+    removed = {
+        fact.checkpoint: at for fact, at in project.ledger.removed_checkpoints(run.experiment) if fact.run == run.id
+    }
     return RunEvidence(
         run=run,
         metrics=metrics,
@@ -34,8 +37,9 @@ def run_evidence(project: Project, run: Run, counted: Sequence[Run]) -> RunEvide
         checkpoints=tuple(
             CheckpointEvidence(
                 checkpoint=item,
-                actual=content_hash(layout, item.path) if item.final else item.id,
+                actual=(actual := content_hash(layout, item.path) if item.final else item.id),
                 earlier=_earlier(project, item, counted),
+                removed=removed.get(item.id) if actual is None else None,
             )
             for item in recorded
         ),

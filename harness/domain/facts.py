@@ -129,6 +129,20 @@ class CheckpointRecorded(Fact):
 
 
 @dataclass(frozen=True, kw_only=True)
+class CheckpointRemoved(Fact):
+    """`harness gc` takes a recorded checkpoint off the disk; written before it goes. The record of it stays."""
+
+    KIND: ClassVar[str] = "checkpoint_removed"
+    experiment: str
+    run: str
+    checkpoint: str  # content hash, as recorded
+    path: str  # relative to the project; what is removed: the checkpoint, or the Checkpointer's folder that holds it
+    sha256: str  # content hash of `path`
+    bytes: int  # of `path`
+    by: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class HeldOutQueried(Fact):
     """A look at a split that is counted against the plan's query budget; written before the look."""
 
@@ -287,6 +301,7 @@ KINDS: dict[str, type[Fact]] = {
         AlarmRaised,
         RunEnded,
         CheckpointRecorded,
+        CheckpointRemoved,
         HeldOutQueried,
         EvaluationRecorded,
         VerdictRecorded,

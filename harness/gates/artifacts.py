@@ -99,6 +99,14 @@ def checkpoints(evidence: GateEvidence) -> Iterator[Finding]:
             yield finding(
                 "checkpoint_missing", f"{item.name} has no final checkpoint that the harness recorded.", run=item.name
             )
+        elif final.removed is not None:
+            yield finding(
+                "checkpoint_removed",
+                f"{final.checkpoint.path} of {item.name} ({final.checkpoint.id[:12]}) was removed by `harness gc` at "
+                f"{final.removed}.",
+                path=final.checkpoint.path,
+                expected=final.checkpoint.id,
+            )
         elif final.actual != final.checkpoint.id:
             now = "is not there" if final.actual is None else f"has the hash {final.actual[:12]}"
             yield finding(

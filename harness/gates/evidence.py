@@ -36,6 +36,8 @@ class CheckpointEvidence:
     """Content hash now; None when nothing is there."""
     earlier: str | None = None
     """The run of another experiment, or of another seed, that left the same bytes first, e.g. "exp-0001/run-02"."""
+    removed: str | None = None
+    """When `harness gc` removed it, where nothing is there now."""
 
 
 @dataclass(frozen=True, kw_only=True)

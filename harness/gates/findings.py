@@ -149,6 +149,11 @@ FINDINGS: dict[str, Known] = {
     "checkpoint_changed": Known(
         "A checkpoint is not what it was when the harness recorded it.", "Train again.", Verdict.FAIL
     ),
+    "checkpoint_removed": Known(
+        "A checkpoint was removed by `harness gc` after its experiment was discarded.",
+        "Nothing to mend: it can be judged no more; open a new experiment to train it again.",
+        Verdict.INCONCLUSIVE,
+    ),
     "checkpoint_copied": Known(
         "A checkpoint has the bytes of one that another experiment or another seed left earlier.",
         "Train this experiment's own configuration; a repeat of an earlier one needs no new experiment.",

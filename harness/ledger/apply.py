@@ -273,6 +273,7 @@ _HANDLERS: dict[str, Callable[[State, StoredFact, Body], None]] = {
     "prior_recorded": _prior_recorded,
     "loop_ended": _note,
     "log_imported": _note,
+    "checkpoint_removed": _note,
     "tampering_noticed": _note,
     **PROGRAM_HANDLERS,
 }

@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from harness.domain.facts import ExperimentMoved, LogImported, LoopEnded, TamperingNoticed
+from harness.domain.facts import CheckpointRemoved, ExperimentMoved, LogImported, LoopEnded, TamperingNoticed
 from harness.domain.records import (
     ApprovedPlan,
     Checkpoint,
@@ -128,6 +128,12 @@ class LedgerReads:
         if run is not None:
             query = query.where(checkpoints.c.run == run)
         return [records.checkpoint_record(row) for row in self._rows(query)]
+
+    def removed_checkpoints(self, experiment: str) -> list[tuple[CheckpointRemoved, str]]:
+        """What `harness gc` removed of an experiment, oldest first, each with its time."""
+        query = sa.select(notes).where(notes.c.kind == CheckpointRemoved.KIND).order_by(*_oldest(notes))
+        found = [(CheckpointRemoved(**row["record"]), str(row["at"])) for row in self._rows(query)]
+        return [(fact, at) for fact, at in found if fact.experiment == experiment]
 
     def first_with_checkpoint(self, content: str) -> Checkpoint | None:
         """The earliest record of these weights, whichever run left them."""

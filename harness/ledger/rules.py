@@ -141,6 +141,27 @@ def _of_a_run(state: State, body: Body) -> None:
     find_run(state, body["experiment"], body["run"])
 
 
+def _checkpoint_removed(state: State, body: Body) -> None:
+    """Whatever a caller decided: not of a run that goes on, and the one to score only of a discarded experiment."""
+    run = find_run(state, body["experiment"], body["run"])
+    name = f"{body['experiment']}/{body['run']}"
+    row = state.get("checkpoints", body["experiment"], body["run"], body["checkpoint"])
+    if row is None:
+        raise NotFoundError(
+            f"{name} has no checkpoint {body['checkpoint'][:12]}.",
+            mend=f"`harness experiment show {body['experiment']}` lists them.",
+        )
+    status = find_experiment(state, body["experiment"])["status"]
+    needed = row["final"] and status != ExperimentStatus.DISCARDED
+    if run["status"] not in FINAL_RUNS or needed:
+        raise RefusedError(
+            f"The checkpoint {body['checkpoint'][:12]} of {name} is needed: the run is {run['status']}, the experiment "
+            f"{status}" + (", and this is its final one." if row["final"] else "."),
+            mend="Leave it where it is.",
+            code="checkpoint_needed",
+        )
+
+
 def _evaluation_recorded(state: State, body: Body) -> None:
     find_run(state, body["experiment"], body["run"])
     word(Split, body["split"], "A split")
@@ -240,6 +261,7 @@ _RULES: dict[str, Callable[[State, Body], None]] = {
     "run_ended": _run_ended,
     "alarm_raised": _of_a_run,
     "checkpoint_recorded": _of_a_run,
+    "checkpoint_removed": _checkpoint_removed,
     "held_out_queried": _held_out_queried,
     "evaluation_recorded": _evaluation_recorded,
     "verdict_recorded": _verdict_recorded,

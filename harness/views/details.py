@@ -14,11 +14,12 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
 
     `standing` is what the newest verdict is worth now: STALE when something that it read changed. `checked` is "here",
     or "elsewhere" where a decided experiment's checkpoints are not, as in a clone: there the verdict is what the ledger
-    says, and nothing can be read again.
+    says, and nothing can be read again. A checkpoint's `removed` is when `harness gc` removed it, or None.
     """
     ledger = project.ledger
     verdicts = ledger.verdicts(experiment.id)
     elsewhere = experiment.status in CLOSED_EXPERIMENTS and _lacks_checkpoints(project, experiment)
+    removed = {(fact.run, fact.checkpoint): at for fact, at in ledger.removed_checkpoints(experiment.id)}
     return {
         "standing": _standing(project, verdicts[-1], elsewhere=elsewhere) if verdicts else None,
         "checked": ("elsewhere" if elsewhere else "here") if verdicts else None,
@@ -36,7 +37,14 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
             for item in ledger.imported_logs(experiment.id)
         ],
         "checkpoints": [
-            {"run": item.run, "checkpoint": item.id, "epoch": item.epoch, "final": item.final, "bytes": item.bytes}
+            {
+                "run": item.run,
+                "checkpoint": item.id,
+                "epoch": item.epoch,
+                "final": item.final,
+                "bytes": item.bytes,
+                "removed": removed.get((item.run, item.id)),
+            }
             for item in ledger.checkpoints(experiment.id)
         ],
         "evaluations": _evaluations(ledger, experiment.id),
@@ -110,6 +118,10 @@ def _standing(project: Project, verdict: RecordedVerdict, *, elsewhere: bool) ->
 
 
 def _lacks_checkpoints(project: Project, experiment: Experiment) -> bool:
-    """Whether there are final checkpoints on record and none of them is here: they are not committed to git."""
-    finals = [item for item in project.ledger.checkpoints(experiment.id) if item.final]
+    """Whether there are final checkpoints on record that `harness gc` did not remove, and none of them is here: they
+    are not committed to git."""
+    removed = {(fact.run, fact.checkpoint) for fact, _ in project.ledger.removed_checkpoints(experiment.id)}
+    finals = [
+        item for item in project.ledger.checkpoints(experiment.id) if item.final and (item.run, item.id) not in removed
+    ]
     return bool(finals) and not any((project.layout.root / item.path).exists() for item in finals)

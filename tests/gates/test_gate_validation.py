@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from harness.artifacts.claims import Claim
+from harness.detectors.alarm import Alarm, Point, Severity
 from harness.domain.findings import Finding, as_text
 from harness.domain.statuses import RunStatus, Tier, Verdict
 from harness.gates.evidence import GateEvidence, counted_runs
@@ -45,6 +46,18 @@ def test_complete_evidence_passes_with_tier_and_score() -> None:
     assert outcome.score["mean"] == pytest.approx(0.94)
 
 
+ALARM = Alarm(
+    code="overfit",
+    severity=Severity.WARNING,
+    metric="val_loss",
+    row=9,
+    place=8.0,
+    message="val_loss: 1.5, best was 1",
+    evidence=(Point(row=9, place=8.0, value=1.5),),
+    threshold="overfit.worse",
+    limit=0.25,
+    tries=("Stop at the best checkpoint.",),
+)
 CHANGES: dict[str, tuple[Change, str, Verdict]] = {
     "a run whose logger was bypassed": (
         lambda e: with_run(e, 1, run=run(1, findings=BYPASS)),
@@ -129,6 +142,11 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
         lambda e: with_run(e, 1, checkpoints=(replace(e.runs[0].checkpoints[0], actual=None),)),
         "checkpoint_changed",
         Verdict.FAIL,
+    ),
+    "checkpoint that gc removed": (
+        lambda e: with_run(e, 1, checkpoints=(replace(e.runs[0].checkpoints[0], actual=None, removed="2026-01-01"),)),
+        "checkpoint_removed",
+        Verdict.INCONCLUSIVE,
     ),
     "checkpoint replaced": (
         lambda e: with_run(e, 1, checkpoints=(replace(e.runs[0].checkpoints[0], actual="0" * 64),)),
@@ -235,6 +253,11 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
         "tampering_noticed",
         Verdict.FAIL,
     ),
+    "an alarm that nobody explained": (
+        lambda e: replace(e, alarms={"run-01": (ALARM,)}),
+        "alarm_undiagnosed",
+        Verdict.FAIL,
+    ),
     "the settings were changed": (
         lambda e: replace(e, control_changes=(finding("protected_path_changed", "settings.json changed."),)),
         "protected_path_changed",
@@ -266,7 +289,14 @@ def test_the_table_of_faults_covers_every_code_that_a_gate_raises_itself() -> No
     }
     raised = {code for _, code, _ in CHANGES.values()} | {"artifact_missing", "artifact_empty", "artifact_unreadable"}
     notes = {code for code, known in FINDINGS.items() if known.outcome is Verdict.PASS}
-    passed_on = {"code_unavailable", "checkpoint_unreadable", "run_not_completed", "budget_spent"}
+    passed_on = {
+        "code_unavailable",
+        "checkpoint_unreadable",
+        "run_not_completed",
+        "budget_spent",
+        "stopped_by_alarm",
+        "result_rejected",
+    }
     assert own - raised - notes == passed_on
 
 

@@ -9,6 +9,7 @@ from harness.clock import Clock, ManualClock
 from harness.domain.facts import (
     AlarmRaised,
     CheckpointRecorded,
+    CheckpointRemoved,
     EvaluationRecorded,
     HandOffWritten,
     LogImported,
@@ -235,7 +236,10 @@ def program(ledger: Ledger) -> str:
             model=model, experiment=name, run=run, profile="local-reader", path="x", format="peft-adapter", base={}
         )
     )
+    spare = {"experiment": name, "run": run, "checkpoint": "b" * 64, "path": "y", "bytes": 1}
+    ledger.append(CheckpointRecorded(**spare, epoch=0, final=False))
     ledger.append(ended(name, run))
+    ledger.append(CheckpointRemoved(**spare, sha256="b" * 64, by="human"))
     ledger.record_model_evaluation(
         model=model,
         against="base",

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from ledger_samples import decided, full_ledger, late_clock, life, open_ledger
+from ledger_samples import decided, full_ledger, late_clock, life, open_ledger, program
 
 from harness.errors import LedgerDamagedError, RefusedError, UsageError
 from harness.ledger.exchange import export_facts, import_facts
@@ -201,3 +201,16 @@ def test_export_to_where_nothing_can_be_written_is_an_answer(tmp_path):
             with pytest.raises(UsageError, match="cannot be written") as told:
                 export_facts(ledger, folder)
             assert told.value.code == "not_writable"
+
+
+def test_a_removed_checkpoint_is_held_by_rebuild_export_and_import(tmp_path):
+    with open_ledger(tmp_path / "a") as ledger:
+        program(ledger)
+        removed = ledger.removed_checkpoints("exp-0001")
+        assert [(fact.path, fact.sha256, fact.bytes) for fact, _ in removed] == [("y", "b" * 64, 1)]
+        ledger.rebuild()
+        assert ledger.removed_checkpoints("exp-0001") == removed
+        export_facts(ledger, tmp_path / "facts")
+    with open_ledger(tmp_path / "b", writer="bob") as other:
+        import_facts(other, tmp_path / "facts")
+        assert other.removed_checkpoints("exp-0001") == removed
