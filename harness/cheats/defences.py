@@ -68,6 +68,7 @@ _PREFIXES: tuple[tuple[str, str], ...] = (
     ("reference_seeds", "seeds"),
     (NOT_BETTER, "noise floor"),
     ("below_tier", "recomputation"),
+    ("result_rejected", "recomputation"),
     ("evaluation_", "recomputation"),
     ("runs_missing", "registration"),
     ("run_open", "registration"),
