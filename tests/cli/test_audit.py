@@ -103,7 +103,7 @@ def test_what_was_accepted_and_is_damaged_is_named_and_can_be_accepted_anew(appr
         ("harness audit --accept", "deny"),
         ("harness --json audit --project . --accept", "deny"),
         ("python -m harness audit --json --accept", "deny"),
-        ("harness audit -- --accept", "allow"),
+        ("harness audit -- --accept", "deny"),
     ],
 )
 def test_the_policy_lets_agents_look_and_not_accept(tmp_path: Path, command: str, permission: str) -> None:
