@@ -31,6 +31,8 @@ from tests.training.tiny_model import (  # noqa: E402
     write_rows,
 )
 
+pytestmark = pytest.mark.slow  # whole trainings: make proofs runs them, in a process of their own
+
 PAIR = ("prompt", "chosen", "rejected")
 BACKENDS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "trl-orpo": (trl_orpo.build, "orpo", PAIR),
