@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.clock import Clock
+from harness.domain import variables
 from harness.domain.commands import with_interpreter
 from harness.domain.facts import RunStarted
 from harness.domain.findings import Finding
@@ -146,12 +147,11 @@ def _one_run(job: _Job, interrupts: Interrupts) -> ProgramReport:
     )
     name = f"{run.experiment}/{run.id}"
     job.on_event({"kind": "run", "run": name, "text": f"{name}  {job.spec.backend}: started"})
-    folder = make_folder(project.layout.run(run.experiment, run.id))
+    make_folder(project.layout.run(run.experiment, run.id))
     try:
         report = _dry(job, run) if job.spec.backend is Backend.DRY_RUN else _supervise(job, run, token, interrupts)
     finally:
         remove_private(run.token)
-    assert folder.is_dir()
     job.on_event({"kind": "run", "run": name, "text": f"{name}  {report.run.status}: {report.run.reason}"})
     if report.run.status is RunStatus.CANCELLED:
         raise KeyboardInterrupt
@@ -296,7 +296,7 @@ def _launch(job: _Job, run: Run, token: str, spec_file: Path) -> Launched:
     given = run_variables(
         project=layout.root, experiment=run.experiment, run=run.id, run_dir=folder, token=token, seed=run.seed
     )
-    given |= {**OFFLINE, "PYTHONHASHSEED": str(run.seed), "HARNESS_ATTEMPT": str(run.attempt)}
+    given |= {**OFFLINE, "PYTHONHASHSEED": str(run.seed), variables.ATTEMPT: str(run.attempt)}
     if job.spec.hardware_tier is Tier.CPU:
         given["CUDA_VISIBLE_DEVICES"] = ""
     given |= prepare_private(private, python=job.python)

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,6 @@ from tests.training.tiny_model import (  # noqa: E402
     specification,
     write_rows,
 )
-
-pytestmark = pytest.mark.slow  # whole trainings: make proofs runs them, in a process of their own
 
 PAIR = ("prompt", "chosen", "rejected")
 BACKENDS: dict[str, tuple[Any, str, tuple[str, ...]]] = {
@@ -60,7 +59,7 @@ class Place:
             self._patch.setenv(key, value)
         words = ["--spec", str(here / "spec.json"), "--output-dir", str(here / "checkpoints")]
         self._captured.readouterr()
-        code = run(backend, mode, texts, build, words)
+        code = run(backend, mode, texts, build, words, began=time.monotonic())
         out = self._captured.readouterr().out
         assert out == (here / "checkpoints" / "result.json").read_bytes()
         return code, json.loads(out)

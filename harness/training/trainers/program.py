@@ -101,9 +101,24 @@ Build = Callable[[Job], Any]
 """Makes the library's trainer, ready for `train()`."""
 
 
-def run(backend: str, mode: str, texts: Sequence[str], build: Build, arguments: Sequence[str] | None = None) -> int:
+def process_start(clock: Clock) -> float:
+    """The clock's monotonic reading when this process began: imports take time, too."""
+    age = clock.now().timestamp() - float(psutil.Process().create_time())
+    return clock.monotonic() - age
+
+
+def run(
+    backend: str,
+    mode: str,
+    texts: Sequence[str],
+    build: Build,
+    arguments: Sequence[str] | None = None,
+    *,
+    began: float | None = None,
+) -> int:
     """The program `--spec FILE --output-dir DIR` of one backend; returns its exit code.
 
+    The budget's minutes count from `began`, a monotonic reading; by default from the start of this process.
     A failure of the training is told as a failed result before it is raised again, so that its traceback is in the log.
     """
     parser = argparse.ArgumentParser(prog=f"harness.training.trainers.{backend.replace('-', '_')}")
@@ -111,7 +126,7 @@ def run(backend: str, mode: str, texts: Sequence[str], build: Build, arguments: 
     parser.add_argument("--output-dir", type=Path, required=True)
     given = parser.parse_args(arguments)
     clock = SystemClock()
-    began = clock.monotonic() - (clock.now().timestamp() - psutil.Process().create_time())  # imports take time, too
+    began = process_start(clock) if began is None else began
     with answers_only() as answer:
         try:
             spec = Spec.read(given.spec)
