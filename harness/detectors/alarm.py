@@ -1,12 +1,11 @@
 """What a detector says: one alarm, with the rows that it rests on and the threshold that they passed."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Self
 
-_NON_FINITE = ("NaN", "Infinity", "-Infinity")
+from harness.files import strict
 
 
 class Severity(StrEnum):
@@ -64,7 +63,7 @@ class Alarm:
 
     def plain(self) -> dict[str, Any]:
         """Strict JSON: non-finite values are their names."""
-        points = [{"row": p.row, "place": _real(p.place), "value": _strict(p.value)} for p in self.evidence]
+        points = [{"row": p.row, "place": _real(p.place), "value": strict(p.value)} for p in self.evidence]
         return {
             "code": self.code,
             "severity": self.severity.value,
@@ -112,9 +111,3 @@ def open_alarms(alarms: Sequence[Alarm]) -> list[Alarm]:
 
 def _real(place: float | None) -> float | None:
     return None if place is None else float(place)
-
-
-def _strict(value: float) -> float | str:
-    if math.isfinite(value):
-        return value
-    return _NON_FINITE[0] if math.isnan(value) else _NON_FINITE[1 if value > 0 else 2]
