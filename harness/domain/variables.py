@@ -10,6 +10,8 @@ ATTEMPT = "HARNESS_ATTEMPT"  # 1 for the first run of this seed
 CHECKPOINT_EVERY = "HARNESS_CHECKPOINT_EVERY"  # epochs, from the plan
 METRIC = "HARNESS_METRIC"  # the plan's oracle.metric
 DIRECTION = "HARNESS_DIRECTION"  # maximize or minimize, from the plan
+SPENT_SECONDS = "HARNESS_SPENT_SECONDS"  # trainers: what earlier attempts of the run took
+SPENT_TOKENS = "HARNESS_SPENT_TOKENS"  # trainers: what earlier attempts put through the model
 
 CHECKPOINT = "HARNESS_CHECKPOINT"  # predict: the checkpoint to load, absolute
 INPUTS = "HARNESS_INPUTS"  # predict: rows without labels, absolute

@@ -27,8 +27,8 @@ from harness.evaluation.intervals import bootstrap_mean
 from harness.files import canonical_json, sha256_bytes
 from harness.posttrain.fingerprints import rows_of
 from harness.posttrain.judge import program_spec
+from harness.posttrain.launching import OFFLINE, PACKAGE
 from harness.posttrain.problems import Problem, problem
-from harness.posttrain.run import OFFLINE
 from harness.posttrain.spec import Spec
 from harness.posttrain.thresholds import THRESHOLDS
 from harness.posttrain.vocabulary import EVALUATORS, SCHEMA, EvaluationMode, Evaluator
@@ -36,7 +36,6 @@ from harness.project.context import Project
 from harness.runs.environment import ask_python, child_environment, prepare_private
 from harness.settings import require_interpreter
 
-_PACKAGE = Path(__file__).resolve().parents[1]
 BASE = "base"
 _MINUTES = 60.0
 _FALLEN = frozenset({ModelState.REJECTED, ModelState.REVOKED})
@@ -197,7 +196,7 @@ def _start(
     private = own / "private"
     private.mkdir()
     given = {**OFFLINE, **prepare_private(private, python=python)}
-    needed = [root, own.parent, spec.model["path"], adapter and adapter["path"], *python["prefixes"], _PACKAGE]
+    needed = [root, own.parent, spec.model["path"], adapter and adapter["path"], *python["prefixes"], PACKAGE]
     listed = [*needed, *project.settings.readable]
     done = sandbox.run(
         [*words, "--request", str(own / "request.json"), "--output", str(own / "answer.json")],

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from harness.artifacts.hashes import hash_file
 from harness.domain.facts import RunStarted
-from harness.domain.statuses import CageKind, RunStatus
-from harness.errors import RefusedError, UsageError
+from harness.domain.statuses import CageKind
+from harness.errors import UsageError
 from harness.files import sha256_bytes, walk_files
 from harness.posttrain.judge import (
     ProgramReport,
@@ -16,6 +16,7 @@ from harness.posttrain.judge import (
     make_folder,
     output_folder,
     program_spec,
+    require_not_completed,
     write_spec,
 )
 from harness.posttrain.result import Observed, read_result
@@ -36,8 +37,7 @@ def import_result(project: Project, experiment: str, output: Path) -> ProgramRep
     with supervising(project.layout, experiment):
         spec = program_spec(project, experiment)
         close_abandoned(project, experiment)
-        if any(run.status is RunStatus.COMPLETED for run in project.ledger.runs(experiment)):
-            raise RefusedError(f"{experiment} has a completed run.", mend="Make a new one.", code="already_completed")
+        require_not_completed(project, experiment)
         run = project.ledger.register_run(
             experiment=experiment,
             seed=spec.seed,

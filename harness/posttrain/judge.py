@@ -46,6 +46,14 @@ def program_spec(project: Project, experiment: str) -> Spec:
     return spec_from(program.spec)
 
 
+def require_not_completed(project: Project, experiment: str) -> None:
+    """Raises RefusedError (already_completed)."""
+    if any(run.status is RunStatus.COMPLETED for run in project.ledger.runs(experiment)):
+        raise RefusedError(
+            f"{experiment} has a completed run.", mend="Make a new specification.", code="already_completed"
+        )
+
+
 def make_folder(folder: Path) -> Path:
     """What somebody put there before is moved beside it, never read."""
     if folder.exists():
@@ -59,9 +67,12 @@ def output_folder(project: Project, run: Run) -> Path:
 
 
 def write_spec(project: Project, run: Run, spec: Spec) -> tuple[Path, str]:
-    """spec.json of the run, whole in one step, and the hash of its bytes."""
+    """spec.json of the run, whole in one step, and the hash of its bytes. One that is there with the same bytes stays:
+    its time says when the run's first attempt began."""
     path = project.layout.run(run.experiment, run.id, "spec")
-    atomic_write(path, pretty_json(spec.told(project.layout.root, experiment=run.experiment, run=run.id)))
+    data = pretty_json(spec.told(project.layout.root, experiment=run.experiment, run=run.id)).encode()
+    if path.is_symlink() or not path.is_file() or path.read_bytes() != data:
+        atomic_write(path, data)
     return path, hash_file(path)
 
 

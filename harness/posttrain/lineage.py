@@ -10,7 +10,8 @@ from harness.project.context import Project
 
 def lineage(project: Project, name: str) -> dict[str, Any]:
     """Of an experiment (exp-0007) or of a model (the beginning of its id): {experiment, specification, runs[]: {id,
-    status, reason, judgement, models[]: {..., evaluations[], observations[], moves[]}}, served[]}."""
+    status, reason, attempt, judgement, earlier_judgements[] of attempts before, models[]: {..., evaluations[],
+    observations[], moves[]}}, served[]}."""
     ledger = project.ledger
     experiment = name if name.startswith("exp-") else ledger.model(name).experiment
     ledger.experiment(experiment)
@@ -21,15 +22,19 @@ def lineage(project: Project, name: str) -> dict[str, Any]:
             mend="Look at it with `harness experiment show`.",
             code="no_program",
         )
-    judged = {item.run: asdict(item) for item in ledger.judgements(experiment)}
+    judged: dict[str, list[dict[str, Any]]] = {}
+    for item in ledger.judgements(experiment):
+        judged.setdefault(item.run, []).append(asdict(item))
     known = {model.id: model for model in ledger.models()}
     runs = []
     for run in ledger.runs(experiment):
-        judgement = judged.get(run.id)
+        of_it = judged.get(run.id, [])
+        judgement, refused = (of_it[-1] if of_it else None), of_it[:-1]
         made = judgement["artifact"] if judgement is not None and judgement["accepted"] else None
         models = [_of_model(project, known[made])] if made in known else []
         told = {"id": run.id, "status": run.status.value, "reason": run.reason, "seed": run.seed}
-        runs.append({**told, "attempt": run.attempt, "judgement": judgement, "models": models})
+        how = {"attempt": run.attempt, "seconds": run.seconds, "judgement": judgement, "earlier_judgements": refused}
+        runs.append({**told, **how, "models": models})
     served = [asdict(item) for item in ledger.servings(program.spec["profile"])]
     return {"experiment": experiment, "specification": asdict(program), "runs": runs, "served": served}
 
@@ -47,7 +52,8 @@ def drawn(tree: dict[str, Any]) -> str:
         f"+- {tree['experiment']}  {spec['backend']} {spec['mode']} of {spec['model']['id']}, seed {spec['seed']}"
     )
     for run in tree["runs"]:
-        lines.append(f"   +- {run['id']}  {run['status']}: {run['reason'][:100]}")
+        again = f", attempt {run['attempt']}" if run["attempt"] > 1 else ""
+        lines.append(f"   +- {run['id']}{again}  {run['status']}: {run['reason'][:100]}")
         for model in run["models"]:
             lines.append(f"      +- model {model['id'][:12]}  {model['state']}")
             for item in model["evaluations"]:

@@ -12,7 +12,7 @@ from harness.posttrain.importing import import_result
 from harness.posttrain.judge import ProgramReport
 from harness.posttrain.lineage import lineage
 from harness.posttrain.provenance import family_warnings
-from harness.posttrain.run import run_program
+from harness.posttrain.run import Event, run_program
 from harness.posttrain.spec import Request, specify
 from harness.posttrain.vocabulary import EvaluationMode
 from harness.project.context import Project
@@ -55,10 +55,17 @@ class TrainingProgram:
         assert program is not None
         return program
 
-    def execute(self, experiment: str) -> ProgramReport:
-        """Start the trainer, judge its result, record what came of it."""
+    def execute(self, experiment: str, *, resume: bool = False, on_event: Event = lambda event: None) -> ProgramReport:
+        """Start the trainer, judge its result, record what came of it. With `resume` the newest run goes on where it
+        was stopped."""
         return run_program(
-            self._project, experiment, sandbox=self._sandbox, inherited=self._inherited, grace_s=self._grace
+            self._project,
+            experiment,
+            sandbox=self._sandbox,
+            inherited=self._inherited,
+            grace_s=self._grace,
+            resume=resume,
+            on_event=on_event,
         )
 
     def process(self, experiment: str, output: Path) -> ProgramReport:

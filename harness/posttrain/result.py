@@ -43,6 +43,8 @@ class Observed:
     """dataset_sha256, base_model_sha256, code_hash when the trainer was started, and"""
     after: Mapping[str, str | None]
     """the same when it had ended."""
+    spent: float = 0.0
+    """Tokens of all attempts, steps that a later one repeated included, as the rows say."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,6 +197,8 @@ def _metrics(found: list[Problem], spec: Spec, result: Mapping[str, Any], seen: 
         found.append(problem("metrics.wall_clock_minutes", f"at most {least:.4g}", minutes, "beyond budget or clock"))
     if _finite(tokens) and tokens > spec.budget["tokens"]:
         found.append(problem("metrics.tokens_seen", f"at most {spec.budget['tokens']}", tokens, "beyond the budget"))
+    if seen.spent > spec.budget["tokens"]:
+        found.append(problem("tokens", f"at most {spec.budget['tokens']}", seen.spent, "budget.tokens, all attempts"))
     if _finite(tokens) and seen.tokens is not None and tokens < seen.tokens:
         found.append(problem("metrics.tokens_seen", f"at least {seen.tokens:g}", tokens, "less than it logged"))
     if not dry and seen.rows == 0:

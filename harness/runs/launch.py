@@ -84,15 +84,14 @@ def watch(
     limits: Limits,
     clock: Clock,
     on_event: Callable[[dict[str, Any]], None],
-) -> tuple[How, float]:
-    """How the watching ended and after how many seconds. Alarms are recorded as their rows come. The process is not
-    ended here."""
+) -> How:
+    """How the watching ended. Alarms are recorded as their rows come. The process is not ended here."""
     rows, begun, told = witness.rows, clock.monotonic(), -_EVENT_SECONDS
     latest: dict[str, Any] | None = None
     while True:
         try:
             launched.process.wait(timeout=_POLL_SECONDS)
-            return How.EXITED, clock.monotonic() - begun
+            return How.EXITED
         except subprocess.TimeoutExpired:
             pass
         new = witness.look()
@@ -105,11 +104,11 @@ def watch(
             on_event(_progress(rows.run, latest, rows.total_epochs))
             latest, told = None, elapsed
         if alarms.fatal() is not None:
-            return How.ALARM, elapsed
+            return How.ALARM
         if elapsed > limits.run or elapsed > limits.total:
-            return How.RUN_LIMIT if limits.run <= limits.total else How.TOTAL_LIMIT, elapsed
+            return How.RUN_LIMIT if limits.run <= limits.total else How.TOTAL_LIMIT
         if not rows.seen and elapsed > limits.silent:
-            return How.BYPASSED, elapsed
+            return How.BYPASSED
 
 
 def _alarm(run: str, alarm: Alarm) -> dict[str, Any]:

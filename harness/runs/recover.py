@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 from harness.clock import parse_iso
 from harness.domain.findings import Finding
+from harness.domain.models import Judgement
 from harness.domain.records import Run
 from harness.domain.statuses import FINAL_RUNS, RunStatus
 from harness.project.context import Project
@@ -57,7 +58,7 @@ def _close(project: Project, run: Run) -> Finding:
 
 def _program(project: Project, run: Run, what: str) -> tuple[RunStatus, str]:
     """A training program's run is completed when its result was accepted, whatever its rows say."""
-    judged = [item for item in project.ledger.judgements(run.experiment) if item.run == run.id]
+    judged = [] if run.status is not RunStatus.RUNNING else _judged(project, run)
     if judged and judged[-1].accepted:
         return RunStatus.COMPLETED, f"its supervisor died; its result had been validated; {what}"
     if judged:
@@ -65,9 +66,16 @@ def _program(project: Project, run: Run, what: str) -> tuple[RunStatus, str]:
     return RunStatus.LOST, f"its supervisor died before the result was judged; {what}"
 
 
+def _judged(project: Project, run: Run) -> list[Judgement]:
+    """Of the attempt that is open; an earlier one's result may have been refused."""
+    began = parse_iso(run.started_at or run.registered_at)
+    judged = project.ledger.judgements(run.experiment)
+    return [item for item in judged if item.run == run.id and parse_iso(item.at) >= began]
+
+
 def _seconds(project: Project, run: Run) -> float | None:
-    """From the start to the last sign of life in the run's files, so that the time budget counts it."""
-    if run.started_at is None:
+    """From the attempt's start to the last sign of life in the run's files, so that the time budget counts it."""
+    if run.started_at is None or run.status is not RunStatus.RUNNING:
         return None
     begun = parse_iso(run.started_at)
     last = begun

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from harness.artifacts.code_snapshot import load_snapshot
 from harness.artifacts.hashes import hash_file
+from harness.artifacts.locate import Layout
 from harness.artifacts.metrics import Tail
 from harness.artifacts.objects import ObjectDamagedError
 from harness.clock import parse_iso
@@ -14,6 +15,7 @@ from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
 from harness.errors import RefusedError, UsageError
 from harness.files import walk_files
+from harness.project.context import Project
 from harness.runs.job import Job
 
 _SLACK = timedelta(milliseconds=5)
@@ -30,10 +32,10 @@ def resumptions(job: Job, seeds: Iterable[int]) -> dict[int, tuple[Run, str]]:
     newest = {run.seed: run for run in job.project.ledger.runs(job.experiment)}
     found = {}
     for run in (newest[seed] for seed in seeds if seed in newest):
-        token = None if run.status is RunStatus.COMPLETED else _token(job, run)
+        token = None if run.status is RunStatus.COMPLETED else link_token(job.project, run)
         if token is not None:
             _require_same(job, run)
-            _require_untouched(job, run)
+            require_untouched(job.project, run)
             found[run.seed] = run, token
     if not found:
         raise RefusedError(
@@ -51,9 +53,9 @@ def resumed_run(job: Job, run: Run) -> Run:
     )
 
 
-def _token(job: Job, run: Run) -> str | None:
+def link_token(project: Project, run: Run) -> str | None:
     """The run's own link token, which only its start row holds."""
-    path = job.project.layout.run(run.experiment, run.id, "metrics")
+    path = project.layout.run(run.experiment, run.id, "metrics")
     for row in Tail(path).poll(final=True):
         token = row.get("token")
         if isinstance(token, str) and hashlib.sha256(token.encode()).hexdigest() == run.token:
@@ -61,20 +63,26 @@ def _token(job: Job, run: Run) -> str | None:
     return None
 
 
-def _require_same(job: Job, run: Run) -> None:
-    name = f"{run.experiment}/{run.id}"
+def require_worth(run: Run) -> None:
+    """Raises RefusedError when a finding says that more of this run is worth nothing."""
     stop = next((found for found in run.findings if found.get("code") in _NOT_AGAIN), None)
     if stop is not None:
-        raise _refused(name, str(stop["message"]), "Mend it, then train from the start.", str(stop["code"]))
+        name = f"{run.experiment}/{run.id}"
+        raise cannot_go_on(name, str(stop["message"]), "Mend it, then train from the start.", str(stop["code"]))
+
+
+def _require_same(job: Job, run: Run) -> None:
+    name = f"{run.experiment}/{run.id}"
+    require_worth(run)
     if (run.seconds or 0.0) >= job.plan.budget.run_minutes * 60:
-        raise _refused(
+        raise cannot_go_on(
             name,
             f"its budget.run_minutes ({job.plan.budget.run_minutes:g}) are spent.",
             "A person may raise it and approve the plan again.",
             "run_minutes_spent",
         )
     if run.code != job.snapshot.hash:
-        raise _refused(
+        raise cannot_go_on(
             name,
             f"its code is not what it was: {_difference(job, run)}.",
             "Put the code back as it was, or train from the start without --resume.",
@@ -84,7 +92,7 @@ def _require_same(job: Job, run: Run) -> None:
     before = {"command": list(run.argv), "data": run.data, "cage": run.cage}
     for what in now:
         if now[what] != before[what]:
-            raise _refused(
+            raise cannot_go_on(
                 name,
                 f"its {what} was {before[what]}, and is {now[what]} now.",
                 "Resume with the same one, or train from the start without --resume.",
@@ -92,16 +100,16 @@ def _require_same(job: Job, run: Run) -> None:
             )
 
 
-def _require_untouched(job: Job, run: Run) -> None:
+def require_untouched(project: Project, run: Run) -> None:
     """What a run goes on from is what it left: neither a row nor a checkpoint was changed since it was closed."""
-    layout, name = job.project.layout, f"{run.experiment}/{run.id}"
-    changed = [artifact for artifact, digest in run.files.items() if _hash(job, run, artifact) != digest]
+    layout, name = project.layout, f"{run.experiment}/{run.id}"
+    changed = [artifact for artifact, digest in run.files.items() if _hash(layout, run, artifact) != digest]
     closed = parse_iso(run.ended_at or run.registered_at) + _SLACK
     for path in walk_files(layout.run(run.experiment, run.id) / "checkpoints"):
         if datetime.fromtimestamp(path.lstat().st_ctime, UTC) > closed:
             changed.append(layout.relative(path))
     if changed:
-        raise _refused(
+        raise cannot_go_on(
             name,
             f"what it left has changed since it was closed: {', '.join(changed[:3])}.",
             "Train from the start without --resume.",
@@ -109,9 +117,9 @@ def _require_untouched(job: Job, run: Run) -> None:
         )
 
 
-def _hash(job: Job, run: Run, artifact: str) -> str | None:
+def _hash(layout: Layout, run: Run, artifact: str) -> str | None:
     try:
-        return hash_file(job.project.layout.run(run.experiment, run.id, artifact))
+        return hash_file(layout.run(run.experiment, run.id, artifact))
     except UsageError:
         return None
 
@@ -126,5 +134,5 @@ def _difference(job: Job, run: Run) -> str:
     return ", ".join(paths[:5]) or "links or modes differ"
 
 
-def _refused(name: str, why: str, mend: str, code: str) -> RefusedError:
+def cannot_go_on(name: str, why: str, mend: str, code: str) -> RefusedError:
     return RefusedError(f"{name} cannot go on: {why}", mend=mend, code=code)

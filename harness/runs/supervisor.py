@@ -10,7 +10,6 @@ from typing import Any
 
 from harness.artifacts.code_snapshot import write_snapshot
 from harness.domain import variables
-from harness.domain.facts import RunStarted
 from harness.domain.findings import CODE_CHANGED, Finding
 from harness.domain.records import Run
 from harness.domain.sandbox import Sandbox, machine_share
@@ -22,12 +21,12 @@ from harness.runs.alarms import RunAlarms
 from harness.runs.collect import Ending, close_run, read_all, rows_of, write_run_json
 from harness.runs.endings import code_changed, findings_of, judge, leftovers
 from harness.runs.environment import child_environment, prepare_private, run_variables
+from harness.runs.following import follow
 from harness.runs.interrupts import Interrupts
 from harness.runs.job import Job, prepare
 from harness.runs.launch import Launched, Limits, launch, watch
 from harness.runs.lock import supervising
 from harness.runs.private import make_private, remove_private
-from harness.runs.processes import end_process, identity
 from harness.runs.reasons import last_lines
 from harness.runs.recover import close_abandoned
 from harness.runs.resume import resumed_run, resumptions
@@ -175,26 +174,22 @@ def _supervise(
     except OSError as error:
         reason = f"never started: {error.strerror}: {error.filename}"
         return run, Ending(status=RunStatus.FAILED, reason=reason), rows
-    left, begun = 0, clock.monotonic()
-    try:
-        own = identity(launched.process.pid)
-        job.project.ledger.append(RunStarted(experiment=run.experiment, run=run.id, supervisor=identity(), **own))
-        run = job.project.ledger.run(run.experiment, run.id)
-        write_run_json(layout, run)
-        with interrupts.heeded():
-            how, seconds = watch(launched, witness, alarms, limits, clock, job.on_event)
-    except KeyboardInterrupt:
-        how, seconds = None, clock.monotonic() - begun
-    finally:
-        left = end_process(launched.process, run.token, grace=limits.grace)
-        launched.finish_output()
+    followed = follow(
+        job.project,
+        run,
+        launched,
+        lambda: watch(launched, witness, alarms, limits, clock, job.on_event),
+        interrupts,
+        grace=limits.grace,
+    )
+    run = followed.run
     fatal = alarms.fatal()
     alarms.take(witness.look())
     rows = read_all(layout, run)
     stderr = last_lines(layout.run(run.experiment, run.id, "stderr"))
-    ending = judge(run, how, launched.process.returncode, rows, limits, stderr, fatal)
-    found = [*ending.findings, *leftovers(run, left), *witness.findings()]
-    return run, replace(ending, seconds=seconds, findings=found), rows
+    ending = judge(run, followed.how, launched.process.returncode, rows, limits, stderr, fatal)
+    found = [*ending.findings, *leftovers(run, followed.left), *witness.findings()]
+    return run, replace(ending, seconds=followed.seconds, findings=found), rows
 
 
 def _launch(job: Job, run: Run, token: str, folder: Path) -> Launched:

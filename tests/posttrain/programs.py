@@ -65,6 +65,38 @@ adapter(out / "adapter", [spec["seed"] + 0.5, 2.0])
 print(json.dumps(result()))
 """
 
+MADE = """
+adapter(out / "adapter", [spec["seed"] + 0.5, 2.0])
+print(json.dumps(result(metrics={"wall_clock_minutes": 0.0, "final_loss": 0.5, "tokens_seen": 300, "steps": 6})))
+"""
+
+
+def resuming(cut: str, *, then: str = "pass", pause: float = 0.0) -> str:
+    """A trainer of six steps that keeps step 1 and 3, and goes on from what it kept; in its first attempt `cut`
+    happens after step 2, in later ones `then` after step 4."""
+    loop = f"""
+import time
+(out / "told").write_text(json.dumps({{name: text for name, text in os.environ.items() if "SPENT" in name}}))
+kept = out / "state"
+first = int(kept.read_text()) + 1 if kept.exists() else 0
+again = os.environ["HARNESS_ATTEMPT"] != "1"
+log = RunLogger.from_environment()
+log.start(total_epochs=6, resumed_at=first if first else None)
+for epoch in range(first, 6):
+    time.sleep({pause})
+    log.epoch(epoch, {{"loss": 1 / (epoch + 1), "tokens_seen": 50 * (epoch + 1)}})
+    if epoch in (1, 3):
+        (out / "half").write_text(str(epoch))
+        (out / "half").rename(kept)
+    if epoch == 2 and not again:
+        {cut}
+    if epoch == 4 and again:
+        {then}
+log.end("completed")
+"""
+    return TRAINER[: TRAINER.index("log = RunLogger")] + loop
+
+
 EVALUATOR = """
 import argparse, hashlib, json, os
 from pathlib import Path

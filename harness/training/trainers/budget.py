@@ -1,6 +1,7 @@
 """The token and minute budget of a training, the count of real tokens, and marks on checkpoints that are whole."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,10 +11,23 @@ import torch
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from harness.clock import Clock
-from harness.files import atomic_write, pretty_json
+from harness.domain import variables
+from harness.files import atomic_write, pretty_json, walk_files
 
 MARK = "harness.json"
 """In a checkpoint's folder, written when all the rest is there: one without it was cut off by a kill."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spent:
+    tokens: int
+    seconds: float
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str]) -> "Spent":
+        """What the harness says that earlier attempts of the run took; nothing where it says nothing."""
+        tokens = int(environ.get(variables.SPENT_TOKENS) or 0)
+        return cls(tokens=tokens, seconds=float(environ.get(variables.SPENT_SECONDS) or 0.0))
 
 
 class Budget(TrainerCallback):  # type: ignore[misc] # the library is not followed
@@ -26,17 +40,30 @@ class Budget(TrainerCallback):  # type: ignore[misc] # the library is not follow
     Args:
         tokens, minutes: the budget; `began` is the clock's reading when the program started.
         identity: what a checkpoint must have been made from to be gone on with (hashes of specification and data).
+        spent: what earlier attempts of the run took of both budgets, steps that are repeated now included.
     """
 
-    def __init__(self, *, tokens: int, minutes: float, clock: Clock, began: float, identity: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        *,
+        tokens: int,
+        minutes: float,
+        clock: Clock,
+        began: float,
+        identity: Mapping[str, str],
+        spent: Spent | None = None,
+    ) -> None:
         self._most_tokens, self._most_seconds = tokens, minutes * 60
-        self._clock, self._began, self._earlier = clock, began, 0.0
+        self._spent = spent or Spent(tokens=0, seconds=0.0)
+        self._clock, self._began, self._earlier = clock, began, self._spent.seconds
         self._identity = dict(identity)
+        self.repeated = self._spent.tokens
+        """Tokens that earlier attempts saw and this one sees again, or lost."""
         self.tokens = 0
         self.stopped: str | None = None
         """Which budget ended the training: "tokens" or "minutes"."""
-        self._at = _Mark(tokens=0, seconds=0.0)
-        self._largest = _Mark(tokens=0, seconds=0.0)
+        self._at = Spent(tokens=0, seconds=0.0)
+        self._largest = Spent(tokens=0, seconds=0.0)
 
     def watch(self, model: torch.nn.Module) -> None:
         """Count the tokens of each forward pass of `model` that gradients are computed for."""
@@ -45,33 +72,39 @@ class Budget(TrainerCallback):  # type: ignore[misc] # the library is not follow
     def take_up(self, checkpoint: Path) -> None:
         """Go on from what had been used when `checkpoint` was saved."""
         mark = read_mark(checkpoint)
-        self.tokens, self._earlier = int(mark["tokens"]), float(mark["seconds"])
+        self.tokens = int(mark["tokens"])
+        self.repeated = max(0, self._spent.tokens - self.tokens)
+        self._earlier = max(self._spent.seconds, float(mark["seconds"]))
 
     @property
     def seconds(self) -> float:
         """Of this run, earlier attempts that it goes on from included."""
         return self._earlier + self._clock.monotonic() - self._began
 
+    @property
+    def _used(self) -> int:
+        return self.tokens + self.repeated
+
     def on_step_begin(
         self, _args: TrainingArguments, _state: TrainerState, _control: TrainerControl, **_more: Any
     ) -> None:
-        self._at = _Mark(tokens=self.tokens, seconds=self.seconds)
+        self._at = Spent(tokens=self.tokens, seconds=self.seconds)
 
     def on_substep_end(
         self, _args: TrainingArguments, _state: TrainerState, control: TrainerControl, **_more: Any
     ) -> None:
-        self._stop_if(control, tokens=self.tokens > self._most_tokens, minutes=self.seconds > self._most_seconds)
+        self._stop_if(control, tokens=self._used > self._most_tokens, minutes=self.seconds > self._most_seconds)
 
     def on_step_end(
         self, _args: TrainingArguments, _state: TrainerState, control: TrainerControl, **_more: Any
     ) -> None:
-        self._largest = _Mark(
+        self._largest = Spent(
             tokens=max(self._largest.tokens, self.tokens - self._at.tokens),
             seconds=max(self._largest.seconds, self.seconds - self._at.seconds),
         )
         self._stop_if(
             control,
-            tokens=self.tokens + self._largest.tokens > self._most_tokens,
+            tokens=self._used + self._largest.tokens > self._most_tokens,
             minutes=self.seconds + 3 * self._largest.seconds > self._most_seconds,
         )
 
@@ -88,7 +121,11 @@ class Budget(TrainerCallback):  # type: ignore[misc] # the library is not follow
 
     def on_save(self, args: TrainingArguments, state: TrainerState, _control: TrainerControl, **_more: Any) -> None:
         mark = self._identity | {"tokens": self.tokens, "seconds": self.seconds}
-        atomic_write(Path(args.output_dir) / f"checkpoint-{state.global_step}" / MARK, pretty_json(mark))
+        folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+        for path in walk_files(folder):  # the mark says that all is there, after a power cut, too
+            with path.open("rb") as stream:
+                os.fsync(stream.fileno())
+        atomic_write(folder / MARK, pretty_json(mark))
 
     def _stop_if(self, control: TrainerControl, **passed: bool) -> None:
         for name, is_passed in passed.items():
@@ -104,12 +141,6 @@ class Budget(TrainerCallback):  # type: ignore[misc] # the library is not follow
         self.tokens += int(ids.numel() if mask is None else mask.sum())
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Mark:
-    tokens: int
-    seconds: float
-
-
 def read_mark(checkpoint: Path) -> dict[str, Any]:
     """What `on_save` wrote; empty for a checkpoint that is not whole."""
     try:
@@ -122,4 +153,9 @@ def read_mark(checkpoint: Path) -> dict[str, Any]:
 def newest_checkpoint(folder: Path, identity: Mapping[str, str]) -> Path | None:
     """The last whole checkpoint of the same specification and data."""
     found = [path for path in folder.glob("checkpoint-*") if identity.items() <= read_mark(path).items()]
-    return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+    return max(found, key=step_of, default=None)
+
+
+def step_of(checkpoint: Path) -> int:
+    """The optimizer step after which transformers saved it."""
+    return int(checkpoint.name.rpartition("-")[2])

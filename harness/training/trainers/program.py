@@ -6,10 +6,9 @@ count in it is computed here from what was read; nothing is copied from the spec
 
 import argparse
 import math
+import os
 import sys
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,81 +21,14 @@ from harness.clock import Clock, SystemClock
 from harness.errors import HarnessError, RunError, UsageError
 from harness.files import atomic_write, pretty_json
 from harness.run_logger import RunLogger
-from harness.training.chat import RowRefusedError
 from harness.training.hf_callback import RunLoggerCallback
-from harness.training.language_model import CPU_TIER, four_bit, load_tokenizer, lora
+from harness.training.language_model import CPU_TIER, four_bit, load_tokenizer
 from harness.training.stdout import answers_only
-from harness.training.trainers.budget import Budget, newest_checkpoint
-from harness.training.trainers.spec import Rows, Spec, read_rows
+from harness.training.trainers.budget import Budget, Spent, newest_checkpoint, step_of
+from harness.training.trainers.job import Job
+from harness.training.trainers.spec import Spec, read_rows
 
 RESULT = "result.json"
-_SAVES = 5
-
-
-@dataclass(kw_only=True)
-class Job:
-    """One training: what a backend's `build` gets."""
-
-    spec: Spec
-    output: Path
-    log: RunLogger
-    clock: Clock
-    began: float
-    tokenizer: Any
-    rows: Rows
-    refused: Counter[str] = field(default_factory=Counter)
-    used: int = 0
-    extra: dict[str, float | str] = field(default_factory=dict)
-
-    def each(self, encode: Callable[[dict[str, Any]], dict[str, Any]]) -> list[dict[str, Any]]:
-        """`encode` of every row; one that it refuses is counted under the reason. Raises UsageError if none is left."""
-        found = []
-        for row in self.rows.rows:
-            try:
-                found.append(encode(row))
-            except RowRefusedError as error:
-                self.refused[error.reason] += 1
-        self.used = len(found)
-        if not found:
-            raise UsageError(
-                f"No row of {len(self.rows.rows)} can be used: {dict(self.refused)}.",
-                mend="Raise max_seq_length, or mend the dataset.",
-                code="dataset_unusable",
-            )
-        return found
-
-    def arguments(self, **more: Any) -> dict[str, Any]:
-        """Arguments of transformers' trainer that follow from the specification; `more` are the backend's own."""
-        given, cpu = self.spec.hyperparameters, self.spec["hardware_tier"] == CPU_TIER
-        steps = int(given["max_steps"])
-        settings: dict[str, Any] = {
-            "output_dir": str(self.output),
-            "max_steps": steps,
-            "per_device_train_batch_size": given["batch_size"],
-            "gradient_accumulation_steps": given["gradient_accumulation"],
-            "learning_rate": given["learning_rate"],
-            "warmup_steps": round(given["warmup_ratio"] * steps),
-            "seed": self.spec.seed,
-            "data_seed": self.spec.seed,
-            "logging_steps": 1,
-            "logging_nan_inf_filter": False,  # it replaces a NaN loss by the running mean
-            "save_strategy": "steps",
-            "save_steps": math.ceil(steps / _SAVES),
-            "report_to": "none",
-            "disable_tqdm": True,
-            "use_cpu": cpu,
-            "bf16": self.spec["dtype"] == "bfloat16",
-            "fp16": self.spec["dtype"] == "float16",
-            "gradient_checkpointing": not cpu,
-            "dataloader_pin_memory": not cpu,
-        }
-        return settings | more
-
-    def lora(self) -> Any:
-        given = self.spec.hyperparameters
-        return lora(given["lora_rank"], given["lora_alpha"], given["lora_dropout"])
-
-
 Build = Callable[[Job], Any]
 """Makes the library's trainer, ready for `train()`."""
 
@@ -236,6 +168,7 @@ def _budgeted(job: Job, trainer: Any, told: Mapping[str, Any]) -> Budget:
         clock=job.clock,
         began=job.began,
         identity=identity,
+        spent=Spent.from_environment(os.environ),
     )
     budget.watch(trainer.model)
     trainer.add_callback(budget)  # first: its number stands in the rows that the next one writes
@@ -250,6 +183,9 @@ def _go(job: Job, trainer: Any, budget: Budget, told: dict[str, Any]) -> None:
     if found is not None:
         sys.stderr.write(f"going on from {found.name}\n")
         budget.take_up(found)
+        job.extra |= {"resumed_at_step": step_of(found), "resume": _exactness(job)}
+    if budget.repeated:
+        job.extra["repeated_tokens"] = budget.repeated
     before = budget.tokens
     trained = trainer.train(resume_from_checkpoint=None if found is None else str(found))
     job.extra["tokens_per_second"] = (budget.tokens - before) / max(trained.metrics["train_runtime"], 1e-9)
@@ -268,6 +204,14 @@ def _go(job: Job, trainer: Any, budget: Budget, told: dict[str, Any]) -> None:
             mend="Raise the budget, or make batch, accumulation or length smaller.",
             code="budget_too_small",
         )
+
+
+def _exactness(job: Job) -> str:
+    """Whether what is gone on with is, to the last bit, what an unbroken training would have made."""
+    if job.spec["hardware_tier"] != CPU_TIER:
+        return "not exact: a GPU's kernels add in no fixed order"
+    threads = torch.get_num_threads()
+    return "exact" if threads == 1 else f"not exact: {threads} threads; one is what it was proved with"
 
 
 def save_adapter(job: Job, model: Any, tokens: int, steps: int) -> dict[str, str]:

@@ -14,7 +14,8 @@ from trl import DPOConfig, DPOTrainer
 from harness.errors import RunError
 from harness.training.chat import pair
 from harness.training.language_model import load_model
-from harness.training.trainers.program import Job, run
+from harness.training.trainers.job import Job
+from harness.training.trainers.program import run
 
 TOLERANCE = 1e-3
 

@@ -15,7 +15,8 @@ from harness.errors import UsageError
 from harness.training.answers import contains_answer, is_answer
 from harness.training.chat import RowRefusedError, messages, prompt_ids
 from harness.training.language_model import load_model
-from harness.training.trainers.program import Job, run
+from harness.training.trainers.job import Job
+from harness.training.trainers.program import run
 
 MOST_GENERATED = 256
 GROUPS = (8, 4, 2)

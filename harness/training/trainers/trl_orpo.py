@@ -14,7 +14,8 @@ from trl.experimental.orpo import ORPOConfig, ORPOTrainer
 
 from harness.training.chat import Turn, pair
 from harness.training.language_model import load_model
-from harness.training.trainers.program import Job, run
+from harness.training.trainers.job import Job
+from harness.training.trainers.program import run
 
 TEXTS = ("prompt", "chosen", "rejected")
 """What a row must hold."""

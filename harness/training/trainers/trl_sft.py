@@ -9,7 +9,8 @@ from trl import SFTConfig, SFTTrainer
 from harness.errors import UsageError
 from harness.training.chat import turn
 from harness.training.language_model import load_model
-from harness.training.trainers.program import Job, run
+from harness.training.trainers.job import Job
+from harness.training.trainers.program import run
 
 
 class TokensSFTTrainer(SFTTrainer):  # type: ignore[misc] # the library is not followed

@@ -13,7 +13,8 @@ with contextlib.suppress(ImportError):
     importlib.import_module("unsloth")  # before transformers and TRL: it changes their classes
 
 from harness.errors import MissingExtraError, UsageError
-from harness.training.trainers.program import Job, run
+from harness.training.trainers.job import Job
+from harness.training.trainers.program import run
 from harness.training.trainers.trl_orpo import TEXTS, trainer_of
 
 HINT = "pip install unsloth"

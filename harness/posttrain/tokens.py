@@ -1,0 +1,46 @@
+"""What a run's rows say of tokens, over all its attempts."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from harness.artifacts.metrics_merge import place
+
+
+class Tokens:
+    """Fed with the run's own rows in order."""
+
+    def __init__(self) -> None:
+        self._held: list[tuple[float | None, float]] = []
+        self._replaced = 0.0
+        self._goes_on = False
+
+    @property
+    def seen(self) -> float | None:
+        """The largest `tokens_seen` of the rows that hold: what the model was trained on. None while no row says it."""
+        return max((tokens for _, tokens in self._held), default=None)
+
+    @property
+    def spent(self) -> float:
+        """What went through the model in all attempts, steps that a later attempt repeated included."""
+        return self._replaced + (self.seen or 0.0)
+
+    def take(self, rows: Iterable[dict[str, Any]]) -> None:
+        for row in rows:
+            if row.get("event") == "attempt":
+                at = row.get("resumed_at")
+                self._goes_on = not isinstance(at, int)
+                if isinstance(at, int):
+                    self._go_back(at)
+                continue
+            where, metrics = place(row), row.get("metrics")
+            if self._goes_on and where is not None and row.get("event") == "epoch":
+                self._goes_on = False
+                self._go_back(where)  # it did not say where it goes on: where its first row stands
+            value = metrics.get("tokens_seen") if isinstance(metrics, dict) else None
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                self._held.append((where, float(value)))
+
+    def _go_back(self, at: float) -> None:
+        before = self.seen or 0.0
+        self._held = [(where, tokens) for where, tokens in self._held if where is not None and where < at]
+        self._replaced += before - (self.seen or 0.0)

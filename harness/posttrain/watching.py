@@ -1,0 +1,72 @@
+"""A trainer watched: alarms as its rows come, its budget, and how a run is closed that did not end by itself."""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from harness.clock import Clock
+from harness.domain.findings import Finding
+from harness.domain.records import Run
+from harness.domain.statuses import RunStatus
+from harness.posttrain.spec import Spec
+from harness.posttrain.tokens import Tokens
+from harness.runs.alarms import RunAlarms, stopped
+from harness.runs.collect import Ending
+from harness.runs.launch import Launched
+from harness.runs.witness import Witness
+
+_POLL_SECONDS = 0.1
+
+
+class Stop(StrEnum):
+    EXITED = "exited"
+    MINUTES = "minutes"
+    TOKENS = "tokens"
+    ALARM = "alarm"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Watch:
+    """What looks at a run while it trains. Both budgets are the run's, over all its attempts."""
+
+    spec: Spec
+    clock: Clock
+    witness: Witness
+    alarms: RunAlarms
+    tokens: Tokens
+    earlier: float
+    """Seconds that attempts before this one took."""
+
+    def look(self) -> None:
+        new = self.witness.look()
+        self.alarms.take(new)
+        self.tokens.take(new)
+
+    def until_it_ends(self, launched: Launched) -> Stop:
+        """The process is not ended here."""
+        begun = self.clock.monotonic()
+        while not launched.ended(_POLL_SECONDS):
+            self.look()
+            if self.alarms.fatal() is not None:
+                return Stop.ALARM
+            if self.tokens.spent > self.spec.budget["tokens"]:
+                return Stop.TOKENS
+            if self.earlier + self.clock.monotonic() - begun > self.spec.budget["minutes"] * 60:
+                return Stop.MINUTES
+        return Stop.EXITED
+
+    def cut(self, run: Run, how: Stop | None, findings: list[Finding], seconds: float) -> Ending | None:
+        """How a run ended that did not end by itself; None for one that did: its result is then judged."""
+        ending = Ending(status=RunStatus.KILLED, reason="", seconds=seconds, findings=findings)
+        budget, fatal = self.spec.budget, self.alarms.fatal()
+        if how is None:
+            return replace(ending, status=RunStatus.CANCELLED, reason="it was stopped by a person or a signal")
+        if how is Stop.MINUTES:
+            return replace(ending, reason=f"ended at budget.minutes, {budget['minutes']:g}")
+        if how is Stop.TOKENS:
+            return replace(
+                ending, reason=f"ended at budget.tokens, {budget['tokens']}: {self.tokens.spent:.0f} were seen"
+            )
+        if how is Stop.ALARM and fatal is not None:
+            reason = f"stopped by the alarm {fatal.code} at row {fatal.row}: {fatal.message}"
+            return replace(ending, reason=reason, findings=[stopped(run, fatal), *findings])
+        return None
