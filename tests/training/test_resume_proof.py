@@ -1,7 +1,9 @@
 """Killed -9 at seeded moments and started again, each kind of training is the unbroken run to the last bit.
 
-`make resume` runs the slow ones: 50 moments a kind. Mid-save kills are among them: the torch loop saves at every step.
+`make resume` does the slow ones and records them. Mid-save kills are among them: the torch loop saves at every step.
 """
+
+import random
 
 import pytest
 
@@ -10,16 +12,13 @@ pytest.importorskip("optuna")
 pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
-from tests.training import classical, hf_loop, torch_loop  # noqa: E402 - they need the libraries that may be missing
+from harness.audit.check import check_gate  # noqa: E402 - they need the libraries that may be missing
+from harness.domain.statuses import GateName, Verdict  # noqa: E402
+from harness.gates.findings import FINDINGS  # noqa: E402
 from tests.training.kills import prove  # noqa: E402
+from tests.training.resume_proof import FORKED, KINDS, proved  # noqa: E402
+from tests.training.supervised import TORCH, Place  # noqa: E402
 
-PROGRAMS = {
-    "torch": lambda log, folder: torch_loop.run(log, folder, epochs=12, in_steps=0),
-    "torch, saving at every step": lambda log, folder: torch_loop.run(log, folder, epochs=4, in_steps=1),
-    "transformers": hf_loop.train,
-    "optuna": classical.search,
-    "cross-validation": classical.folds,
-}
 pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
 
 
@@ -31,14 +30,47 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in PROGRAMS if kind != "torch"])
+@pytest.mark.parametrize("kind", [kind for kind in FORKED if kind != "torch"])
 def test_one_moment(tmp_path, kind):
-    prove(PROGRAMS[kind], tmp_path, moments=1, seed=len(kind))
+    prove(FORKED[kind], tmp_path, moments=1, seed=len(kind))
+
+
+def judged(place, experiment):
+    with place.project() as project:
+        verdict = check_gate(project, experiment, GateName.VALIDATION)
+        return verdict.verdict, [found["code"] for found in verdict.findings]
+
+
+def test_killed_with_its_supervisor_twice_and_the_gate_says_the_same(tmp_path):
+    whole, cut = (Place.make(tmp_path / name, TORCH) for name in ("whole", "cut"))
+    expected, experiment = whole.unbroken(), cut.open()
+    assert cut.broken(experiment, [(8, 0.01), (4, 0.03)], random.Random(3)) == 2
+    assert cut.end(experiment) == expected
+    verdict, codes = judged(cut, experiment)
+    assert (verdict, [code for code in codes if code != "run_restarted"]) == judged(whole, "exp-0001")
+    assert FINDINGS["run_restarted"].outcome is Verdict.PASS
+    with cut.project() as project:
+        assert [run.attempt for run in project.ledger.runs(experiment)] == [3]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", PROGRAMS)
-def test_fifty_moments(tmp_path, kind):
-    kills = prove(PROGRAMS[kind], tmp_path, moments=50, seed=2026)
-    print(f"{kind}: {kills} kills at 50 moments, each the unbroken run to the last bit")
-    assert kills >= 30, "too few of the moments met a living process to say anything"
+def test_each_seed_killed_and_resumed_it_passes_the_gate_as_the_unbroken_one(tmp_path):
+    ends, verdicts = [], []
+    for name, moments in (("whole", []), ("cut", [(5, 0.01), (4, 0.02), (27, 0.0)])):
+        place = Place.make(tmp_path / name, TORCH, seeds=3)
+        experiment = place.open()
+        place.broken(experiment, moments, random.Random(5))
+        ends.append(place.end(experiment))
+        place.result(experiment)
+        verdict, codes = judged(place, experiment)
+        verdicts.append((verdict, [code for code in codes if code != "run_restarted"]))
+    assert ends[0] == ends[1]
+    assert verdicts == [(Verdict.PASS, [])] * 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_moments(tmp_path, kind):
+    found = proved(kind, tmp_path)
+    print(found.line(kind))
+    assert found.kills >= 0.6 * found.moments, "too few of the moments met a living process to say anything"

@@ -1,0 +1,87 @@
+"""Training killed -9 at seeded moments and resumed, each kind beside its unbroken run.
+
+    python -m tests.training.resume_proof [--record]
+
+Exit 0 only if every life ended as the unbroken one. `--record` writes docs/evidence/resume.json.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+os.environ["OMP_NUM_THREADS"] = "1"
+
+import torch
+
+from bench._record import record
+from tests.training import classical, hf_loop, torch_loop
+from tests.training.kills import Program, prove
+from tests.training.supervised import TORCH, TRAINER, prove_supervised
+
+SEED = 2026
+FORKED: dict[str, Program] = {
+    "torch": lambda log, folder: torch_loop.run(log, folder, epochs=12, in_steps=0),
+    "torch_saving_at_every_step": lambda log, folder: torch_loop.run(log, folder, epochs=4, in_steps=1),
+    "transformers": hf_loop.train,
+    "optuna": classical.search,
+    "cross_validation": classical.folds,
+}
+"""The training alone is killed, in a child process."""
+SUPERVISED = {"harness_train_torch": TORCH, "harness_train_transformers": TRAINER}
+"""Killed together with `harness train`, and resumed by `harness train --resume`."""
+MOMENTS = dict.fromkeys((*FORKED, *SUPERVISED), 50) | {"harness_train_transformers": 15}
+KINDS = tuple(MOMENTS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proof:
+    moments: int
+    """Each ended as the unbroken run; else AssertionError was raised."""
+    kills: int
+    """That met a living process; a moment may have two."""
+    seconds: float
+
+    def line(self, kind: str) -> str:
+        return f"{kind}: {self.kills} kills at {self.moments} moments, each the unbroken run to the last bit"
+
+
+def proved(kind: str, folder: Path) -> Proof:
+    """Raises AssertionError that names the first moment with another end."""
+    begun, moments = time.monotonic(), MOMENTS[kind]
+    prover: Callable[..., int] = prove if kind in FORKED else prove_supervised
+    kills = prover((FORKED | SUPERVISED)[kind], folder, moments=moments, seed=SEED)
+    return Proof(moments=moments, kills=kills, seconds=time.monotonic() - begun)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--record", action="store_true")
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    figures: dict[str, float | str] = {}
+    for kind in KINDS:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                found = proved(kind, Path(folder))
+            except AssertionError as error:
+                print(f"FAIL: {kind}: {error}")
+                return 1
+        print(found.line(kind), f"({found.seconds:.0f} s)", flush=True)
+        figures |= {f"{kind}_moments": found.moments, f"{kind}_equal": found.moments, f"{kind}_kills": found.kills}
+        figures[f"{kind}_seconds"] = round(found.seconds)
+    total = {name: sum(int(figures[f"{kind}_{name}"]) for kind in KINDS) for name in ("moments", "equal", "kills")}
+    if given.record:
+        record("resume", "make resume", {"kinds": len(KINDS), **total, **figures}, seed=SEED)
+    print(f"PASS: {total['equal']} of {total['moments']} moments of {len(KINDS)} kinds equal, {total['kills']} kills")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
