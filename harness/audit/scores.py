@@ -8,14 +8,12 @@ from harness.audit.paired_rows import paired
 from harness.domain.records import ApprovedPlan, Evaluation, Experiment, Objective, Run
 from harness.domain.statuses import Split
 from harness.errors import RefusedError
-from harness.evaluation.judgement import judge, p_of
+from harness.evaluation.judgement import TRIVIAL, Earlier, judge, p_of
 from harness.evaluation.noise_floor import Comparison, compare, compare_to_baseline
 from harness.evaluation.paired import Paired
 from harness.evaluation.score import Score, row_noise, summarise
 from harness.gates.evidence import counted_runs
 from harness.project.context import Project
-
-TRIVIAL = "trivial predictor"
 
 
 def plan_of(project: Project, experiment: Experiment) -> ApprovedPlan:
@@ -54,11 +52,12 @@ def plain_score(score: Score | None) -> dict[str, Any] | None:
 
 
 def compared(project: Project, experiment: Experiment, approved: ApprovedPlan) -> dict[str, Any] | None:
-    """{against, split, difference, floor, better, why, p, p_corrected, comparisons, paired, seeds} on validation, where
-    experiments compete; None without a score.
+    """{against, split, difference, floor, better, why, p, p_corrected, comparisons, no_longer, paired, seeds} on
+    validation, where experiments compete; None without a score.
 
     Against the parent, when it was scored under the same version of the plan, else the trivial predictor. Corrected for
-    the comparisons with the same reference that the plan's earlier experiments made; later ones change no verdict.
+    the plan's experiments compared with the same reference so far; later ones change no verdict, and say which earlier
+    ones would no longer be better among all of them.
     """
     reference = _reference(project, experiment, approved)
     unscored = experiment.parent is not None and reference is None and _was_scored(project, experiment.parent)
@@ -79,7 +78,8 @@ def _without_reference(parent: str | None, approved: ApprovedPlan, seeds: int) -
     why = f"Inconclusive: {parent} has no score under version {approved.version} of the plan."
     known = {"difference": None, "floor": None, "better": None, "why": why, "p": None, "p_corrected": None}
     split = Split.VALIDATION.value
-    return {"against": parent, "split": split, **known, "comparisons": 0, "paired": None, "seeds": [seeds, 0]}
+    none = {"comparisons": 0, "no_longer": [], "paired": None}
+    return {"against": parent, "split": split, **known, **none, "seeds": [seeds, 0]}
 
 
 def judged(project: Project, approved: ApprovedPlan, candidate: str, reference: str | None) -> dict[str, Any] | None:
@@ -126,17 +126,20 @@ def _reference(project: Project, experiment: Experiment, approved: ApprovedPlan)
     return experiment.parent if scored is not None else None
 
 
-def _earlier(project: Project, approved: ApprovedPlan, candidate: str, reference: str | None) -> list[float]:
-    """The p-values of the plan's experiments before `candidate` that were compared with the same reference."""
-    objective, found = objective_of(approved), []
+def _earlier(project: Project, approved: ApprovedPlan, candidate: str, reference: str | None) -> list[Earlier]:
+    """The plan's experiments before `candidate` that were compared with the same reference, oldest first."""
+    objective = objective_of(approved)
+    found: list[Earlier] = []
     number = project.ledger.experiment(candidate).number
-    for item in project.ledger.experiments():
+    for item in sorted(project.ledger.experiments(), key=lambda item: item.number):
         if item.plan != approved.name or item.number >= number or item.id == reference:
             continue
         if _reference(project, item, approved) != reference:
             continue
         sides = _compare(project, approved, item.id, reference)
-        p = None if sides is None else p_of(sides[0], sides[1], objective)
-        if p is not None:
-            found.append(p)
+        if sides is None or p_of(sides[0], sides[1], objective) is None:
+            continue
+        made = judge(sides[0], sides[1], found, objective)
+        assert made.p is not None
+        found.append(Earlier(experiment=item.id, p=made.p, better=made.better is True))
     return found

@@ -5,6 +5,7 @@ the first time and every replay see the same values. An experiment's `summary` c
 
     verdict   {id, gate, verdict, tier} of the last verdict
     scores    split -> {mean, n_seeds, evidence} of the last verdict on that split with a score
+    comparison  {against, difference, better, p_corrected, comparisons, no_longer} of the last verdict that compared
     evaluated split -> seed -> {value, cage} of the last evaluation
     baseline  split -> the trivial predictor's score
     shortfall first finding of the last verdict, else the oracle's first; of the last run while there is no verdict
@@ -28,6 +29,7 @@ Body = dict[str, Any]
 _SUMMARY: Body = {
     "verdict": None,
     "scores": {},
+    "comparison": None,
     "evaluated": {},
     "baseline": {},
     "shortfall": None,
@@ -55,15 +57,13 @@ def finite(value: Any) -> float | None:
     return float(value)
 
 
-def _numbers(values: Any) -> list[float]:
-    """All of `values`, or none where one of them is no number."""
-    numbers = [finite(value) for value in values or []]
-    return [number for number in numbers if number is not None] if None not in numbers else []
-
-
-def _interval(value: Any) -> list[float] | None:
-    ends = _numbers(value)
-    return ends if len(ends) == 2 else None
+def _compared(body: Body | None) -> Body | None:
+    """What pages say of a verdict's comparison; None where it has none, or is of before it had all of this."""
+    names = ("against", "better", "comparisons")
+    if body is None or not {*names, "difference", "p_corrected"} <= set(body):
+        return None
+    numbers = {name: finite(body[name]) for name in ("difference", "p_corrected")}
+    return {name: body[name] for name in names} | numbers | {"no_longer": list(body.get("no_longer", ()))}
 
 
 def _log(fact: StoredFact) -> Row:
@@ -165,8 +165,7 @@ def _evaluation_recorded(state: State, fact: StoredFact, body: Body) -> None:
     experiment = _existing(state, fact, "experiments", body["experiment"])
     summary = experiment["summary"]
     seeds = dict(summary["evaluated"].get(body["split"], {}))
-    known = {"value": finite(body["value"]), "interval": _interval(body["interval"]), "cage": body["cage"]}
-    seeds[str(body["seed"])] = known
+    seeds[str(body["seed"])] = {"value": finite(body["value"]), "cage": body["cage"]}
     baseline = finite(body["baseline"])
     _summarise(
         state,
@@ -186,7 +185,6 @@ def _verdict_recorded(state: State, fact: StoredFact, body: Body) -> None:
     scores = dict(experiment["summary"]["scores"])
     if mean is not None:
         kept = {name: score.get(name) for name in ("n_seeds", "evidence", "metric")}
-        kept |= {"values": _numbers(score.get("values")), "interval": _interval(score.get("interval"))}
         scores[split] = {"mean": mean, **kept}
         if split in set(Split):
             state.update("experiments", (experiment["id"],), {split: mean})
@@ -196,6 +194,7 @@ def _verdict_recorded(state: State, fact: StoredFact, body: Body) -> None:
         verdict={"id": body["verdict_id"], "gate": body["gate"], "verdict": body["verdict"], "tier": body["tier"]},
         shortfall=_first_finding(body["findings"]) or body.get("shortfall"),
         scores=scores,
+        comparison=_compared(body["comparison"]) or experiment["summary"].get("comparison"),
         **({"next_planned": body["next_planned"]} if "next_planned" in body else {}),
     )
 
@@ -272,6 +271,7 @@ _HANDLERS: dict[str, Callable[[State, StoredFact, Body], None]] = {
     "hand_off_written": _hand_off_written,
     "prior_recorded": _prior_recorded,
     "loop_ended": _note,
+    "control_accepted": _note,
     "log_imported": _note,
     "checkpoint_removed": _note,
     "tampering_noticed": _note,

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.audit.scores import TRIVIAL
 from harness.domain.records import Objective
 from harness.domain.statuses import Verdict
+from harness.evaluation.judgement import TRIVIAL
 from harness.evaluation.noise_floor import compare, compare_to_baseline
 from harness.gates.findings import FINDINGS
 

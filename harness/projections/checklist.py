@@ -9,7 +9,7 @@ from typing import Any
 from harness.artifacts.locate import Layout
 from harness.domain.ids import experiment_id
 from harness.domain.statuses import ExperimentStatus, Split, spoken
-from harness.projections.scores import change_text, direction_of, metric_of, shown_score
+from harness.projections.scores import change_text, metric_of, shown_score
 from harness.projections.text import BANNER, cell, number, page, row, table
 
 COLUMNS = (
@@ -64,7 +64,7 @@ def checklist_row(experiment: Mapping[str, Any], plan: Mapping[str, Any] | None)
             cell(experiment["status"]),
             cell(experiment["hypothesis"]),
             cell(f"{metric_of(plan)} {scores}" if scores else None),
-            cell(_change(summary, parent, plan)),
+            cell(change_text(summary, parent)),
             cell(verdict["tier"] if verdict else None),
             cell(f"{verdict['verdict']} ({spoken(verdict['gate'])})" if verdict else None),
             cell(summary["shortfall"]),
@@ -105,16 +105,6 @@ def older_page(first: int, rows: list[str], edge: int) -> str:
 def _seeds(counted: int, launched: int) -> str:
     """The seeds that the score is over, and of how many launches, so that a best of N shows its N."""
     return f"seeds: {counted}" + (f" of {launched} launches" if launched > counted else "")
-
-
-def _change(summary: Mapping[str, Any], parent: Mapping[str, Any] | None, plan: Mapping[str, Any] | None) -> str | None:
-    """Against the parent on validation, where experiments compete; without a scored one, the trivial predictor."""
-    own = shown_score(summary, Split.VALIDATION)
-    if own is None:
-        return None
-    direction = direction_of(plan)
-    before = shown_score(parent, Split.VALIDATION) if parent is not None else None
-    return change_text(own, before, summary["baseline"].get(Split.VALIDATION.value), direction)
 
 
 def _next_planned(status: str, summary: Mapping[str, Any]) -> str | None:

@@ -17,9 +17,11 @@ from harness.domain.records import RecordedVerdict
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import DecisionKind, ExperimentStatus, GateName, RunStatus, Split, Tier, Verdict
 from harness.errors import NotFoundError, RefusedError
+from harness.evaluation.judgement import worth
 from harness.project.experiments import decide
 from harness.project.plans import approve_plan
 from harness.projections.refresh import refresh
+from harness.projections.scores import change_text
 from harness.runs.reasons import bypassed
 from harness.views.details import details
 from tests.audit.world import GOOD, PLAN, POOR, InProcess, World, train_past_the_logger
@@ -557,11 +559,14 @@ def test_tries_against_one_parent_are_counted_and_later_ones_change_no_verdict(w
     first, second = (tried(world, parent, cuts) for cuts in ((0.3, 0.31, 0.32), (0.2, 0.21, 0.22)))
     assert [item["comparisons"] for item in (first, second)] == [1, 2]
     assert second["p_corrected"] >= second["p"]
-    assert "corrected for 2 comparisons with this reference (Holm)" in second["why"]
+    assert "corrected for the 2 experiments compared with this reference so far (Holm)" in second["why"]
     verdict = world.project.ledger.latest_verdict("exp-0002", VALIDATION)
     assert verdict is not None
     assert verdict.comparison == first
     assert "comparison" not in changed(world.project, verdict)
+    shown = change_text(world.project.ledger.summary("exp-0003"), None)  # CHECKLIST.md says what the gate said
+    assert shown is not None
+    assert shown.endswith(f"({worth(second)}; try 2)")
 
 
 def test_rows_are_compared_in_pairs_from_predictions_in_the_vault(world: World) -> None:

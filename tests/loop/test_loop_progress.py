@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from harness.audit.scores import TRIVIAL
 from harness.domain.records import Objective
 from harness.domain.statuses import Direction, Tier, Verdict
+from harness.evaluation.judgement import TRIVIAL
 from harness.loop.progress import Scored, improvements
 
 

@@ -22,6 +22,7 @@ from harness.artifacts.locate import Layout
 from harness.domain.facts import HandOffWritten, TamperingNoticed
 from harness.domain.ids import experiment_id
 from harness.domain.statuses import ExperimentStatus
+from harness.evaluation.judgement import TRIVIAL
 from harness.ledger.exchange import import_facts
 from harness.ledger.verify import verify
 from harness.projections.checklist import BATCH, COLUMNS, NEWEST, boundary
@@ -155,9 +156,9 @@ def test_a_row_says_what_is_known(tmp_path, layout):
         refresh(ledger, layout)
         newest, failed, kept = rows(layout)
         assert kept["metric"] == "accuracy 0.6000 (validation, seeds: 1)"
-        assert kept["change against parent"] == "+0.5000 (noise unknown)"
+        assert kept["change against parent"] == "+0.5000 (to trivial, not compared yet)"
         assert (kept["verdict"], kept["top shortfall"], kept["next planned"]) == ("PASS (validation)", "-", third)
-        assert (failed["parent"], failed["change against parent"]) == (first, "-0.0500 (noise unknown)")
+        assert (failed["parent"], failed["change against parent"]) == (first, "-0.0500 (not compared yet)")
         assert failed["top shortfall"] == "[below_must] accuracy 0.55 is below 0.9."
         assert (failed["evidence level"], failed["next planned"]) == ("recomputed", "drop it")
         assert [newest[name] for name in ("experiment", "status", "metric", "verdict")] == [third, "open", "-", "-"]
@@ -175,7 +176,7 @@ def test_a_row_says_what_is_known(tmp_path, layout):
         row = rows(layout)[0]
         assert row["metric"] == "accuracy 0.6500 (validation, seeds: 2)"
         assert row["evidence level"] == "recomputed, not isolated"
-        assert row["change against parent"] == "+0.0500 (noise unknown)"
+        assert row["change against parent"] == "+0.0500 (not compared yet)"
         for _ in range(2):
             register(ledger, third)
         refresh(ledger, layout)
@@ -183,64 +184,54 @@ def test_a_row_says_what_is_known(tmp_path, layout):
         judged(ledger, first, 0.9)  # a parent's new score shows in its children's rows
         refresh(ledger, layout)
         by_name = {item["experiment"]: item["change against parent"] for item in rows(layout)}
-        assert (by_name[third], by_name[second]) == ("-0.2500 (noise unknown)", "-0.3500 (noise unknown)")
+        assert (by_name[third], by_name[second]) == ("-0.2500 (not compared yet)", "-0.3500 (not compared yet)")
 
 
-def of_three_seeds(ledger, values, *, parent=None, interval=None):
-    """An experiment with an evaluation a seed and the validation gate's verdict on them."""
+def compared(ledger, difference, better, p, *, parent=None, **said):
+    """An experiment with the validation gate's verdict, which compared it so."""
     name = ledger.open_experiment(hypothesis="wider", parent=parent, by="me").id
-    run = register(ledger, name)
-    for seed, value in enumerate(values):
-        ledger.append(evaluated(name, run, value, seed=seed, interval=interval))
-    score = {"metric": "accuracy", "split": "validation", "n_seeds": len(values), "evidence": "recomputed"}
-    mean = sum(values) / len(values)
-    judged(ledger, name, None, score={**score, "mean": mean, "values": list(values), "interval": interval})
+    comparison = {
+        "against": parent or TRIVIAL,
+        "difference": difference,
+        "better": better,
+        "p_corrected": p,
+        "comparisons": 1,
+        "no_longer": [],
+        **said,
+    }
+    judged(ledger, name, 0.5 + difference, comparison=comparison)
     return name
 
 
-def test_the_plans_direction_decides_what_is_better(tmp_path, layout):
+def test_better_or_worse_is_the_word_of_the_verdicts_comparison(tmp_path, layout):
     with open_ledger(tmp_path) as ledger:
         ledger.append(plan(direction="minimize"))
-        first = of_three_seeds(ledger, (0.59, 0.6, 0.61))
-        best = of_three_seeds(ledger, (0.39, 0.4, 0.41), parent=first)
-        of_three_seeds(ledger, (0.69, 0.7, 0.71), parent=first)
-        ledger.append(plan(2, direction="maximize"))
-        of_three_seeds(ledger, (0.49, 0.5, 0.51), parent=first)
+        first = compared(ledger, -0.1, True, 0.01)
+        compared(ledger, 0.2, False, 0.002, parent=first)
+        compared(ledger, -0.3, False, 0.4, parent=first, comparisons=2)  # seeds alone would call it better
+        compared(ledger, -0.1, False, 0.09, parent=first, comparisons=3, no_longer=[first])
+        compared(ledger, 0.0, None, None, parent=first)
+        compared(ledger, 0.4, False, 0.01)
         refresh(ledger, layout)
-        changes = [row["change against parent"] for row in rows(layout)]
-        assert changes == [
-            "-0.1000 (worse)",
-            "+0.1000 (worse)",
-            "-0.2000 (better)",
-            "+0.5000 (worse than trivial)",
+        assert [row["change against parent"] for row in reversed(rows(layout))] == [
+            "-0.1000 (better than trivial)",
+            "+0.2000 (worse)",
+            "-0.3000 (within noise; try 2)",
+            f"-0.1000 (within noise; try 3; {first} no longer beyond it)",
+            "0 (noise unknown)",
+            "+0.4000 (worse than trivial)",
         ]
-        assert "best: exp-0003 (running): accuracy 0.7000 on validation" in layout.briefing.read_text()
-        ledger.append(plan(3, direction="minimize"))
-        refresh(ledger, layout)
-        assert f"best: {best} (running): accuracy 0.4000 on validation" in layout.state_md.read_text()
 
 
-def test_a_change_within_the_noise_floor_is_called_neither_better_nor_worse(tmp_path, layout):
+def test_the_plans_direction_decides_what_is_best(tmp_path, layout):
     with open_ledger(tmp_path) as ledger:
-        ledger.append(plan())
-        first = of_three_seeds(ledger, (0.5, 0.6, 0.7))
-        of_three_seeds(ledger, (0.51, 0.63, 0.69), parent=first)
-        of_three_seeds(ledger, (0.45, 0.55, 0.65), parent=first)
-        of_three_seeds(ledger, (0.0, 0.1, 0.3))
-        still = of_three_seeds(ledger, (0.6, 0.6, 0.6), interval=[0.5, 0.7])
-        of_three_seeds(ledger, (0.65, 0.65, 0.65), parent=still, interval=[0.55, 0.75])  # only the rows' noise is known
-        of_three_seeds(ledger, (0.9, 0.9, 0.9), parent=still, interval=[0.85, 0.95])
+        ledger.append(plan(direction="maximize"))
+        low, high = (compared(ledger, difference, None, None) for difference in (-0.1, 0.2))
         refresh(ledger, layout)
-        changes = [row["change against parent"] for row in reversed(rows(layout))]
-        assert changes == [
-            "+0.5000 (better than trivial)",
-            "+0.0100 (within noise)",
-            "-0.0500 (within noise)",
-            "+0.0333 (within noise)",
-            "+0.5000 (better than trivial)",
-            "+0.0500 (within noise)",
-            "+0.3000 (better)",
-        ]
+        assert f"best: {high} (open): accuracy 0.7000 on validation" in layout.briefing.read_text()
+        ledger.append(plan(2, direction="minimize"))
+        refresh(ledger, layout)
+        assert f"best: {low} (open): accuracy 0.4000 on validation" in layout.state_md.read_text()
 
 
 def test_newest_and_unfinished_stay_on_the_first_page(tmp_path, layout):
