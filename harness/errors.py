@@ -22,11 +22,12 @@ FAIL, INCONCLUSIVE and deny are values, not errors.
 
 
 class HarnessError(Exception):
-    """What went wrong, as data.
+    r"""What went wrong, as data.
 
     Args:
         message: what, which, and what was expected, in one or two sentences.
         mend: the next step for the person who reads it.
+            Half characters, which no output can encode, are shown as `\udcff` in both.
         code: stable identifier in snake case; defaults to the class's own.
     """
 
@@ -35,8 +36,7 @@ class HarnessError(Exception):
 
     def __init__(self, message: str, *, mend: str, code: str | None = None) -> None:
         super().__init__(message)
-        self.message = message
-        self.mend = mend
+        self.message, self.mend = (text.encode("utf-8", "backslashreplace").decode("utf-8") for text in (message, mend))
         if code is not None:
             self.code = code
 

@@ -33,10 +33,11 @@ def claim_from(name: str, text: str, *, where: str) -> Claim:
 
 
 def agrees(claim: Claim, value: float) -> bool:
-    """Whether `value` is within half a unit of the claim's last digit; never for a value that is not finite."""
+    """Whether `value` is within half a unit of the claim's last digit, or the nearest float to it where that has more
+    digits than floats do; never for a value that is not finite."""
     if not (math.isfinite(value) and math.isfinite(claim.value)):
         return False
-    return abs(_exact(value) - Decimal(claim.text)) <= _half_unit(claim)
+    return value == claim.value or abs(_exact(value) - Decimal(claim.text)) <= _half_unit(claim)
 
 
 def precise_enough(claim: Claim, value: float) -> bool:

@@ -26,6 +26,8 @@ CASE_50 = Path(__file__).with_name("inputs") / "case-50/result_claim_only.md"
         ("0.94", 0.945, True),
         ("0.94", float("nan"), False),
         ("0.94", float("inf"), False),
+        ("0.1234567890123456789012", 0.12345678901234568, True),
+        ("1e-999", 0.0, True),
     ],
 )
 def test_a_claim_agrees_within_half_a_unit_of_its_last_digit(text: str, value: float, expected: bool) -> None:

@@ -1,17 +1,21 @@
-"""Looks for inputs that break a reader: `python -m tests.fuzz [FORM...] [--seconds 30]`, or `make fuzz`.
+"""Looks for inputs that break a reader: `python -m tests.fuzz [FORM...] [--seconds 30] [--record]`, or `make fuzz`.
 
 With atheris (the extra `fuzz`) each form runs guided by coverage, half of its time on bytes and half on shapes. Without
 it hypothesis searches at random instead, with many more examples than the suite has. Exit 1 when something was found.
+With `--record` a guided run over all forms is written to docs/evidence/fuzz.json, what it found included.
 """
 
 import argparse
 import importlib.util
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
+from bench._record import record
 from tests.fuzz.properties import PROPERTIES
 from tests.fuzz.seeds import CORPUS
 
@@ -22,9 +26,23 @@ NO_ATHERIS = (
 )
 
 
-def guided(form: str, seconds: int, found: Path) -> bool:
-    """Whether atheris found nothing; what it found is put into `found`."""
-    fine = True
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    form: str
+    executions: int
+    findings: int
+    """Of bytes and of shapes: 0, 1 or 2, since each ends at its first."""
+
+
+def executed(said: str) -> int:
+    """How many inputs libFuzzer says that it ran; at a crash, where no total is printed, its last count."""
+    total = re.findall(r"number_of_executed_units: *(\d+)", said)
+    return int((total or re.findall(r"^#(\d+)\s", said, re.M) or ["0"])[-1])
+
+
+def guided(form: str, seconds: int, found: Path) -> Search:
+    """Atheris on bytes and on shapes; inputs that break the reader are put into `found`."""
+    executions = findings = 0
     for shaped in (False, True):
         with tempfile.TemporaryDirectory() as corpus:
             if not shaped:
@@ -34,12 +52,22 @@ def guided(form: str, seconds: int, found: Path) -> bool:
             artifacts = [f"-artifact_prefix={found}/{form}-{'shaped' if shaped else 'bytes'}-", "-print_final_stats=1"]
             ended = subprocess.run([*command, *limits, *artifacts, corpus], cwd=ROOT, capture_output=True, text=True)
         said = ended.stderr + ended.stdout
-        runs = next((line.split()[-1] for line in said.splitlines() if "number_of_executed_units" in line), "?")
+        executions += (runs := executed(said))
         print(f"{form:16} {'shapes' if shaped else 'bytes':7} {runs:>9} inputs  exit {ended.returncode}", flush=True)
         if ended.returncode:
             print(said[-4000:])
-            fine = False
-    return fine
+            findings += 1
+    return Search(form=form, executions=executions, findings=findings)
+
+
+def recorded(searches: list[Search], seconds: int) -> None:
+    figures = {
+        "forms": len(searches),
+        "seconds_a_form": seconds,
+        "executions": sum(search.executions for search in searches),
+        "findings": sum(search.findings for search in searches),
+    }
+    record("fuzz", f"make fuzz SECONDS={seconds}", figures | {f"{s.form}_executions": s.executions for s in searches})
 
 
 def main() -> int:
@@ -47,18 +75,21 @@ def main() -> int:
     parser.add_argument("forms", nargs="*", metavar="FORM", help=", ".join(PROPERTIES))
     parser.add_argument("--seconds", type=int, default=30, help="a form (with atheris)")
     parser.add_argument("--found", type=Path, default=Path(tempfile.gettempdir()) / "harness-fuzz")
+    parser.add_argument("--record", action="store_true", help="write docs/evidence/fuzz.json (all forms, with atheris)")
     options = parser.parse_args()
+    if options.record and options.forms:
+        parser.error("--record is of all forms; leave the names out")
     if unknown := set(options.forms) - set(PROPERTIES):
         parser.error(f"unknown form {', '.join(sorted(unknown))}; known: {', '.join(PROPERTIES)}")
     if importlib.util.find_spec("atheris") is None:
         print(NO_ATHERIS)
         command = [sys.executable, "-m", "pytest", "tests/fuzz", "--hypothesis-profile=long", "--timeout=3600"]
         return subprocess.run([*command, "-k", " or ".join(options.forms or ["forms"])], cwd=ROOT).returncode
-    fine = True
     options.found.mkdir(parents=True, exist_ok=True)
-    for form in options.forms or PROPERTIES:
-        fine = guided(form, options.seconds, options.found) and fine
-    return int(not fine)
+    searches = [guided(form, options.seconds, options.found) for form in options.forms or PROPERTIES]
+    if options.record:
+        recorded(searches, options.seconds)
+    return int(any(search.findings for search in searches))
 
 
 if __name__ == "__main__":

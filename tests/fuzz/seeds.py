@@ -15,6 +15,7 @@ SEEDS: dict[str, dict[str, str]] = {
     "result": {
         "whole": "---\nclaims: {accuracy: 0.90}\nshortfalls: [one]\n---\n# Result\n",
         "half-a-character": '---\nclaims: {"\\ud800": 0.9}\n---\n',
+        "more-digits-than-floats": "---\nclaims: {a: 1e-999, b: 0.1234567890123456789012}\n---\n",
     },
     "metrics": {
         "whole": '{"event":"start","run":"a"}\n{"event":"epoch","epoch":0,"metrics":{"loss":"NaN"}}\n',
@@ -33,6 +34,7 @@ SEEDS: dict[str, dict[str, str]] = {
     "claude_settings": {
         "whole": '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}, "model": "m"}',
         "long-number": '{"a": ' + "9" * 4400 + "}",
+        "half-a-character": '{"hooks": {"\\ud800": {}}}',
     },
     "config": {
         "whole": 'project_id = "abc"\nmemory_dir = "memory"\nreadable = ["/data"]\n',
