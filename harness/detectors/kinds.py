@@ -103,12 +103,12 @@ KINDS: Mapping[str, Kind] = {
     "overfit": Kind(
         "A value on rows that are not trained on gets worse while training goes on to improve.",
         {
-            "worse": Threshold(0.25, "of the best value, for a loss", "measured"),
+            "worse": Threshold(0.1, "of the best value, for a loss", "measured"),
             "worse_score": Threshold(0.1, "of the best value, for a score", "measured"),
             "rows": Threshold(3, "rows in a row until the warning", _PERSISTENCE),
-            "improves": Threshold(0.1, "of the training loss, since the best", "measured"),
-            "gap": Threshold(4.0, "times the training loss", "measured"),
-            "memorizes": Threshold(0.5, "of the training loss, since the best, with that gap", "measured"),
+            "improves": Threshold(0.3, "of the training loss, since the best", "measured"),
+            "gap": Threshold(2.0, "times the training loss", "measured"),
+            "memorizes": Threshold(0.3, "of the training loss, since the best, with that gap", "measured"),
         },
         (
             "Stop at the best checkpoint; more data, augmentation, weight decay or a smaller model.",

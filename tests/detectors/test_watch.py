@@ -175,3 +175,17 @@ def test_the_page_has_the_table_of_kinds():
         assert f"| `{code}` | {kind.meaning} |" in page
     for name, value in known_thresholds().items():
         assert f"`{name} = {value:g} " in page
+
+
+def test_each_fault_is_reported_as_it_was_listed_beforehand():
+    pytest.importorskip("torch")
+    from bench.detectors.faults import KINDS as FAULTS
+
+    page = (ROOT / "docs" / "detectors.md").read_text("utf-8")
+    figures = json.loads((ROOT / "docs/evidence/detectors.json").read_text("utf-8"))["figures"]
+    for name, kind in FAULTS.items():
+        listed = "visible" if kind.visible else "probe"
+        assert f"| {name} | {listed} | {figures[f'recall_{name}']} |" in page
+    probes = {name for name, kind in FAULTS.items() if not kind.visible}
+    assert probes == {"frozen_layers", "leaked_rows", "resume_without_optimizer"}
+    assert figures["visible_runs"] == 5 * figures["visible_kinds"] == 5 * (len(FAULTS) - len(probes))
