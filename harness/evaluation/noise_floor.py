@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from scipy.special import ndtr, stdtr, stdtrit  # scipy.stats takes most of a second to import
+import scipy  # its submodules are imported at their first use: the start of every verb would wait for scipy.special
 
 from harness.domain.records import LEAST_SEEDS, Objective
 
@@ -73,7 +73,7 @@ def noise_floor(candidate: Sequence[float], reference: Sequence[float]) -> float
 
 
 def _quantile(degrees: int) -> float:
-    return float(stdtrit(degrees, 0.975))
+    return float(scipy.special.stdtrit(degrees, 0.975))
 
 
 def _mean(values: Sequence[float], which: str) -> float:
@@ -120,5 +120,5 @@ def _p(gain: float, floor: float, rounding: float, degrees: int | None) -> float
     if floor <= rounding:
         return 0.0
     if degrees is None:
-        return 2 * float(ndtr(-gain / floor * _NORMAL))
-    return 2 * float(stdtr(degrees, -gain / floor * _quantile(degrees)))
+        return 2 * float(scipy.special.ndtr(-gain / floor * _NORMAL))
+    return 2 * float(scipy.special.stdtr(degrees, -gain / floor * _quantile(degrees)))

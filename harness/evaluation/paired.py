@@ -15,8 +15,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import bdtr, ndtr, ndtri
 
 from harness.evaluation.intervals import percentile_interval, resampled_means
 from harness.evaluation.multiple import LEVEL
@@ -74,7 +74,7 @@ def mcnemar(ahead: int, behind: int) -> float:
     """The two-sided exact p-value: twice the chance of at most min(ahead, behind) heads in ahead + behind tosses."""
     if ahead + behind == 0:
         return 1.0
-    return min(1.0, 2 * float(bdtr(min(ahead, behind), ahead + behind, 0.5)))
+    return min(1.0, 2 * float(scipy.special.bdtr(min(ahead, behind), ahead + behind, 0.5)))
 
 
 def _bootstrap_p(differences: Rows, means: Rows | None) -> float:
@@ -85,12 +85,12 @@ def _bootstrap_p(differences: Rows, means: Rows | None) -> float:
     error = _error(differences)
     if error == 0:
         return 0.0 if mean else 1.0
-    return 2 * float(ndtr(-abs(mean) / error))
+    return 2 * float(scipy.special.ndtr(-abs(mean) / error))
 
 
 def _half_width(differences: Rows, means: Rows | None) -> float:
     if means is None:
-        return float(ndtri(1 - LEVEL / 2)) * _error(differences)
+        return float(scipy.special.ndtri(1 - LEVEL / 2)) * _error(differences)
     low, high = percentile_interval(means)
     return (high - low) / 2
 

@@ -1,8 +1,11 @@
 """Replaying facts: the state tables made again from nothing, in memory or in the database."""
 
+import functools
 from collections.abc import Iterable, Iterator
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from harness.errors import LedgerDamagedError
 from harness.ledger.apply import apply
@@ -44,13 +47,28 @@ def rebuild_state(connection: sa.Connection) -> None:
 
 
 def recreate_state(connection: sa.Connection) -> None:
-    """Drop the state tables and make them as the schema says now; for migrations that change their form."""
-    existing = set(sa.inspect(connection).get_table_names())
+    """Make the state tables as the schema says now, replay all facts into them; for migrations that change their form.
+
+    A table that has this form already stays: a new file takes every migration, and the first made it so.
+    """
+    found = connection.exec_driver_sql("SELECT tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL").all()
     for table in STATE:
-        if table.name in existing:
+        existing = {str(text) for name, text in found if name == table.name}
+        if existing == _form(table):
+            continue
+        if existing:
             table.drop(connection)
         table.create(connection)
     rebuild_state(connection)
+
+
+@functools.cache
+def _form(table: sa.Table) -> frozenset[str]:
+    """What SQLite keeps of the statements that make a table and its indexes."""
+    dialect = sqlite.dialect()
+    made = str(CreateTable(table).compile(dialect=dialect))
+    indexes = [str(CreateIndex(index).compile(dialect=dialect)) for index in table.indexes]
+    return frozenset(text.strip() for text in (made, *indexes))
 
 
 def reset_bookkeeping(connection: sa.Connection) -> None:
