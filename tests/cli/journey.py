@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from tests.centroids import PREDICT, TRAIN
 from tests.plan_text import plan_text
-from tests.terminal import run_in_terminal
+from tests.warm import run_warm
 
 PLAN = plan_text(
     "toy",
@@ -62,8 +61,7 @@ class Journey:
 
     def harness(self, *words: str, cwd: Path | None = None, **extra: str) -> Answer:
         """As a person types it: human verbs want a terminal."""
-        command = [sys.executable, "-m", "harness", *words]
-        done = run_in_terminal(command, cwd=cwd or self.root, env=self.environment(**extra))
+        done = run_warm(words, cwd=cwd or self.root, env=self.environment(**extra))
         return Answer(done.returncode, done.stdout, done.stderr)
 
     @property
