@@ -24,6 +24,7 @@ _MASKED = tuple(
          r"\d+(?:\.\d+)*\b", re.I),
         (r"(?:#|§|\b(?:issue|section|sec\.|step|figure|table|page|p\.|line|port|exit(?: code)?|code|chapter|adr|rule|"
          r"pr|phase|part|version|eq\.|equation|signal|errno|item)\s?#?)\s?\d+(?:\.\d+)*\b", re.I),
+        (r"\b(?:ln|log\d*|sqrt|exp)\s?\(?\d+(?:\.\d+)?", 0),
         (r"\b\d+(?:\.\d+)? ?%(?= (?:confidence|bootstrap|credible|interval|ci\b))", re.I),
         (r"(?<![\w.])(?=[\da-f]*[a-f])(?=[\da-f]*\d)[\da-f]{7,64}\b", 0),
         (r"\b(?!(?:f1|r2)\b)[A-Za-z_][\w-]*\d[\w-]*(?:\.\w+)*", re.I),

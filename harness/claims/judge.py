@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from harness.claims import vocabulary as words
 from harness.claims.checks import CHECKS, Answer, check_value, missing, of_plan
+from harness.claims.keys import named_keys
 from harness.claims.known import ClaimKind, Known
 from harness.claims.statements import Sort, Statement
 
@@ -111,8 +112,19 @@ def _saving(statement: Statement, known: Known) -> Answer:
 def _from_evidence(statement: Statement, known: Known) -> Answer | None:
     """Against the files of evidence that the section names; None when it names none that exists."""
     files = sorted(statement.sentence.pointers & set(known.evidence))
+    others, elsewhere = [], []
     for file in files:
-        for key, value in known.evidence[file].items():
-            if statement.figure.agrees(value) or statement.figure.near(value):
+        figures = known.evidence[file]
+        meant = named_keys(statement.sentence, statement.figure, figures)
+        for key, value in figures.items():
+            agrees = statement.figure.agrees(value) or statement.figure.near(value)
+            if agrees and key in meant:
                 return ClaimKind.LOGGED, f"{file}: {key} is {value:.6g}"
+            if agrees:
+                elsewhere.append(f"{file} has it as {key}")
+        others += [f"{file}: {key} is {figures[key]:.6g}" for key in meant]
+    if others:
+        return ClaimKind.CONTRADICTED, "; ".join(others[:3])
+    if elsewhere:
+        return missing(f"{elsewhere[0]}, which the sentence does not name")
     return (ClaimKind.CONTRADICTED, f"no figure of {', '.join(files)} is it") if files else None

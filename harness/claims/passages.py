@@ -1,8 +1,8 @@
 """A Markdown text as sentences, each with its line and with what stands around it."""
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.claims.figures import normalise
@@ -31,7 +31,7 @@ class Sentence:
     around: str = ""
     """The block that the sentence is in: where `measured` may stand."""
     pointers: frozenset[str] = frozenset()
-    """Files of evidence and programs that the block or its section names."""
+    """Files of evidence that the sentence or row names, else its block, else its section; programs that any names."""
     report: bool = False
 
     def line_of(self, place: int) -> int:
@@ -61,19 +61,27 @@ def sentences(
             continue
         about, named = sections[block.line - 1]
         around = " ".join(block.lines)
-        given = {
-            "experiment": about or experiment,
-            "around": around,
-            "pointers": frozenset(named | pointers(around)),
-            "report": report,
-        }
-        found += _cells(block, given) if block.kind == "table" else _of_text(block, given)
+        given = {"experiment": about or experiment, "around": around, "report": report}
+        made = _cells(block, given) if block.kind == "table" else _of_text(block, given)
+        found += (replace(item, pointers=_nearest(item.pointers, pointers(around), named)) for item in made)
     return found
+
+
+def _nearest(*named: Set[str]) -> frozenset[str]:
+    """The files of evidence of the first that names any, and the programs of all."""
+    files = ({item for item in names if item.endswith(".json")} for names in named)
+    programs = {item for names in named for item in names if item.endswith(".py")}
+    return frozenset(next((found for found in files if found), set()) | programs)
 
 
 def pointers(text: str) -> set[str]:
     """Files of evidence and programs in bench/ that `text` names, from the project's root."""
     return {f"docs/{match[1]}" if match[1] else match[2] for match in _POINTER.finditer(text)}
+
+
+def without_pointers(text: str) -> str:
+    """`text` with them blanked, of the same length: a file's name says nothing about a figure in it."""
+    return _POINTER.sub(lambda match: " " * len(match.group()), text)
 
 
 def _without_front_matter(text: str) -> str:
@@ -141,7 +149,7 @@ def _of_text(block: _Block, given: Mapping[str, Any]) -> Iterator[Sentence]:
         if part.strip():
             first = block.line + sum(start <= begin for start in starts[1:])
             breaks = tuple(start - begin for start in starts if begin < start < end)
-            yield Sentence(line=first, text=part, breaks=breaks, **given)
+            yield Sentence(line=first, text=part, breaks=breaks, pointers=frozenset(pointers(part)), **given)
         begin = end
 
 
@@ -163,8 +171,9 @@ def _cells(block: _Block, given: Mapping[str, Any]) -> Iterator[Sentence]:
     for place, row in enumerate(rows):
         if headed and place < 2:
             continue
+        named = frozenset(pointers(block.lines[place]))
         label = ", ".join(dict.fromkeys([*row[:1], *(name for cell in row for name in EXPERIMENT.findall(cell))]))
         for column, cell in enumerate(row):
             above = header[column] if column < len(header) else ""
             context = f"{label if column else ''}, {above}: "
-            yield Sentence(line=block.line + place, text=context + cell, first=len(context), **given)
+            yield Sentence(line=block.line + place, text=context + cell, first=len(context), pointers=named, **given)

@@ -194,6 +194,57 @@ def test_an_honest_line_of_a_document_is_quiet(text):
     assert [item for item in claims(text, experiment=None, report=False) if item.kind not in HOLDS] == []
 
 
+MEASURED = Known(
+    evidence={
+        "docs/evidence/cheats.json": {
+            "attacks": 98, "caught": 97, "caught_share": 0.9898, "controls": 22, "controls_refused": 0,
+        },
+        "docs/evidence/demo.json": {"demo_minutes": 2.2, "environment_gigabytes": 2.4},
+        "docs/evidence/rates.json": {
+            "recall_zero_rate": 5.0, "recall_late_zero_rate": 0.0, "status_ratio": 18.4, "first_ratio": 4.4,
+        },
+    }
+)  # fmt: skip
+
+
+def kinds(text: str) -> set[ClaimKind]:
+    return {item.kind for item in judged(sentences(text), MEASURED, file="README.md")}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The demo took 2.4 minutes (docs/evidence/demo.json).",
+        "It took 2.2 GB (docs/evidence/demo.json).",
+        "98 attacks were caught (docs/evidence/cheats.json).",
+        "Of the controls 22 were refused (docs/evidence/cheats.json).",
+        "The rate of 22 % of attacks was caught (docs/evidence/cheats.json).",
+        "Measured: the version takes 18.4x the baseline's time (docs/evidence/rates.json).",
+        "Measured: status takes 4.4x the baseline's time (docs/evidence/rates.json).",
+        "| kind | recall |\n|---|---|\n| late_zero_rate | 5 of 5 runs caught (docs/evidence/rates.json) |",
+        "The accuracy is 2.4 (docs/evidence/demo.json).",
+        "The demo took 18.4 minutes (docs/evidence/demo.json).\n\nMore is in docs/evidence/rates.json.",
+    ],
+)
+def test_a_true_value_of_another_figure_supports_nothing(text):
+    assert kinds(text) - HOLDS, text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The demo took 2.2 minutes (docs/evidence/demo.json).",
+        "The environment took 2.4 GB (docs/evidence/demo.json).",
+        "97 attacks were caught. 22 controls, 0 refused (docs/evidence/cheats.json).",
+        "In the demo, it took 2.2 minutes (`demo_minutes` of docs/evidence/demo.json).",
+        "Measured: status takes 18.4x the baseline's time (docs/evidence/rates.json).",
+        "| kind | recall |\n|---|---|\n| zero_rate | 5 of 5 runs caught (docs/evidence/rates.json) |",
+    ],
+)
+def test_the_figure_that_the_words_name_supports_it(text):
+    assert kinds(text) == {ClaimKind.LOGGED}
+
+
 def test_a_claim_says_file_line_metric_value_and_why():
     (found,) = claims("# Result\n\nAll went well.\nThe accuracy is\n0.9613.\n")
     assert (found.file, found.line, found.metric, found.value) == ("text.md", 5, "accuracy", "0.9613")
