@@ -17,8 +17,10 @@ from harness.posttrain.export import export_rows
 from harness.posttrain.judge import ProgramReport
 from harness.posttrain.lineage import drawn
 from harness.posttrain.program import TrainingProgram
-from harness.posttrain.promotion import OUTCOMES, Promotion, observe, promote, reject_model, rollback, serve_path
+from harness.posttrain.promotion import Promotion, promote, reject_model
 from harness.posttrain.registry import add_base_model, known_models
+from harness.posttrain.serving import rollback, serve_path
+from harness.posttrain.shadow import OUTCOMES, observe
 from harness.posttrain.spec import Request
 from harness.posttrain.vocabulary import Backend, EvaluationMode, Mode, Profile, Tier
 from harness.project.context import open_project

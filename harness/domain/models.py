@@ -6,6 +6,9 @@ from typing import Any
 
 from harness.errors import TransitionError
 
+BASE = "base"
+"""What an evaluation is against when its baseline is the base model."""
+
 
 class ModelState(StrEnum):
     REGISTERED = "registered"  # a validated result brought it
@@ -104,9 +107,10 @@ class ModelEvaluation:
     """Of the fact."""
 
     @property
-    def subject(self) -> tuple[str, str]:
-        """What two evaluations share when the later one replaces the earlier: benchmark and mode."""
-        return str(self.benchmark["sha256"]), self.mode
+    def subject(self) -> tuple[str, str, str]:
+        """What two evaluations share when the later one replaces the earlier: benchmark, mode and baseline. A win over
+        a poor model undoes no failure against the base."""
+        return str(self.benchmark["sha256"]), self.mode, self.against
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,13 +17,13 @@ from harness.domain.models import MODEL_TRANSITIONS, ModelState, require_model_t
 from harness.domain.statuses import RUN_TRANSITIONS, RunStatus
 from harness.errors import LedgerError, TransitionError
 from harness.files import sha256_bytes
-from harness.posttrain.evaluate import verdict_of
+from harness.posttrain.comparison import verdict_of
 from harness.posttrain.export import export_rows
 from harness.posttrain.fingerprints import code_hash, config_fingerprint
 from harness.posttrain.problems import SpecificationError
-from harness.posttrain.promotion import serving_stack
 from harness.posttrain.provenance import family_warnings
 from harness.posttrain.result import Observed, validate
+from harness.posttrain.serving import serving_stack
 from harness.posttrain.spec import Spec, specify
 from harness.posttrain.thresholds import THRESHOLDS
 from harness.posttrain.vocabulary import HYPERPARAMETERS, MINUTES, TIERS, TOKENS, Backend, Profile, Tier
@@ -358,17 +358,18 @@ def test_fault_14_rejected_is_final() -> None:
 
 
 def test_fault_11_and_18_only_a_real_gain_passes() -> None:
-    assert verdict_of(0.06, 0.01, 0.11)[0] == "PASS"
-    assert verdict_of(0.06, -0.01, 0.13)[0] == "INCONCLUSIVE"
-    assert verdict_of(0.04, 0.01, 0.07)[0] == "FAIL"
-    assert verdict_of(0.0, 0.0, 0.0)[0] == "FAIL"
-    assert verdict_of(-0.9, -1.0, -0.8)[0] == "FAIL"
+    assert verdict_of(0.06, 0.01, 0.11, 40)[0] == "PASS"
+    assert verdict_of(0.06, -0.01, 0.13, 40)[0] == "INCONCLUSIVE"
+    assert verdict_of(0.04, 0.01, 0.07, 40)[0] == "FAIL"
+    assert verdict_of(0.0, 0.0, 0.0, 40)[0] == "FAIL"
+    assert verdict_of(-0.9, -1.0, -0.8, 40)[0] == "FAIL"
 
 
 def test_the_thresholds_are_named() -> None:
     values = {item.name: getattr(THRESHOLDS, item.name) for item in fields(THRESHOLDS)}
     assert values == {
         "delta": 0.05,
+        "rows": 20,
         "quality": 0.65,
         "arbiter_rejection": 0.20,
         "execution_rejection": 0.15,

@@ -6,8 +6,9 @@ import pytest
 
 from harness.domain.models import ModelState
 from harness.errors import NotFoundError, RefusedError, TransitionError, UsageError
-from harness.posttrain import promotion
+from harness.posttrain import promotion, serving
 from harness.posttrain.program import TrainingProgram
+from harness.posttrain.shadow import observe
 from harness.posttrain.vocabulary import EvaluationMode
 from harness.project.context import Project
 from tests.posttrain import programs
@@ -41,7 +42,7 @@ def to_shadow(project: Project, program: TrainingProgram, model: str) -> None:
 def deploy(project: Project, program: TrainingProgram, model: str, clock) -> None:
     to_shadow(project, program, model)
     for _ in range(5):
-        promotion.observe(project, model, "accepted", by="arbiter")
+        observe(project, model, "accepted", by="arbiter")
     clock.ahead += 3600
     assert promote(project, model).after is ModelState.PROMOTABLE
     assert promote(project, model).after is ModelState.DEPLOYED
@@ -53,7 +54,7 @@ def test_a_model_without_an_evaluation_stays(project, model) -> None:
 
 def test_the_whole_way_rollback_and_revocation(execute, project, program, model, clock, root) -> None:
     with pytest.raises(NotFoundError, match="No model is deployed"):
-        promotion.serve_path(project, READER)
+        serving.serve_path(project, READER)
     to_shadow(project, program, model)
     assert refused(promote(project, model)) == {
         "shadow observations",
@@ -62,27 +63,27 @@ def test_the_whole_way_rollback_and_revocation(execute, project, program, model,
         "execution rejection",
     }
     for outcome in ("accepted", "accepted", "accepted", "accepted", "rejected"):
-        promotion.observe(project, model, outcome, by="arbiter")
+        observe(project, model, outcome, by="arbiter")
     assert refused(promote(project, model)) == {"shadow seconds"}
     clock.ahead += 3600
     assert promote(project, model).after is ModelState.PROMOTABLE
     assert promote(project, model).after is ModelState.DEPLOYED
-    first_path = promotion.serve_path(project, READER)
+    first_path = serving.serve_path(project, READER)
     with pytest.raises(RefusedError, match="no step"):
         promote(project, model)
     second = execute(seed=2).model
     deploy(project, program, second, clock)
     assert project.ledger.model(model).state is ModelState.RETIRED
-    served = promotion.rollback(project, READER, by="human:ada", reason="worse in use")
+    served = serving.rollback(project, READER, by="human:ada", reason="worse in use")
     assert (served.model, served.before) == (model, second)
-    assert promotion.serve_path(project, READER) == first_path
+    assert serving.serve_path(project, READER) == first_path
     with pytest.raises(NotFoundError, match="No earlier good"):  # it does not toggle back to what it left
-        promotion.rollback(project, READER, by="human:ada", reason="again")
+        serving.rollback(project, READER, by="human:ada", reason="again")
     programs.write_evaluator(root, base=0.9, candidate=0.4)
     assert program.attach_evaluation(model).verdict == "FAIL"
     assert project.ledger.model(model).state is ModelState.REVOKED
     with pytest.raises(NotFoundError):
-        promotion.serve_path(project, READER)
+        serving.serve_path(project, READER)
     assert "evaluations" in refused(promote(project, model))
     programs.write_evaluator(root)
     program.attach_evaluation(model)
@@ -99,32 +100,32 @@ def test_the_whole_way_rollback_and_revocation(execute, project, program, model,
 def test_bad_shadow_answers_hold_it_back(project, program, model, clock) -> None:
     to_shadow(project, program, model)
     for outcome in ("accepted", "accepted", "accepted", "rejected", "rejected", "timed_out", "failed"):
-        promotion.observe(project, model, outcome, by="arbiter")
+        observe(project, model, outcome, by="arbiter")
     clock.ahead += 7200
     assert refused(promote(project, model)) == {"arbiter rejection", "execution rejection"}
     with pytest.raises(UsageError, match="expected one of"):
-        promotion.observe(project, model, "fine", by="arbiter")
+        observe(project, model, "fine", by="arbiter")
 
 
 def test_a_rejected_model_is_never_served(project, program, model, clock) -> None:
     deploy(project, program, model, clock)
     promotion.reject_model(project, model, by="human:ada", reason="it insults people")
     with pytest.raises(NotFoundError):
-        promotion.serve_path(project, READER)
+        serving.serve_path(project, READER)
     with pytest.raises(RefusedError):
         promote(project, model)
     with pytest.raises(RefusedError):
-        promotion.rollback(project, READER, by="human:ada", reason="x", to=model)
+        serving.rollback(project, READER, by="human:ada", reason="x", to=model)
     with pytest.raises(TransitionError):
         promotion.reject_model(project, model, by="human:ada", reason="again")
 
 
 def test_changed_bytes_are_not_served_or_promoted(project, program, model, clock) -> None:
     deploy(project, program, model, clock)
-    path = promotion.serve_path(project, READER)
+    path = serving.serve_path(project, READER)
     (path / "adapter_config.json").write_text('{"peft_type": "OTHER"}')
     with pytest.raises(RefusedError, match="not model"):
-        promotion.serve_path(project, READER)
+        serving.serve_path(project, READER)
     with pytest.raises(RefusedError, match="not model"):
         program.attach_evaluation(model)
 

@@ -34,9 +34,11 @@ def _batch(model: Any, turns: Sequence[Turn], pad: int) -> list[float]:
         mask[row, :end] = 1
         wanted[row, len(one.prompt) : end] = 1
     ids, mask, wanted = (tensor.to(model.device) for tensor in (ids, mask, wanted))
+    first = max(0, min(len(one.prompt) for one in turns) - 1)  # nothing before it predicts a response
     with torch.inference_mode():
-        logits = model(input_ids=ids, attention_mask=mask, use_cache=False).logits
-        logps = log_softmax(logits[:, :-1].float(), dim=-1).gather(-1, ids[:, 1:, None]).squeeze(-1)
-    counted = wanted[:, 1:]
+        logits = model(input_ids=ids, attention_mask=mask, use_cache=False, logits_to_keep=longest - first).logits
+        later = ids[:, first + 1 :, None]
+        logps = log_softmax(logits[:, :-1].float(), dim=-1).gather(-1, later).squeeze(-1)
+    counted = wanted[:, first + 1 :]
     means = (logps * counted).sum(-1) / counted.sum(-1)
     return [float(value) for value in means]
