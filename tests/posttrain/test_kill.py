@@ -44,7 +44,9 @@ def require_true(project: Project, experiment: str) -> None:
         assert marked(run.token) == []
         accepted = [item for item in project.ledger.judgements(experiment) if item.run == run.id and item.accepted]
         assert (run.status == "completed") == bool(accepted)
-        assert bool([model for model in project.ledger.models() if model.run == run.id]) == bool(accepted)
+        assert bool(
+            [model for model in project.ledger.models() if (model.experiment, model.run) == (experiment, run.id)]
+        ) == bool(accepted)
 
 
 def moments(count: int) -> list[float]:

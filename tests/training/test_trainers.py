@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import shutil
 import time
 from pathlib import Path
@@ -17,6 +18,8 @@ pytest.importorskip("peft")
 from safetensors.torch import load_file  # noqa: E402 - needs the libraries that may be missing
 
 from harness.artifacts.hashes import hash_path  # noqa: E402
+from harness.artifacts.metrics import read_rows  # noqa: E402
+from harness.domain import variables  # noqa: E402
 from harness.errors import RunError, UsageError  # noqa: E402
 from harness.files import sha256_bytes  # noqa: E402
 from harness.training.chat import turn  # noqa: E402
@@ -67,6 +70,31 @@ class Place:
     def rows(self, name: str = "run") -> list[dict[str, Any]]:
         lines = (self.folder / name / "metrics.jsonl").read_text("utf-8").splitlines()
         return [json.loads(line) for line in lines]
+
+
+OF_ONE_PROCESS = re.compile("second|time|memory|^summary/train_loss$")
+
+
+def numbers(folder: Path) -> list[tuple[Any, dict[str, Any]]]:
+    """(step, metrics) of each row that holds after all resumes, without what is of one process only."""
+    rows = [row for row in read_rows(folder / "metrics.jsonl").effective if row["event"] == "epoch"]
+    return [
+        (row["step"], {key: value for key, value in row["metrics"].items() if not OF_ONE_PROCESS.search(key)})
+        for row in rows
+    ]
+
+
+def require_same(first: Path, second: Path) -> None:
+    """Adapter, optimizer, schedule and every row that was logged, to the last bit."""
+    adapters = [load_file(one / "checkpoints" / "adapter" / "adapter_model.safetensors") for one in (first, second)]
+    assert adapters[0].keys() == adapters[1].keys()
+    assert all(torch.equal(adapters[0][key], adapters[1][key]) for key in adapters[0])
+    last = max((one.name for one in (first / "checkpoints").glob("checkpoint-*")), key=lambda name: int(name[11:]))
+    for name in ("optimizer.pt", "scheduler.pt"):
+        saved = [torch.load(one / "checkpoints" / last / name, weights_only=True) for one in (first, second)]
+        torch.testing.assert_close(*saved, rtol=0, atol=0)
+    assert numbers(first) == numbers(second)
+    assert {"loss", "grad_norm", "tokens_seen"} <= numbers(first)[0][1].keys()
 
 
 @pytest.fixture
@@ -210,10 +238,24 @@ def test_a_resumed_training_is_the_same_to_the_last_bit(place: Place, backend: s
     os.unlink(output / "checkpoint-4" / MARK)
     code, result = place.train(backend, name="again", attempt=2, hyperparameters=settings)
     assert (code, result["metrics"]["steps"]) == (0, 5)
+    assert (result["extra"]["resumed_at_step"], result["extra"]["resume"]) == (3, "exact")
     resumed = [row for row in place.rows("again") if row["event"] == "attempt"]
     assert [row["resumed_at"] for row in resumed] == [3]
-    names = [place.folder / name / "checkpoints" / "adapter" / "adapter_model.safetensors" for name in ("run", "again")]
-    straight, again = (load_file(name) for name in names)
-    assert all(torch.equal(straight[key], again[key]) for key in straight)
+    require_same(place.folder / "run", place.folder / "again")
     first = json.loads((place.folder / "run" / "checkpoints" / "result.json").read_text())
-    assert result["metrics"]["tokens_seen"] == first["metrics"]["tokens_seen"]
+    for name in ("tokens_seen", "steps", "final_loss"):
+        assert result["metrics"][name] == first["metrics"][name]
+
+
+def test_what_earlier_attempts_took_counts_against_the_budget(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 250 tokens 100 went into steps that were lost: what is left is less than what a first attempt would have."""
+    budget = {"minutes": 10.0, "tokens": 250}
+    _, alone = place.train("trl-sft", budget=budget)
+    monkeypatch.setenv(variables.SPENT_TOKENS, "100")
+    code, result = place.train("trl-sft", name="later", attempt=2, budget=budget)
+    assert (code, result["extra"]["stopped_by_budget"], result["extra"]["repeated_tokens"]) == (0, "tokens", 100)
+    assert result["metrics"]["tokens_seen"] <= 150 < alone["metrics"]["tokens_seen"]
+    monkeypatch.setenv(variables.SPENT_SECONDS, "600")
+    _, result = place.train("trl-sft", name="late", attempt=2, budget={"minutes": 10.0, "tokens": 10_000})
+    assert result["status"] == "failed"
+    assert "minutes" in result["failure"]

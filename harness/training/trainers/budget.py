@@ -75,6 +75,7 @@ class Budget(TrainerCallback):  # type: ignore[misc] # the library is not follow
         self.tokens = int(mark["tokens"])
         self.repeated = max(0, self._spent.tokens - self.tokens)
         self._earlier = max(self._spent.seconds, float(mark["seconds"]))
+        self._largest = Spent(tokens=int(mark["largest_tokens"]), seconds=float(mark["largest_seconds"]))
 
     @property
     def seconds(self) -> float:
@@ -117,10 +118,12 @@ class Budget(TrainerCallback):  # type: ignore[misc] # the library is not follow
         **_more: Any,
     ) -> None:
         if logs is not None:
+            logs.pop("num_tokens", None)  # TRL's own count, which begins at 0 again where a training goes on
             logs["tokens_seen"] = self.tokens
 
     def on_save(self, args: TrainingArguments, state: TrainerState, _control: TrainerControl, **_more: Any) -> None:
-        mark = self._identity | {"tokens": self.tokens, "seconds": self.seconds}
+        largest = {"largest_tokens": self._largest.tokens, "largest_seconds": self._largest.seconds}
+        mark = self._identity | {"tokens": self.tokens, "seconds": self.seconds} | largest
         folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         for path in walk_files(folder):  # the mark says that all is there, after a power cut, too
             with path.open("rb") as stream:
