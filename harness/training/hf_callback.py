@@ -35,7 +35,7 @@ class RunLoggerCallback(TrainerCallback):  # type: ignore[misc] # the library is
     def __init__(self, log: RunLogger, *, clock: Clock | None = None) -> None:
         self._log = log
         self._pace = Pace(clock)
-        self._begun = False
+        self._begun = self._went_on = False
         self._by_epoch = False
         self._saved: tuple[Path, int] | None = None
 
@@ -51,6 +51,7 @@ class RunLoggerCallback(TrainerCallback):  # type: ignore[misc] # the library is
         self._by_epoch = args.logging_strategy == "epoch"
         if args.save_strategy != "no":
             _require_inside(Path(args.output_dir), self._log.checkpoint_dir)
+        self._went_on = state.global_step > 0
         if not self._begun:
             total = math.ceil(args.num_train_epochs) if self._by_epoch else state.max_steps
             resumed_at = None if state.global_step == 0 else self._next(state)
@@ -70,6 +71,8 @@ class RunLoggerCallback(TrainerCallback):  # type: ignore[misc] # the library is
         found.pop("epoch", None)
         rate = found.pop("learning_rate", None)
         if _SUMMARY in found:
+            if self._went_on:
+                found.pop("train_loss", None)  # the sum since the resume, divided by all steps
             found = {f"summary/{name}": value for name, value in found.items()}
         elif "loss" in found:
             found |= measured(self._pace, state.global_step)
