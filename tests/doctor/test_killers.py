@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from harness.doctor import run
+from harness.doctor.feed import guards_answer, others_answer
+from harness.doctor.interpreter import interpreter as interpreter_check
 from harness.files import sha256_file
 from tests.doctor.made import Made
 
@@ -431,10 +434,29 @@ KILLERS = (
 )
 
 
-@pytest.mark.parametrize("killer", KILLERS, ids=lambda killer: killer.name)
-def test_each_way_to_kill_a_guard_is_named_with_its_mend(killer: Killer, made: Made):
+STARTING = (guards_answer, others_answer, interpreter_check)
+LOOKING = tuple(check for check in run.OF_THE_HOOKS if check not in STARTING)
+SEEN = [killer for killer in KILLERS if killer.check not in {check.__name__ for check in STARTING}]
+"""Named by checks that start no hook."""
+FED = [killer for killer in KILLERS if killer not in SEEN]
+
+
+def assert_named(killer: Killer, made: Made) -> None:
     report = made.doctor(**(killer.kill(made) or {}))
     (check,) = [check for check in report.checks if check.name == killer.check]
     assert (check.ok, check.guard, report.dead) == (False, killer.guard, killer.guard), "\n".join(report.lines())
     assert [words for words in killer.message if words not in check.message] == [], check.message
     assert killer.mend in check.mend
+
+
+@pytest.mark.parametrize("killer", SEEN, ids=lambda killer: killer.name)
+def test_each_way_to_kill_a_guard_is_named_with_its_mend(killer: Killer, made: Made, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(run, "OF_THE_HOOKS", LOOKING)
+    assert_named(killer, made)
+
+
+@pytest.mark.parametrize(
+    "killer", [*FED, *(pytest.param(killer, marks=pytest.mark.slow) for killer in SEEN)], ids=lambda killer: killer.name
+)
+def test_with_the_hooks_started_it_is_named_too(killer: Killer, made: Made):
+    assert_named(killer, made)

@@ -59,7 +59,11 @@ HOSTILE = {
     "a folder in the place of evaluation.json": "import os, pathlib\n"
     '(pathlib.Path(os.environ["HARNESS_RUN_DIR"]) / "evaluation.json").mkdir()\n',
 }
-NAMES = ["a\\0b", "\\ud800", "x" * 5000, "checkpoints/loop"]
+NAMES = [
+    "a\\0b",
+    "checkpoints/loop",
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("\\ud800", "x" * 5000)),
+]
 
 
 @pytest.mark.parametrize("what", HOSTILE)
