@@ -8,6 +8,7 @@ from harness.artifacts.metrics_merge import Row, place, values
 
 REPEATED_ROWS = 20
 """A loss that is exactly the same in so many rows in a row is a fault sign, apart from a plateau."""
+_LONGEST = 200
 
 
 def notes_of(metrics: Metrics) -> list[str]:
@@ -26,6 +27,18 @@ def notes_of(metrics: Metrics) -> list[str]:
     if metrics.notes:
         more = f" ({len(metrics.notes)} times in all)" if len(metrics.notes) > 1 else ""
         found.append(metrics.notes[-1] + more)
+    return found + [f"a resume was not exact: {parts} not put back" for parts in not_put_back(metrics.rows)[-1:]]
+
+
+def not_put_back(rows: Iterable[Row]) -> list[str]:
+    """Of each resume that was not exact, in the words of the training, the parts that are not as they were saved."""
+    found = []
+    for row in rows:
+        if row.get("event") == "resume" and row.get("exact") is not True:
+            missing = row.get("missing")
+            names = [str(name) for name in missing] if isinstance(missing, list) else []
+            text = ", ".join(names) or "parts that it does not name"
+            found.append("".join(char if char.isprintable() else " " for char in text)[:_LONGEST])
     return found
 
 

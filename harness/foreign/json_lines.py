@@ -7,7 +7,7 @@ from harness.artifacts.jsonl import has_place, parse_line
 from harness.foreign.lines import LineParser
 from harness.foreign.rows import COUNTERS, Row, as_number, flattened, make_row
 
-_EVENTS = frozenset({"start", "epoch", "checkpoint", "attempt", "end"})
+_EVENTS = frozenset({"start", "epoch", "checkpoint", "attempt", "resume", "end"})
 
 
 class JsonLines(LineParser):

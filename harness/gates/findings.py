@@ -126,6 +126,11 @@ FINDINGS: dict[str, Known] = {
         "Nothing to do after a crash; several attempts at a score are several runs: use `harness train`.",
         Verdict.PASS,
     ),
+    "resume_not_exact": Known(
+        "A run went on after a stop without all that it had: it is not the run that it would have been.",
+        "Save the parts that are named, too; where the same bits are wanted, train from the start.",
+        Verdict.PASS,
+    ),
     "launches_beyond_seeds": Known(
         "There were more launches than the seeds that count.",
         "Read the score as one of so many launches: `harness experiment show EXP` lists them.",

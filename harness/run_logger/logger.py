@@ -63,6 +63,7 @@ class RunLogger:
         self._status_path = run_dir / "training_status.json"
         self._status = StatusFile(run=f"{experiment}/{run}", seed=seed, attempt=attempt)
         self._status_due = 0.0
+        self._resumed: str | None = None  # the row that says from what, until there is a start row
         self._state = "new"  # then running, then ended
 
     @classmethod
@@ -131,7 +132,25 @@ class RunLogger:
             self._status.attempt = self.attempt
             self._status.started_at = self._status.started_at or now
             self._status.total_epochs = total_epochs if total_epochs is not None else self._status.total_epochs
+            if self._resumed is not None:
+                now, self._resumed = self._row("resume", self._resumed), None
             self._write_status(now)
+
+    def resumed(self, missing: Sequence[str] = ()) -> None:
+        """Tell that the training goes on from a checkpoint; `missing` are the parts that could not be put back, so that
+        it is another training from here on. Before `start` it is written behind the start row.
+
+        `Checkpointer.resume` and the callback of transformers call it.
+        """
+        if self._silent():
+            return
+        row = inside({"exact": not missing, "missing": [str(name) for name in missing]})
+        with self._lock:
+            if self._state == "new":
+                self._resumed = row
+            else:
+                self._require_running()
+                self._row("resume", row)
 
     def epoch(
         self,

@@ -16,6 +16,7 @@ from harness.files import atomic_write, pretty_json, walk_files
 from harness.project.context import Project
 from harness.runs.alarms import RunAlarms
 from harness.runs.origin import origin_findings, untrained_findings
+from harness.runs.reasons import not_exact
 from harness.runs.rows import RunRows
 
 _HASHED = ("run", "metrics", "status", "stdout", "stderr", "alarms")
@@ -53,6 +54,7 @@ def close_run(project: Project, run: Run, rows: RunRows, ending: Ending, *, bega
     `origin_findings` takes it."""
     ledger, layout = project.ledger, project.layout
     found, problems = _checkpoints(layout, run, rows)
+    problems += not_exact(f"{run.experiment}/{run.id}", rows.resumes)
     for final in (item for item in found if item.final and ending.status is RunStatus.COMPLETED):
         problems += origin_findings(project, run, final, began, ending.findings)
         problems += untrained_findings(final, found, _initial(layout, run, rows))

@@ -3,9 +3,12 @@
 import os
 import re
 import signal
+from collections.abc import Iterable
 from pathlib import Path
 
 from harness.artifacts.hashes import open_regular
+from harness.artifacts.metrics_merge import Row
+from harness.artifacts.metrics_notes import not_put_back
 from harness.domain.findings import BYPASSED, Finding
 from harness.errors import UsageError
 from harness.gates.findings import finding
@@ -65,3 +68,12 @@ def missing_package(reason: str, program: str) -> str | None:
 
 def _short(text: str) -> str:
     return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 3] + "..."
+
+
+def not_exact(run: str, resumes: Iterable[Row]) -> list[Finding]:
+    """What to say when an attempt went on without all that its checkpoint should have held."""
+    parts = not_put_back(resumes)
+    if not parts:
+        return []
+    message = f"{run} went on after a stop without all that it had: {parts[-1]} not put back."
+    return [finding("resume_not_exact", message, run=run, resumes=len(parts))]

@@ -20,6 +20,7 @@ class RunRows:
         self.total_epochs: int | None = None
         self.end: Row | None = None
         self.checkpoints: list[Row] = []
+        self.resumes: list[Row] = []
 
     @property
     def seen(self) -> bool:
@@ -45,5 +46,7 @@ class RunRows:
             self.total_epochs = total if type(total) is int else self.total_epochs
         elif event == "checkpoint":
             self.checkpoints.append(row)
+        elif event == "resume":
+            self.resumes.append(row)
         elif event == "end":
             self.end = row

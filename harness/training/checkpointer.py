@@ -92,8 +92,9 @@ class Checkpointer:
     def resume(self) -> Resumed:
         """Put the newest whole checkpoint back, if there is one; call it before `log.start`.
 
-        A checkpoint with wrong bytes is passed over for the one before it. A part that is missing is named in a warning
-        and in `missing`. Raises UsageError when one holds other than plain types, or the data is another.
+        A checkpoint with wrong bytes is passed over for the one before it. A part that is missing is named in a
+        warning, in `missing`, and in a row of the run, so that watchers and gates say it. Raises UsageError when one
+        holds other than plain types, or the data is another.
         """
         if self._rank == 0:
             self._store.sweep()
@@ -232,6 +233,9 @@ class Checkpointer:
             missing.append("random numbers inside the loader's workers")
         if self._processes > 1:
             missing.append("random numbers of the other processes")
+        if _on_gpu(self._model) and not torch.are_deterministic_algorithms_enabled():
+            missing.append("order of sums on the GPU (torch.use_deterministic_algorithms is off)")
+        self._log.resumed(missing)
         if missing:
             told = ", ".join(missing)
             warnings.warn(f"resumed from {saved.folder.name}, but not exactly: {told} not restored", stacklevel=3)
@@ -247,6 +251,10 @@ class Checkpointer:
         path = f"{self._log.checkpoint_dir.name}/{saved.folder.name}/{MODEL}"
         rows = read_rows(self._log.checkpoint_dir.parent / "metrics.jsonl").rows
         return any(row.get("event") == "checkpoint" and row.get("path") == path for row in rows)
+
+
+def _on_gpu(model: Any) -> bool:
+    return any(parameter.device.type == "cuda" for parameter in getattr(model, "parameters", tuple)())
 
 
 def _writer(content: Any) -> Any:

@@ -18,6 +18,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 from harness.clock import Clock
 from harness.errors import UsageError
 from harness.run_logger import RunLogger
+from harness.training.hf_resume import not_restored
 from harness.training.reports import Pace, measured, numbers
 
 _SUMMARY = "train_runtime"
@@ -55,6 +56,8 @@ class RunLoggerCallback(TrainerCallback):  # type: ignore[misc] # the library is
         if not self._begun:
             total = math.ceil(args.num_train_epochs) if self._by_epoch else state.max_steps
             resumed_at = None if state.global_step == 0 else self._next(state)
+            if resumed_at is not None:
+                self._log.resumed(not_restored(args, state.global_step))
             self._log.start(total, args.to_sanitized_dict(), resumed_at=resumed_at)
             self._begun = True
         self._pace.restart(state.global_step)

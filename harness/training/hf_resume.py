@@ -2,9 +2,31 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
+_PARTS = {
+    "optimizer": ("optimizer.pt", "optimizer.bin", "optimizer_0", "global_step*", "*/optimizer.pt"),
+    "scheduler": ("scheduler.pt", "global_step*"),
+    "random numbers": ("rng_state*.pth",),
+}
+"""What the trainer puts back where it is there, without a word where it is not."""
 _STATE = "trainer_state.json"
 """What the trainer writes last into a checkpoint."""
+
+
+def not_restored(args: Any, step: int) -> list[str]:
+    """What a trainer that went on at `step` with these TrainingArguments does not have as it was, by name."""
+    folder = Path(args.output_dir) / f"checkpoint-{step}"
+    if not folder.is_dir():
+        return [f"what the checkpoint of step {step} holds (it is not in output_dir)"]
+    missing = [name for name, files in _PARTS.items() if not any(any(folder.glob(file)) for file in files)]
+    if args.ignore_data_skip:
+        missing.append("data order (ignore_data_skip)")
+    if args.dataloader_num_workers > 0:
+        missing.append("random numbers inside the loader's workers")
+    if args.device.type == "cuda" and not args.full_determinism:
+        missing.append("order of sums on the GPU (full_determinism is off)")
+    return missing
 
 
 def whole_checkpoint(folder: Path) -> str | None:

@@ -138,7 +138,7 @@ class _Run:
             seed=self.run.seed,
             age_s=None if self.run.status in FINAL_RUNS else self._heart.age_s,
             reason=self.run.reason or ("" if alive else "nobody watches it: its supervisor died"),
-            notes=self.reader.notes(),
+            notes=[*self.picture.notes(), *self.reader.notes()],
             behind=left / size if left and size else None,
         )
 

@@ -110,7 +110,7 @@ class _Log:
             picture=pictures[-1],
             status=self._status(pictures[-1]),
             age_s=self._heart.age_s,
-            notes=self._notes(),
+            notes=[*pictures[-1].notes(), *self._notes()],
             behind=left / size if left and size else None,
         )
         return [*earlier, newest]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import Any
 
+from harness.artifacts.metrics_notes import not_put_back
 from harness.detectors.alarm import Alarm, open_alarms
 from harness.detectors.keys import Role, role_of
 from harness.detectors.rows import row_from
@@ -43,6 +44,8 @@ class RunPicture:
         self.summary: dict[str, float] = {}
         self.said: str | None = None
         self.resumes = 0
+        self.not_put_back: str | None = None
+        """What the newest resume that was not exact did without."""
         self.first_time: float | None = None
         self.last_time: float | None = None
         """Unix seconds, as the rows say them."""
@@ -81,6 +84,10 @@ class RunPicture:
     def alarms(self) -> list[Alarm]:
         """Those that stand, the gravest first."""
         return sorted(open_alarms(list(self._alarms.values())), key=lambda item: -item.severity.weight)
+
+    def notes(self) -> list[str]:
+        """What a person should know of its rows."""
+        return [] if self.not_put_back is None else [f"resumed, not exactly: {self.not_put_back} not put back"]
 
     @property
     def done(self) -> float | None:
@@ -158,6 +165,8 @@ class RunPicture:
             if isinstance(at, int | float):
                 for trace in self.traces.values():
                     trace.drop_from(at)
+        elif event == "resume":
+            self.not_put_back = next(iter(not_put_back([dict(plain)])), self.not_put_back)
         elif event == "checkpoint":
             self.checkpoints += 1
             epoch = plain.get("epoch")

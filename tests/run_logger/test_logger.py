@@ -348,3 +348,16 @@ def test_the_time_of_a_row_follows_the_clock_also_backwards(tmp_path: Path) -> N
         "2026-01-01T00:59:59.500Z",
         "2026-01-02T00:59:59.500Z",
     ]
+
+
+def test_a_resume_says_what_it_did_without(tmp_path: Path) -> None:
+    given = {"run_dir": tmp_path, "experiment": "exp-0001", "run": "run-01", "token": "t", "seed": 0}
+    with RunLogger(**given) as log:  # type: ignore[arg-type]
+        log.start(2)
+    again = RunLogger(**given)  # type: ignore[arg-type]
+    again.resumed(["optimizer", "scheduler"])
+    again.start(2, resumed_at=1)
+    again.resumed()
+    told = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()][2:]
+    assert [row["event"] for row in told] == ["attempt", "resume", "resume"]
+    assert [(row["exact"], row["missing"]) for row in told[1:]] == [(False, ["optimizer", "scheduler"]), (True, [])]

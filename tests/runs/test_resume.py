@@ -11,8 +11,10 @@ import pytest
 from runs_support import GOOD, Trainer
 
 from harness.artifacts.metrics import read_rows
-from harness.domain.statuses import RunStatus
+from harness.audit.check import check_gate
+from harness.domain.statuses import GateName, RunStatus, Verdict
 from harness.errors import RefusedError
+from harness.gates.findings import FINDINGS
 from harness.ledger.verify import verify
 from harness.project.context import Project
 
@@ -73,6 +75,25 @@ def test_a_run_goes_on_where_it_was(run_training: Trainer, project: Project, cut
     assert kinds == ["run_registered", "run_started", "run_ended", "run_resumed", "run_started", "run_ended"]
     layout = project.layout
     assert verify(layout.ledger_db, layout.anchors, layout.facts_dir) == []
+
+
+def test_a_resume_that_is_not_exact_is_a_fact_of_the_run_and_a_note_of_its_gate(
+    run_training: Trainer, project: Project
+) -> None:
+    without = "    first and log.resumed(['optimizer', 'bad \\x1b[2J'])\n"
+    inexact = KILLED.replace("    log.start(", f"{without}    log.start(")
+    assert not run_training(inexact, seeds=[1]).ok
+    report = run_training(inexact, seeds=[1], resume=True)
+    assert report.ok
+    (found,) = report.findings
+    assert (found.code, found.data) == ("resume_not_exact", {"run": "exp-0001/run-01", "resumes": 1})
+    assert "without all that it had: optimizer, bad  [2J not put back" in found.message
+    (run,) = project.ledger.runs("exp-0001")
+    assert [item["code"] for item in run.findings] == ["resume_not_exact"]
+    verdict = check_gate(project, "exp-0001", GateName.VALIDATION)
+    assert "resume_not_exact" in [item["code"] for item in verdict.findings]
+    assert "exp-0001/run-01: a resume was not exact: optimizer, bad  [2J not put back" in verdict.notes
+    assert FINDINGS["resume_not_exact"].outcome is Verdict.PASS
 
 
 def test_an_exit_code_and_a_crash_again_are_resumed_too(run_training: Trainer, project: Project) -> None:

@@ -17,6 +17,7 @@ torch = pytest.importorskip("torch")
 from harness.artifacts.metrics import read_rows  # noqa: E402 - needs the library that may be missing
 from harness.errors import UsageError  # noqa: E402
 from harness.run_logger import RunLogger  # noqa: E402
+from harness.training import checkpointer  # noqa: E402
 from harness.training.checkpointer import Checkpointer  # noqa: E402
 from harness.training.loader import ResumableLoader, order_of  # noqa: E402
 from harness.training.state import load, plain  # noqa: E402
@@ -55,7 +56,7 @@ def unbroken(tmp_path_factory):
 
 @pytest.mark.parametrize("in_steps", [0, 2])
 @pytest.mark.parametrize("stop", range(1, 16))
-def test_stopped_after_any_step_it_is_the_unbroken_run(tmp_path, unbroken, stop, in_steps):
+def test_case_21_stopped_after_any_step_it_is_the_unbroken_run(tmp_path, unbroken, stop, in_steps):
     digest, order, rows = unbroken
     before, after = [], []
     with pytest.raises(StopHere):
@@ -73,7 +74,7 @@ def test_the_orders_of_epochs_differ_and_are_whole():
     assert order_of(50, seed=4, epoch=0) != orders[0]
 
 
-def test_with_workers_the_order_is_the_same():
+def test_case_21_with_workers_the_order_is_the_same():
     def rows(workers):
         return [batch[0].tolist() for batch in ResumableLoader(Rows(10), batch_size=3, seed=1, num_workers=workers)]
 
@@ -87,15 +88,36 @@ def saved_once(folder, **changes):
     return keeper, held
 
 
+def resumes(folder):
+    rows = read_rows(folder / "metrics.jsonl").rows
+    return [(row["exact"], row["missing"]) for row in rows if row["event"] == "resume"]
+
+
 @pytest.mark.parametrize("missing", ["optimizer", "scheduler", "loader"])
-def test_a_part_that_was_not_saved_is_named(tmp_path, missing):
+def test_case_22_a_part_that_was_not_saved_is_named(tmp_path, missing):
     saved_once(tmp_path, **{missing: None})
+    log = log_in(tmp_path)
     with pytest.warns(UserWarning, match=f"not exactly: {missing}"):
-        at = Checkpointer(log_in(tmp_path), **parts(10, 2, 7), goal=GOAL).resume()
+        at = Checkpointer(log, **parts(10, 2, 7), goal=GOAL).resume()
     assert (at.exact, at.missing) == (False, (missing,))
+    log.start(2, resumed_at=at.epoch)
+    assert resumes(tmp_path) == [(False, [missing])]
 
 
-def test_an_empty_optimizer_and_parts_that_nobody_takes_are_named(tmp_path):
+def test_an_exact_resume_is_a_row_too_and_sums_on_a_gpu_are_not_exact_by_themselves(tmp_path, monkeypatch):
+    saved_once(tmp_path)
+    for on_gpu, exact in ((False, True), (True, False)):
+        monkeypatch.setattr(checkpointer, "_on_gpu", lambda model, here=on_gpu: here)
+        log = log_in(tmp_path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert Checkpointer(log, **parts(10, 2, 7), goal=GOAL).resume().exact is exact
+        log.start(2, resumed_at=1)
+    gpu = "order of sums on the GPU (torch.use_deterministic_algorithms is off)"
+    assert resumes(tmp_path) == [(True, []), (False, [gpu])]
+
+
+def test_case_22_an_empty_optimizer_and_parts_that_nobody_takes_are_named(tmp_path):
     class Empty:
         def state_dict(self):
             return {}
@@ -129,7 +151,7 @@ def test_random_numbers_and_a_scaler_come_back(tmp_path):
     assert again.state_dict()["scale"] == 512.0
 
 
-def test_a_file_from_another_save_is_not_mixed_in(tmp_path):
+def test_case_22_a_file_from_another_save_is_not_mixed_in(tmp_path):
     keeper, _ = saved_once(tmp_path)
     keeper.step = 4
     keeper.save(1, kept=True)
@@ -172,7 +194,7 @@ def test_retention_keeps_due_best_and_newest(tmp_path):
     assert [(row["path"], row["epoch"]) for row in final] == [("checkpoints/epoch-0006/model.pt", 6)]
 
 
-def test_all_nan_has_no_best_and_the_newest_is_scored(tmp_path):
+def test_case_24_all_nan_has_no_best_and_the_newest_is_scored(tmp_path):
     keeper = Checkpointer(log_in(tmp_path), **parts(10, 2, 7), every=2, goal=GOAL)
     for epoch in range(4):
         keeper.after_epoch(epoch, 4, value=math.nan)
@@ -192,7 +214,7 @@ def test_the_best_is_known_again_after_a_resume(tmp_path):
     assert names(tmp_path) == ["epoch-0000", "epoch-0001"]
 
 
-def test_what_is_no_checkpoint_is_set_aside_and_its_name_is_free(tmp_path):
+def test_case_26_what_is_no_checkpoint_is_set_aside_and_its_name_is_free(tmp_path):
     saved_once(tmp_path)
     root = tmp_path / "checkpoints"
     (root / "epoch-0003").mkdir()
@@ -236,7 +258,7 @@ except RunError as error:
 """
 
 
-def test_a_full_disk_leaves_the_old_one(tmp_path):
+def test_case_26_a_full_disk_leaves_the_old_one(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True, check=True, cwd=Path.cwd()
     )
@@ -247,7 +269,7 @@ def test_a_full_disk_leaves_the_old_one(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["model.pt", "training.pt"])
-def test_saves_hold_tensors_and_plain_types_only(tmp_path, name):
+def test_case_28_saves_hold_tensors_and_plain_types_only(tmp_path, name):
     saved_once(tmp_path)
     path = tmp_path / "checkpoints/epoch-0000" / name
     assert torch.load(path, weights_only=True) is not None
@@ -257,7 +279,7 @@ def test_saves_hold_tensors_and_plain_types_only(tmp_path, name):
     ("value", "told"),
     [(Path("x"), "PosixPath"), (argparse.Namespace(a=1), "Namespace"), ({1, 2}, "builtins.set"), (Rows(2), "Rows")],
 )
-def test_other_types_are_refused_by_name(tmp_path, value, told):
+def test_case_28_other_types_are_refused_by_name(tmp_path, value, told):
     keeper, _ = saved_once(tmp_path)
     with pytest.raises(UsageError, match=told) as raised:
         keeper.save(1, extra={"best": np.float64(0.5), "args": [value]})
@@ -272,7 +294,7 @@ def test_numpy_values_become_plain():
 
 
 @pytest.mark.parametrize("content", [{"rng": np.random.get_state()}, {"path": Path("x")}, argparse.Namespace(a=1)])
-def test_a_foreign_file_is_refused_and_nothing_in_it_is_run(tmp_path, content):
+def test_case_28_a_foreign_file_is_refused_and_nothing_in_it_is_run(tmp_path, content):
     torch.save(content, tmp_path / "foreign.pt")
     with pytest.raises(UsageError, match="does not load as tensors and plain types") as raised:
         load(tmp_path / "foreign.pt")

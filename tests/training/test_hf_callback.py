@@ -109,6 +109,20 @@ def test_a_resumed_run_says_from_where(tmp_path: Path) -> None:
     assert attempt["resumed_at"] == 3
     shown = [row["epoch"] for row in read_rows(tmp_path / "metrics.jsonl").effective if row.get("event") == "epoch"]
     assert shown == sorted(set(shown)) == list(range(8))
+    (resume,) = [row for row in rows(tmp_path) if row["event"] == "resume"]
+    assert (resume["exact"], resume["missing"]) == (True, [])
+
+
+def test_case_22_a_resume_without_all_parts_says_so(tmp_path: Path) -> None:
+    with log_in(tmp_path) as log:
+        train(log, Line(), save_strategy="steps", save_steps=3, max_steps=4)
+    place = tmp_path / "checkpoints/checkpoint-3"
+    for part in ("optimizer.pt", "rng_state.pth"):
+        (place / part).unlink()
+    with log_in(tmp_path) as again:
+        train(again, Line(), save_strategy="no", resume=str(place), ignore_data_skip=True)
+    (resume,) = [row for row in rows(tmp_path) if row["event"] == "resume"]
+    assert resume["missing"] == ["optimizer", "random numbers", "data order (ignore_data_skip)"]
 
 
 def test_checkpoints_outside_the_run_are_refused_before_training(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_counts_that_cannot_be_are_named(epoch, total, every):
         should_checkpoint(epoch, total, every)
 
 
-def test_each_metric_is_best_by_its_own_direction():
+def test_case_23_each_metric_is_best_by_its_own_direction():
     by_place = {
         name: [(row[0], row[1 + at]) for row in CASE_23] for at, name in enumerate(("loss", "perplexity", "f1"))
     }
@@ -68,11 +68,11 @@ def test_each_metric_is_best_by_its_own_direction():
         ([(100, None), (200, 0.1)], 200),
     ],
 )
-def test_what_is_not_finite_beats_nothing(values, best):
+def test_case_24_what_is_not_finite_beats_nothing(values, best):
     assert best_of(MOST, values) == best
 
 
-def test_the_direction_is_the_plans_and_never_guessed():
+def test_case_23_the_direction_is_the_plans_and_never_guessed():
     given = {"HARNESS_METRIC": "eval_wiki_loss", "HARNESS_DIRECTION": "minimize"}
     assert goal_from_environment(given) == Goal(metric="eval_wiki_loss", direction=Direction.MINIMIZE)
     for wrong in ({}, {**given, "HARNESS_DIRECTION": "lower is better"}, {"HARNESS_DIRECTION": "minimize"}):

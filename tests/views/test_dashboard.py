@@ -239,3 +239,13 @@ def test_words() -> None:
         "-", "3", "0.1235", "1e-09", "1.23e+05", "-Inf",
     ]  # fmt: skip
     assert [count(x) for x in (None, 1200, 0.75)] == ["?", "1,200", "0.75"]
+
+
+def test_a_resume_that_is_not_exact_is_on_the_screen(tmp_path: Path) -> None:
+    clock = ManualClock()
+    rows = training(clock, 3)
+    head = {"t": rows[-1]["t"], "run": "exp-0001/run-01"}
+    rows += [{"event": "attempt", **head}, {"event": "resume", "exact": False, "missing": ["optimizer"], **head}]
+    follower = LogFollower([written(tmp_path / "metrics.jsonl", rows)], clock)
+    follower.poll(seconds=1)
+    assert "note: resumed, not exactly: optimizer not put back" in text_of(follower)
