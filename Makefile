@@ -11,7 +11,7 @@ help:
 	@echo "make demo    run the main job offline, from set-up to a judged experiment (DIR=folder to choose where)"
 	@echo "make test    set up and run the test suite"
 	@echo "make proofs  the slow proofs: kill -9 at many moments, 16 processes, the whole demo (about half an hour)"
-	@echo "make fuzz    inputs that break a reader, SECONDS=30 a form (guided by coverage where atheris is installed)"
+	@echo "make fuzz    inputs that break a reader, SECONDS=30 a form, RECORD=1 to write the evidence (guided by coverage where atheris is there)"
 	@echo "make resume  training killed -9 at 50 seeded moments a kind and resumed, equal to the last bit (part of proofs)"
 	@echo "make cheats  known cheats and honest work, with all defences off and on, caged and uncaged"
 	@echo "make detectors  faults injected into real training, healthy runs and real logs: what the detectors say (20 minutes)"
@@ -49,7 +49,7 @@ proofs: setup
 fuzz: setup
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: -c constraints.txt atheris \
 	  || echo "no wheel of atheris for this Python and system"
-	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
+	@$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(if $(RECORD),--record)
 
 resume: setup
 	@echo "killing and resuming training at 50 moments a kind ..."
