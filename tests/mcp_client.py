@@ -57,6 +57,9 @@ class McpClient:
         return json.loads(text) if text.startswith("{") else text, bool(result.get("isError"))
 
     def _send(self, message: dict[str, Any]) -> None:
+        self.write(json.dumps({"jsonrpc": "2.0", **message}))
+
+    def write(self, line: str) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        self.process.stdin.write(line + "\n")
         self.process.stdin.flush()

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -249,24 +250,41 @@ def test_a_pipe_in_the_place_of_a_file_does_not_hang(world: World) -> None:
     assert "artifact_unreadable" in codes(check_gate(world.project, experiment, VALIDATION))
 
 
-STALE = {
+def _new_version(world: World, _experiment: str) -> None:
+    (world.root / "plan.md").write_text(PLAN + "\nMore.\n")
+    approve_plan(world.project, world.root / "plan.md", by="a person")
+
+
+RUNS = ("run-01", "run-02", "run-03")
+STALE: dict[str, Callable[[World, str], object]] = {
     "result": lambda w, e: w.result(e, accuracy=0.98),
     "config": lambda w, e: w.path(e, "config").write_text("cut: 0.5\n"),
+    "code": lambda w, e: w.path(e, "code").write_text("{}"),
     "hypothesis": lambda w, e: w.path(e, "hypothesis").unlink(),
-    "run-02/status": lambda w, e: w.run_path(e, "status", "run-02").write_text("{}"),
-    "run-01/checkpoint": lambda w, e: (w.run_path(e, "checkpoints") / "last.json").write_text("{}"),
-    "frozen": lambda w, e: (w.root / "plan.md").write_text(PLAN + "\nMore.\n"),
+    **{f"{run}/status": lambda w, e, run=run: w.run_path(e, "status", run).write_text("{}") for run in RUNS},
+    **{f"{run}/metrics": lambda w, e, run=run: w.run_path(e, "metrics", run).write_text("") for run in RUNS},
+    **{
+        f"{run}/checkpoint": lambda w, e, run=run: (w.run_path(e, "checkpoints", run) / "last.json").write_text("{}")
+        for run in RUNS
+    },
+    "plan": _new_version,
+    "frozen": lambda w, e: (w.root / "plan.md").write_text(PLAN + "\nStill more.\n"),
 }
 
 
-@pytest.mark.parametrize("name", STALE)
-def test_a_verdict_is_stale_when_what_it_read_has_changed(world: World, name: str) -> None:
+def test_a_verdict_is_stale_when_anything_that_it_read_has_changed(world: World) -> None:
     experiment = passed(world)
     verdict = check_gate(world.project, experiment, VALIDATION)
     assert standing(world.project, verdict) is Verdict.PASS
-    STALE[name](world, experiment)
+    before: set[str] = set()
+    for name, change in STALE.items():
+        assert name not in before
+        change(world, experiment)
+        before = set(changed(world.project, verdict))
+        assert name in before
     assert standing(world.project, verdict) is Verdict.STALE
-    assert changed(world.project, verdict) == (name,)
+    still = set(verdict.evidence) - set(changed(world.project, verdict))
+    assert still == {*RUNS}  # the ledger's own records of the runs, which no file changes
     assert check_gate(world.project, experiment, VALIDATION).id != verdict.id
 
 

@@ -14,11 +14,14 @@ from harness.contract.roles import ROLE_BY_NAME
 from harness.domain.statuses import CageKind, ExperimentStatus
 from harness.driver.desk import Desk
 from harness.driver.mcp_server import AGENT, OpenDesk
+from harness.driver.program_tools import PROGRAM_TOOLS
 from harness.driver.tools import TOOLS, session_tools
 from harness.project.context import Project
 from tests.mcp_client import McpClient
 
 HYPOTHESIS = {"hypothesis": "Nearest centres will do", "rationale": "They are far apart."}
+
+OF_EVERY_PROJECT = tuple(name for name in TOOLS if name not in PROGRAM_TOOLS)
 
 
 @pytest.fixture
@@ -42,7 +45,7 @@ def root(project: Project) -> Path:
 def test_both_servers_have_one_table(project: Project, root: Path, env: dict[str, str]) -> None:
     with McpClient(root, env) as client:
         served = client.tools()
-    assert tuple(served) == TOOLS
+    assert tuple(served) == OF_EVERY_PROJECT
     desk = Desk(project, session="s-1", role=ROLE_BY_NAME["model-builder"], cage=CageKind.NONE)
     for tool in session_tools(desk):
         assert served[tool.name]["description"] == tool.description
@@ -97,7 +100,7 @@ def test_the_mcp_librarys_own_client_is_served(root: Path, env: dict[str, str]) 
             odd = await session.call_tool("open_experiment", {"hypothesis": 3})
             return [tool.name for tool in listed.tools], bool(opened.is_error), bool(odd.is_error)
 
-    assert anyio.run(converse) == (list(TOOLS), False, True)
+    assert anyio.run(converse) == (list(OF_EVERY_PROJECT), False, True)
 
 
 def test_a_project_that_is_broken_or_missing_is_said_and_mended_while_the_server_runs(
@@ -107,7 +110,7 @@ def test_a_project_that_is_broken_or_missing_is_said_and_mended_while_the_server
     good = config.read_text("utf-8")
     config.unlink()
     with McpClient(root, env) as client:
-        assert tuple(client.tools()) == TOOLS
+        assert tuple(client.tools()) == OF_EVERY_PROJECT
         said, failed = client.call("run_status")
         assert (said["error"]["code"], failed) == ("no_project", True)
         config.write_text("project_id = [", "utf-8")
@@ -132,6 +135,11 @@ def test_what_cannot_be_judged_is_the_calls_error_and_the_server_goes_on(root: P
         said, _ = client.call("run_status", wait_seconds=-1)
         assert "Input validation error" in said
         assert client.call("run_status")[1] is False
+        client.write("[" * 100_000)  # nested deeper than a reader goes, and no JSON: they are nobody's call
+        client.write('{"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": ' + '{"a":' * 100_000)
+        assert client.call("run_status")[1] is False
+    assert client.process.returncode == 0
+    assert "Traceback" not in client.stderr
 
 
 def test_others_work_between_two_calls(project: Project, root: Path, env: dict[str, str]) -> None:
