@@ -19,7 +19,17 @@ SETTINGS = ".claude/settings.json"
 
 @pytest.fixture
 def approved(tmp_path: Path) -> Journey:
-    journey = make_project(tmp_path / "project", tmp_path / "home")
+    return approved_project(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Journey:
+    """For tests after which `harness audit` is clean again."""
+    return approved_project(tmp_path_factory.mktemp("shared"))
+
+
+def approved_project(base: Path) -> Journey:
+    journey = make_project(base / "project", base / "home")
     assert journey.harness("init").exit_code == 0
     assert journey.harness("plan", "approve", "plan.md").exit_code == 0
     return journey
@@ -72,28 +82,29 @@ def test_the_transcripts_of_the_cli_are_looked_at_by_default(approved: Journey, 
     assert audit(approved)[1]["sessions"] == 1
 
 
-def test_without_any_witness_it_says_so(approved: Journey) -> None:
-    (approved.root / SETTINGS).parent.mkdir(exist_ok=True)
-    (approved.root / SETTINGS).write_text("{ }\n{}", "utf-8")
-    answer = approved.harness("audit")
+def test_without_any_witness_it_says_so(shared: Journey) -> None:
+    text = (shared.root / SETTINGS).read_text("utf-8")
+    (shared.root / SETTINGS).write_text("{ }\n{}", "utf-8")
+    answer = shared.harness("audit")
     assert answer.exit_code == 1
     assert "no session's receipts or transcript covers it" in answer.stdout
+    (shared.root / SETTINGS).write_text(text, "utf-8")
 
 
-def test_accepting_is_a_persons_verb(approved: Journey) -> None:
-    refused = approved.harness("audit", "--accept", "--json", CLAUDECODE="1")
+def test_accepting_is_a_persons_verb(shared: Journey) -> None:
+    refused = shared.harness("audit", "--accept", "--json", CLAUDECODE="1")
     assert (refused.exit_code, refused.document["error"]["code"]) == (2, "human_verb")
-    assert audit(approved)[0] == 0
+    assert audit(shared)[0] == 0
 
 
-def test_what_was_accepted_and_is_damaged_is_named_and_can_be_accepted_anew(approved: Journey) -> None:
-    (accepted,) = approved.state.rglob("accepted.json")
+def test_what_was_accepted_and_is_damaged_is_named_and_can_be_accepted_anew(shared: Journey) -> None:
+    (accepted,) = shared.state.rglob("accepted.json")
     assert json.loads(accepted.read_text("utf-8"))["by"].startswith("human:")
     accepted.write_text("{", "utf-8")
-    code, document = audit(approved)
+    code, document = audit(shared)
     assert (code, document["error"]["code"]) == (2, "accepted_damaged")
-    assert approved.harness("audit", "--accept").exit_code == 0
-    assert audit(approved)[0] == 0
+    assert shared.harness("audit", "--accept").exit_code == 0
+    assert audit(shared)[0] == 0
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,23 @@ def journey(tmp_path: Path) -> Journey:
     return make_project(tmp_path / "project", tmp_path / "home")
 
 
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Journey:
+    """Never initialised; for calls that leave it as it is."""
+    base = tmp_path_factory.mktemp("bare")
+    return make_project(base / "project", base / "home")
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Journey:
+    """With an experiment in which nothing was tried; for calls that leave it so."""
+    base = tmp_path_factory.mktemp("opened")
+    made = make_project(base / "project", base / "home")
+    for words in (("init",), ("plan", "approve"), ("experiment", "new", "--hypothesis", "nothing")):
+        assert made.harness(*words).exit_code == 0
+    return made
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [
@@ -22,8 +39,8 @@ def journey(tmp_path: Path) -> Journey:
         (("status", "--cage", "x"), "usage"),
     ],
 )
-def test_errors_are_documents(journey: Journey, words: tuple[str, ...], code: str) -> None:
-    answer = journey.harness(*words, "--json")
+def test_errors_are_documents(bare: Journey, words: tuple[str, ...], code: str) -> None:
+    answer = bare.harness(*words, "--json")
     assert answer.exit_code == 2
     assert answer.document["error"]["code"] == code
     assert answer.document["error"]["message"]
@@ -31,12 +48,12 @@ def test_errors_are_documents(journey: Journey, words: tuple[str, ...], code: st
     assert "Traceback" not in answer.stderr
 
 
-def test_errors_for_people_are_on_stderr(journey: Journey) -> None:
-    answer = journey.harness("status")
+def test_errors_for_people_are_on_stderr(bare: Journey) -> None:
+    answer = bare.harness("status")
     assert answer.exit_code == 2
     assert answer.stdout == ""
     assert "harness init" in answer.stderr
-    assert f"at or above {journey.root.resolve()}:" in answer.stderr
+    assert f"at or above {bare.root.resolve()}:" in answer.stderr
 
 
 def test_the_form_of_a_plan_is_not_a_plan(journey: Journey) -> None:
@@ -56,21 +73,17 @@ def test_the_form_of_a_plan_is_not_a_plan(journey: Journey) -> None:
         ("ledger", "import"),
     ],
 )
-def test_human_verbs_refuse_below_an_agent(journey: Journey, words: tuple[str, ...]) -> None:
-    journey.harness("init")
-    answer = journey.harness(*words, "--json", CLAUDECODE="1")
+def test_human_verbs_refuse_below_an_agent(opened: Journey, words: tuple[str, ...]) -> None:
+    answer = opened.harness(*words, "--json", CLAUDECODE="1")
     assert (answer.exit_code, answer.document["error"]["code"]) == (2, "human_verb")
 
 
-def test_an_unfinished_experiment_cannot_be_approved(journey: Journey) -> None:
-    journey.harness("init")
-    assert journey.harness("plan", "approve").exit_code == 0
-    assert journey.harness("experiment", "new", "--hypothesis", "nothing").exit_code == 0
-    refused = journey.harness("gate", "approve", "exp-0001", "--reason", "trust me", "--json")
+def test_an_unfinished_experiment_cannot_be_approved(opened: Journey) -> None:
+    refused = opened.harness("gate", "approve", "exp-0001", "--reason", "trust me", "--json")
     assert (refused.exit_code, refused.document["error"]["code"]) == (2, "validation_not_passed")
-    second = journey.harness("experiment", "new", "--hypothesis", "another", "--json")
+    second = opened.harness("experiment", "new", "--hypothesis", "another", "--json")
     assert second.exit_code == 2
-    checked = journey.harness("gate", "check", "exp-0001", "--json")
+    checked = opened.harness("gate", "check", "exp-0001", "--json")
     assert checked.exit_code == 1
     missing = {finding["data"].get("artifact") for finding in checked.document["findings"]}
     assert {"config", "result"} <= missing
@@ -90,11 +103,10 @@ def test_every_verb_has_a_summary() -> None:
     assert set(SUMMARIES) == set(COMMANDS)
 
 
-def test_a_null_byte_in_a_plans_path_is_a_plan_error(journey: Journey) -> None:
-    plan = journey.root / "plan.md"
-    plan.write_text(plan.read_text("utf-8").replace("train: data/train.npz", 'train: "data/tr\\0ain.npz"'), "utf-8")
-    journey.harness("init")
-    answer = journey.harness("plan", "check", "--json")
+def test_a_null_byte_in_a_plans_path_is_a_plan_error(opened: Journey) -> None:
+    text = (opened.root / "plan.md").read_text("utf-8").replace("train: data/train.npz", 'train: "data/tr\\0ain.npz"')
+    (opened.root / "odd.md").write_text(text, "utf-8")
+    answer = opened.harness("plan", "check", "odd.md", "--json")
     assert (answer.exit_code, answer.document["error"]["code"]) == (2, "plan_invalid")
     assert "Traceback" not in answer.stderr
 
@@ -113,8 +125,6 @@ def test_what_was_interrupted_goes_on_by_its_own_verb(words: list[str], said: st
     assert said in after_interrupt(words)
 
 
-def test_decisions_of_an_experiment_that_is_not_there(journey: Journey) -> None:
-    journey.harness("init")
-    journey.harness("plan", "approve")
-    answer = journey.harness("decisions", "exp-0009", "--json")
+def test_decisions_of_an_experiment_that_is_not_there(opened: Journey) -> None:
+    answer = opened.harness("decisions", "exp-0009", "--json")
     assert (answer.exit_code, answer.document["error"]["code"]) == (2, "not_found")

@@ -8,10 +8,11 @@ import pytest
 from tests.cli.journey import Journey, make_project
 
 
-@pytest.fixture
-def clone(tmp_path: Path) -> Journey:
-    """Of a project with an approved plan, an open experiment and a hand-off."""
-    made = make_project(tmp_path / "project", tmp_path / "home")
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Journey:
+    """A project with an approved plan, an open experiment and a hand-off."""
+    base = tmp_path_factory.mktemp("made")
+    made = make_project(base / "project", base / "home")
     for words in (
         ("init",),
         ("plan", "approve"),
@@ -19,6 +20,11 @@ def clone(tmp_path: Path) -> Journey:
         ("handoff", "--note", "Half done."),
     ):
         assert made.harness(*words).exit_code == 0
+    return made
+
+
+@pytest.fixture
+def clone(made: Journey, tmp_path: Path) -> Journey:
     other = Journey(tmp_path / "clone", tmp_path / "another home")
     other.home.mkdir()
     shutil.copytree(made.root, other.root, ignore=shutil.ignore_patterns("policy.json", "receipts"))

@@ -19,6 +19,16 @@ def journey(tmp_path: Path) -> Journey:
     return made
 
 
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Journey:
+    """With an open experiment; for calls that are refused."""
+    base = tmp_path_factory.mktemp("opened")
+    made = make_project(base / "project", base / "home")
+    for words in (("init",), ("plan", "approve"), ("experiment", "new", "--hypothesis", "centroids")):
+        assert made.harness(*words).exit_code == 0
+    return made
+
+
 def test_a_hand_off_reaches_the_next_briefing(journey: Journey) -> None:
     answer = journey.harness("handoff", "--note", "Half done.", "--json", **INSIDE)
     assert answer.exit_code == 0, answer.stderr
@@ -55,8 +65,8 @@ def test_a_hand_off_from_standard_input(journey: Journey) -> None:
     [(), ("--note", "a", "-"), ("--note", "a", "--file", "b"), ("else",), ("--note", " "), ("--file", "missing.md")],
     ids=" ".join,
 )
-def test_what_is_no_hand_off_is_refused(journey: Journey, words: tuple[str, ...]) -> None:
-    answer = journey.harness("handoff", *words, "--json")
+def test_what_is_no_hand_off_is_refused(opened: Journey, words: tuple[str, ...]) -> None:
+    answer = opened.harness("handoff", *words, "--json")
     assert answer.exit_code == 2
     assert answer.document["error"]["mend"]
 
@@ -110,10 +120,8 @@ def test_a_result_by_hand(journey: Journey) -> None:
     [("accuracy",), ("=0.9",), ("accuracy=high",), ("accuracy=0.9", "accuracy=0.8")],
     ids=" ".join,
 )
-def test_a_claim_that_is_none_is_refused(journey: Journey, claims: tuple[str, ...]) -> None:
-    journey.harness("plan", "approve")
-    journey.harness("experiment", "new", "--hypothesis", "centroids")
+def test_a_claim_that_is_none_is_refused(opened: Journey, claims: tuple[str, ...]) -> None:
     given = [word for claim in claims for word in ("--claim", claim)]
-    answer = journey.harness("experiment", "result", "exp-0001", *given, "--summary", "s", "--json")
+    answer = opened.harness("experiment", "result", "exp-0001", *given, "--summary", "s", "--json")
     assert (answer.exit_code, "claim" in answer.document["error"]["message"].lower()) == (2, True)
-    assert not (journey.root / ".harness/experiments/exp-0001/result.md").exists()
+    assert not (opened.root / ".harness/experiments/exp-0001/result.md").exists()

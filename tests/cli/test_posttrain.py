@@ -21,6 +21,14 @@ def tuning(tmp_path: Path) -> Journey:
     return Journey(programs.make_root(tmp_path / "tuning"), tmp_path / "home")
 
 
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Journey:
+    """For specifications that are refused."""
+    base = tmp_path_factory.mktemp("untouched")
+    (base / "home").mkdir()
+    return Journey(programs.make_root(base / "tuning"), base / "home")
+
+
 def test_from_a_specification_to_a_judged_model(tuning: Journey):
     made = tuning.harness(*SPEC, *TRAINER, "--json")
     assert made.exit_code == 0, made.stderr
@@ -62,8 +70,8 @@ def test_names_of_the_documents_are_those_of_the_options(tuning: Journey):
         (("--backend", "command", "--trainer", "python trainer.py"), "--trainer"),
     ],
 )
-def test_bad_specifications_are_refused_in_words(tuning: Journey, words: tuple[str, ...], said: str):
-    answer = tuning.harness(*SPEC, *words, "--json")
+def test_bad_specifications_are_refused_in_words(untouched: Journey, words: tuple[str, ...], said: str):
+    answer = untouched.harness(*SPEC, *words, "--json")
     assert answer.exit_code == 2
     assert said in answer.stdout + answer.stderr
-    assert tuning.harness("posttrain", "status", "--json").document.get("programs", []) == []
+    assert untouched.harness("posttrain", "status", "--json").document.get("programs", []) == []
