@@ -61,6 +61,29 @@ def test_names_of_the_documents_are_those_of_the_options(tuning: Journey):
     assert tuning.harness("posttrain", "status", "--json").document["models"] == []
 
 
+def test_a_family_that_made_trains_and_judges_is_told(tuning: Journey):
+    makers = {"teacher": "HuggingFaceTB/SmolLM2-1.7B-Instruct", "judge": "Qwen/Qwen2.5-7B-Instruct"}
+    path = tuning.root / "train.jsonl"
+    programs.write_rows(path, [row | {"provenance": makers} for row in programs.rows(20)])
+    made = tuning.harness(*SPEC, "--backend", "dry-run")
+    assert made.exit_code == 0, made.stderr
+    assert "warning: smollm2: shared by teacher, trained model" in made.stdout
+    assert "qwen2.5" not in made.stdout
+    programs.write_rows(path, [row | {"provenance": {"judge": makers["judge"]}} for row in programs.rows(20)])
+    other = tuning.harness(*SPEC, "--backend", "dry-run", "--json")
+    assert other.document["warnings"] == []
+
+
+def test_a_base_model_is_added_before_there_is_a_ledger(tuning: Journey):
+    weights = tuning.root.parent / "weights"
+    weights.mkdir()
+    (weights / "config.json").write_text("{}")
+    added = tuning.harness("posttrain", "model", "add", "--weights", str(weights), "--json")
+    assert added.exit_code == 0, added.stderr
+    (found,) = [item for item in added.document["models"] if item["path"]]
+    assert (found["id"], found["path"]) == (programs.MODEL, str(weights))
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

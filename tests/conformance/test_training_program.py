@@ -1,10 +1,10 @@
-"""What the reference's own tests asked of its training programme, asked of ours, and its 28 faults.
+"""What the reference's own tests asked of its specifications and results, asked of ours, and its 28 faults.
 
-Deliberate differences stand in docs/training-programs.md. Processes, evaluation and promotion: tests/posttrain.
+The list of all of them, each with the test that holds it or the difference: training_program.yaml. Runs, models and
+promotion: test_training_models.py.
 """
 
 import json
-import struct
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -22,22 +22,33 @@ from harness.posttrain.export import export_rows
 from harness.posttrain.fingerprints import code_hash, config_fingerprint
 from harness.posttrain.problems import SpecificationError
 from harness.posttrain.provenance import family_warnings
+from harness.posttrain.registry import add_base_model
 from harness.posttrain.result import Observed, validate
 from harness.posttrain.serving import serving_stack
-from harness.posttrain.spec import Spec, specify
+from harness.posttrain.spec import Request, Spec, specify
 from harness.posttrain.thresholds import THRESHOLDS
-from harness.posttrain.vocabulary import HYPERPARAMETERS, MINUTES, TIERS, TOKENS, Backend, Profile, Tier
+from harness.posttrain.vocabulary import HYPERPARAMETERS, MINUTES, MODES, TOKENS, Backend, Tier
 from harness.project.context import Project, open_project
 from tests.blobs import own_environment
+from tests.conformance.imported import adapter, right_result
 from tests.posttrain import programs
 
-DOC = Path(__file__).parents[2] / "docs" / "training-programs.md"
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """For all tests that change nothing in it."""
+    with opened(tmp_path_factory.mktemp("shared")) as found:
+        yield found
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
-    with open_project(programs.make_root(tmp_path / "tuning"), own_environment(tmp_path)) as opened:
-        yield opened
+def own(tmp_path: Path) -> Iterator[Project]:
+    with opened(tmp_path) as found:
+        yield found
+
+
+def opened(folder: Path) -> Project:
+    return open_project(programs.make_root(folder / "tuning"), own_environment(folder))
 
 
 def wrong(project: Project, **more: Any) -> dict[str, str]:
@@ -45,15 +56,6 @@ def wrong(project: Project, **more: Any) -> dict[str, str]:
     with pytest.raises(SpecificationError) as told:
         specify(project, programs.request(**more))
     return {item.field: item.reason for item in told.value.problems}
-
-
-def adapter(folder: Path, values: tuple[float, ...] = (1.0, 2.0)) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "adapter_config.json").write_text('{"peft_type": "LORA"}')
-    body = struct.pack(f"<{len(values)}f", *values)
-    tensor = {"dtype": "F32", "shape": [len(values)], "data_offsets": [0, len(body)]}
-    head = json.dumps({"lora_A": tensor}).encode()
-    (folder / "adapter_model.safetensors").write_bytes(struct.pack("<Q", len(head)) + head + body)
 
 
 class Case:
@@ -77,27 +79,7 @@ class Case:
             "before": now,
             "after": now,
         }
-        dry = self.spec.backend is Backend.DRY_RUN
-        self.result: dict[str, Any] = {
-            "schema": 1,
-            **{name: self.seen[name] for name in ("experiment", "run", "spec_sha256")},
-            "backend": self.spec.backend.value,
-            "mode": self.spec.mode.value,
-            "profile": self.spec.profile.value,
-            "model": self.spec.model["id"],
-            "seed": self.spec.seed,
-            "dtype": self.spec.dtype,
-            "status": "dry_run" if dry else "completed",
-            "config_fingerprint": self.spec.config_fingerprint,
-            "dataset_sha256": self.spec.dataset["sha256"],
-            "dataset_rows": 20,
-            "rows_used": 20,
-            "rows_refused": {},
-            "base_model_sha256": None,
-            "metrics": {"wall_clock_minutes": 1.0, "final_loss": 0.5, "tokens_seen": 100, "steps": 2},
-            "artifact": None if dry else dict(self.spec.artifact),
-            "failure": None,
-        }
+        self.result = right_result(self.spec)
 
     def judge(self, seen: dict[str, Any] | None = None, **more: Any) -> tuple[set[str], str | None]:
         found, digest = validate(self.spec, self.result | more, Observed(**(self.seen | (seen or {}))))
@@ -138,9 +120,67 @@ def test_custom_numbers_merge_over_the_defaults(project: Project) -> None:
     assert spec.budget == {"minutes": 1.0, "tokens": 7}
 
 
+def test_a_specification_says_all_that_was_asked(project: Project) -> None:
+    spec = specify(project, programs.request(seed=7))
+    told = spec.told(project.layout.root, experiment="exp-0001", run="run-01")
+    assert {name: told[name] for name in ("experiment", "run", "backend", "mode", "profile", "seed", "dtype")} == {
+        "experiment": "exp-0001",
+        "run": "run-01",
+        "backend": "command",
+        "mode": "orpo",
+        "profile": "local-reader",
+        "seed": 7,
+        "dtype": "float32",
+    }
+    assert (told["dataset"]["rows"], told["benchmark"]["rows"]) == (20, 40)
+    assert told["dataset"]["path"] == str(project.layout.root / "train.jsonl")
+    assert (told["config_fingerprint"], told["code_hash"]) == (spec.config_fingerprint, spec.code_hash)
+    assert told["artifact"] == {"path": "adapter", "format": "peft-adapter"}
+
+
+@pytest.fixture(scope="module")
+def weighted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """With a folder in the place of SmolLM2's weights, and rows for every mode."""
+    base = tmp_path_factory.mktemp("weighted")
+    (base / "weights").mkdir()
+    (base / "weights" / "config.json").write_text("{}")
+    with opened(base) as found:
+        programs.write_rows(found.layout.root / "train.jsonl", [row | {"answer": "1"} for row in programs.rows(20)])
+        add_base_model(found, programs.MODEL, weights=base / "weights", gguf=None, inherited={})
+        yield found
+
+
+def of(backend: Backend, **more: Any) -> Request:
+    return programs.request(backend=backend.value, mode=sorted(MODES[backend])[0].value, **more)
+
+
 @pytest.mark.parametrize("backend", Backend)
-def test_every_backend_has_modes_and_tiers(backend: Backend) -> None:
-    assert (Tier.CPU in TIERS[backend]) == (backend is not Backend.UNSLOTH_ORPO)
+def test_the_default_tier_is_the_backends(weighted: Project, backend: Backend) -> None:
+    small = backend in (Backend.DRY_RUN, Backend.COMMAND)
+    assert specify(weighted, of(backend)).hardware_tier is (Tier.CPU if small else Tier.CONSUMER_GPU)
+
+
+@pytest.mark.parametrize("tier", Tier)
+@pytest.mark.parametrize("backend", Backend)
+def test_every_tier_of_a_backend_is_accepted(weighted: Project, backend: Backend, tier: Tier) -> None:
+    asked = of(backend, tier=tier.value)
+    if (backend, tier) == (Backend.UNSLOTH_ORPO, Tier.CPU):
+        with pytest.raises(SpecificationError, match="hardware_tier"):
+            specify(weighted, asked)
+    else:
+        assert specify(weighted, asked).hardware_tier is tier
+
+
+def test_a_datasets_fingerprint_is_of_its_bytes(own: Project) -> None:
+    root = own.layout.root
+    one = specify(own, programs.request()).dataset
+    assert one["sha256"] == sha256_bytes((root / "train.jsonl").read_bytes())
+    (root / "copy.jsonl").write_bytes((root / "train.jsonl").read_bytes())
+    assert specify(own, programs.request(dataset="copy.jsonl")).dataset["sha256"] == one["sha256"]
+    programs.write_rows(root / "train.jsonl", programs.rows(19))
+    less = specify(own, programs.request()).dataset
+    assert less["sha256"] != one["sha256"]
+    assert less["rows"] == 19
 
 
 def test_the_cpu_tier_is_refused_where_a_gpu_is_needed(project: Project) -> None:
@@ -191,11 +231,11 @@ def test_config_fingerprints_are_canonical() -> None:
     assert len(one) == 64
 
 
-def test_fault_4_an_edited_text_is_another_dataset(project: Project) -> None:
-    before = specify(project, programs.request()).dataset
-    path = project.layout.root / "train.jsonl"
+def test_fault_4_an_edited_text_is_another_dataset(own: Project) -> None:
+    before = specify(own, programs.request()).dataset
+    path = own.layout.root / "train.jsonl"
     path.write_text(path.read_text().replace('"chosen": "1"', '"chosen": "one"'))
-    after = specify(project, programs.request()).dataset
+    after = specify(own, programs.request()).dataset
     assert before["rows"] == after["rows"]
     assert before["sha256"] != after["sha256"]
 
@@ -204,8 +244,8 @@ def test_fault_4_a_missing_dataset_is_an_error_never_a_fingerprint(project: Proj
     assert {"dataset", "benchmark"} <= set(wrong(project, dataset="nope.jsonl", benchmark="nope.jsonl"))
 
 
-def test_fault_5_the_code_hash_covers_what_the_trainer_imports(project: Project) -> None:
-    root = project.layout.root
+def test_fault_5_the_code_hash_covers_what_the_trainer_imports(own: Project) -> None:
+    root = own.layout.root
     (root / "losses.py").write_text("BETA = 1\n")
     programs.write_trainer(root, "import losses\n")
     words = ["python", "trainer.py"]
@@ -221,9 +261,9 @@ def test_fault_17_rows_that_are_trained_on_are_no_benchmark(project: Project) ->
     assert "in both" in wrong(project, benchmark="train.jsonl")["benchmark"]
 
 
-def test_fault_22_a_pair_without_a_difference_is_refused(project: Project) -> None:
-    programs.write_rows(project.layout.root / "train.jsonl", [{"prompt": "p", "chosen": "a", "rejected": "a"}])
-    assert wrong(project)["dataset row 1"] == "equal"
+def test_fault_22_a_pair_without_a_difference_is_refused(own: Project) -> None:
+    programs.write_rows(own.layout.root / "train.jsonl", [{"prompt": "p", "chosen": "a", "rejected": "a"}])
+    assert wrong(own)["dataset row 1"] == "equal"
 
 
 # --- validation of results
@@ -388,12 +428,12 @@ def test_fault_16_a_second_rollback_does_not_return_to_the_bad_one() -> None:
     assert serving_stack([*history, Served("a", "rollback")]) == ["a"]  # type: ignore[arg-type]
 
 
-def test_fault_10_a_damaged_ledger_is_not_an_empty_one(project: Project, tmp_path: Path) -> None:
-    path = project.layout.ledger_db
-    project.close()
+def test_fault_10_a_damaged_ledger_is_not_an_empty_one(own: Project, tmp_path: Path) -> None:
+    path = own.layout.ledger_db
+    own.close()
     path.write_bytes(b"{}" * 2000)
     with pytest.raises(LedgerError):
-        open_project(project.layout.root, own_environment(tmp_path))
+        open_project(own.layout.root, own_environment(tmp_path))
     assert path.read_bytes() == b"{}" * 2000
 
 
@@ -408,28 +448,15 @@ def test_an_export_says_licence_and_consent_and_hashes_each_row(project: Project
     assert len(json.loads(line)["sha256"]) == 64
 
 
-def test_a_shared_family_of_data_judge_and_model_is_told(project: Project) -> None:
+def test_a_shared_family_of_data_judge_and_model_is_told(own: Project) -> None:
     made = [
         row | {"provenance": {"teacher": "HuggingFaceTB/SmolLM2-1.7B-Instruct", "judge": "x-1"}}
         for row in programs.rows(3)
     ]
-    programs.write_rows(project.layout.root / "train.jsonl", made)
-    (told,) = family_warnings(project, specify(project, programs.request()))
+    programs.write_rows(own.layout.root / "train.jsonl", made)
+    (told,) = family_warnings(own, specify(own, programs.request()))
     assert told.actual == "smollm2"
     assert "teacher" in told.reason
-
-
-def test_every_named_difference_stands_in_the_documentation() -> None:
-    text = DOC.read_text("utf-8")
-    named = ("compare_only", "any profile", "pending", "prompt equals rejected", "missing file", "dry_run", "ORPO")
-    assert [word for word in named if word not in text] == []
-
-
-def test_every_fault_has_a_line_that_names_its_tests() -> None:
-    lines = [line for line in DOC.read_text("utf-8").splitlines() if line.startswith("| ")]
-    numbered = {line.split("|")[1].strip() for line in lines}
-    assert {str(number) for number in range(1, 29)} <= numbered
-    assert Profile.READER in DOC.read_text("utf-8")
 
 
 def test_no_state_is_skipped() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.domain.models import ModelState
-from harness.errors import NotFoundError, RefusedError, TransitionError, UsageError
+from harness.errors import NotFoundError, RefusedError
 from harness.posttrain import promotion, serving
 from harness.posttrain.program import TrainingProgram
 from harness.posttrain.shadow import observe
@@ -46,10 +46,6 @@ def deploy(project: Project, program: TrainingProgram, model: str, clock) -> Non
     clock.ahead += 3600
     assert promote(project, model).after is ModelState.PROMOTABLE
     assert promote(project, model).after is ModelState.DEPLOYED
-
-
-def test_a_model_without_an_evaluation_stays(project, model) -> None:
-    assert refused(promote(project, model)) == {"evaluations"}
 
 
 def test_the_whole_way_rollback_and_revocation(execute, project, program, model, clock, root) -> None:
@@ -95,29 +91,6 @@ def test_the_whole_way_rollback_and_revocation(execute, project, program, model,
     before = project.ledger.models()
     project.ledger.rebuild()
     assert project.ledger.models() == before
-
-
-def test_bad_shadow_answers_hold_it_back(project, program, model, clock) -> None:
-    to_shadow(project, program, model)
-    for outcome in ("accepted", "accepted", "accepted", "rejected", "rejected", "timed_out", "failed"):
-        observe(project, model, outcome, by="arbiter")
-    clock.ahead += 7200
-    assert refused(promote(project, model)) == {"arbiter rejection", "execution rejection"}
-    with pytest.raises(UsageError, match="expected one of"):
-        observe(project, model, "fine", by="arbiter")
-
-
-def test_a_rejected_model_is_never_served(project, program, model, clock) -> None:
-    deploy(project, program, model, clock)
-    promotion.reject_model(project, model, by="human:ada", reason="it insults people")
-    with pytest.raises(NotFoundError):
-        serving.serve_path(project, READER)
-    with pytest.raises(RefusedError):
-        promote(project, model)
-    with pytest.raises(RefusedError):
-        serving.rollback(project, READER, by="human:ada", reason="x", to=model)
-    with pytest.raises(TransitionError):
-        promotion.reject_model(project, model, by="human:ada", reason="again")
 
 
 def test_changed_bytes_are_not_served_or_promoted(project, program, model, clock) -> None:
