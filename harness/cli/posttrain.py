@@ -15,7 +15,7 @@ from harness.cli.progress import print_event
 from harness.errors import UsageError
 from harness.posttrain.export import export_rows
 from harness.posttrain.judge import ProgramReport
-from harness.posttrain.lineage import drawn
+from harness.posttrain.lineage import drawn, overview
 from harness.posttrain.program import TrainingProgram
 from harness.posttrain.promotion import Promotion, promote, reject_model
 from harness.posttrain.registry import add_base_model, known_models
@@ -109,30 +109,17 @@ def import_command(experiment: str, output: Path, project: Path, as_json: bool) 
 def status_command(project: Path, as_json: bool) -> None:
     """All training programs with their runs, all models with their states, and what is served."""
     with open_project(project, environment(), read_only=True) as opened:
-        ledger = opened.ledger
-        programs = [
-            {
-                "experiment": item.experiment,
-                "backend": item.spec["backend"],
-                "runs": [
-                    {"id": run.id, "status": run.status, "reason": run.reason} for run in ledger.runs(item.experiment)
-                ],
-            }
-            for item in ledger.programs()
-        ]
-        models = [
-            {"id": item.id, "experiment": item.experiment, "profile": item.profile, "state": item.state}
-            for item in ledger.models()
-        ]
-        served = {name.value: history[-1].model for name in Profile if (history := ledger.servings(name))}
+        document = overview(opened)
     lines = [
         f"{item['experiment']}  {item['backend']}  {run['id']} {run['status']}"
-        for item in programs
+        for item in document["programs"]
         for run in item["runs"] or [{"id": "no run", "status": ""}]
     ]
-    lines += [f"model {item['id'][:12]}  {item['state']}  {item['profile']}  {item['experiment']}" for item in models]
-    lines += [f"served for {name}: {(model or 'nothing')[:12]}" for name, model in served.items()]
-    document = {"programs": programs, "models": models, "served": served}
+    lines += [
+        f"model {item['id'][:12]}  {item['state']}  {item['profile']}  {item['experiment']}"
+        for item in document["models"]
+    ]
+    lines += [f"served for {name}: {(model or 'nothing')[:12]}" for name, model in document["served"].items()]
     emit(document, as_json=as_json, text=lambda: "\n".join(lines) or "no training program yet")
 
 

@@ -167,6 +167,32 @@ ROLES: tuple[Role, ...] = (
         ),
     ),
     Role(
+        name="post-trainer",
+        title="Post-trainer",
+        step=None,
+        purpose="Specifies, runs and evaluates training programs, whose models a person promotes.",
+        tools=("Read", "Grep", "Glob"),
+        mcp_tools=(
+            "specify_training",
+            "run_training",
+            "training_status",
+            "training_lineage",
+            "evaluate_model",
+            "export_preferences",
+        ),
+        writes_code=False,
+        off_limits=(
+            "Promotion, rejection, rollback and import of models: a person decides what is served.",
+            "Trainers started outside the harness: call run_training.",
+            "Rows of the benchmark: nothing is chosen by looking at them.",
+        ),
+        consumes=("metrics", "status", "stderr"),
+        checklist=(
+            "Every number that you say is one of training_lineage or evaluate_model.",
+            "training_status shows how each run ended; a refused result is told with its problems.",
+        ),
+    ),
+    Role(
         name="code-reviewer",
         title="Code reviewer",
         step=None,

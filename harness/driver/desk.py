@@ -15,6 +15,7 @@ from harness.audit.scores import counted_evaluations
 from harness.contract.roles import Role
 from harness.domain.records import Experiment
 from harness.domain.statuses import CLOSED_EXPERIMENTS, CageKind, Split
+from harness.driver.program_desk import LONGEST_WAIT_S, ProgramDesk
 from harness.driver.run_news import RunNews, last_metrics
 from harness.driver.session import Pulse
 from harness.driver.supervisors import Supervisor, is_going
@@ -26,13 +27,12 @@ from harness.project.diagnoses import record_diagnosis, record_methods, undiagno
 from harness.project.experiments import ensure_hypothesis, open_experiment, record_result
 from harness.project.hand_offs import write_hand_off
 
-LONGEST_WAIT_S = 600.0
 REGISTER_SECONDS = 60.0
 POLL_SECONDS = 0.1
 STARTS = 3
 
 
-class Desk:
+class Desk(ProgramDesk):
     """One session's view of the project, with the calls that the session has made."""
 
     def __init__(

@@ -20,9 +20,11 @@ from harness.contract.roles import MCP_SERVER, ROLE_BY_NAME
 from harness.domain.records import Experiment
 from harness.domain.statuses import CageKind
 from harness.driver.desk import Desk
+from harness.driver.program_desk import has_programs
+from harness.driver.program_tools import PROGRAM_TOOLS
 from harness.driver.supervisors import is_held
 from harness.driver.tools import TOOLS, tool
-from harness.errors import UsageError
+from harness.errors import HarnessError, UsageError
 from harness.project.context import Project, open_project
 from harness.project.experiments import undecided_experiment
 from harness.rendering.derived import write_derived
@@ -62,7 +64,7 @@ def serve(start: Path, environment: Mapping[str, str], cage: Callable[[], CageKi
     def at_desk() -> contextlib.AbstractContextManager[Desk]:
         return _desk(start, environment, cage, session)
 
-    tools = [tool(name, at_desk) for name in TOOLS]
+    tools = [tool(name, at_desk) for name in _offered(start, environment)]
     server = create_sdk_mcp_server(MCP_SERVER, version=version(DISTRIBUTION), tools=tools)["instance"]
 
     async def run() -> None:
@@ -74,6 +76,17 @@ def serve(start: Path, environment: Mapping[str, str], cage: Callable[[], CageKi
         anyio.run(run)
     except* BrokenPipeError:
         pass  # the client has gone; a call that was at work has recorded what it did
+
+
+def _offered(start: Path, environment: Mapping[str, str]) -> list[str]:
+    """All tools; those of training programs only in a project that has one or a base model: anywhere else they would be
+    words in every request. A person's first `harness posttrain model add` or `spec` brings them."""
+    try:
+        with open_project(start, environment, read_only=True) as project:
+            programs = has_programs(project)
+    except HarnessError:  # no project yet, or a broken one: each call says so
+        programs = False
+    return [name for name in TOOLS if programs or name not in PROGRAM_TOOLS]
 
 
 @contextlib.contextmanager

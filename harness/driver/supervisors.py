@@ -51,16 +51,23 @@ class Supervisor:
 
     @classmethod
     def start(
-        cls, project: Project, experiment: str, words: Sequence[str] | None, *, cage: CageKind, session: str | None
+        cls,
+        project: Project,
+        experiment: str,
+        words: Sequence[str] | None,
+        *,
+        cage: CageKind,
+        session: str | None,
+        verb: Sequence[str] = ("train",),
     ) -> "Supervisor":
-        """Start `harness train` in a process session of its own and return at once.
+        """Start `harness train`, or another verb that supervises, in a process session of its own; return at once.
 
         It does not end with the driver: its runs go on, and the next loop waits for them.
         """
         folder = project.layout.state / "supervisors"
         folder.mkdir(parents=True, exist_ok=True)
         answer = folder / f"{experiment}-{secrets.token_hex(4)}.json"
-        command = [sys.executable, "-m", "harness", "train", experiment, "--project", str(project.layout.root)]
+        command = [sys.executable, "-m", "harness", *verb, experiment, "--project", str(project.layout.root)]
         command += ["--json", "--cage", cage.value]
         command += ["--session", session] if session else []
         command += ["--", *words] if words else []

@@ -11,7 +11,9 @@ from claude_agent_sdk import SdkMcpTool
 
 from harness.artifacts.next_ideas import CONFIDENCE
 from harness.domain.facts import LONGEST_HAND_OFF
-from harness.driver.desk import LONGEST_WAIT_S, Desk
+from harness.driver.desk import Desk
+from harness.driver.program_desk import LONGEST_WAIT_S
+from harness.driver.program_tools import PROGRAM_TOOLS
 from harness.errors import HarnessError
 from harness.files import strict
 
@@ -125,6 +127,7 @@ _SPECS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
         },
         ["text"],
     ),
+    **PROGRAM_TOOLS,
 }
 TOOLS = tuple(_SPECS)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from harness.domain.models import Model
 from harness.errors import RefusedError
+from harness.posttrain.vocabulary import Profile
 from harness.project.context import Project
 
 
@@ -42,6 +43,28 @@ def lineage(project: Project, name: str) -> dict[str, Any]:
 def _of_model(project: Project, model: Model) -> dict[str, Any]:
     history = project.ledger.model_history(model.id)
     return {**asdict(model), **asdict(history)}
+
+
+def overview(project: Project) -> dict[str, Any]:
+    """{programs[]: {experiment, backend, runs[]}, models[], served: {profile: model id or None}}."""
+    ledger = project.ledger
+    programs = [
+        {
+            "experiment": item.experiment,
+            "backend": item.spec["backend"],
+            "runs": [
+                {"id": run.id, "status": run.status.value, "attempt": run.attempt, "reason": run.reason}
+                for run in ledger.runs(item.experiment)
+            ],
+        }
+        for item in ledger.programs()
+    ]
+    models = [
+        {"id": item.id, "experiment": item.experiment, "profile": item.profile, "state": item.state.value}
+        for item in ledger.models()
+    ]
+    served = {name.value: history[-1].model for name in Profile if (history := ledger.servings(name))}
+    return {"programs": programs, "models": models, "served": served}
 
 
 def drawn(tree: dict[str, Any]) -> str:

@@ -7,7 +7,8 @@ from harness.contract.phases import REQUIRED, required
 from harness.contract.roles import HUMAN_VERBS, ROLE_BY_NAME, ROLES, project_path
 from harness.domain.statuses import GateName
 
-NAMES = ["research-scout", "data-engineer", "model-builder", "training-checker", "oracle", "code-reviewer"]
+NAMES = ["research-scout", "data-engineer", "model-builder", "training-checker", "oracle", "post-trainer"]
+NAMES.append("code-reviewer")
 
 
 def test_roles_of_the_product():
