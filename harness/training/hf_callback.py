@@ -9,6 +9,7 @@ looks like a healthy one; it is on by default, and this callback switches it off
 """
 
 import math
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from typing import Any
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from harness.clock import Clock
+from harness.domain import variables
+from harness.domain.statuses import Direction
 from harness.errors import UsageError
 from harness.run_logger import RunLogger
 from harness.training.hf_resume import not_restored
@@ -52,6 +55,7 @@ class RunLoggerCallback(TrainerCallback):  # type: ignore[misc] # the library is
         self._by_epoch = args.logging_strategy == "epoch"
         if args.save_strategy != "no":
             _require_inside(Path(args.output_dir), self._log.checkpoint_dir)
+            _keep_best_and_newest(args)
         self._went_on = state.global_step > 0
         if not self._begun:
             total = math.ceil(args.num_train_epochs) if self._by_epoch else state.max_steps
@@ -131,6 +135,24 @@ class RunLoggerCallback(TrainerCallback):  # type: ignore[misc] # the library is
 
     def _next(self, state: TrainerState) -> int:
         return int(state.epoch or 0) if self._by_epoch else int(state.global_step)
+
+
+def _keep_best_and_newest(args: TrainingArguments) -> None:
+    """With a limit of 1 the trainer ends by removing each checkpoint but its best, the newest too, which was told of;
+    and what it takes for the best must be the best by the plan."""
+    if args.metric_for_best_model is None:
+        return
+    if args.save_total_limit == 1:
+        args.save_total_limit = 2
+    metric, direction = os.environ.get(variables.METRIC), os.environ.get(variables.DIRECTION)
+    of_the_plan = metric in (args.metric_for_best_model, args.metric_for_best_model.removeprefix("eval_"))
+    if of_the_plan and direction and args.greater_is_better != (direction == Direction.MAXIMIZE):
+        raise UsageError(
+            f"metric_for_best_model is {args.metric_for_best_model!r} with greater_is_better={args.greater_is_better}; "
+            f"the plan says {direction} for {metric}: the worst checkpoint would be kept as the best.",
+            mend=f"Pass greater_is_better={direction == Direction.MAXIMIZE}.",
+            code="direction_differs",
+        )
 
 
 def _require_inside(output: Path, folder: Path) -> None:

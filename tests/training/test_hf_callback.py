@@ -130,3 +130,31 @@ def test_checkpoints_outside_the_run_are_refused_before_training(tmp_path: Path)
     with pytest.raises(UsageError, match="output_dir"):
         train(log, Line(), output_dir=str(tmp_path / "elsewhere"))
     assert not (tmp_path / "run" / "metrics.jsonl").exists()
+
+
+@pytest.mark.parametrize("load", [False, True])
+def test_a_limit_of_one_removes_neither_the_best_nor_the_newest_that_was_told_of(tmp_path: Path, load: bool) -> None:
+    """The rate is too high, so that the loss on other rows is best at the first save and worse at each later one."""
+    with log_in(tmp_path, checkpoint_every=2) as log:
+        options = {"save_strategy": "steps", "save_steps": 2, "eval_strategy": "steps", "eval_steps": 2}
+        best = {"metric_for_best_model": "eval_loss", "load_best_model_at_end": load, "save_total_limit": 1}
+        trainer = train(log, Line(), learning_rate=0.9, lr_scheduler_type="constant", **options, **best)
+    found = rows(tmp_path)
+    told = [row for row in found if row["event"] == "checkpoint"]
+    newest, final = [row["path"] for row in told if not row["final"]][-1], [row for row in told if row["final"]]
+    assert newest == "checkpoints/checkpoint-8"
+    chosen = Path(trainer.state.best_model_checkpoint)
+    assert chosen.name != "checkpoint-8"
+    assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == sorted([chosen.name, "checkpoint-8"])
+    assert [row["path"] for row in final] == [f"checkpoints/{chosen.name}" if load else newest]
+
+
+def test_case_23_a_best_by_the_other_direction_than_the_plans_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HARNESS_METRIC", "perplexity")
+    monkeypatch.setenv("HARNESS_DIRECTION", "minimize")
+    with pytest.raises(UsageError, match="the worst checkpoint would be kept") as raised:
+        train(log_in(tmp_path), Line(), save_strategy="steps", save_steps=2, metric_for_best_model="perplexity")
+    assert raised.value.code == "direction_differs"
+    assert not (tmp_path / "metrics.jsonl").exists()
