@@ -292,6 +292,7 @@ FINDINGS: dict[str, Known] = {
     "seeds_too_few": Known("Too few seeds to tell experiments apart.", "Set oracle.seeds to 3 or more.", Verdict.PASS),
     "verdict_stale": Known("What the verdict read has changed since.", "Ask the gate again.", Verdict.PASS),
     "metric_unknown": Known("The scorer does not compute this metric.", "Name the one that it computes.", Verdict.PASS),
+    "reference_not_in_place": Known("The plan's references name what is not there.", "Correct the path.", Verdict.PASS),
     "script_not_in_place": Known("A command's script is not in the project.", "Write it.", Verdict.PASS),
     # statistics
     "split_contaminated": Known(

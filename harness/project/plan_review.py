@@ -134,6 +134,7 @@ def notes(root: Path, plan: Plan, review: Review) -> list[Finding]:
         )
     findings += metric_notes(plan)
     findings += _script_notes(root, {"training.entry": plan.training.entry, "oracle.predict": plan.oracle.predict})
+    findings += _reference_notes(root, plan)
     return findings + _data_notes(plan, review)
 
 
@@ -156,6 +157,20 @@ def _script_notes(root: Path, commands: dict[str, str]) -> list[Finding]:
         )
         for where, script in scripts.items()
         if script is not None and not (root / script).is_file()
+    ]
+
+
+def _reference_notes(root: Path, plan: Plan) -> list[Finding]:
+    """A research-scout would be sent to read what is not there."""
+    return [
+        Finding(
+            "reference_not_in_place",
+            f"references names {path}, which is not in the project.",
+            "Put the paper or baseline there, correct the path, or take it out of references.",
+            {"field": "references", "path": path},
+        )
+        for path in plan.references
+        if not (root / path).exists()
     ]
 
 

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.artifacts.hashes import hash_path
+from harness.audit.changes import recorded_changes
 from harness.audit.check import check_gate
 from harness.audit.evaluate import evaluate_experiment
 from harness.cli.main import harness
@@ -106,6 +107,10 @@ def test_what_nothing_rests_on_goes_and_the_verdict_stays(world: World, tmp_path
     for name, word in (("metrics.jsonl", "outside"), ("last.json", "read it"), ("epoch-0001", "best")):
         assert word in why[name]
     assert check_gate(world.project, "exp-0001", GateName.VALIDATION) == first
+    assert list(recorded_changes(world.project)) == [], "what gc recorded is no change"
+    shown = details(world.project, world.project.ledger.experiment("exp-0001"))["checkpoints"]
+    lineage = [(item["run"], item["epoch"]) for item in shown if item["removed"] is not None]
+    assert lineage == [("run-01", 0), ("run-01", 2)]
 
     # as a kill leaves it: recorded and still there, and set aside and still there
     facts = world.project.ledger.position()
@@ -128,6 +133,7 @@ def test_of_a_discarded_experiment_only_what_was_read_stays(world: World) -> Non
     assert folders(world) == ["epoch-0001"], "other bytes than were recorded are evidence"
     assert not (world.root / final.path).exists()
     assert (world.root / RUN / "checkpoints/last.json").exists()
+    assert [item.path for item in recorded_changes(world.project)] == []
     codes = {item["code"] for item in check_gate(world.project, "exp-0001", GateName.VALIDATION).findings}
     assert "checkpoint_removed" in codes
     assert "checkpoint_changed" not in codes

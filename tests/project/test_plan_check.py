@@ -157,6 +157,19 @@ def test_scripts_that_are_still_to_be_written_are_noted(root: Path, check: Check
     assert check().findings == ()
 
 
+def test_references_that_are_not_there_are_named(root: Path, check: Check) -> None:
+    (root / "papers").mkdir()
+    (root / "baseline.md").write_text("nearest centroid: 0.8\n")
+    plan = PLAN.replace("loop: {", "references: [papers, baseline.md, paper/resnet.pdf, notes.md]\nloop: {", 1)
+    (root / "plan.md").write_text(plan)
+    answer = check()
+    assert answer.problems == ()
+    assert [(item.code, item.data["path"]) for item in answer.findings] == [
+        ("reference_not_in_place", "paper/resnet.pdf"),
+        ("reference_not_in_place", "notes.md"),
+    ]
+
+
 def test_a_scorer_with_foreign_imports_is_noted(root: Path, check: Check) -> None:
     text = PLAN.replace("scorer: accuracy", "scorer: judge.py").replace("metric: accuracy", "metric: weighted")
     (root / "plan.md").write_text(text)
