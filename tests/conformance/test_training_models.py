@@ -13,6 +13,7 @@ from harness.domain.program_facts import ModelRegistered
 from harness.domain.statuses import RunStatus
 from harness.errors import HarnessError, NotFoundError, RefusedError, TransitionError, UsageError
 from harness.posttrain.promotion import Promotion, promote, reject_model
+from harness.posttrain.registry import add_base_model
 from harness.posttrain.serving import revocation, rollback, serve_path
 from harness.posttrain.shadow import observe
 from harness.posttrain.thresholds import THRESHOLDS
@@ -255,6 +256,17 @@ def test_a_win_over_a_poor_model_makes_up_for_no_failure_against_the_base(import
     imports.evaluated(model, "FAIL", delta=0.0)
     imports.evaluated(model, "PASS", against="a" * 64)
     assert unmet(step(imports, model)) == {"evaluations"}
+
+
+def test_only_models_of_one_base_are_compared(imports: Imports, tmp_path: Path) -> None:
+    model = imports.model()
+    (tmp_path / "weights").mkdir()
+    (tmp_path / "weights" / "config.json").write_text("{}")
+    base = add_base_model(imports.project, programs.MODEL, weights=tmp_path / "weights", gguf=None, inherited={})
+    other = imports.bring(2, base_model_sha256=base.sha256).model
+    for against, reason in ((model, "the same"), (other, "of another base")):
+        with pytest.raises(RefusedError, match=reason):
+            imports.program.attach_evaluation(model, against=against)
 
 
 def test_time_and_answers_in_shadow_count_from_the_last_coming_into_it(imports: Imports, clock: ManualClock) -> None:

@@ -399,6 +399,11 @@ def test_fault_14_rejected_is_final() -> None:
 
 def test_fault_11_and_18_only_a_real_gain_passes() -> None:
     assert verdict_of(0.06, 0.01, 0.11, 40)[0] == "PASS"
+    assert verdict_of(0.06, 0.01, 0.11, 20)[0] == "PASS"
+    assert verdict_of(1.0, 1.0, 1.0, 19)[0] == "INCONCLUSIVE"
+    assert verdict_of(-1.0, -1.0, -1.0, 19)[0] == "INCONCLUSIVE"
+    assert verdict_of(0.05, 0.001, 0.1, 40)[0] == "PASS"
+    assert verdict_of(0.05, 0.0, 0.1, 40)[0] == "INCONCLUSIVE"
     assert verdict_of(0.06, -0.01, 0.13, 40)[0] == "INCONCLUSIVE"
     assert verdict_of(0.04, 0.01, 0.07, 40)[0] == "FAIL"
     assert verdict_of(0.0, 0.0, 0.0, 40)[0] == "FAIL"
