@@ -21,6 +21,7 @@ from harness.project.accepted import Accepted, control_listing
 from harness.project.context import Project
 from harness.project.frozen import MISSING, frozen_changes
 from harness.project.protected import GIT
+from harness.projections.refresh import pages
 
 
 class ChangeKind(StrEnum):
@@ -29,6 +30,8 @@ class ChangeKind(StrEnum):
     RECORDED = "recorded"
     RECEIPTS = "receipts"
     POLICY = "policy"
+    LIST = "accepted list"
+    PAGE = "page"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +55,31 @@ def control_changes(root: Path, accepted: Accepted) -> list[Change]:
         expected, actual = accepted.files.get(path, MISSING), now.get(path, MISSING)
         if expected != actual and (had_git or not path.startswith(GIT)):
             found.append(_change(ChangeKind.CONTROL, root, path, expected, actual))
+    return found
+
+
+def list_changes(project: Project, accepted: Accepted | None) -> list[Change]:
+    """Whether the accepted list is the one that the ledger remembers; nothing where it remembers none."""
+    layout, expected = project.layout, project.ledger.accepted_list(project.ledger.writer)
+    actual = MISSING if accepted is None else accepted.sha256
+    if expected is None or expected == actual:
+        return []
+    return [_change(ChangeKind.LIST, layout.root, str(layout.accepted), expected, actual)]
+
+
+def page_changes(project: Project) -> list[Change]:
+    """Pages for people that do not say what the ledger does: nothing reads them back, but people read them."""
+    if project.ledger.facts_wait():
+        return []
+    found = []
+    for path, text in sorted(pages(project.ledger, project.layout).items()):
+        expected = sha256_bytes(text.encode("utf-8"))
+        try:
+            actual = sha256_bytes(read_bytes(path))
+        except UsageError:
+            actual = MISSING
+        if actual != expected:
+            found.append(_change(ChangeKind.PAGE, project.layout.root, project.layout.relative(path), expected, actual))
     return found
 
 

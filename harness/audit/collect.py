@@ -22,7 +22,7 @@ from harness.contract.phases import required
 from harness.detectors.alarm import Alarm
 from harness.domain.facts import TamperingNoticed
 from harness.domain.findings import Finding
-from harness.domain.records import Evaluation, Experiment, RecordedVerdict, Run
+from harness.domain.records import ApprovedPlan, Evaluation, Experiment, RecordedVerdict, Run
 from harness.domain.statuses import GateName, Split
 from harness.evaluation.score import seed_findings, summarise
 from harness.files import canonical_json, sha256_bytes
@@ -77,6 +77,7 @@ def _collect(project: Project, experiment: str, gate: GateName, transcripts: Seq
     alarms = open_by_run(project, experiment)
     diagnosis_file, diagnosis = _diagnosis(project, experiment) if alarms else (None, None)
     reference = _reference(project, found) if gate is GateName.HELD_OUT else None
+    parent_score = _parent_score(project, found, approved) if gate is GateName.HELD_OUT else None
     return GateEvidence(
         gate=gate,
         objective=objective_of(approved),
@@ -101,6 +102,7 @@ def _collect(project: Project, experiment: str, gate: GateName, transcripts: Seq
         tampering=tampering,
         control_changes=control,
         score=plain_score(summarise(scored)),
+        parent_score=parent_score,
         comparison=comparison,
         in_train=approved.splits[gate.value].get("in_train"),
         validation=reference,
@@ -110,7 +112,7 @@ def _collect(project: Project, experiment: str, gate: GateName, transcripts: Seq
             **_control_hash(control),
             **_prose_hash(prose),
             **_alarm_hashes(alarms, diagnosis_file),
-            "comparison": _digest(comparison),
+            "comparison": _digest(comparison if parent_score is None else [comparison, parent_score]),
             **_file_hashes(files),
             **_run_hashes(runs),
             **_launches_hash(launched, counted),
@@ -118,6 +120,13 @@ def _collect(project: Project, experiment: str, gate: GateName, transcripts: Seq
             **_reference_hash(reference),
         },
     )
+
+
+def _parent_score(project: Project, experiment: Experiment, approved: ApprovedPlan) -> dict[str, Any] | None:
+    """The parent's score on held-out under this version of the plan."""
+    if experiment.parent is None:
+        return None
+    return plain_score(summarise(counted_evaluations(project, experiment.parent, approved, Split.HELD_OUT)))
 
 
 def changed(project: Project, verdict: RecordedVerdict) -> tuple[str, ...]:

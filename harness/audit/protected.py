@@ -13,6 +13,8 @@ from harness.audit.attribution import NOBODY, Names, Suspect, spells, suspects
 from harness.audit.changes import (
     Change,
     control_changes,
+    list_changes,
+    page_changes,
     policy_changes,
     receipt_changes,
     recorded_changes,
@@ -62,10 +64,12 @@ def audit_protected(project: Project, snapshot: Mapping[str, Any], transcripts: 
     snapshots = _snapshots(snapshot, layout.root)
     cut = receipt_changes(project, accepted) if accepted is not None else []
     changes = [
+        *list_changes(project, accepted),
         *(control_changes(layout.root, accepted) if accepted is not None else []),
         *recorded_changes(project),
         *cut,
         *policy_changes(project, snapshot),
+        *page_changes(project),
     ]
     names = _names(snapshots, str(layout.root))
     found: list[Unguarded] = []
@@ -101,12 +105,10 @@ def control_findings(
     except ConfigError as error:
         damaged = {"path": str(project.layout.accepted), "expected": "", "actual": error.message, "sessions": []}
         return (finding("protected_path_changed", error.message, error.mend, **damaged),)
-    if accepted is None:
-        return ()
     root, opened = project.layout.root, parse_iso(experiment.opened_at)
     changes = [
         change
-        for change in control_changes(root, accepted)
+        for change in (*list_changes(project, accepted), *(control_changes(root, accepted) if accepted else ()))
         if change.path not in noticed and (change.at is None or change.at >= opened)
     ]
     activities = activities_of(project, transcripts, opened) if changes else []

@@ -7,21 +7,25 @@ from typing import Any
 
 import click
 
-from harness.artifacts.locate import Layout
 from harness.audit.activity import transcript_home
 from harness.audit.attribution import NOBODY, Suspect
-from harness.audit.changes import Change, control_changes
+from harness.audit.changes import Change, ChangeKind, control_changes
 from harness.audit.protected import AuditReport, audit_protected
 from harness.audit.unguarded import Unguarded
+from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import require_person
-from harness.clock import SystemClock, iso
+from harness.clock import iso
 from harness.errors import ConfigError
-from harness.project.accepted import Accepted, accept, read_accepted
-from harness.project.context import open_layout, open_project
+from harness.project.accepted import Accepted, accept_on_record, read_accepted
+from harness.project.context import Project, open_project
 from harness.rendering.snapshot import policy_snapshot
 
 _MOST_SESSIONS = 3
+_PUT_BACK = {
+    ChangeKind.PAGE: "the ledger says otherwise; `harness ledger rebuild` writes the page anew",
+    ChangeKind.LIST: "the ledger remembers another list of accepted files; compare them with git before you accept",
+}
 _NEXT = "Look at each; restore what should not have changed. A person accepts the rest with `harness audit --accept`."
 
 
@@ -42,7 +46,8 @@ def command(accepting: bool, transcripts: tuple[Path, ...], project: Path, as_js
     """
     if accepting:
         by = require_person("audit --accept", environment())
-        _accept(open_layout(project, environment()), by, as_json=as_json)
+        with changing(project, new_config=True, deriving=True) as opened:
+            _accept(opened, by, as_json=as_json)
         return
     folders = transcripts or (transcript_home(environment()),)
     with open_project(project, environment(), read_only=True) as opened:  # of the ledger nothing is changed
@@ -51,13 +56,14 @@ def command(accepting: bool, transcripts: tuple[Path, ...], project: Path, as_js
     sys.exit(0 if report.clean else 1)
 
 
-def _accept(layout: Layout, by: str, *, as_json: bool) -> None:
+def _accept(project: Project, by: str, *, as_json: bool) -> None:
+    layout = project.layout
     try:
         before = read_accepted(layout)
     except ConfigError:  # damaged: it is what is being replaced
         before = None
     changes = [change.path for change in control_changes(layout.root, before)] if before is not None else []
-    made = accept(layout, by=by, at=SystemClock().now())
+    made = accept_on_record(project, by=by)
     document = {"accepted": _plain(made), "files": len(made.files), "changed": changes}
     lines = [f"accepted {len(made.files)} control files by {by}", *(f"  changed: {path}" for path in changes)]
     emit(document, as_json=as_json, text=lambda: "\n".join(lines))
@@ -132,6 +138,8 @@ def _lines(report: AuditReport) -> Iterator[str]:
 def _change_lines(change: Change, found: Sequence[Suspect]) -> Iterator[str]:
     when = f"; last changed {iso(change.at)}" if change.at is not None else ""
     yield f"{change.path} ({change.kind.value}): expected {change.expected[:12]}, is {change.actual[:12]}{when}"
+    if change.kind in _PUT_BACK:
+        yield f"  {_PUT_BACK[change.kind]}"
     for item in found[:_MOST_SESSIONS]:
         calls = ", ".join(f"{call['tool']} {call['tool_use_id']} at {call['time']}" for call in item.calls)
         yield f"  session {item.session}, {item.words()}" + (f": {calls}" if calls else "")

@@ -8,10 +8,8 @@ import click
 from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import HUMAN, caller
-from harness.clock import SystemClock
 from harness.errors import NotFoundError
-from harness.project.accepted import accept, read_accepted
-from harness.project.context import open_layout
+from harness.project.accepted import accept_on_record, read_accepted
 from harness.rendering.render import render
 from harness.rendering.snapshot import write_policy_snapshot
 from harness.settings import CONFIG, find_root
@@ -47,9 +45,9 @@ def _accept(root: Path, written: list[str]) -> None:
     """What a person rendered they accept, as the audit understands it; what an agent had rendered stays noticed."""
     if caller(environment()) != HUMAN or not (root / CONFIG).exists():
         return
-    layout = open_layout(root, environment())
-    if written or read_accepted(layout) is None:
-        accept(layout, by=HUMAN, at=SystemClock().now(), paths=written)
+    with changing(root, deriving=True) as opened:
+        if written or read_accepted(opened.layout) is None:
+            accept_on_record(opened, by=HUMAN, paths=written)
 
 
 def _root(start: Path) -> Path:

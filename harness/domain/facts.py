@@ -252,6 +252,16 @@ class TamperingNoticed(Fact):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ControlAccepted(Fact):
+    """A person took the control files for what they should be: the digest of the list that the audit compares with."""
+
+    KIND: ClassVar[str] = "control_accepted"
+    sha256: str  # of the list's files and their digests, as canonical JSON
+    files: int
+    by: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class LogImported(Fact):
     """What a log of a run that the harness did not start says. It is `logged`: no gate reads it."""
 
@@ -310,6 +320,7 @@ KINDS: dict[str, type[Fact]] = {
         SessionEnded,
         LoopEnded,
         TamperingNoticed,
+        ControlAccepted,
         LogImported,
         HandOffWritten,
         PriorRecorded,

@@ -122,6 +122,8 @@ class GateEvidence:
     """Control files that changed while this experiment was worked on, since a person accepted them."""
     score: Mapping[str, Any] | None = None
     """{metric, split, mean, spread, n_seeds, values, interval, evidence}; None without a recomputed value."""
+    parent_score: Mapping[str, Any] | None = None
+    """At the held-out gate: the parent's own score there; None when it has none."""
     comparison: Mapping[str, Any] | None = None
     """{against, split, difference, floor, better, why, p, p_corrected, comparisons, paired, seeds}."""
     in_train: Mapping[str, float] | None = None

@@ -341,6 +341,12 @@ FINDINGS: dict[str, Known] = {
         "code and decides; a new experiment may draw another validation split.",
         Verdict.INCONCLUSIVE,
     ),
+    "improvement_not_confirmed": Known(
+        "What was better than its parent on validation is worse than it on held-out.",
+        "Luck, or something was chosen by validation. A person looks at the code and decides; more seeds, or more rows "
+        "in both splits, tell a small improvement from none.",
+        Verdict.INCONCLUSIVE,
+    ),
     "validation_stale": Known(
         "What the PASS on validation rests on has changed.",
         "Run `harness gate check EXP --gate validation` again.",

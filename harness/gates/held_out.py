@@ -41,6 +41,7 @@ CHECKS: tuple[Check, ...] = (
     statistics.contamination,
     statistics.reference_seeds,
     statistics.generalisation,
+    statistics.confirmed,
     scores.tier,
 )
 

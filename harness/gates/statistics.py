@@ -59,6 +59,25 @@ def generalisation(evidence: GateEvidence) -> Iterator[Finding]:
     )
 
 
+def confirmed(evidence: GateEvidence) -> Iterator[Finding]:
+    """What was better than its parent on validation is not worse than it on held-out, where nothing was chosen by."""
+    comparison, now, before = evidence.comparison or {}, evidence.score, evidence.parent_score
+    if comparison.get("better") is not True or now is None or before is None:
+        return
+    gain = evidence.objective.gain(now["mean"], before["mean"])
+    if gain >= 0:
+        return
+    parent = comparison["against"]
+    yield finding(
+        "improvement_not_confirmed",
+        f"{evidence.experiment.id} is better than {parent} on validation ({comparison['difference']:+.3g}) and worse "
+        f"on held-out: {evidence.objective.metric} {now['mean']:.4g} against {before['mean']:.4g}.",
+        parent=parent,
+        held_out=now["mean"],
+        parent_held_out=before["mean"],
+    )
+
+
 def reference_seeds(evidence: GateEvidence) -> Iterator[Finding]:
     """The experiment that it is compared with has as many scored seeds; the trivial predictor needs none."""
     comparison = evidence.comparison or {}

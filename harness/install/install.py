@@ -20,7 +20,7 @@ from harness.install.manifest import read_manifest
 from harness.install.place import Place, place_of, settings_above
 from harness.install.undo import undo_of
 from harness.install.wanted import MERGED, Wanted, base_of, wanted
-from harness.project.accepted import accept, control_listing, read_accepted
+from harness.project.accepted import accept_on_record, control_listing, read_accepted
 from harness.project.context import Project, approve_config, open_project
 from harness.rendering.derived import write_derived
 from harness.rendering.snapshot import write_policy_snapshot
@@ -147,7 +147,8 @@ def _write(place: Place, project: Project, found: Wanted, by: str) -> None:
     write_policy_snapshot(project)  # once more: it says that the hooks are there
     make(place.root, [change for change in found.changes if change.path in MERGED])
     if accepted is not None:
-        accept(project.layout, by=by, at=project.clock.now(), paths=accepted)
+        accept_on_record(project, by=by, paths=accepted)
+        write_derived(project)  # where that was a fact, it shows
 
 
 def acceptable(place: Place, changes: Iterable[Change]) -> list[str] | None:

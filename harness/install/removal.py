@@ -21,9 +21,10 @@ from harness.install.merge import without_hooks, without_server
 from harness.install.place import Place, place_of
 from harness.install.undo import Undo, undo_of
 from harness.install.wanted import as_written, has_banner
-from harness.project.accepted import accept
+from harness.project.accepted import accept_on_record
 from harness.project.context import open_project
 from harness.project.scaffold import PLAN_FORM, forms
+from harness.rendering.derived import write_derived
 from harness.rendering.render import installed_texts
 from harness.rendering.snapshot import write_policy_snapshot
 from harness.rendering.vendored import vendored_files
@@ -227,7 +228,8 @@ def _take_out(place: Place, found: _Found, environment: Mapping[str, str], by: s
         with open_project(layout.root, environment) as project:
             write_policy_snapshot(project)
             if accepted is not None:
-                accept(layout, by=by, at=project.clock.now(), paths=accepted)
+                accept_on_record(project, by=by, paths=accepted)
+                write_derived(project)
     elif not _others(undo.folder):
         shutil.rmtree(layout.state, ignore_errors=True)
     make(root, last)

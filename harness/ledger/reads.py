@@ -6,7 +6,14 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from harness.domain.facts import CheckpointRemoved, ExperimentMoved, LogImported, LoopEnded, TamperingNoticed
+from harness.domain.facts import (
+    CheckpointRemoved,
+    ControlAccepted,
+    ExperimentMoved,
+    LogImported,
+    LoopEnded,
+    TamperingNoticed,
+)
 from harness.domain.records import (
     ApprovedPlan,
     Checkpoint,
@@ -215,6 +222,13 @@ class LedgerReads:
     def tampering(self) -> list[TamperingNoticed]:
         query = sa.select(notes).where(notes.c.kind == TamperingNoticed.KIND).order_by(*_oldest(notes))
         return [TamperingNoticed(**row["record"]) for row in self._rows(query)]
+
+    def accepted_list(self, writer: str) -> str | None:
+        """The digest of the control files that a person accepted last, by `writer`, whose state directory holds the
+        list; None when none was recorded."""
+        mine = sa.and_(notes.c.kind == ControlAccepted.KIND, notes.c.writer == writer)
+        found = self._rows(sa.select(notes).where(mine).order_by(*_newest(notes)).limit(1))
+        return str(found[0]["record"]["sha256"]) if found else None
 
     def open_tampering(self) -> list[TamperingNoticed]:
         """What still matters, oldest first: of an experiment until it is decided, of what is frozen until a plan is

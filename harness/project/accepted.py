@@ -17,9 +17,11 @@ from harness.artifacts.locate import Layout
 from harness.artifacts.text import read_bytes
 from harness.clock import iso
 from harness.contract.installation import LOCAL_SETTINGS
+from harness.domain.facts import ControlAccepted
 from harness.errors import ConfigError, NotFoundError, UsageError
-from harness.files import atomic_write, pretty_json, sha256_bytes
+from harness.files import atomic_write, canonical_json, pretty_json, sha256_bytes
 from harness.handlers.counted import WORKTREES, counted
+from harness.project.context import Project
 from harness.project.protected import GIT, control_names, listing
 from harness.settings import CONFIG
 
@@ -43,6 +45,11 @@ class Accepted:
     """Path relative to the root -> digest, of every control file that there was."""
     receipts: Mapping[str, Seen] = field(default_factory=dict)
     """Name of a session's receipts -> what of them has been seen."""
+
+    @property
+    def sha256(self) -> str:
+        """Of the files and their digests: what the ledger remembers of the list."""
+        return sha256_bytes(canonical_json(dict(sorted(self.files.items()))))
 
 
 def control_paths(root: Path) -> tuple[str, ...]:
@@ -101,6 +108,20 @@ def accept(layout: Layout, *, by: str, at: datetime, paths: Iterable[str] | None
             files |= {path: digest for path, digest in now.items() if path in chosen}
             made = replace(before, files=files)
         _write(layout, made)
+    return made
+
+
+def accept_on_record(
+    project: Project, *, by: str, at: datetime | None = None, paths: Iterable[str] | None = None
+) -> Accepted:
+    """`accept`, and a fact that says what the list is from now on, so that a rewritten list is noticed.
+
+    From the first approved plan on: before it nothing is judged, and `init --remove` leaves no ledger behind.
+    """
+    made = accept(project.layout, by=by, at=at or project.clock.now(), paths=paths)
+    ledger = project.ledger
+    if ledger.plan() is not None and ledger.accepted_list(ledger.writer) != made.sha256:
+        ledger.append(ControlAccepted(sha256=made.sha256, files=len(made.files), by=by))
     return made
 
 

@@ -15,7 +15,7 @@ from harness.domain.records import ApprovedPlan
 from harness.errors import HarnessError, NotFoundError, RefusedError, UsageError
 from harness.files import sha256_bytes
 from harness.ledger.creation import require_never_made
-from harness.project.accepted import accept, read_accepted
+from harness.project.accepted import accept_on_record, read_accepted
 from harness.project.context import Project, approve_config, open_layout, open_project
 from harness.project.frozen import frozen_changes
 from harness.project.held_out import InVault, move_to_vault
@@ -89,8 +89,9 @@ def approve_plan(
     moved = review.in_vault or move_to_vault(root, plan.data.held_out.path, layout.held_out, project.clock)
     splits["held_out"] |= _described_held_out(project, review.splits["held_out"], moved, plan)
     approve_config(layout)
-    accept(layout, by=by, at=project.clock.now(), paths=[CONFIG])
-    return _record(project, draft, sha256=sha256, splits=splits, scorer=scorer, by=by)
+    approved = _record(project, draft, sha256=sha256, splits=splits, scorer=scorer, by=by)
+    accept_on_record(project, by=by, paths=[CONFIG])
+    return approved
 
 
 def require_approved(project: Project, path: Path | None = None) -> ApprovedPlan:

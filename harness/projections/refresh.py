@@ -42,6 +42,44 @@ def refresh(ledger: Ledger, layout: Layout, *, everything: bool = False) -> list
     return written
 
 
+def pages(ledger: Ledger, layout: Layout) -> dict[Path, str]:
+    """Path -> text, of every page for people that is written and up to date, as the facts say it: what stands in such a
+    file and is something else was put there. Nothing is written.
+
+    Pages that are due are left out: the next refresh writes them. Nothing is known of a clone whose facts wait.
+    """
+    due = _due(ledger, layout)
+    found: dict[Path, str] = {}
+    if "checklist" not in due:
+        found |= _checklist_pages(ledger, layout)
+    if "decision_log" not in due:
+        found[layout.decision_log] = HEAD + "".join(entry(decision) for _, decision in ledger.decisions_after(0))
+    singles: dict[str, tuple[Path, Callable[[], str]]] = {
+        "state": (layout.state_md, lambda: state_page(ledger)),
+        "briefing": (layout.briefing, lambda: briefing(ledger)),
+        "priors": (layout.project("priors"), lambda: priors_page(ledger.priors())),
+    }
+    found |= {path: text() for name, (path, text) in singles.items() if name not in due}
+    if "hand_offs" not in due:
+        found |= {layout.hand_off(item.at, item.hash): hand_off_page(item) for item in ledger.hand_offs()}
+    return found
+
+
+def _checklist_pages(ledger: Ledger, layout: Layout) -> dict[Path, str]:
+    last = ledger.last_number()
+    edge = checklist.boundary(last)
+    found = {}
+    for first, path in _older_pages(layout, edge).items():
+        texts = ledger.checklist_texts(first, min(first + checklist.PAGE - 1, edge))
+        found[path] = checklist.older_page(first, texts, edge)
+    return found | {layout.project("checklist"): _first_page(ledger, layout, edge, last)}
+
+
+def _first_page(ledger: Ledger, layout: Layout, edge: int, last: int) -> str:
+    unfinished, total = ledger.open_checklist_texts(edge, checklist.OPEN_SHOWN)
+    return checklist.first_page(ledger.checklist_texts(edge + 1), unfinished, total, last, layout)
+
+
 def _due(ledger: Ledger, layout: Layout) -> set[str]:
     missing = {name for name, path in _FILES.items() if not path(layout).exists()}
     if any(not text_path(layout.facts_dir, writer).exists() for writer in ledger.writers()):
@@ -80,10 +118,8 @@ def _checklist(ledger: Ledger, layout: Layout, note: Note, everything: bool) -> 
             texts = ledger.checklist_texts(first, min(first + checklist.PAGE - 1, edge))
             atomic_write(path, checklist.older_page(first, texts, edge), durable=False)
             written.append(path)
-    unfinished, total = ledger.open_checklist_texts(edge, checklist.OPEN_SHOWN)
     front = layout.project("checklist")
-    text = checklist.first_page(ledger.checklist_texts(edge + 1), unfinished, total, last, layout)
-    atomic_write(front, text, durable=False)
+    atomic_write(front, _first_page(ledger, layout, edge, last), durable=False)
     return [front, *written], {"boundary": edge}
 
 

@@ -12,7 +12,8 @@ from harness.clock import iso
 from harness.domain.facts import TamperingNoticed
 from harness.domain.records import RecordedVerdict
 from harness.domain.statuses import GateName, Split, Verdict
-from harness.project.accepted import accept
+from harness.ledger import Ledger
+from harness.project.accepted import accept_on_record
 from harness.views.snapshot import experiment_row
 from tests.audit.world import InProcess, World
 from tests.traces.rows import Transcript
@@ -26,7 +27,7 @@ BEFORE, AFTER = '{"hooks": {}}', '{"disableAllHooks": true}'
 def passed(world: World) -> str:
     """An experiment with a PASS on validation and on held-out, in a project with accepted settings."""
     write(world.root / SETTINGS, BEFORE)
-    accept(world.project.layout, by="human:ada", at=world.project.clock.now())
+    accept_on_record(world.project, by="human:ada", at=world.project.clock.now())
     experiment = world.open().id
     world.train(experiment)
     for split in Split:
@@ -77,7 +78,7 @@ def test_restored_or_accepted_it_passes_again(world: World, passed: str) -> None
     assert check_gate(world.project, passed, GateName.VALIDATION).verdict is Verdict.PASS
     write(world.root / SETTINGS, AFTER)
     assert check_gate(world.project, passed, GateName.VALIDATION).verdict is Verdict.FAIL
-    accept(world.project.layout, by="human:ada", at=world.project.clock.now())
+    accept_on_record(world.project, by="human:ada", at=world.project.clock.now())
     assert check_gate(world.project, passed, GateName.VALIDATION).verdict is Verdict.PASS
 
 
@@ -117,7 +118,20 @@ def test_a_damaged_list_is_a_finding_and_no_crash(world: World, passed: str) -> 
     assert experiment_row(world.project, world.project.ledger.experiment(passed))["verdict"] == "FAIL"
 
 
-def test_without_an_accepted_list_gates_judge_as_before(world: World, passed: str) -> None:
+def test_a_list_that_the_ledger_does_not_remember_fails_the_gate(world: World, passed: str) -> None:
+    world.project.layout.accepted.unlink()
+    write(world.root / SETTINGS, AFTER)
+    verdict = check_gate(world.project, passed, GateName.VALIDATION)
+    assert verdict.verdict is Verdict.FAIL
+    (found,) = verdict.findings
+    assert found["code"] == "protected_path_changed"
+    assert str(world.project.layout.accepted) in found["message"]
+
+
+def test_where_no_list_was_ever_accepted_gates_judge_as_before(
+    world: World, passed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Ledger, "accepted_list", lambda ledger, writer: None)
     world.project.layout.accepted.unlink()
     write(world.root / SETTINGS, AFTER)
     assert check_gate(world.project, passed, GateName.VALIDATION).verdict is Verdict.PASS

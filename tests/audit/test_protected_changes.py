@@ -13,10 +13,14 @@ import pytest
 
 from harness.audit.activity import transcript_home
 from harness.audit.attribution import Grade
+from harness.audit.changes import ChangeKind
 from harness.audit.protected import AuditReport, audit_protected
 from harness.clock import iso
+from harness.files import sha256_file
+from harness.ledger import Ledger
 from harness.policy.receipt import append_receipt
-from harness.project.accepted import accept
+from harness.project.accepted import accept_on_record
+from harness.rendering.derived import write_derived
 from harness.rendering.snapshot import policy_snapshot, write_policy_snapshot
 from tests.audit.world import World
 from tests.traces.rows import Transcript
@@ -32,7 +36,7 @@ def guarded(world: World) -> World:
     write(world.root / SETTINGS, HOOKED)
     write(world.root / ".claude/agents/a.md", "---\nname: a\ndescription: d\ntools: Read\n---\n")
     write_policy_snapshot(world.project)
-    accept(world.project.layout, by="human:ada", at=datetime.now(UTC) - timedelta(hours=2))
+    accept_on_record(world.project, by="human:ada", at=datetime.now(UTC) - timedelta(hours=2))
     return world
 
 
@@ -280,7 +284,7 @@ def test_receipts_that_were_cut_are_named_until_a_person_accepts_it(guarded: Wor
     path.unlink()
     ((change, _),) = audited(guarded).changes
     assert change.actual == "missing"
-    accept(guarded.project.layout, by="human:ada", at=datetime.now(UTC))
+    accept_on_record(guarded.project, by="human:ada", at=datetime.now(UTC))
     assert audited(guarded).clean
 
 
@@ -339,12 +343,47 @@ def test_a_clone_without_runs_is_not_accused(guarded: World):
 def test_without_an_acceptance_nobody_can_say_and_that_is_not_clean(guarded: World):
     guarded.project.layout.accepted.unlink()
     report = audited(guarded)
-    assert (report.accepted, report.changes, report.clean) == (None, (), False)
+    assert (report.accepted, report.clean) == (None, False)
+    assert [change.kind for change, _ in report.changes] == [ChangeKind.LIST]
+
+
+def test_a_rewritten_list_is_named_and_a_person_can_accept_anew(guarded: World):
+    write(guarded.root / SETTINGS, KILLED)
+    listed = guarded.project.layout.accepted
+    document = json.loads(listed.read_text("utf-8"))
+    document["files"][SETTINGS] = sha256_file(guarded.root / SETTINGS)
+    listed.write_text(json.dumps(document), "utf-8")
+    (named,) = [change for change, _ in audited(guarded).changes]
+    assert (named.kind, named.path) == (ChangeKind.LIST, str(listed))
+    accept_on_record(guarded.project, by="human:ada")
+    assert audited(guarded).clean
+
+
+def test_a_project_whose_ledger_remembers_no_list_is_audited_as_before(guarded: World, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Ledger, "accepted_list", lambda ledger, writer: None)
+    assert audited(guarded).clean
+    guarded.project.layout.accepted.unlink()
+    assert audited(guarded).changes == ()
+
+
+def test_pages_that_the_ledger_does_not_say_are_named_until_they_are_written_anew(guarded: World):
+    guarded.open()
+    layout = guarded.project.layout
+    write_derived(guarded.project)
+    assert audited(guarded).clean
+    edited = (layout.project("checklist"), layout.decision_log, layout.state_md)
+    for path in edited:
+        path.write_text(path.read_text("utf-8") + "| exp-0099 | kept |\n", "utf-8")
+    layout.briefing.unlink()
+    named = {change.path for change, _ in audited(guarded).changes if change.kind is ChangeKind.PAGE}
+    assert named == {layout.relative(path) for path in edited}
+    write_derived(guarded.project, everything=True)
+    assert audited(guarded).clean
 
 
 def test_agent_files_that_claude_code_may_misread_are_told_and_accuse_nobody(guarded: World):
     write(guarded.root / ".claude/agents/b.md", "---\ndescription: Use when: x\ntools: Read\n---\n")
-    accept(guarded.project.layout, by="human:ada", at=datetime.now(UTC))
+    accept_on_record(guarded.project, by="human:ada", at=datetime.now(UTC))
     report = audited(guarded)
     assert [(agent.name, agent.tools) for agent in report.agents] == [("b", ("Read",))]
     assert report.clean
@@ -370,7 +409,7 @@ def test_a_real_commit_and_a_branch_that_follows_another_change_nothing(guarded:
     git("init", "-q", "-b", "main")
     git("commit", "-q", "--allow-empty", "-m", "first")
     write(guarded.root / ".git/config", (guarded.root / ".git/config").read_text())
-    accept(guarded.project.layout, by="human:ada", at=datetime.now(UTC))
+    accept_on_record(guarded.project, by="human:ada", at=datetime.now(UTC))
     git("branch", "-q", "--track", "other", "main")
     git("remote", "add", "origin", "/nowhere")
     assert audited(guarded).clean

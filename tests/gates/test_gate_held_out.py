@@ -86,3 +86,31 @@ def test_the_gap_follows_the_plans_direction() -> None:
     assert "validation_overfitted" not in {item.code for item in judge(held).findings}
     held = replace(held, validation=at_validation(0.5, 0.01))
     assert "validation_overfitted" in {item.code for item in judge(held).findings}
+
+
+@pytest.mark.parametrize(
+    ("better", "parent", "found"),
+    [
+        (True, 0.95, ["improvement_not_confirmed"]),
+        (True, 0.94, []),  # as good as its parent
+        (True, None, []),  # nobody looked at the parent's
+        (False, 0.95, []),  # it was no improvement on validation either
+    ],
+)
+def test_an_improvement_on_validation_is_not_worse_than_its_parent_on_held_out(
+    better: bool, parent: float | None, found: list[str]
+) -> None:
+    held = scored(HELD_OUT, 0.93, 0.94, 0.95)
+    comparison = {"against": "exp-0000", "better": better, "difference": 0.03, "seeds": [3, 3]}
+    score = None if parent is None else {"mean": parent}
+    outcome = judge(replace(held, comparison=comparison, parent_score=score))
+    assert [item.code for item in outcome.findings] == found
+    assert outcome.verdict is (Verdict.INCONCLUSIVE if found else Verdict.PASS)
+
+
+def test_where_less_is_better_a_larger_error_than_the_parents_is_worse() -> None:
+    held = scored(replace(HELD_OUT, objective=MINIMIZE), 0.10, 0.11, 0.12)
+    comparison = {"against": "exp-0000", "better": True, "difference": -0.03, "seeds": [3, 3]}
+    worse = replace(held, comparison=comparison, parent_score={"mean": 0.09})
+    assert "improvement_not_confirmed" in {item.code for item in judge(worse).findings}
+    assert judge(replace(worse, parent_score={"mean": 0.12})).verdict is Verdict.PASS
