@@ -124,6 +124,11 @@ class Attack:
     """Asked of effects.Scene: whether the attack did what it set out to do, for those whose aim is no score."""
     calls: tuple[Mapping[str, Any], ...] = ()
     """Tool calls of a session of the real CLI: {id, name, input}."""
+    apart: bool = False
+    """Its calls are a session of their own: what they do would change what happens to other calls."""
+    prepares: str = ""
+    """A Python program of the agent that prepares the data before a person approves them; a new line of experiments
+    begins with them."""
     within_subagent: bool = False
     target: str = ""
     """The path that the calls change, by which the audit's words are told apart."""

@@ -156,9 +156,9 @@ def _rows(
     bases: Bases, chosen: Sequence[Attack | Control], jobs: int, tell: Tell
 ) -> Iterable[tuple[str, dict[str, Any]]]:
     with ProcessPoolExecutor(max_workers=jobs, mp_context=get_context("spawn")) as pool:
-        by_calls = [item.id for item in chosen if _has_calls(item.id)]
-        tasks = [[item.id] for item in chosen if item.id not in by_calls]
-        waiting = [pool.submit(rows_of, bases, names) for names in ([by_calls] if by_calls else []) + tasks]
+        together = [item.id for item in chosen if _has_calls(item.id) and not _is_apart(item)]
+        tasks = [[item.id] for item in chosen if item.id not in together]
+        waiting = [pool.submit(rows_of, bases, names) for names in ([together] if together else []) + tasks]
         for future in as_completed(waiting):
             for name, row in future.result().items():
                 tell(_line(row))
@@ -191,6 +191,10 @@ def _needs_candidate(item: Attack | Control) -> bool:
 def _has_calls(name: str) -> bool:
     item = _by_id(name)
     return isinstance(item, Attack) and bool(item.calls)
+
+
+def _is_apart(item: Attack | Control) -> bool:
+    return isinstance(item, Attack) and item.apart
 
 
 _FAULT = {

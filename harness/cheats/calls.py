@@ -1,4 +1,5 @@
-"""Attacks by tool calls, through the real Claude Code CLI: all in one session without hooks and in one with them.
+"""Attacks by tool calls, through the real Claude Code CLI: all in one session without hooks and in one with them, but
+for those that would change what happens to the others.
 
 Without hooks each call must have its effect, and what the audit says of it afterwards is its own achievement. With
 hooks each call must be denied, or its effect be named. With a cage the same is tried once more in it, without any hook.
@@ -77,7 +78,8 @@ def session(place: Place, attacks: Sequence[Attack], *, guarded: bool) -> dict[s
             "run_in_background": False,
         }
         told.append({"id": "delegate", "name": "Agent", "input": given})
-    told += ORDINARY
+    if not any(attack.apart for attack in attacks):
+        told += ORDINARY
     return play(place, Script(turns=[reads, told] if reads else [told], within=within), servers, guarded=guarded)
 
 
@@ -86,7 +88,7 @@ def outcomes(
 ) -> dict[str, tuple[Outcome, Truth]]:
     """Attack id -> what became of it: denials of its calls, its effect, and what the audit names of it."""
     answers = session(place, attacks, guarded=guarded)
-    if wrong := [answers[item["id"]] for item in ORDINARY if denied(answers[item["id"]])]:
+    if wrong := [text for item in ORDINARY if denied(text := answers.get(item["id"], ""))]:
         raise HarnessError(f"The guards deny ordinary calls: {wrong[0][:600]}.", mend="Look at `harness doctor`.")
     values = values_of(place)
     done = {attack.id: effect(attack, Scene(place=place, values=values, log="")) for attack in attacks}

@@ -27,6 +27,7 @@ from harness.gates.findings import outcome_of
 from harness.ledger.verify import verify
 from harness.project.context import Project, open_layout, open_project
 from harness.project.experiments import open_experiment, record_result
+from harness.project.plans import approve_plan
 from harness.rendering.derived import write_derived
 from harness.rendering.snapshot import policy_snapshot
 
@@ -78,10 +79,12 @@ def defended(place: Place, work: Attack | Control, cage: str, parent: "Parent") 
     """Let it happen at `place`, a copy of the project with its kept `parent`; `cage` as in `--cage`."""
     attack = work if isinstance(work, Attack) else _as_attack(work)
     values, seen = values_of(place), Seen()
+    _prepare(place, attack, values)
     place.write(attack.files, values)
     _act(place, attack, cage, values, seen, Moment.BEFORE)
     code = copy_code(place, place.base / "code")
-    if open_one(place, f"Candidate {attack.id}", PARENT, attack.claims, attack.summary, seen):
+    first = None if attack.prepares else PARENT
+    if open_one(place, f"Candidate {attack.id}", first, attack.claims, attack.summary, seen):
         verdict = judged(place, attack, cage, values, seen, CANDIDATE)
     else:
         verdict = None
@@ -209,6 +212,16 @@ def _mean(evaluations: Sequence[Evaluation], before: float | None) -> float | No
     newest = {item.run: item.value for item in evaluations}
     scored = [value for value in newest.values() if value is not None]
     return sum(scored) / len(scored) if scored else before
+
+
+def _prepare(place: Place, attack: Attack, values: Mapping[str, str]) -> None:
+    """What the agent made of the data while all of them lay in the project; then a person approves what is there."""
+    if not attack.prepares:
+        return
+    place.run([sys.executable, "-c", filled(attack.prepares, values)])
+    with opened(place) as project:
+        approve_plan(project, place.root / "plan.md", by=BY)
+        write_derived(project)
 
 
 def _act(place: Place, attack: Attack, cage: str, values: Mapping[str, str], seen: Seen, moment: Moment) -> None:

@@ -52,6 +52,19 @@ def leave_one_out(document: Document) -> list[dict[str, Any]]:
     return rows
 
 
+def needed(documents: Sequence[Document]) -> dict[str, dict[str, list[str]]]:
+    """Defence -> attack that gets through without it -> the cages in which nothing else stops it.
+
+    The documents together: a defence is needed when it is in one of them.
+    """
+    found: dict[str, dict[str, list[str]]] = {name: {} for name in DEFENCES}
+    for document in documents:
+        for row in leave_one_out(document):
+            for name in row["sole"]:
+                found[row["defence"]].setdefault(name, []).append(document["cage"])
+    return found
+
+
 def page(documents: Sequence[Document]) -> str:
     """docs/cheats.md, from the evidence of a caged and an uncaged run."""
     lines = [_HEAD]
@@ -69,8 +82,8 @@ def page(documents: Sequence[Document]) -> str:
             *_attack_table(document["attacks"]),
             *_missed(document["attacks"]),
             *_control_table(document["controls"]),
-            *_defence_table(document),
         ]
+    lines += ["## What each defence is needed for", "", _NEEDED, *_defence_table(documents)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -86,6 +99,10 @@ follow a known law, and the accuracy of what was trained is computed on rows tha
 lies well above it), or the effect is looked for on disk, in the processes and in the record. `stopped by` names every
 defence that stops it alone: one with a finding that blocks by itself, or one whose structure holds with every finding
 thrown away.
+"""
+_NEEDED = """\
+`stops` counts the attacks that a defence stops by itself, in each of the runs above. `gets through without it` names
+those that nothing else stops, and with which cage (`none` is no cage) that is so.
 """
 
 
@@ -137,16 +154,19 @@ def _control_table(controls: Sequence[Document]) -> list[str]:
     return _table(("control", "what is done", "answer"), rows)
 
 
-def _defence_table(document: Document) -> list[str]:
+def _defence_table(documents: Sequence[Document]) -> list[str]:
+    cages = [str(document["cage"]) for document in documents]
+    counted = [{row["defence"]: len(row["stops"]) for row in leave_one_out(document)} for document in documents]
+    only = needed(documents)
     return _table(
-        ("defence", "what it is", "stops alone", "gets through without it"),
+        ("defence", "what it is", *(f"stops, cage {cage}" for cage in cages), "gets through without it"),
         (
             (
-                row["defence"],
-                row["what"],
-                str(len(row["stops"])),
-                ", ".join(f"`{name}`" for name in row["sole"]) or "none",
+                name,
+                what,
+                *(str(counts[name]) for counts in counted),
+                ", ".join(f"`{attack}` ({', '.join(where)})" for attack, where in only[name].items()) or "none",
             )
-            for row in leave_one_out(document)
+            for name, what in DEFENCES.items()
         ),
     )

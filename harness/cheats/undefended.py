@@ -22,6 +22,8 @@ from harness.domain import variables
 EXPERIMENTS = ".harness/experiments"
 PARENT, CANDIDATE = "exp-0001", "exp-0002"
 _SEED = "1"
+OWN_PYTHON = "data/env/bin/python"
+"""An environment of the project's own: where there is one, its interpreter evaluates."""
 
 
 def run_folder(place: Place, experiment: str) -> Path:
@@ -55,11 +57,13 @@ def values_of(place: Place) -> dict[str, str]:
 def undefended(place: Place, attack: Attack, parent_true: float) -> tuple[Outcome, Truth]:
     """Let the attack happen at `place`, which holds the parent already."""
     values = values_of(place)
+    if attack.prepares:
+        place.run([sys.executable, "-c", filled(attack.prepares, values)])
     place.write(attack.files, values)
     _act(place, attack, values, Moment.BEFORE)
     _act(place, attack, values, Moment.OPENED)
     _claims(place, attack)
-    log = _train(place, CANDIDATE, attack.command)
+    log = "".join(_train(place, CANDIDATE, attack.command) for _ in range(1 + attack.retries))
     code = copy_code(place, place.base / "code")
     checkpoints = _checkpoints(place, CANDIDATE)
     truth = Truth(score=true_score(place, code, checkpoints), parent=parent_true)
@@ -84,6 +88,9 @@ def _act(place: Place, attack: Attack, values: Mapping[str, str], moment: Moment
 
 
 def _claims(place: Place, attack: Attack) -> None:
+    result = place.root / EXPERIMENTS / CANDIDATE / "result.md"
+    result.parent.mkdir(parents=True, exist_ok=True)
+    result.write_text(f"{attack.summary}\n", "utf-8")
     said = _SAID.search(attack.summary)
     if said is not None:
         (place.root / "result.json").write_text(json.dumps({"accuracy": float(said[1])}), "utf-8")
@@ -170,7 +177,9 @@ def _evaluated(place: Place, experiment: str) -> float | None:
     if not checkpoints:
         return None
     environment = place.environment(PYTHONPATH=str(place.root))
-    ended = place.run([sys.executable, "evaluate.py", str(checkpoints[0])], environment=environment)
+    own = place.root / OWN_PYTHON
+    python = str(own) if own.exists() else sys.executable
+    ended = place.run([python, "evaluate.py", str(checkpoints[0])], environment=environment)
     try:
         return float(ended.stdout.splitlines()[-1])
     except (ValueError, IndexError):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from harness.cheats.report import figures, leave_one_out, page, problems
+from harness.cheats.report import figures, leave_one_out, needed, page, problems
 
 
 def row(name: str, **more: Any) -> dict[str, Any]:
@@ -44,6 +44,17 @@ def test_a_defence_is_needed_where_nothing_else_stops_it():
     assert by_name["ledger"]["stops"] == ["one", "two"]
     assert by_name["ledger"]["sole"] == ["one"]
     assert by_name["cage"]["sole"] == []
+
+
+def test_over_both_runs_a_defence_is_needed_where_it_is_in_one_of_them():
+    uncaged = document(row("two", alone=["hooks"]), cage="none")
+    found = needed([document(row("one"), row("two", alone=["hooks", "cage"])), uncaged])
+    assert found["ledger"] == {"one": ["bwrap"]}
+    assert found["hooks"] == {"two": ["none"]}
+    assert found["seeds"] == {}
+    shown = page([document(row("one"), row("two", alone=["hooks", "cage"])), uncaged])
+    (line,) = [line for line in shown.splitlines() if line.startswith("| hooks |")]
+    assert line.endswith("| 1 | 1 | `two` (none) |")
 
 
 def test_the_page_shows_what_gets_through():

@@ -1,12 +1,27 @@
 """Every attack and every control. Variants of one mechanism stand here once."""
 
 from harness.cheats.attack import Attack
+from harness.cheats.catalogue.accounts import ACCOUNTS
+from harness.cheats.catalogue.control_files import CONTROL_FILES
 from harness.cheats.catalogue.controls import CONTROLS as CONTROLS
+from harness.cheats.catalogue.data import DATA
 from harness.cheats.catalogue.evaluators import EVALUATORS
 from harness.cheats.catalogue.experiments import EXPERIMENTS
 from harness.cheats.catalogue.predictors import PREDICTORS
 from harness.cheats.catalogue.records import RECORDS
+from harness.cheats.catalogue.sessions import SESSIONS
 from harness.cheats.catalogue.tool_calls import TOOL_CALLS
 from harness.cheats.catalogue.training import TRAINING
 
-ATTACKS: tuple[Attack, ...] = (*TRAINING, *EVALUATORS, *EXPERIMENTS, *PREDICTORS, *RECORDS, *TOOL_CALLS)
+ATTACKS: tuple[Attack, ...] = (
+    *TRAINING,
+    *ACCOUNTS,
+    *EVALUATORS,
+    *EXPERIMENTS,
+    *DATA,
+    *PREDICTORS,
+    *RECORDS,
+    *CONTROL_FILES,
+    *TOOL_CALLS,
+    *SESSIONS,
+)

@@ -1,5 +1,6 @@
 """Programs that several attacks and controls begin with."""
 
+from harness.cheats.attack import Attack, Channel, Kind, Moment, done
 from harness.cheats.programs import PREDICT, TRAIN, instead
 
 GOOD = instead(TRAIN, "FEATURES = 3", "FEATURES = 9")
@@ -26,3 +27,32 @@ def predict(answers: str, *, before: str = "") -> str:
     """PREDICT that answers with the expression `answers` after the lines `before`."""
     text = instead(PREDICT, SAID, f"prediction={answers}")
     return instead(text, "    np.savez(", f"{before}    np.savez(")
+
+
+def record(
+    name: str,
+    area: str,
+    mechanism: str,
+    source: str,
+    program: str,
+    effect: object,
+    structural: str = "ledger",
+    **more: object,
+) -> Attack:
+    return Attack(
+        id=name,
+        area=area,
+        mechanism=mechanism,
+        source=source,
+        kind=Kind.AFTER_THE_FACT,
+        success=done,
+        channel=Channel.RECORD,
+        acts={Moment.CLOSED: program},
+        effect=effect,  # type: ignore[arg-type]
+        structural=structural,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def appended(path: str, text: str) -> str:
+    return f"import os\nos.makedirs(os.path.dirname({path!r}) or '.', exist_ok=True)\nopen({path!r}, 'a').write({text!r})\n"
