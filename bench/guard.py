@@ -24,7 +24,7 @@ START = [PYTHON, "-I", "-S"]
 HOOK = Path(__file__).parents[1] / "hooks" / "pre_tool_use.py"
 BASELINE = "import json"
 BASH = (
-    'cd src && for f in *.py; do grep -n TODO "$f" | sed "s/x/y/" >> /dev/null; done && python -m pytest -q 2>&1 | tail'
+    'cd src && for f in *.py; do grep -n def "$f" | sed "s/x/y/" >> /dev/null; done && python -m pytest -q 2>&1 | tail'
 )
 
 

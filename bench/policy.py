@@ -21,7 +21,7 @@ from _record import record, wants_record
 from harness.policy.decide import decide
 
 REPEATS, CALLS = 9, 300
-BASH = "cd src && for f in *.py; do grep -n TODO \"$f\" | sed 's/x/y/' >> /dev/null; done && git status --short"
+BASH = "cd src && for f in *.py; do grep -n def \"$f\" | sed 's/x/y/' >> /dev/null; done && git status --short"
 
 
 def calls(root: str) -> dict[str, dict[str, Any]]:

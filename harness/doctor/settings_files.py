@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.contract.installation import OWN_HOOKS, SETTINGS
+from harness.contract.installation import LOCAL_SETTINGS, OWN_HOOKS, SETTINGS
 
 MANAGED, LOCAL, PROJECT, USER, PLUGIN = "managed", "local", "project", "user", "plugin"
 MANAGED_FOLDER = Path("/Library/Application Support/ClaudeCode" if sys.platform == "darwin" else "/etc/claude-code")
 """Where an organisation's settings are; read in the binary of CLI 2.1.332."""
-LOCAL_SETTINGS = Path(".claude/settings.local.json")
 
 
 @dataclass(frozen=True, kw_only=True)

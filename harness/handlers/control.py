@@ -8,6 +8,7 @@ import stat
 from harness.policy.receipt import sha256_hex
 
 from .counted import WORKTREES, counted
+from .place import CONFIG, LOCAL_SETTINGS, SETTINGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
     from .scene import Scene
 
-SETTINGS = (os.path.join(".claude", "settings.json"), os.path.join(".claude", "settings.local.json"))
-CONFIG = os.path.join(".harness", "config.toml")
 GIT = ".git"
 MISSING = "missing"
 _DIGITS = 16
@@ -49,7 +48,7 @@ def _names(snapshot: dict[str, Any]) -> list[str]:
     if isinstance(control, list) and all(isinstance(name, str) for name in control):
         return [name for name in dict.fromkeys(control) if _inside(name)]
     plans = [artifact["glob"] for artifact in snapshot.get("artifacts", ()) if artifact["writer"] == "human"]
-    return list(dict.fromkeys([*SETTINGS, CONFIG, *plans, *(["plan.md"] if not plans else [])]))
+    return list(dict.fromkeys([SETTINGS, LOCAL_SETTINGS, CONFIG, *plans, *(["plan.md"] if not plans else [])]))
 
 
 def _inside(name: str) -> bool:

@@ -7,16 +7,18 @@ import re
 
 from harness.policy.jsontext import dumps, loads
 
+from .place import LOCAL_SETTINGS
+
 WORKTREES = ".claude/worktrees"
 """Where Claude Code puts whole copies of the repository for its agents; none of them is what a session obeys."""
-_LOCAL_SETTINGS, _GIT_CONFIG = ".claude/settings.local.json", ".git/config"
+_GIT_CONFIG = ".git/config"
 _SECTION = re.compile(r'\[\s*([\w.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]\s*(?:[#;].*)?')
 _REMOTE_KEYS = re.compile(r"(?:url|pushurl|fetch|push|tagopt|prune)\s*=", re.IGNORECASE)
 
 
 def counted(name: str, data: bytes) -> bytes:
     """Of the control file `name`, relative to its project; nothing when none of it counts, all when it is not plain."""
-    if name == _LOCAL_SETTINGS:
+    if name == LOCAL_SETTINGS:
         return _settings(data)
     return _git(data) if name == _GIT_CONFIG else data
 

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 CONFIG = os.path.join(".harness", "config.toml")
 SNAPSHOT = os.path.join(".harness", "policy.json")
 RECEIPTS = os.path.join(".harness", "receipts")
+SETTINGS = os.path.join(".claude", "settings.json")
+LOCAL_SETTINGS = os.path.join(".claude", "settings.local.json")
+MANIFEST = "MANIFEST.json"
+"""Beside installed hooks. This library imports nothing but itself, so a test holds these equal to the contract's."""
 
 
 class Installation:

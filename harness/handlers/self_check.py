@@ -9,14 +9,13 @@ import os
 
 from harness.policy.receipt import sha256_hex
 
-from .place import read_json
-from .settings_guard import SETTINGS, fault
+from .place import LOCAL_SETTINGS, MANIFEST, SETTINGS, read_json
+from .settings_guard import fault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from .scene import Scene
 
-MANIFEST = "MANIFEST.json"
 _CODE = (".py", ".pyc", ".so")
 _AGAIN = "A person runs `harness init` in their own terminal, which installs the hooks again."
 _EDITED = (
@@ -92,8 +91,7 @@ def _settings(scene: Scene) -> list[str]:
     home = scene.home
     if home is None:
         return []
-    local = os.path.join(".claude", "settings.local.json")
-    found = [fault(os.path.join(home.root, name), home, scene) for name in (SETTINGS, local)]
+    found = [fault(os.path.join(home.root, name), home, scene) for name in (SETTINGS, LOCAL_SETTINGS)]
     return [f"{text} {_AGAIN}" for text in found if text]
 
 

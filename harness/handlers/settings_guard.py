@@ -9,7 +9,7 @@ from harness.policy.jsontext import loads
 
 from .journal import note, said
 from .outcome import Outcome, refused
-from .place import read_json
+from .place import LOCAL_SETTINGS, MANIFEST, SETTINGS, read_json
 from .table import EVENTS, GUARD, ISOLATED
 
 TYPE_CHECKING = False
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from .table import Event
 
 EVENT = "ConfigChange"
-SETTINGS = os.path.join(".claude", "settings.json")
-_FILES = {"project_settings": SETTINGS, "local_settings": os.path.join(".claude", "settings.local.json")}
+_FILES = {"project_settings": SETTINGS, "local_settings": LOCAL_SETTINGS}
 _OTHERS = frozenset({"user_settings", "policy_settings"})
 _STEERING = {
     "HOME",
@@ -124,7 +123,7 @@ def _steered(settings: dict[str, Any], path: str, home: Project) -> str:
 
 def wanted(scene: Scene) -> dict[str, Any] | None:
     """The hooks section that was installed, by the manifest beside the programs; None where there is none."""
-    manifest, _ = read_json(os.path.join(scene.installed.folder, "MANIFEST.json"))
+    manifest, _ = read_json(os.path.join(scene.installed.folder, MANIFEST))
     section = manifest.get("settings") if isinstance(manifest, dict) else None
     return section if isinstance(section, dict) else None
 
@@ -181,7 +180,7 @@ def _path(call: dict[str, Any], home: Project, scene: Scene) -> str | None:
     if not isinstance(given, str) or not given or "\0" in given:
         return os.path.join(home.root, _FILES[source]) if source in _FILES else None
     path = os.path.normpath(os.path.join(scene.cwd or "/", given))
-    named = os.path.basename(path) in ("settings.json", "settings.local.json")
+    named = os.path.basename(path) in {os.path.basename(name) for name in _FILES.values()}
     return path if named or source in _FILES or source in _OTHERS else None
 
 

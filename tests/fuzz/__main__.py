@@ -67,7 +67,11 @@ def recorded(searches: list[Search], seconds: int) -> None:
         "executions": sum(search.executions for search in searches),
         "findings": sum(search.findings for search in searches),
     }
-    record("fuzz", f"make fuzz SECONDS={seconds} RECORD=1", figures | {f"{s.form}_executions": s.executions for s in searches})
+    record(
+        "fuzz",
+        f"make fuzz SECONDS={seconds} RECORD=1",
+        figures | {f"{s.form}_executions": s.executions for s in searches},
+    )
 
 
 def main() -> int:

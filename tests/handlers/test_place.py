@@ -6,8 +6,15 @@ import pytest
 from hook_project import HookProject, git, other_project
 
 from harness import settings
+from harness.contract import installation as contract
 from harness.errors import NotFoundError
+from harness.handlers import place
 from harness.handlers.place import Projects, installation, main_worktree, read_json
+
+
+def test_the_vendored_names_are_the_contracts() -> None:
+    vendored = (place.SETTINGS, place.LOCAL_SETTINGS, place.MANIFEST, place.CONFIG)
+    assert vendored == (contract.SETTINGS, contract.LOCAL_SETTINGS, contract.MANIFEST, str(settings.CONFIG))
 
 
 def repository(folder: Path) -> Path:
