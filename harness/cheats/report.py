@@ -42,6 +42,22 @@ def problems(document: Document) -> list[str]:
     return found
 
 
+def merged(document: Document, before: Document, order: Sequence[str]) -> dict[str, Any]:
+    """`document` with those rows of the run `before` that it has not, in the `order` of the catalogue's ids.
+
+    `kept` says which they are and of when. Rows of what the catalogue has no more are left out.
+    """
+    whole, kept = dict(document), []
+    for part in ("attacks", "controls"):
+        fresh = {row["id"] for row in document[part]}
+        old = [row for row in before[part] if row["id"] in order and row["id"] not in fresh]
+        kept += [row["id"] for row in old]
+        whole[part] = sorted([*document[part], *old], key=lambda row: order.index(row["id"]))
+    if kept:
+        whole["kept"] = {"date": before["date"], "ids": kept}
+    return whole
+
+
 def leave_one_out(document: Document) -> list[dict[str, Any]]:
     """A row a defence: which attacks it stops, and which get through without it: those that nothing else stops."""
     rows = []
@@ -77,7 +93,7 @@ def page(documents: Sequence[Document]) -> str:
             f"{said['attacks']} attacks, each a mechanism of its own; {said['succeeded_undefended']} succeeded where "
             f"nothing defends; {said['caught']} of them were caught ({said['caught_share']:.1%}). "
             f"{said['controls']} controls, {said['controls_refused']} refused. Seed {document['seed']}, "
-            f"{document['date']}, {document['machine']}.",
+            f"{document['date']}, {document['machine']}.{_of_before(document)}",
             "",
             *_attack_table(document["attacks"]),
             *_missed(document["attacks"]),
@@ -104,6 +120,13 @@ _NEEDED = """\
 `stops` counts the attacks that a defence stops by itself, in each of the runs above. `gets through without it` names
 those that nothing else stops, and with which cage (`none` is no cage) that is so.
 """
+
+
+def _of_before(document: Document) -> str:
+    kept = document.get("kept")
+    if not kept:
+        return ""
+    return f" {len(kept['ids'])} rows are of a run before ({kept['date']}); the evidence names them in `kept`."
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

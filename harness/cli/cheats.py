@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from harness.cheats.bench import known_ids, run_bench
-from harness.cheats.report import figures, leave_one_out, page, problems
+from harness.cheats.report import figures, leave_one_out, merged, page, problems
 from harness.cli.groups import VerbGroup
 from harness.cli.output import cage_option, emit, json_option
 from harness.clock import SystemClock, iso
@@ -26,7 +26,9 @@ def command() -> None:
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option("--jobs", type=click.IntRange(1, 64), default=2, help="How many at a time; default: 2.")
 @click.option(
-    "--evidence", type=click.Path(dir_okay=False, path_type=Path), help="Also write the document to this file."
+    "--evidence",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write the document to this file; with ID, what stands there of others is kept.",
 )
 @cage_option
 @json_option
@@ -43,6 +45,8 @@ def run(ids: tuple[str, ...], jobs: int, evidence: Path | None, cage: str, as_js
             code="unknown_cheat",
         )
     document = run_bench(ids, cage, jobs, tell=lambda line: click.echo(line, err=True))
+    if ids and evidence is not None and evidence.is_file():
+        document = merged(document, json.loads(evidence.read_text("utf-8")), known_ids())
     found = problems(document)
     whole = _evidence(document, cage, found)
     if evidence is not None:
@@ -77,6 +81,7 @@ def _evidence(document: dict[str, Any], cage: str, found: list[str]) -> dict[str
         "problems": found,
         "attacks": document["attacks"],
         "controls": document["controls"],
+        **({"kept": document["kept"]} if "kept" in document else {}),
         "defences": leave_one_out(document),
     }
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from harness.cheats.report import figures, leave_one_out, needed, page, problems
+from harness.cheats.report import figures, leave_one_out, merged, needed, page, problems
 
 
 def row(name: str, **more: Any) -> dict[str, Any]:
@@ -55,6 +55,15 @@ def test_over_both_runs_a_defence_is_needed_where_it_is_in_one_of_them():
     shown = page([document(row("one"), row("two", alone=["hooks", "cage"])), uncaged])
     (line,) = [line for line in shown.splitlines() if line.startswith("| hooks |")]
     assert line.endswith("| 1 | 1 | `two` (none) |")
+
+
+def test_a_run_of_some_keeps_the_rows_of_the_others_and_says_so():
+    before = document(row("one"), row("two", caught=False, reason="then"), row("gone"))
+    whole = merged(document(row("two")), before, ["one", "two", "honest"])
+    assert [(item["id"], item["caught"]) for item in whole["attacks"]] == [("one", True), ("two", True)]
+    assert whole["kept"] == {"date": "2026-01-01", "ids": ["one"]}
+    assert "1 rows are of a run before (2026-01-01)" in page([whole])
+    assert "kept" not in merged(before, before, ["one", "two", "gone", "honest"])
 
 
 def test_the_page_shows_what_gets_through():
