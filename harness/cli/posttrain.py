@@ -12,28 +12,26 @@ from harness.cli.groups import VerbGroup
 from harness.cli.output import cage_option, emit, environment, json_option, project_option, sandbox_for
 from harness.cli.person import caller, require_person
 from harness.cli.progress import print_event
+from harness.cli.promotion import PROFILE, VERBS
 from harness.errors import UsageError
 from harness.posttrain.export import export_rows
+from harness.posttrain.importing import write_spec_elsewhere
 from harness.posttrain.judge import ProgramReport
 from harness.posttrain.lineage import drawn, overview
 from harness.posttrain.program import TrainingProgram
-from harness.posttrain.promotion import Promotion, promote, reject_model
 from harness.posttrain.registry import add_base_model, known_models
-from harness.posttrain.serving import rollback, serve_path
-from harness.posttrain.shadow import OUTCOMES, observe
 from harness.posttrain.spec import Request
-from harness.posttrain.vocabulary import Backend, EvaluationMode, Mode, Profile, Tier
+from harness.posttrain.vocabulary import Backend, EvaluationMode, Mode, Tier
 from harness.project.context import open_project
-
-REASON = click.option("--reason", required=True, help="Why; it stands in the decision log.")
-PROFILE = click.option(
-    "--profile", type=click.Choice([item.value for item in Profile]), default=Profile.READER.value, show_default=True
-)
 
 
 @click.group("posttrain", cls=VerbGroup)
 def command() -> None:
     """Specify, run, judge and promote training programs."""
+
+
+for verb in VERBS:
+    command.add_command(verb)
 
 
 @command.command("spec")
@@ -88,6 +86,19 @@ def run_command(experiment: str, resume: bool, cage: str, project: Path, as_json
             experiment, resume=resume, on_event=(lambda event: None) if as_json else print_event
         )
     _report(report, as_json=as_json)
+
+
+@command.command("write-spec")
+@click.argument("experiment")
+@click.argument("target", type=click.Path(path_type=Path))
+@project_option
+@json_option
+def write_spec_command(experiment: str, target: Path, project: Path, as_json: bool) -> None:
+    """Write the specification to TARGET, a new file outside the project, for a trainer that runs elsewhere: as the next
+    run's trainer would get it. What it makes is judged by `posttrain import`."""
+    with open_project(project, environment(), read_only=True) as opened:
+        made = write_spec_elsewhere(opened, experiment, target)
+    emit(made, as_json=as_json, text=lambda: f"{target}: {experiment}/{made['run']}, sha256 {made['sha256'][:12]}")
 
 
 @command.command("import")
@@ -155,60 +166,6 @@ def evaluate_command(model: str, mode: str, against: str | None, cage: str, proj
     sys.exit(0 if made.verdict == "PASS" else 1)
 
 
-@command.command("observe")
-@click.argument("model")
-@click.option("--outcome", required=True, type=click.Choice(OUTCOMES))
-@click.option("--note", default="")
-@project_option
-@json_option
-def observe_command(model: str, outcome: str, note: str, project: Path, as_json: bool) -> None:
-    """Record one answer of a MODEL in shadow: what became of it."""
-    with changing(project) as opened:
-        fact = observe(opened, model, outcome, by=caller(environment()), note=note)
-    emit({"model": fact.model, "outcome": fact.outcome}, as_json=as_json, text=lambda: f"{fact.model[:12]}  {outcome}")
-
-
-@command.command("promote")
-@click.argument("model")
-@REASON
-@project_option
-@json_option
-def promote_command(model: str, reason: str, project: Path, as_json: bool) -> None:
-    """Take MODEL's next step when every check holds; exit 1 names those that do not. A person's verb."""
-    by = require_person("posttrain promote", environment())
-    with changing(project) as opened:
-        made = promote(opened, model, by=by, reason=reason)
-    _promotion(made, as_json=as_json)
-
-
-@command.command("reject")
-@click.argument("model")
-@REASON
-@project_option
-@json_option
-def reject_command(model: str, reason: str, project: Path, as_json: bool) -> None:
-    """Never serve MODEL, also not when it is served now. A person's verb."""
-    by = require_person("posttrain reject", environment())
-    with changing(project) as opened:
-        made = reject_model(opened, model, by=by, reason=reason)
-    emit({"decision": made.id, "kind": made.kind}, as_json=as_json, text=lambda: f"{made.id}  {made.kind} by {made.by}")
-
-
-@command.command("rollback")
-@click.option("--to", default=None, help="A model that was served before; default: the one before the present.")
-@REASON
-@PROFILE
-@project_option
-@json_option
-def rollback_command(to: str | None, reason: str, profile: str, project: Path, as_json: bool) -> None:
-    """Serve an earlier good model again. A person's verb."""
-    by = require_person("posttrain rollback", environment())
-    with changing(project) as opened:
-        made = rollback(opened, profile, by=by, reason=reason, to=to)
-    document = {"profile": made.profile, "model": made.model, "before": made.before, "decision": made.decision}
-    emit(document, as_json=as_json, text=lambda: f"{made.profile}: {(made.model or '')[:12]} is served")
-
-
 @command.command("export")
 @click.argument("source", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("target", type=click.Path(path_type=Path))
@@ -245,17 +202,6 @@ def model_command(
     emit({"models": rows}, as_json=as_json, text=lambda: "\n".join(lines))
 
 
-@command.command("serve-path")
-@PROFILE
-@project_option
-@json_option
-def serve_path_command(profile: str, project: Path, as_json: bool) -> None:
-    """Where the deployed model lies, its bytes checked. An error says that none is."""
-    with open_project(project, environment(), read_only=True) as opened:
-        path = serve_path(opened, profile)
-    emit({"profile": profile, "path": str(path)}, as_json=as_json, text=lambda: str(path))
-
-
 def _report(report: ProgramReport, *, as_json: bool) -> None:
     run = report.run
     document = {
@@ -269,23 +215,6 @@ def _report(report: ProgramReport, *, as_json: bool) -> None:
     lines = [f"{document['run']}  {run.status}  {run.reason}", *(f"  {item}" for item in report.problems), then]
     emit(document, as_json=as_json, text=lambda: "\n".join(filter(None, lines)))
     sys.exit(0 if run.status == "completed" else 1)
-
-
-def _promotion(made: Promotion, *, as_json: bool) -> None:
-    checks = [
-        {"constraint": item.constraint, "actual": item.actual, "threshold": item.threshold, "passed": item.passed}
-        for item in made.checks
-    ]
-    document = {"model": made.model, "before": made.before, "after": made.after, "moved": made.moved, "checks": checks}
-    lines = [
-        f"{made.model[:12]}  {made.before} -> {made.after}" if made.moved else f"{made.model[:12]} stays {made.before}"
-    ]
-    lines += [
-        f"  {'ok' if item.passed else 'NO'}  {item.constraint}: {item.actual} ({item.threshold})"
-        for item in made.checks
-    ]
-    emit(document, as_json=as_json, text=lambda: "\n".join(lines))
-    sys.exit(0 if made.moved else 1)
 
 
 def _words(option: str, text: str) -> list[str]:

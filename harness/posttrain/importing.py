@@ -6,9 +6,10 @@ from pathlib import Path
 
 from harness.artifacts.hashes import hash_file
 from harness.domain.facts import RunStarted
+from harness.domain.ids import run_id
 from harness.domain.statuses import CageKind
 from harness.errors import UsageError
-from harness.files import sha256_bytes, walk_files
+from harness.files import atomic_write, pretty_json, sha256_bytes, walk_files
 from harness.posttrain.judge import (
     ProgramReport,
     hashes_now,
@@ -24,6 +25,25 @@ from harness.project.context import Project
 from harness.runs.lock import supervising
 from harness.runs.processes import identity
 from harness.runs.recover import close_abandoned
+
+
+def write_spec_elsewhere(project: Project, experiment: str, target: Path) -> dict[str, str]:
+    """Write the specification, whole in one step, as the trainer of the next run gets it: {run, path, sha256}. A result
+    that names this run and these bytes is what `import_result` expects, as long as no other run comes first.
+
+    Raises RefusedError (already_completed), UsageError for a target inside the project or one that is there.
+    """
+    spec, root = program_spec(project, experiment), project.layout.root
+    require_not_completed(project, experiment)
+    if target.exists() or target.is_symlink() or target.resolve().is_relative_to(root.resolve()):
+        raise UsageError(
+            f"{target} is there already, or lies in the project; expected a new file outside of it.",
+            mend="Name another file: nothing is overwritten, and the source tree stays as it is.",
+        )
+    run = run_id(len(project.ledger.runs(experiment)) + 1)
+    data = pretty_json(spec.told(root, experiment=experiment, run=run)).encode()
+    atomic_write(target, data)
+    return {"run": run, "path": str(target), "sha256": sha256_bytes(data)}
 
 
 def import_result(project: Project, experiment: str, output: Path) -> ProgramReport:

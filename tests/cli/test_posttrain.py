@@ -1,6 +1,9 @@
 """`harness posttrain` as a person types it: from a specification to a model that is served, and back."""
 
 import json
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -98,3 +101,126 @@ def test_bad_specifications_are_refused_in_words(untouched: Journey, words: tupl
     assert answer.exit_code == 2
     assert said in answer.stdout + answer.stderr
     assert untouched.harness("posttrain", "status", "--json").document.get("programs", []) == []
+
+
+HERE = programs.TRAINER[: programs.TRAINER.index("log = RunLogger")]
+"""A trainer that nobody here sees: it has no run logger."""
+
+
+@pytest.fixture
+def elsewhere(tuning: Journey) -> tuple[str, Path]:
+    """(experiment, output folder) of a trainer that ran by hand on the specification that the verb wrote."""
+    programs.write_trainer(tuning.root, head=HERE)
+    name = tuning.harness(*SPEC, *TRAINER, "--json").document["experiment"]
+    spec, output = tuning.home / "spec.json", tuning.home / "out"
+    wrote = tuning.harness("posttrain", "write-spec", name, str(spec), "--json")
+    assert (wrote.exit_code, wrote.document["run"]) == (0, "run-01"), wrote.stderr
+    words = [sys.executable, str(tuning.root / "trainer.py"), "--spec", str(spec), "--output-dir", str(output)]
+    output.mkdir()
+    said = subprocess.run(words, capture_output=True, check=True, text=True, env=tuning.environment()).stdout
+    (output / "result.json").write_text(said)
+    return name, output
+
+
+def test_what_was_trained_elsewhere_is_judged_and_logged_as_that(tuning: Journey, elsewhere: tuple[str, Path]):
+    name, output = elsewhere
+    by_agent = tuning.harness("posttrain", "import", name, str(output), CLAUDECODE="1")
+    assert by_agent.exit_code != 0
+    assert tuning.harness("posttrain", "status", "--json").document["programs"][0]["runs"] == []
+    made = tuning.harness("posttrain", "import", name, str(output), "--json")
+    assert (made.exit_code, made.document["problems"]) == (0, []), made.stdout
+    (run,) = tuning.harness("posttrain", "lineage", name, "--json").document["runs"]
+    assert (run["status"], run["models"][0]["id"]) == ("completed", made.document["model"])
+    told = json.loads((tuning.root / ".harness/experiments" / name / "runs/run-01/run.json").read_text())
+    assert (told["argv"], told["cage"], told["environment"]) == (["import"], "none", {"imported": True})
+    again = tuning.harness("posttrain", "import", name, str(output), "--json")
+    assert (again.exit_code, again.document["error"]["code"]) == (2, "already_completed")
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"dataset_sha256": "0" * 64}, "dataset_sha256"),
+        pytest.param({"run": "run-02"}, "run", marks=pytest.mark.slow),
+        pytest.param({"status": "dry_run"}, "status", marks=pytest.mark.slow),
+        pytest.param({"state": "deployed"}, "state", marks=pytest.mark.slow),
+        (None, "artifact"),
+    ],
+)
+def test_a_forged_or_torn_import_makes_no_model(tuning: Journey, elsewhere: tuple[str, Path], change, field: str):
+    name, output = elsewhere
+    result = output / "result.json"
+    if change is None:
+        (output / "adapter" / "adapter_model.safetensors").write_bytes(b"torn")
+    else:
+        result.write_text(json.dumps(json.loads(result.read_text()) | change))
+    made = tuning.harness("posttrain", "import", name, str(output), "--json")
+    assert (made.exit_code, made.document["status"], made.document["model"]) == (1, "failed", None)
+    assert field in {item["field"] for item in made.document["problems"]}
+    assert tuning.harness("posttrain", "status", "--json").document["models"] == []
+
+
+def test_an_import_with_links_is_refused_before_anything_is_recorded(tuning: Journey, elsewhere: tuple[str, Path]):
+    name, output = elsewhere
+    shutil.move(output / "result.json", tuning.home / "result.json")
+    (output / "result.json").symlink_to(tuning.home / "result.json")
+    assert tuning.harness("posttrain", "import", name, str(output), "--json").exit_code == 2
+    assert tuning.harness("posttrain", "lineage", name, "--json").document["runs"] == []
+
+
+def test_the_specification_goes_to_no_file_of_the_project_and_over_none(tuning: Journey):
+    name = tuning.harness(*SPEC, *TRAINER, "--json").document["experiment"]
+    before = sorted(path.name for path in tuning.root.iterdir())
+    assert tuning.harness("posttrain", "write-spec", name, str(tuning.root / "spec.json")).exit_code == 2
+    (tuning.home / "there").write_text("mine")
+    assert tuning.harness("posttrain", "write-spec", name, str(tuning.home / "there")).exit_code == 2
+    assert (tuning.home / "there").read_text() == "mine"
+    assert sorted(path.name for path in tuning.root.iterdir()) == before
+
+
+BAD = (
+    ("run", "exp-0009"),
+    ("run", "exp-0001", "--resume"),
+    ("import", "exp-0001", "nowhere"),
+    ("write-spec", "exp-0009", "../x.json"),
+    ("lineage", "exp-0009"),
+    ("evaluate", "0123"),
+    ("evaluate", "0123", "--mode", "best"),
+    ("observe", "0123", "--outcome", "fine"),
+    ("promote", "0123"),
+    ("promote", "0123", "--reason", "good"),
+    ("reject", "0123", "--reason", "bad"),
+    ("rollback", "--reason", "worse"),
+    ("export", "train.jsonl", "out.jsonl"),
+    ("model", "add", "no/such"),
+    ("serve-path", "--profile", "nobody"),
+)
+
+
+def test_bad_words_are_an_answer_and_change_nothing(tuning: Journey):
+    tuning.harness(*SPEC, *TRAINER)
+    before = tuning.harness("posttrain", "status", "--json").document
+    for words in BAD:
+        said = tuning.harness("posttrain", *words, "--json")
+        assert said.exit_code == 2, (words, said)
+        assert "Traceback" not in said.stderr, words
+        assert said.stdout or said.stderr, words
+    assert tuning.harness("posttrain", "status", "--json").document == before
+
+
+def test_rows_that_say_licence_and_consent_are_exported(tuning: Journey):
+    tuning.harness(*SPEC, *TRAINER)
+    rows = [{**row, "licence": "cc0-1.0", "consent": True} for row in programs.rows(2)]
+    programs.write_rows(tuning.root / "mine.jsonl", [*rows, *programs.rows(1, 50)])
+    made = tuning.harness("posttrain", "export", "mine.jsonl", "out.jsonl", "--json")
+    assert (made.exit_code, made.document["rows"], len(made.document["left_out"])) == (0, 2, 1)
+
+
+def test_a_killed_trainer_goes_on_by_the_command_line(tuning: Journey):
+    programs.write_trainer(tuning.root, programs.MADE, head=programs.resuming("os.kill(os.getpid(), 9)"))
+    name = tuning.harness(*SPEC, *TRAINER, "--json").document["experiment"]
+    assert tuning.harness("posttrain", "run", name, "--cage", "none", "--json").exit_code == 1
+    went_on = tuning.harness("posttrain", "run", name, "--resume", "--cage", "none")
+    assert went_on.exit_code == 0, went_on.stdout + went_on.stderr
+    assert "goes on, attempt 2" in went_on.stderr
+    assert "run-01, attempt 2  completed" in tuning.harness("posttrain", "lineage", name).stdout
