@@ -8,6 +8,7 @@ from functools import cache
 from source_tree import ROOT, Module, modules
 
 from harness.contract.roles import ROLES
+from harness.driver.program_tools import PROGRAM_TOOLS
 from harness.driver.tools import TOOLS
 from harness.gates.findings import FINDINGS
 
@@ -83,7 +84,10 @@ def test_what_is_public_is_used():
 
 
 def test_every_tool_of_the_table_is_offered_to_a_role_and_the_other_way_round():
-    assert {tool for role in ROLES if role.step for tool in role.mcp_tools} == set(TOOLS)
+    """By a step of the loop, or, of training programs, which are not of the loop, by `harness mcp`."""
+    of_steps = {tool for role in ROLES if role.step for tool in role.mcp_tools}
+    assert of_steps == set(TOOLS) - set(PROGRAM_TOOLS)
+    assert {tool for role in ROLES if not role.step for tool in role.mcp_tools} == set(PROGRAM_TOOLS)
 
 
 def test_every_finding_code_is_in_the_table():
