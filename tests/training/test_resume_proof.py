@@ -54,12 +54,12 @@ def test_killed_with_its_supervisor_twice_and_the_gate_says_the_same(tmp_path):
 
 
 @pytest.mark.slow
-def test_each_seed_killed_and_resumed_it_passes_the_gate_as_the_unbroken_one(tmp_path):
+def test_three_seeds_one_of_them_killed_twice_pass_the_gate_as_the_unbroken_ones(tmp_path):
     ends, verdicts = [], []
-    for name, moments in (("whole", []), ("cut", [(5, 0.01), (4, 0.02), (27, 0.0)])):
+    for name, moments in (("whole", []), ("cut", [(5, 0.01), (4, 0.02)])):
         place = Place.make(tmp_path / name, TORCH, seeds=3)
         experiment = place.open()
-        place.broken(experiment, moments, random.Random(5))
+        assert place.broken(experiment, moments, random.Random(5)) == len(moments)
         ends.append(place.end(experiment))
         place.result(experiment)
         verdict, codes = judged(place, experiment)
