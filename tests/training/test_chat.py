@@ -30,7 +30,7 @@ def test_a_turn_is_the_template_once(tokenizer: Any) -> None:
     assert found.labels.count(EOS) == 1  # learned, although it is the padding token, too
 
 
-def test_a_bos_of_template_and_tokenizer_is_one(tokenizer: Any, tmp_path: Path) -> None:
+def test_case_39_a_bos_of_template_and_tokenizer_is_one(tokenizer: Any, tmp_path: Path) -> None:
     doubled = load_tokenizer(save_tiny_model(tmp_path))
     doubled.chat_template = "{{ '<|im_start|><|im_start|>' }}" + doubled.chat_template
     assert prompt_ids(doubled, "Hi?") == prompt_ids(tokenizer, "Hi?")
@@ -52,7 +52,7 @@ def test_without_a_template_nothing_is_guessed(tmp_path: Path) -> None:
         (" ", "No.", 100, "response_empty"),
     ],
 )
-def test_a_pair_without_a_lesson_is_refused(
+def test_case_39_a_pair_without_a_lesson_is_refused(
     tokenizer: Any, chosen: str, rejected: str, limit: int, reason: str
 ) -> None:
     length = len(prompt_ids(tokenizer, "Hi?"))

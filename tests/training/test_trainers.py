@@ -132,7 +132,7 @@ def test_tokens_are_counted_without_padding(place: Place) -> None:
     assert result["metrics"]["tokens_seen"] == sum(len(one.ids) for one in turns)
 
 
-def test_rows_that_teach_nothing_are_refused_and_counted(place: Place) -> None:
+def test_case_39_rows_that_teach_nothing_are_refused_and_counted(place: Place) -> None:
     bad = [
         {"id": "same", "prompt": "1?", "chosen": "a", "rejected": "a "},
         {"id": "long", "prompt": "1" * 60, "chosen": "a", "rejected": "b"},
@@ -175,7 +175,20 @@ def test_the_wrong_trainer_refuses(place: Place) -> None:
     assert (code, result["status"], result["dataset_sha256"]) == (1, "failed", None)
 
 
-def test_a_model_that_is_an_adapter_is_refused(place: Place) -> None:
+@pytest.mark.parametrize("backend", ["trl-orpo", "trl-dpo"])
+def test_case_38_and_39_answers_of_one_token_and_full_prompts_train_finitely(place: Place, backend: str) -> None:
+    """One-token answers of which the model may be sure, beside a prompt that fills the whole length."""
+    rows = [{**row, "chosen": "1", "rejected": "2"} for row in preferences(4)]
+    full = {"id": "full", "prompt": "1" * 64, "chosen": "a" * 20, "rejected": "b" * 20}
+    write_rows(place.data, [*rows, full])
+    code, result = place.train(backend, hyperparameters={"max_steps": 2, "batch_size": 1})
+    assert (code, result["rows_used"], sum(result["rows_refused"].values())) == (0, 4, 1)
+    logged = [row["metrics"] for row in place.rows() if "loss" in row.get("metrics", {})]
+    assert len(logged) == 2
+    assert all(math.isfinite(value) for row in logged for value in row.values())
+
+
+def test_case_56_a_model_that_is_an_adapter_is_refused(place: Place) -> None:
     place.train("trl-sft", hyperparameters={"max_steps": 1})
     shutil.copy(place.folder / "run" / "checkpoints" / "adapter" / "adapter_config.json", place.model)
     code, result = place.train("trl-dpo", name="second")
@@ -183,7 +196,7 @@ def test_a_model_that_is_an_adapter_is_refused(place: Place) -> None:
     assert "holds an adapter" in result["failure"]
 
 
-def test_a_reference_that_differs_is_refused() -> None:
+def test_case_56_a_reference_that_differs_is_refused() -> None:
     trl_dpo.require_same_start(math.log(2) + 5e-4)
     for loss in (0.75, 0.0, math.nan):
         with pytest.raises(RunError, match="policy and reference"):
@@ -191,7 +204,7 @@ def test_a_reference_that_differs_is_refused() -> None:
 
 
 @pytest.mark.parametrize("logp", [0.0, -1e-9, -1e-4, -20.0, -200.0])
-def test_odds_are_finite_where_the_model_is_sure(logp: float) -> None:
+def test_case_38_odds_are_finite_where_the_model_is_sure(logp: float) -> None:
     value = torch.tensor([logp], dtype=torch.bfloat16).float().requires_grad_()
     odds = trl_orpo.log_odds(value)
     odds.sum().backward()
@@ -202,7 +215,7 @@ def test_odds_are_finite_where_the_model_is_sure(logp: float) -> None:
         assert float(odds) == pytest.approx(exact, rel=1e-4)
 
 
-def test_the_likelihood_of_orpo_leaves_the_prompt_out() -> None:
+def test_case_38_the_likelihood_of_orpo_leaves_the_prompt_out() -> None:
     logits = torch.zeros(1, 4, 5)
     logits[0, 0, 1] = 50.0  # sure of the prompt's token; it must not count
     labels = torch.tensor([[-100, -100, 3, 4]])
