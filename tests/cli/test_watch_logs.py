@@ -39,7 +39,7 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-def test_without_a_terminal_there_are_lines_and_no_escapes(log: Path, environment: dict[str, str]) -> None:
+def test_case_29_without_a_terminal_there_are_lines_and_no_escapes(log: Path, environment: dict[str, str]) -> None:
     for more in ({"TERM": "dumb"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}):
         ended = run_in_terminal([*WATCH, log], cwd=log.parent, env=environment | more)
         assert (ended.returncode, ended.stderr) == (0, "")
@@ -68,7 +68,7 @@ def test_json_is_one_document(log: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert (document["runs"][0]["status"], document["runs"][0]["epoch"]) == ("completed", 599)
 
 
-def test_a_reader_that_goes_away_ends_it_quietly(log: Path, environment: dict[str, str]) -> None:
+def test_case_29_a_reader_that_goes_away_ends_it_quietly(log: Path, environment: dict[str, str]) -> None:
     with subprocess.Popen([*WATCH, log], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as watching:
         assert watching.stdout is not None
         watching.stdout.close()
