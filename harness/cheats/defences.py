@@ -12,7 +12,7 @@ DEFENCES: dict[str, str] = {
     "frozen at approval": "plan, configuration, scorer and data are those that a person approved, hashed again at each "
     "use; scoring runs from the frozen copy, in a process of its own",
     "fresh ids": "rows are handed out in another order, under other ids",
-    "vault": "labels of held-out never lie where the agent's code runs",
+    "vault": "what is evaluated on, and its labels, is read from the vault, never from where the agent's code runs",
     "cage": "training, predict and the agent cannot reach beyond the project",
     "run link": "metrics and status belong to the registered run and its time",
     "checkpoint lineage": "a checkpoint was made by its run, is trained, and is no other's",

@@ -4,7 +4,7 @@ import pytest
 import sqlalchemy as sa
 from ledger_samples import ended, evaluated, full_ledger, program, register, started
 
-from harness.domain.facts import KINDS
+from harness.domain.facts import KINDS, ControlAccepted
 from harness.errors import LedgerDamagedError
 from harness.ledger.apply import _HANDLERS
 from harness.ledger.replay import facts_in_order, replay
@@ -25,6 +25,10 @@ def test_replay_in_memory_equals_the_live_tables(tmp_path):
     with full_ledger(tmp_path) as ledger:
         register(ledger, ledger.open_experiment(hypothesis="h", parent=None, by="me").id)
         program(ledger)
+        assert ledger.accepted_list(ledger.writer) is None
+        ledger.append(ControlAccepted(sha256="a", files=3, by="ada"))
+        ledger.append(ControlAccepted(sha256="b", files=4, by="ada"))
+        assert (ledger.accepted_list(ledger.writer), ledger.accepted_list("another")) == ("b", None)
         with ledger.connection() as connection:
             assert {fact.kind for fact in facts_in_order(connection)} == set(KINDS)
             replayed = replay(facts_in_order(connection)).tables

@@ -12,9 +12,9 @@ from harness.project.context import Project
 from harness.project.plans import approve_plan, frozen_changes
 from tests.blobs import PLAN
 
-STEPS = 9
-"""Validation, plan, held-out and its note are renamed into place, the source is unlinked, the fact is stored, and its
-anchor is renamed into place; a split that the harness makes adds two files."""
+STEPS = 11
+"""Validation, plan, held-out and its note are renamed into place, the source is unlinked, two facts (the approval, the
+accepted list) are stored, and their anchors are renamed into place; a split that the harness makes adds two files."""
 
 
 class Killed(BaseException):
