@@ -1,7 +1,8 @@
 """The numbered table of migrations. Each runs in one transaction with the row that records it.
 
 Facts are never changed by a migration: only tables around them. A migration that changes the form of a state
-table calls `recreate_state`, which replays the facts. An existing file is copied aside before the first one.
+table, or of what `apply` keeps in one, calls `recreate_state`, which replays the facts. An existing file is copied
+aside before the first one.
 """
 
 import secrets
@@ -61,12 +62,18 @@ def m005_training_programs(connection: sa.Connection) -> None:
     recreate_state(connection)
 
 
+def m006_comparisons(connection: sa.Connection) -> None:
+    """Summaries hold the last verdict's comparison, and no longer each seed's interval."""
+    recreate_state(connection)
+
+
 MIGRATIONS: Mapping[int, Migration] = {
     1: m001_first_schema,
     2: m002_hand_offs_and_priors,
     3: m003_scores_by_seed,
     4: m004_alarms,
     5: m005_training_programs,
+    6: m006_comparisons,
 }
 
 

@@ -1,15 +1,17 @@
 """Migrations: one transaction each with its row, a copy before, from a blank file and from the first schema."""
 
+import json
 import sqlite3
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from ledger_samples import full_ledger, open_ledger
+from ledger_samples import evaluated, full_ledger, judged, open_ledger, program, register
 
 from harness.clock import ManualClock
 from harness.domain.facts import HandOffWritten
 from harness.errors import LedgerDamagedError, LedgerError
+from harness.files import sha256_bytes
 from harness.ledger.migrations import MIGRATIONS
 from harness.ledger.replay import recreate_state
 from harness.ledger.schema import metadata
@@ -18,6 +20,8 @@ from harness.ledger.verify import verify
 
 FIRST = Path(__file__).with_name("ledger_v1.sql")
 LAST = max(MIGRATIONS)
+STATE_OF = {6: "7739218840ccd0357a42126e91f7a2b5f947722becbaf1fc10d0367801a8683a"}
+"""Version -> hash of what the sample's facts add up to."""
 NEXT = LAST + 1
 
 
@@ -146,3 +150,35 @@ def test_a_newer_file_is_refused_and_left_alone(tmp_path):
         with pytest.raises(LedgerError, match=f"knows versions up to {LAST}") as error:
             open_ledger(tmp_path, read_only=read_only)
         assert error.value.code == "ledger_too_new"
+
+
+def compared_ledger(folder):
+    """Every table has rows, and summaries all their parts."""
+    ledger = full_ledger(folder)
+    program(ledger)
+    name = ledger.open_experiment(hypothesis="deeper", parent="exp-0003", by="me").id
+    run = register(ledger, name)
+    ledger.append(evaluated(name, run, 0.75, findings=[{"code": "split_small", "message": "few rows"}]))
+    comparison = {"against": "exp-0003", "better": True, "comparisons": 2, "difference": 0.05, "p_corrected": 0.01}
+    judged(ledger, name, 0.75, "PASS", tier="must", comparison={**comparison, "no_longer": ["exp-0002"]})
+    return ledger
+
+
+def test_what_facts_add_up_to_changes_only_with_a_new_version(tmp_path):
+    """Without one, a ledger that was made before is told to be damaged: add a migration with `recreate_state`, and the
+    new version's hash here."""
+    with compared_ledger(tmp_path) as ledger, ledger.connection() as connection:
+        tables = read_state(connection)
+    assert [table for table, rows in tables.items() if not rows] == []
+    plain = {table: sorted([list(map(str, key)), row] for key, row in rows.items()) for table, rows in tables.items()}
+    assert {LAST: sha256_bytes(json.dumps(plain, sort_keys=True).encode())} == STATE_OF
+
+
+def test_comparisons_come_to_a_ledger_that_was_made_before_them(tmp_path):
+    compared_ledger(tmp_path).close()
+    with sqlite3.connect(tmp_path / "ledger.db") as connection:
+        connection.execute("UPDATE experiments SET summary = json_remove(summary, '$.comparison')")
+        connection.execute("DELETE FROM migrations WHERE version = 6")
+    connection.close()
+    open_ledger(tmp_path).close()
+    assert verify(tmp_path / "ledger.db", tmp_path / "anchors") == []
