@@ -2,7 +2,6 @@
 score."""
 
 import json
-import math
 import os
 import secrets
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from harness.domain.sandbox import Confinement, Sandbox
 from harness.files import canonical_json, sha256_bytes
 from harness.posttrain.launching import OFFLINE, PACKAGE
 from harness.posttrain.problems import Problem, problem
+from harness.posttrain.reading import is_finite, read_object
 from harness.posttrain.spec import Spec
 from harness.posttrain.vocabulary import EVALUATORS, SCHEMA, EvaluationMode, Evaluator
 from harness.project.context import Project
@@ -22,6 +22,7 @@ from harness.runs.environment import ask_python, child_environment, prepare_priv
 from harness.settings import require_interpreter
 
 _MINUTES = 60.0
+_LARGEST = 64 * 1024 * 1024  # bytes of an answer: one score a row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,13 +68,11 @@ def ask_evaluator(
     }
     (own / "request.json").write_bytes(canonical_json(request))
     done = _start(project, spec, own, adapter, sandbox, inherited)
-    answer_file = own / "answer.json"
-    if done != 0 or not answer_file.is_file() or answer_file.is_symlink():
+    answer, wrong = read_object(own / "answer.json", f"{who}.answer", largest=_LARGEST)
+    if done != 0 or (answer is None and wrong is None):
         return None, [problem(who, "exit code 0 and an answer", f"exit code {done}", "the evaluator failed")]
-    try:
-        answer = json.loads(answer_file.read_bytes())
-    except (ValueError, RecursionError) as error:
-        return None, [problem(who, "a JSON object", str(error), "the evaluator's answer cannot be read")]
+    if answer is None or wrong is not None:
+        return None, [wrong] if wrong is not None else []
     ids = [json.loads(line)["id"] for line in rows.splitlines()]
     return _scores(who, request, answer, ids, bounded=named != Evaluator.PERPLEXITY)
 
@@ -110,10 +109,8 @@ def _start(
 
 
 def _scores(
-    who: str, request: Mapping[str, Any], answer: Any, ids: list[str], *, bounded: bool
+    who: str, request: Mapping[str, Any], answer: Mapping[str, Any], ids: list[str], *, bounded: bool
 ) -> tuple[Scores | None, list[Problem]]:
-    if not isinstance(answer, dict):
-        return None, [problem(who, "an object", answer, "the evaluator's answer is none")]
     adapter = request["adapter"]
     wanted = {
         "schema": SCHEMA,
@@ -147,5 +144,4 @@ def _scores(
 
 
 def _good(value: Any, *, bounded: bool) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return number and (not bounded or 0 <= value <= 1)
+    return is_finite(value) and (not bounded or 0 <= value <= 1)

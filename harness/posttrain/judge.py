@@ -82,7 +82,7 @@ def hashes_now(project: Project, spec: Spec) -> dict[str, str | None]:
     def known(ask: Callable[[], str]) -> str:
         try:
             return ask()
-        except (HarnessError, OSError) as error:
+        except (HarnessError, OSError, ValueError) as error:  # a name that is no text, too
             return str(error)
 
     root, path = project.layout.root, spec.model["path"]

@@ -24,12 +24,17 @@ class Problem:
 
 
 def problem(field: str, expected: Any, actual: Any, reason: str) -> Problem:
-    """With values that are not text as Python shows them, cut where they are long."""
-    return Problem(field=field, expected=_shown(expected), actual=_shown(actual), reason=reason)
+    """With values that are not text as Python shows them, cut where they are long, and only text that UTF-8 holds."""
+    return Problem(field=_shown(field), expected=_shown(expected), actual=_shown(actual), reason=_text(reason))
 
 
 def _shown(value: Any) -> str:
-    return (value if isinstance(value, str) else repr(value))[:_LONGEST]
+    return _text(value if isinstance(value, str) else repr(value))[:_LONGEST]
+
+
+def _text(value: str) -> str:
+    """A name of a file or a tensor may hold half a surrogate pair."""
+    return value.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 class SpecificationError(UsageError):

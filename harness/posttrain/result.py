@@ -1,7 +1,5 @@
 """Is a trainer's result to be believed? Every field against the specification and the files; all problems at once."""
 
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +8,7 @@ from typing import Any
 from harness.artifacts.hashes import hash_path
 from harness.errors import HarnessError
 from harness.posttrain.problems import Problem, problem
+from harness.posttrain.reading import is_finite, read_object
 from harness.posttrain.spec import Spec
 from harness.posttrain.vocabulary import SCHEMA, Backend
 from harness.posttrain.weights import artifact_fault
@@ -58,8 +57,8 @@ class Read:
 
 def read_result(stdout: Path, file: Path) -> Read:
     """stdout's object, else the file's. Junk on stdout is a problem even where the file is good."""
-    printed, said = _object(stdout)
-    written, wrote = _object(file)
+    printed, said = read_object(stdout, "stdout", largest=LARGEST)
+    written, wrote = read_object(file, "result.json", largest=LARGEST)
     if said is not None:
         return Read(result=written, source="file" if written else "none", problems=(said, *([wrote] if wrote else [])))
     if printed is not None:
@@ -73,27 +72,6 @@ def read_result(stdout: Path, file: Path) -> Read:
         return Read(result=written, source="file")
     none = wrote or problem("result", "one JSON object on stdout or in result.json", "nothing", "the trainer gave none")
     return Read(result=None, source="none", problems=(none,))
-
-
-def _object(path: Path) -> tuple[dict[str, Any] | None, Problem | None]:
-    """(None, None) when there is nothing."""
-    name = "stdout" if path.name.startswith("stdout") else "result.json"
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        return None, problem(name, "a regular file", "something else", "it is not read")
-    if not path.exists() or path.stat().st_size == 0:
-        return None, None
-    if (size := path.stat().st_size) > LARGEST:
-        return None, problem(name, f"at most {LARGEST} bytes", size, "too much; progress belongs on stderr")
-    data = path.read_bytes()
-    if not data.strip():
-        return None, None
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        return None, problem(name, "one JSON object and nothing else", data[:80].decode("utf-8", "replace"), str(error))
-    if not isinstance(value, dict):
-        return None, problem(name, "one JSON object", type(value).__name__, "it is no object")
-    return value, None
 
 
 def validate(spec: Spec, result: Mapping[str, Any], seen: Observed) -> tuple[list[Problem], str | None]:
@@ -187,30 +165,26 @@ def _metrics(found: list[Problem], spec: Spec, result: Mapping[str, Any], seen: 
     dry = spec.backend is Backend.DRY_RUN
     for name, value in metrics.items():
         missing = dry and name == "final_loss" and value is None
-        if not missing and not _finite(value):
+        if not missing and not is_finite(value):
             found.append(problem(f"metrics.{name}", "a finite number", value, "it is none"))
         elif not missing and name != "final_loss" and value < 0:
             found.append(problem(f"metrics.{name}", "0 or more", value, "negative"))
     minutes, tokens = metrics["wall_clock_minutes"], metrics["tokens_seen"]
     least = min(float(spec.budget["minutes"]), seen.minutes) + _SLACK_MINUTES
-    if _finite(minutes) and minutes > least:
+    if is_finite(minutes) and minutes > least:
         found.append(problem("metrics.wall_clock_minutes", f"at most {least:.4g}", minutes, "beyond budget or clock"))
-    if _finite(tokens) and tokens > spec.budget["tokens"]:
+    if is_finite(tokens) and tokens > spec.budget["tokens"]:
         found.append(problem("metrics.tokens_seen", f"at most {spec.budget['tokens']}", tokens, "beyond the budget"))
     if seen.spent > spec.budget["tokens"]:
         found.append(problem("tokens", f"at most {spec.budget['tokens']}", seen.spent, "budget.tokens, all attempts"))
-    if _finite(tokens) and seen.tokens is not None and tokens < seen.tokens:
+    if is_finite(tokens) and seen.tokens is not None and tokens < seen.tokens:
         found.append(problem("metrics.tokens_seen", f"at least {seen.tokens:g}", tokens, "less than it logged"))
     if not dry and seen.rows == 0:
         found.append(problem("metrics", "rows of the run logger", "none", "no detector and no budget saw the training"))
 
 
-def _finite(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
 def _extra(found: list[Problem], extra: Any) -> None:
-    flat = isinstance(extra, dict) and all(_finite(item) or isinstance(item, str) for item in extra.values())
+    flat = isinstance(extra, dict) and all(is_finite(item) or isinstance(item, str) for item in extra.values())
     if not flat:
         found.append(problem("extra", "a flat object of finite numbers and texts", extra, "it is none"))
 
@@ -231,7 +205,7 @@ def _artifact(found: list[Problem], spec: Spec, result: Mapping[str, Any], seen:
         return None
     try:
         digest = hash_path(path)
-    except (HarnessError, OSError) as error:
+    except (HarnessError, OSError, ValueError) as error:  # a name that is no text, too
         found.append(problem("artifact", "files that can be read", path, str(error)))
         return None
     if digest == spec.model["sha256"]:

@@ -1,6 +1,5 @@
 """A specification: what a trainer is asked to do, checked on every bound before anything is recorded."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -12,6 +11,7 @@ from harness.errors import HarnessError
 from harness.files import canonical_json, sha256_bytes
 from harness.posttrain.fingerprints import code_hash, config_fingerprint, rows_of
 from harness.posttrain.problems import Problem, SpecificationError, problem
+from harness.posttrain.reading import is_finite
 from harness.posttrain.registry import BaseModel, known_models
 from harness.posttrain.vocabulary import (
     DTYPES,
@@ -175,7 +175,7 @@ def _word(found: list[Problem], kind: type[Word], name: str, value: Any) -> Word
 
 
 def _number(found: list[Problem], name: str, bound: Bound, value: Any) -> float | int:
-    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    good = is_finite(value)
     good = good and (value > bound.low if bound.open_low else value >= bound.low) and value <= bound.high
     if not good or (bound.whole and int(value) != value):
         found.append(problem(name, str(bound), value, "out of bounds"))

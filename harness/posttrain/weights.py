@@ -62,6 +62,7 @@ def tensors_fault(path: Path) -> str | None:
         TypeError,
         AttributeError,
         IndexError,
+        OverflowError,
         struct.error,
         RecursionError,
     ) as error:

@@ -122,6 +122,7 @@ def test_worse_equal_or_poor_models_stay(project, program, model, root, base, ca
         pytest.param('answer["scores"][0]["value"] = float("nan")', marks=pytest.mark.slow),
         'answer["adapter_sha256"] = "0" * 64',
         'if request["adapter"] is None: answer["scores"] = []',
+        'answer["scores"][0]["value"] = 10**400',
     ],
 )
 def test_an_evaluator_that_fails_is_inconclusive_never_a_score(project, program, model, root: Path, change) -> None:

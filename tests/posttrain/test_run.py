@@ -30,6 +30,7 @@ MATRIX = {
     "0 empty good": (f"{MADE} {FILE}", "completed", "validated"),
     "0 empty bad": (f"{MADE} {BAD_FILE}", "failed", "result.json"),
     "0 over the cap": (f'{MADE} {FILE} print(" " * 1100000)', "failed", "too much"),
+    "0 half a character": (f'{MADE} print(json.dumps(result(extra={{"told": chr(0xD800)}})))', "failed", "surrogate"),
     "0 failed": ('print(json.dumps(result("failed")))', "failed", "they disagree"),
     "1 json": (f"{MADE} print(json.dumps(result())); sys.exit(1)", "failed", "they disagree"),
     "1 failed": (FAILED, "failed", "the loss was not finite"),
@@ -44,7 +45,16 @@ MATRIX = {
 }
 
 
-QUICK = ("0 json absent", "0 json bad file", "0 junk good", "0 empty good", "0 over the cap", "1 json", "1 failed")
+QUICK = (
+    "0 json absent",
+    "0 json bad file",
+    "0 junk good",
+    "0 empty good",
+    "0 over the cap",
+    "0 half a character",
+    "1 json",
+    "1 failed",
+)
 
 
 @pytest.mark.parametrize(
