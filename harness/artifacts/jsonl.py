@@ -13,7 +13,8 @@ COUNTERS = ("step", "global_step", "iteration", "epoch")
 _MOST_ATTEMPTS = 1_000  # restarts within one torn line, and
 _MOST_READ = 1 << 16  # characters read in vain (or eight times the line): both bound the time that rubbish can cost
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_lenient = json.JSONDecoder(strict=False)  # NaN, 1e999 and raw control characters, which strict readers refuse
+_MOST_DIGITS = 18
+"""Of an integer that stays one: a longer one may be beyond 64 bits, or beyond any float."""
 
 
 @dataclass
@@ -52,13 +53,40 @@ class LineFeed:
         return lines
 
 
+def _whole(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
+
+
+_lenient = json.JSONDecoder(strict=False, parse_int=_whole)
+"""Takes NaN, 1e999 and raw control characters, which strict readers refuse."""
+
+
+def _storable(value: Any) -> Any:
+    """`value` with "\ufffd" for each half of a surrogate pair: no file and no ledger holds those."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_storable(item) for item in value]
+    if isinstance(value, dict):
+        return {_storable(key): _storable(item) for key, item in value.items()}
+    return value
+
+
+def parse_document(text: str) -> Any:
+    """One strict JSON document, changed like the rows of `parse_line`. Raises ValueError and RecursionError."""
+    return _storable(json.loads(text, parse_int=_whole))
+
+
 def has_place(row: dict[str, Any]) -> bool:
     """Whether an object says where in a run it belongs; no inner object of a row does."""
     return "event" in row or any(name in row for name in COUNTERS)
 
 
 def parse_line(line: bytes, is_row: Callable[[dict[str, Any]], bool] = has_place) -> Line:
-    """Every object on `line`: one, several glued together, or those that follow a torn one and that `is_row`."""
+    """Every object on `line`: one, several glued together, or those that follow a torn one and that `is_row`.
+
+    What no file could hold is changed: an integer beyond 64 bits is a float, half of a surrogate pair U+FFFD.
+    """
     line = line.strip(b" \t\r\n\0")
     if not line:
         return Line()
@@ -82,7 +110,8 @@ def _parse_leniently(line: bytes, is_row: Callable[[dict[str, Any]], bool]) -> L
         if position < 0:
             break
         try:
-            row, position = _lenient.raw_decode(text, position)
+            row, end = _lenient.raw_decode(text, position)
+            row = _storable(row)
         except (ValueError, RecursionError) as error:
             found.lost = True
             in_vain -= _failed_at(error, text) - position
@@ -90,6 +119,7 @@ def _parse_leniently(line: bytes, is_row: Callable[[dict[str, Any]], bool]) -> L
                 break
             position += 1
             continue
+        position = end
         # In a torn line the next "{" may be an inner object of the row that was lost.
         if not found.lost or is_row(row):
             found.rows.append(row)

@@ -13,7 +13,7 @@ from harness.foreign.lines import Warnings, unmarked_utf16
 from harness.foreign.rows import Row, as_number
 from harness.foreign.status_documents import StatusDocument
 from harness.foreign.step_logs import StepLog
-from harness.foreign.tables import Table
+from harness.foreign.tables import Table, plain_cell
 from harness.foreign.trainer_state import TrainerState
 
 KNOWN = ("metrics.jsonl", "metrics.csv", "results.csv", "trainer_state.json", "*tfevents*", "*.jsonl", "*.tsv", "*.log")
@@ -71,7 +71,7 @@ def _delimiter(first: bytes) -> str | None:
         cells = [cell.strip().strip('"') for cell in text.split(delimiter)]
         if len(cells) < 2:
             continue
-        if all(as_number(cell) is not None for cell in cells):
+        if all(as_number(plain_cell(cell, delimiter)) is not None for cell in cells):
             return delimiter
         if all(_NAME.match(cell) and len(cell) <= 80 for cell in cells if cell) and sum(map(bool, cells)) > 1:
             return delimiter

@@ -1,6 +1,7 @@
 """What one row is: counters, numbers under `metrics`, a time; whatever the names of the program that wrote it."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -23,21 +24,39 @@ _MOST_NAMES = 10_000
 _roles: dict[str, str] = {}
 _MOST_METRICS = 500
 _LONGEST_NUMBER = 40
+_GROUPED = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 
 
 def as_number(value: Any) -> float | int | None:
-    """`value` as a number, also from text such as "nan", "1e-3" or "12,345"; None when it is none."""
+    """`value` as a number, also from text such as "nan", "1e-3" or "12,345"; None when it is none. A comma groups
+    thousands: "0,93" is no number here. An integer that 64 bits do not hold is a float, at worst an infinite one."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
-        return value if isinstance(value, float) or abs(value) < 2**63 else float(min(value, 10**308))
+        return value if isinstance(value, float) or -(2**63) <= value < 2**63 else _as_float(value)
     if not isinstance(value, str) or len(value) > _LONGEST_NUMBER:
         return None
-    text = value.strip().replace(",", "")
+    text = value.strip()
+    if "," in text:
+        if not _GROUPED.fullmatch(text):
+            return None
+        text = text.replace(",", "")
     try:
-        return int(text) if text.lstrip("+-").isdecimal() else float(text)
+        return as_number(int(text)) if text.lstrip("+-").isdecimal() else float(text)
     except ValueError:
         return None
+
+
+def _as_float(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def whole(number: float) -> float | int:
+    """A finite counter as an integer, when it is one that 64 bits hold."""
+    return int(number) if number == int(number) and abs(number) < 2**63 else number
 
 
 def make_row(items: Iterable[tuple[str, Any]]) -> Row | None:
@@ -46,7 +65,7 @@ def make_row(items: Iterable[tuple[str, Any]]) -> Row | None:
     metrics: dict[str, float] = {}
     for name, value in items:
         role = _roles.get(name) or _role(name)
-        number = value if type(value) is float or type(value) is int else as_number(value)
+        number = value if type(value) is float else as_number(value)
         if role is _TIME:
             if "t" not in row and isinstance(value, str | int | float):
                 row["t"] = value if number is None else number
@@ -58,7 +77,7 @@ def make_row(items: Iterable[tuple[str, Any]]) -> Row | None:
         elif role is _RATE:
             row.setdefault("learning_rate", number)
         else:
-            row.setdefault(role, int(number) if number == int(number) else number)
+            row.setdefault(role, whole(number))
     return {**row, "metrics": metrics} if metrics or "learning_rate" in row else None
 
 

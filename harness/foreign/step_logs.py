@@ -7,15 +7,16 @@ import re
 from collections.abc import Iterable
 
 from harness.foreign.lines import LineParser
-from harness.foreign.rows import Row, make_row
+from harness.foreign.rows import Row, as_number, make_row, whole
 
+_WHOLE = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?!\d|,\d)"  # a comma groups thousands; of "0,93" nothing is read
 _STEP = re.compile(
-    r"\b(?:global[_ ]?step|step|iteration|iter|update)s?\b['\"]?[\s:=#\[(]*(\d[\d,]*)(?:\s*/\s*(\d[\d,]*))?",
+    rf"\b(?:global[_ ]?step|step|iteration|iter|update)s?\b['\"]?[\s:=#\[(]*({_WHOLE})(?:\s*/\s*({_WHOLE}))?",
     re.IGNORECASE,
 )
 _EPOCH = re.compile(r"\bepoch\b['\"]?[\s:=#\[(]*['\"]?(\d+(?:\.\d+)?)(?:\s*/\s*(\d+))?", re.IGNORECASE)
 _BAR = re.compile(r"\|\s*(\d+)/(\d+)\s*\[")  # tqdm: " 45%|####   | 45/100 [00:12<00:10, 4.3it/s, loss=0.5]"
-_NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)"
+_NUMBER = rf"[-+]?(?:{_WHOLE}\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)"
 _VALUE = re.compile(
     rf"['\"]?([A-Za-z_][\w./@-]*)['\"]?\s*[:=]\s*['\"]?({_NUMBER})(?![\d:])\s*(ms\b|s\b|%)?", re.IGNORECASE
 )
@@ -75,10 +76,10 @@ class StepLog(LineParser):
             return None
         self._after_rule = False
         for name, counted in (("step", step or bar), ("epoch", epoch)):
-            if counted is None:
+            number = None if counted is None else as_number(counted[1])
+            if counted is None or number is None:
                 continue
-            number = float(counted[1].replace(",", ""))
-            row[name] = int(number) if number == int(number) else number
-            if counted[2]:
-                self._totals[f"total_{name}s"] = int(counted[2].replace(",", ""))
+            row[name] = whole(number)
+            if counted[2] and isinstance(total := as_number(counted[2]), int):
+                self._totals[f"total_{name}s"] = total
         return row

@@ -1,12 +1,14 @@
 """Tables with a header: Lightning's metrics.csv, YOLO's results.csv, ledgers of experiments in TSV, ragged ones too."""
 
 import csv
+import re
 from collections.abc import Iterable, Sequence
 
 from harness.foreign.lines import LineParser
 from harness.foreign.rows import COUNTERS, Row, as_number, make_row
 
 _MOST_JOINED = 200
+_DECIMAL_COMMA = re.compile(r"([-+]?\d*),(\d+(?:[eE][-+]?\d+)?)")
 _CRASHES = frozenset({"crash", "crashed", "failed", "error"})
 
 
@@ -14,7 +16,8 @@ class Table(LineParser):
     """Rows by the names of the header. A cell that is empty is missing, not zero.
 
     Lines with fewer cells than the header are what a line break inside a cell leaves: they are counted and left out.
-    The header once more starts another run. A table without a counter is a ledger: one row an experiment.
+    Where ";" parts the cells, a lone comma is the decimal point. The header once more starts another run. A table
+    without a counter is a ledger: one row an experiment.
     """
 
     def __init__(self, delimiter: str) -> None:
@@ -65,7 +68,7 @@ class Table(LineParser):
 
     def _begin(self, cells: Sequence[str]) -> Iterable[Row]:
         named = [cell.strip() for cell in cells]
-        if all(as_number(cell) is not None for cell in named):
+        if all(as_number(plain_cell(cell, self._delimiter)) is not None for cell in named):
             self._header = [f"column {index}" for index in range(1, len(named) + 1)]
             return self._values(cells, self._header)
         self._header = [name or f"column {index}" for index, name in enumerate(named, start=1)]
@@ -83,7 +86,8 @@ class Table(LineParser):
                     f"line {self.number} has {len(cells)} of {len(header)} cells; such lines are left out"
                 )
             return []
-        filled = [(name, cell.strip()) for name, cell in zip(header, cells, strict=False) if cell.strip()]
+        texts = [plain_cell(cell, self._delimiter) for cell in cells]
+        filled = [(name, cell) for name, cell in zip(header, texts, strict=False) if cell]
         if self.is_ledger and any(cell.lower() in _CRASHES for _, cell in filled):
             self.crashed += 1
             return []
@@ -94,3 +98,10 @@ class Table(LineParser):
         if self.is_ledger:
             row["step"], self._row = self._row, self._row + 1
         return [row]
+
+
+def plain_cell(text: str, delimiter: str) -> str:
+    """`text` with a decimal point: where ";" parts the cells, a lone comma is one."""
+    text = text.strip()
+    lone = _DECIMAL_COMMA.fullmatch(text) if delimiter == ";" else None
+    return f"{lone[1]}.{lone[2]}" if lone else text

@@ -1,8 +1,8 @@
 """trainer_state.json of transformers: one JSON document with all reports so far, written anew at each checkpoint."""
 
-import json
 from typing import Any
 
+from harness.artifacts.jsonl import parse_document
 from harness.artifacts.text import decode
 from harness.errors import UsageError
 from harness.foreign.lines import Warnings
@@ -41,7 +41,7 @@ class WholeJson:
 
     def _read(self) -> list[Row]:
         try:
-            document = json.loads(decode(self._data.strip(b"\0"), where=self.name))
+            document = parse_document(decode(self._data.strip(b"\0"), where=self.name))
         except (ValueError, RecursionError, UsageError):
             return []  # still being written: the next bytes may complete it
         self._data, self._done = b"", True

@@ -57,6 +57,18 @@ def test_w5_nan_first_does_not_hide_what_follows(tmp_path: Path) -> None:
     assert metrics.rows[1]["metrics"]["loss"] == 0.5
 
 
+def test_numbers_and_texts_that_no_reader_could_hold_are_made_such_that_one_can(tmp_path: Path) -> None:
+    """What a strict parser refuses comes back as what floats and UTF-8 hold, not as what they do not."""
+    digits = "1" + "0" * 400
+    texts = r'"loss\ud800": ["\udc00", "\ud83d\ude00"]'
+    row = f'{{"step": {digits}, "n": -{digits}, "long": 18446744073709551616, {texts}}}'
+    text = row + "\n" + row.replace(digits, "1" + "0" * 5000) + "\n"
+    metrics = read_rows(written(tmp_path, text.encode()))
+    held = {"step": math.inf, "n": -math.inf, "long": 2.0**64, "loss\ufffd": ["\ufffd", "\U0001f600"]}
+    assert metrics.rows == [held, held]
+    assert metrics.warnings == []
+
+
 def test_case_11_any_key_that_is_not_finite_counts(tmp_path: Path) -> None:
     rows = b"".join(
         b'{"step": %d, "loss": 1.81, "grad_norm": %s}\n' % (step, b"NaN" if step >= 20 else b"1.1")

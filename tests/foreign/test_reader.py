@@ -98,6 +98,47 @@ def test_trainer_state_is_read_when_it_is_whole(tmp_path: Path) -> None:
     assert summary["event"] == "summary"
 
 
+LARGE = "1" + "0" * 400
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kept"),
+    [
+        ("log.jsonl", f'{{"step": 1, "n": {LARGE}}}\n{{"step": {LARGE}, "n": -{LARGE}}}\n', [math.inf, -math.inf]),
+        (
+            "trainer_state.json",
+            f'{{"log_history": [{{"step": 1, "n": {LARGE}}}, {{"step": {LARGE}, "n": 2}}]}}',
+            [math.inf, 2],
+        ),
+        ("train.log", f"step 1 | n: 3\nstep {LARGE}/{LARGE} | n: 4\nepoch {LARGE} | n: 5\n", [3, 4, 5]),
+        ("log.csv", f"step,n\n1,3\n{LARGE},4\n2,{'9' * 39}\n", [3, 4, 1e39]),
+    ],
+)
+def test_integers_that_no_float_holds_are_read_and_watched(
+    tmp_path: Path, name: str, text: str, kept: list[float]
+) -> None:
+    rows = rows_of(written(tmp_path, name, text))
+    assert values(rows, "n") == kept
+    watch = Watch()
+    for row in rows:
+        watch.feed(row)
+    assert all(abs(row["step"]) < 2**63 for row in rows if "step" in row)
+
+
+def test_a_comma_is_a_decimal_point_where_semicolons_part_cells_and_else_groups_thousands(tmp_path: Path) -> None:
+    table = "step;acc;loss;n\n1;0,93;1,5e-3;1.234.567\n2;0.94;,5;1,234,567\n"
+    rows = rows_of(written(tmp_path, "log.csv", table))
+    assert values(rows, "acc") == [0.93, 0.94]
+    assert values(rows, "loss") == [1.5e-3, 0.5]
+    bare = rows_of(written(tmp_path, "bare.csv", "0;0,93\n1;0,94\n"))
+    assert values(bare, "column 2") == [0.93, 0.94]
+    quoted = rows_of(written(tmp_path, "quoted.csv", 'step,acc,n\n1,"0,93","12,345"\n2,"0,94","12,346.5"\n'))
+    assert (values(quoted, "acc"), values(quoted, "n")) == ([], [12345, 12346.5])
+    printed = rows_of(written(tmp_path, "run.log", "step 1,200/5,000 | acc: 0,93 | loss: 1,234.5, n: 3, m: 10,93\n"))
+    assert printed[0]["total_steps"] == 5000
+    assert (printed[1]["step"], printed[1]["metrics"]) == (1200, {"loss": 1234.5, "n": 3})
+
+
 def test_event_files_of_tensorboard() -> None:
     reader, rows = read_whole(EVENTS)
     assert reader.format == "TensorBoard events"

@@ -10,6 +10,7 @@ from harness.artifacts.diagnosis import Diagnosed, Diagnosis, RunDiagnosis, rend
 from harness.audit.check import check_gate
 from harness.detectors.alarm import Alarm
 from harness.domain.facts import RunStarted
+from harness.domain.records import Run
 from harness.domain.statuses import RunStatus, Verdict
 from harness.project.context import Project
 from harness.project.plans import approve_plan
@@ -31,6 +32,21 @@ with RunLogger.from_environment() as log:
         time.sleep(0.03)
 """
 QUICK = BROKEN.replace("2000", "8").replace("time.sleep(0.03)", "")
+RAW = """
+import os
+from harness.run_logger import RunLogger
+
+with RunLogger.from_environment() as log:
+    log.start(total_epochs=4)
+    run, large = os.environ["HARNESS_EXPERIMENT"] + "/" + os.environ["HARNESS_RUN"], "1" + "0" * 400
+    rows = ['"epoch":0,"metrics":{"n":LARGE}', '"epoch":LARGE,"metrics":{"n":LARGE}']
+    rows += ['"epoch":%d,"metrics":{"loss\\\\ud800":NaN}' % epoch for epoch in (1, 2)]
+    with open(os.environ["HARNESS_RUN_DIR"] + "/metrics.jsonl", "a") as stream:
+        for row in rows:
+            stream.write('{"event":"epoch","run":"%s",%s}\\n' % (run, row.replace("LARGE", large)))
+    log.epoch(3, {"loss": 1.0})
+"""
+"""Rows of its own making: integers beyond any float, and a name that is no Unicode text."""
 
 
 def codes(project: Project) -> list[str]:
@@ -116,7 +132,16 @@ def test_rows_that_are_read_again_record_no_alarm_twice(undisturbed: Project) ->
 
 def test_a_supervisor_that_died_leaves_no_alarm_out(undisturbed: Project) -> None:
     """A run whose rows came after its supervisor's death: closing it records what they say, once."""
-    ledger, layout = undisturbed.ledger, undisturbed.layout
+    run = abandoned(undisturbed)
+    recover(undisturbed)
+    recover(undisturbed)
+    assert [item.run for item in undisturbed.ledger.alarms("exp-0001")] == ["run-01", "run-01", run.id, run.id]
+    assert len(undisturbed.layout.run("exp-0001", run.id, "alarms").read_text("utf-8").splitlines()) == 2
+
+
+def abandoned(project: Project) -> Run:
+    """A run with the rows of run-01, whose supervisor died before it wrote the end."""
+    ledger, layout = project.ledger, project.layout
     (old,) = ledger.runs("exp-0001")
     given = {name: getattr(old, name) for name in ("code", "data", "environment", "cage", "token")}
     run = ledger.register_run(experiment="exp-0001", seed=7, argv=list(old.argv), session=None, **given)
@@ -126,10 +151,19 @@ def test_a_supervisor_that_died_leaves_no_alarm_out(undisturbed: Project) -> Non
     path.parent.mkdir(parents=True)
     text = layout.run("exp-0001", old.id, "metrics").read_text("utf-8")
     path.write_text("".join(line for line in text.replace("run-01", run.id).splitlines(True) if '"end"' not in line))
-    recover(undisturbed)
-    recover(undisturbed)
-    assert [item.run for item in ledger.alarms("exp-0001")] == ["run-01", "run-01", run.id, run.id]
-    assert len(layout.run("exp-0001", run.id, "alarms").read_text("utf-8").splitlines()) == 2
+    return run
+
+
+def test_rows_that_no_reader_could_hold_end_neither_the_supervisor_nor_what_closes_its_run(
+    project: Project, run_training: Trainer
+) -> None:
+    (run,) = run_training(RAW, seeds=[7]).runs
+    assert (run.status, run.rows) == (RunStatus.COMPLETED, 7)
+    assert codes(project) == ["non_finite", "non_finite"]
+    run = abandoned(project)
+    recover(project)
+    assert project.ledger.run("exp-0001", run.id).status is RunStatus.LOST
+    assert codes(project) == ["non_finite"] * 4
 
 
 def test_a_healthy_run_has_no_alarm(project: Project, run_training: Trainer) -> None:
