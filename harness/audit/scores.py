@@ -56,21 +56,25 @@ def compared(project: Project, experiment: Experiment, approved: ApprovedPlan) -
     validation, where experiments compete; None without a score.
 
     Against the parent, when it was scored under the same version of the plan, else the trivial predictor. Corrected for
-    the plan's experiments compared with the same reference so far; later ones change no verdict, and say which earlier
-    ones would no longer be better among all of them.
+    the plan's tries compared with the same reference so far: its earlier experiments, and code or commands that an
+    experiment left behind after their score was seen. Later ones change no verdict, and say which earlier ones would no
+    longer be better among all of them.
     """
     reference = _reference(project, experiment, approved)
-    unscored = experiment.parent is not None and reference is None and _was_scored(project, experiment.parent)
+    if reference is None and _scored_before(project, experiment):
+        own = summarise(counted_evaluations(project, experiment.id, approved, Split.VALIDATION))
+        return None if own is None else _without_reference(experiment.parent, approved, own.n_seeds)
     found = judged(project, approved, experiment.id, reference)
-    if found is not None and unscored:
-        return _without_reference(experiment.parent, approved, found["seeds"][0])
     if found is None:
         return None
     return {"against": reference or TRIVIAL, "split": Split.VALIDATION.value, **found}
 
 
-def _was_scored(project: Project, experiment: str) -> bool:
-    return any(item.value is not None for item in project.ledger.evaluations(experiment, Split.VALIDATION))
+def _scored_before(project: Project, experiment: Experiment) -> bool:
+    """Whether the experiment has a parent with a score, under whatever version of the plan."""
+    if experiment.parent is None:
+        return False
+    return any(item.value is not None for item in project.ledger.evaluations(experiment.parent, Split.VALIDATION))
 
 
 def _without_reference(parent: str | None, approved: ApprovedPlan, seeds: int) -> dict[str, Any]:
@@ -108,14 +112,16 @@ def _compare(
             return None
         rows = paired(project, approved, mine, None)
         noise = row_noise(own) if rows is None else rows.half_width
-        return compare_to_baseline(own.values, own.baseline, objective, row_noise=noise), rows, [own.n_seeds, None]
+        found = compare_to_baseline(own.values, own.baseline, objective, row_noise=noise, paired=rows is not None)
+        return found, rows, [own.n_seeds, None]
     theirs = counted_evaluations(project, reference, approved, Split.VALIDATION)
     other = summarise(theirs)
     if other is None:
         return None
     rows = paired(project, approved, mine, theirs)
     noise = row_noise(own, other) if rows is None else rows.half_width
-    return compare(own.values, other.values, objective, row_noise=noise), rows, [own.n_seeds, other.n_seeds]
+    found = compare(own.values, other.values, objective, row_noise=noise, paired=rows is not None)
+    return found, rows, [own.n_seeds, other.n_seeds]
 
 
 def _reference(project: Project, experiment: Experiment, approved: ApprovedPlan) -> str | None:
@@ -127,19 +133,36 @@ def _reference(project: Project, experiment: Experiment, approved: ApprovedPlan)
 
 
 def _earlier(project: Project, approved: ApprovedPlan, candidate: str, reference: str | None) -> list[Earlier]:
-    """The plan's experiments before `candidate` that were compared with the same reference, oldest first."""
+    """The plan's tries before `candidate` as it is now that were compared with the same reference, oldest first."""
     objective = objective_of(approved)
     found: list[Earlier] = []
     number = project.ledger.experiment(candidate).number
     for item in sorted(project.ledger.experiments(), key=lambda item: item.number):
         if item.plan != approved.name or item.number >= number or item.id == reference:
             continue
-        if _reference(project, item, approved) != reference:
+        if _reference(project, item, approved) != reference or (reference is None and _scored_before(project, item)):
             continue
+        found += _left_behind(project, approved, item.id)
         sides = _compare(project, approved, item.id, reference)
         if sides is None or p_of(sides[0], sides[1], objective) is None:
             continue
         made = judge(sides[0], sides[1], found, objective)
         assert made.p is not None
         found.append(Earlier(experiment=item.id, p=made.p, better=made.better is True))
-    return found
+    return found + _left_behind(project, approved, candidate)
+
+
+def _left_behind(project: Project, approved: ApprovedPlan, experiment: str) -> list[Earlier]:
+    """One try for each code and command that was scored on validation before the experiment went on with another: who
+    looks, edits and looks again has chosen by validation. Each is taken to have found nothing (p = 1), which corrects
+    the others no less than its own p would."""
+    runs = project.ledger.runs(experiment)
+    seen = {
+        item.run
+        for item in project.ledger.evaluations(experiment, Split.VALIDATION)
+        if item.value is not None and item.plan_version == approved.version
+    }
+    last = {(run.code, tuple(run.argv)): run.id for run in runs if run.id in seen}
+    if runs:
+        last.pop((runs[-1].code, tuple(runs[-1].argv)), None)
+    return [Earlier(experiment=f"{experiment}/{run}", p=1.0, better=False) for run in last.values()]

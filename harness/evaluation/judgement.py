@@ -3,7 +3,7 @@
 Better needs both: a difference beyond the seeds' noise floor, and, where the rows of both are known, one that the
 paired test over rows does not explain. The larger of the two p-values tests both at once (Berger, "Multiparameter
 hypothesis testing and acceptance sampling", 1982: the intersection-union test). Holm's correction ("A simple
-sequentially rejective multiple test procedure", 1979) is over the experiments compared with the same reference so far.
+sequentially rejective multiple test procedure", 1979) is over the tries compared with the same reference so far.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,6 +34,7 @@ class Earlier:
     """A comparison that was made with the same reference before."""
 
     experiment: str
+    """Its id, or, of code or a command that an experiment left behind, the last run with it, e.g. "exp-0001/run-03"."""
     p: float
     better: bool
     """What its own verdict said, corrected for those before it."""
@@ -113,8 +114,8 @@ def _of_rows(paired: Paired) -> str:
 
 def _of_family(p: float, corrected: float, comparisons: int) -> str:
     if comparisons == 1:
-        return f"p = {p:.2g}; the first experiment compared with this reference."
-    family = f"the {comparisons} experiments compared with this reference so far (Holm)"
+        return f"p = {p:.2g}; the first try compared with this reference."
+    family = f"the {comparisons} tries compared with this reference so far (Holm)"
     return f"p = {p:.2g}; corrected for {family} {corrected:.2g}."
 
 

@@ -6,7 +6,9 @@ sqrt(1/k1 + 1/k2), the same formula when they are equal. Against one fixed numbe
 which has no spread of its own, the one-sample form: t(0.975, k - 1) * s * sqrt(1 / k).
 
 Seeds that all score the same (deterministic training, or a seed that only pretends to be used) would make the floor 0
-and every changed row a success. Then `row_noise`, the half width of the scores' own 95% intervals over rows, stands in.
+and every changed row a success. Then `row_noise`, the half width of the difference's 95% interval over rows, stands in.
+Where no paired test over rows is made beside this one (a script's score), the rows' noise is answered here, too: the
+floor is the larger of both, p the larger p.
 
 An experiment is compared with one that has at least as many seeds: a mean of few is the easier one to beat.
 """
@@ -39,10 +41,28 @@ class Comparison:
     """Two-sided, of the same test: below 0.05 beyond the floor."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Seeds:
+    """Scores, one a seed, and the 95% half width of their difference by Student's t with `degrees`."""
+
+    candidate: Sequence[float]
+    reference: Sequence[float]
+    floor: float
+    degrees: int
+
+
 def compare(
-    candidate: Sequence[float], reference: Sequence[float], objective: Objective, *, row_noise: float = 0.0
+    candidate: Sequence[float],
+    reference: Sequence[float],
+    objective: Objective,
+    *,
+    row_noise: float = 0.0,
+    paired: bool = False,
 ) -> Comparison:
-    """Compare two experiments by their scores, one a seed, both non-empty and finite. Raises ValueError."""
+    """Compare two experiments by their scores, one a seed, both non-empty and finite. Raises ValueError.
+
+    `row_noise`: in the metric's unit; `paired`: a test over the same rows is made beside this one.
+    """
     difference = _mean(candidate, "candidate") - _mean(reference, "reference")
     if min(len(candidate), len(reference)) < LEAST_SEEDS:
         return _too_few(difference, f"{len(candidate)} against {len(reference)} seeds")
@@ -50,11 +70,17 @@ def compare(
         why = f"Inconclusive: {len(candidate)} seeds against {len(reference)} of the reference, which needs as many."
         return Comparison(difference=difference, floor=None, better=None, why=why)
     degrees = len(candidate) + len(reference) - 2
-    return _judge(difference, noise_floor(candidate, reference), degrees, candidate, reference, objective, row_noise)
+    seeds = _Seeds(candidate=candidate, reference=reference, floor=noise_floor(candidate, reference), degrees=degrees)
+    return _judge(seeds, objective, row_noise, paired)
 
 
 def compare_to_baseline(
-    candidate: Sequence[float], baseline: float, objective: Objective, *, row_noise: float = 0.0
+    candidate: Sequence[float],
+    baseline: float,
+    objective: Objective,
+    *,
+    row_noise: float = 0.0,
+    paired: bool = False,
 ) -> Comparison:
     """Compare an experiment without a parent with the trivial predictor's score, by the candidate's own spread."""
     difference = _mean(candidate, "candidate") - _mean([baseline], "baseline")
@@ -62,7 +88,8 @@ def compare_to_baseline(
         return _too_few(difference, f"{len(candidate)} seeds against the trivial predictor")
     k = len(candidate)
     floor = _quantile(k - 1) * stdev(candidate) * math.sqrt(1 / k)
-    return _judge(difference, floor, k - 1, candidate, [baseline], objective, row_noise)
+    seeds = _Seeds(candidate=candidate, reference=[baseline], floor=floor, degrees=k - 1)
+    return _judge(seeds, objective, row_noise, paired)
 
 
 def noise_floor(candidate: Sequence[float], reference: Sequence[float]) -> float:
@@ -87,29 +114,26 @@ def _too_few(difference: float, which: str) -> Comparison:
     return Comparison(difference=difference, floor=None, better=None, why=why)
 
 
-def _judge(
-    difference: float,
-    floor: float,
-    degrees: int,
-    candidate: Sequence[float],
-    reference: Sequence[float],
-    objective: Objective,
-    row_noise: float,
-) -> Comparison:
-    gain = objective.gain(fmean(candidate), fmean(reference))
-    rounding = _ROUNDING * max(abs(fmean(candidate)), abs(fmean(reference)))
-    still = floor <= rounding
-    floor = max(floor, row_noise) if still else floor
+def _judge(seeds: _Seeds, objective: Objective, row_noise: float, paired: bool) -> Comparison:
+    mine, theirs = fmean(seeds.candidate), fmean(seeds.reference)
+    gain, rounding = objective.gain(mine, theirs), _ROUNDING * max(abs(mine), abs(theirs))
+    still = seeds.floor <= rounding
+    by_rows = row_noise > rounding and (still or not paired)
+    p = _p(abs(gain), seeds.floor, rounding, seeds.degrees)
+    if by_rows:
+        p = max(p, _p(abs(gain), row_noise, rounding, None))
+    floor = max(seeds.floor, row_noise) if by_rows else seeds.floor
     if gain > max(floor, rounding):
         better, words = True, "better by more than the noise"
     elif gain < -max(floor, rounding):
         better, words = False, "worse by more than the noise"
     else:
         better, words = False, "within the noise"
-    of_what = " of the rows, since the seeds do not differ," if still and row_noise else ""
-    why = f"{difference:+.4g} against a noise floor{of_what} of {floor:.4g} ({objective.direction}): {words}."
-    p = _p(abs(gain), floor, rounding, None if still else degrees)
-    return Comparison(difference=difference, floor=floor, better=better, why=why, p=p)
+    of_what = ""
+    if floor > seeds.floor:
+        of_what = " of the rows, since the seeds do not differ," if still else " of the rows, more than the seeds',"
+    why = f"{mine - theirs:+.4g} against a noise floor{of_what} of {floor:.4g} ({objective.direction}): {words}."
+    return Comparison(difference=mine - theirs, floor=floor, better=better, why=why, p=p)
 
 
 def _p(gain: float, floor: float, rounding: float, degrees: int | None) -> float:

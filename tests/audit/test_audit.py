@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,14 @@ from harness.audit import evaluate as evaluating
 from harness.audit.check import check_gate, due_gate, standing
 from harness.audit.collect import changed, collect
 from harness.audit.evaluate import awaiting, evaluate_experiment
+from harness.audit.scores import compared
 from harness.cage.none import NoCage
+from harness.domain.facts import EvaluationRecorded
 from harness.domain.records import RecordedVerdict
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import DecisionKind, ExperimentStatus, GateName, RunStatus, Split, Tier, Verdict
 from harness.errors import NotFoundError, RefusedError
-from harness.evaluation.judgement import worth
+from harness.evaluation.judgement import TRIVIAL, worth
 from harness.project.experiments import decide
 from harness.project.plans import approve_plan
 from harness.projections.refresh import refresh
@@ -577,7 +580,7 @@ def test_tries_against_one_parent_are_counted_and_later_ones_change_no_verdict(w
     first, second = (tried(world, parent, cuts) for cuts in ((0.3, 0.31, 0.32), (0.2, 0.21, 0.22)))
     assert [item["comparisons"] for item in (first, second)] == [1, 2]
     assert second["p_corrected"] >= second["p"]
-    assert "corrected for the 2 experiments compared with this reference so far (Holm)" in second["why"]
+    assert "corrected for the 2 tries compared with this reference so far (Holm)" in second["why"]
     verdict = world.project.ledger.latest_verdict("exp-0002", VALIDATION)
     assert verdict is not None
     assert verdict.comparison == first
@@ -585,6 +588,59 @@ def test_tries_against_one_parent_are_counted_and_later_ones_change_no_verdict(w
     shown = change_text(world.project.ledger.summary("exp-0003"), None)  # CHECKLIST.md says what the gate said
     assert shown is not None
     assert shown.endswith(f"({worth(second)}; try 2)")
+
+
+def test_code_that_was_scored_and_left_behind_inside_one_experiment_is_a_try(world: World) -> None:
+    """Edit, train, look at validation, edit again: Holm sees each look, in this verdict and in later ones."""
+    parent = kept_parent(world)
+    experiment = world.open("Some cut", parent).id
+    for place, cut in enumerate((0.3, 0.25, 0.2)):
+        (world.root / "train.py").write_text(f"print({place})\n")
+        world.train(experiment, (cut, cut + 0.01, cut + 0.02))
+        if place != 1:  # nobody looked at the second
+            evaluate(world, experiment)
+    world.result(experiment)
+    comparison = check_gate(world.project, experiment, VALIDATION).comparison
+    assert comparison is not None
+    assert comparison["comparisons"] == 2
+    assert "corrected for the 2 tries compared with this reference so far (Holm)" in comparison["why"]
+    words = dict.fromkeys(("context", "choice", "alternatives", "reason"), "a test")
+    decide(world.project, kind="CANCEL", experiment=experiment, by="a person", confidence="high", **words)
+    assert tried(world, parent, (0.2, 0.21, 0.22))["comparisons"] == 3
+
+
+def test_a_child_of_a_parent_scored_under_another_version_is_no_try_against_the_trivial_predictor(world: World) -> None:
+    parent = kept_parent(world)
+    (world.root / "plan.md").write_text(PLAN.replace("0.80", "0.70"))
+    approve_plan(world.project, world.root / "plan.md", by="a person")
+    tried(world, parent, (0.2, 0.21, 0.22))
+    orphan = world.open("From nothing").id
+    world.train(orphan, (0.1, 0.11, 0.12))
+    evaluate(world, orphan)
+    comparison = compared(world.project, world.project.ledger.experiment(orphan), world.project.plan())
+    assert comparison is not None
+    assert (comparison["against"], comparison["comparisons"]) == (TRIVIAL, 1)
+
+
+def test_without_a_trivial_score_a_parent_of_another_version_is_inconclusive_too(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script's score may have no trivial one beside it."""
+    append = type(world.project.ledger).append
+
+    def bare(ledger: Any, fact: Any) -> Any:
+        return append(ledger, replace(fact, baseline=None) if isinstance(fact, EvaluationRecorded) else fact)
+
+    parent = kept_parent(world)
+    (world.root / "plan.md").write_text(PLAN.replace("0.80", "0.70"))
+    approve_plan(world.project, world.root / "plan.md", by="a person")
+    monkeypatch.setattr(type(world.project.ledger), "append", bare)
+    child = world.open("Another cut", parent).id
+    world.train(child, (0.2, 0.21, 0.22))
+    evaluate(world, child)
+    world.result(child)
+    verdict = check_gate(world.project, child, VALIDATION)
+    assert (verdict.verdict, codes(verdict)) == (Verdict.INCONCLUSIVE, {"reference_seeds_fewer"})
 
 
 def test_rows_are_compared_in_pairs_from_predictions_in_the_vault(world: World) -> None:

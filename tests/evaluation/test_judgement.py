@@ -33,7 +33,7 @@ def test_better_by_seeds_and_rows():
     assert found.better is True
     assert found.p == max(seeds().p, rows(20, 2).p)
     assert "On the same rows (McNemar's exact test): 20 of 200 rows higher and 2 lower" in found.why
-    assert "the first experiment compared with this reference" in found.why
+    assert "the first try compared with this reference" in found.why
 
 
 def test_rows_that_differ_by_luck_alone_keep_nothing():
@@ -53,7 +53,7 @@ def test_earlier_tries_count():
     assert many.p == few.p
     assert many.p_corrected == pytest.approx(10 * few.p)
     assert "Too many were tried for that" in many.why
-    assert "corrected for the 10 experiments compared with this reference so far (Holm)" in many.why
+    assert "corrected for the 10 tries compared with this reference so far (Holm)" in many.why
 
 
 def test_an_earlier_one_that_no_longer_holds_is_named():
