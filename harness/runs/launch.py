@@ -1,11 +1,15 @@
 """Start one registered run in its cage, and watch it until it ends or hits a limit."""
 
+import contextlib
+import errno
+import os
+import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from harness.artifacts.metrics_merge import place
 from harness.clock import Clock
@@ -61,20 +65,49 @@ def launch(
     command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], stdout: Path, stderr: Path, further: bool
 ) -> Launched:
     """Start `command` in a session of its own, its output going to two new files, with `further` behind what they hold.
-    Raises OSError."""
-    process = subprocess.Popen(
-        command,
-        cwd=cwd,
-        env=dict(environment),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    pumps = (Pump(process.stdout, stdout, further=further), Pump(process.stderr, stderr, further=further))
+
+    Raises OSError; then nothing runs.
+    """
+    with contextlib.ExitStack() as undo:
+        pumps = (_opened(undo, stdout, further=further), _opened(undo, stderr, further=further))
+        process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        undo.callback(_end, process)
+        for pump, stream in zip(pumps, (process.stdout, process.stderr), strict=True):
+            assert stream is not None
+            _start(pump, stream)
+        undo.pop_all()
     return Launched(process=process, pumps=pumps)
+
+
+def _opened(undo: contextlib.ExitStack, path: Path, *, further: bool) -> Pump:
+    pump = Pump(path, further=further)
+    undo.callback(pump.close)
+    return pump
+
+
+def _start(pump: Pump, stream: IO[bytes]) -> None:
+    try:
+        pump.start(stream)
+    except RuntimeError as error:
+        raise OSError(errno.EAGAIN, str(error), "a thread for its output") from error
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """A command whose output nobody can take: it ends before it could do anything that counts."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
 
 
 def watch(

@@ -167,7 +167,8 @@ def test_output_is_bounded_with_one_note(tmp_path: Path) -> None:
     code = "import sys\nfor _ in range(100): sys.stdout.write('x' * 1000); sys.stdout.flush()"
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     assert process.stdout is not None
-    pump = Pump(process.stdout, tmp_path / "stdout.log", most_bytes=5_500)
+    pump = Pump(tmp_path / "stdout.log", most_bytes=5_500)
+    pump.start(process.stdout)
     assert process.wait(timeout=60) == 0, "the command is not stopped by the limit"
     pump.finish(10)
     text = (tmp_path / "stdout.log").read_text()
