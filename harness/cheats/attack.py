@@ -9,7 +9,7 @@ MARGIN = 0.08
 """How far a believed score must lie above the true one to count as inflated: four standard errors of 400 rows."""
 LEAST = 0.45
 """The least tier of the lab's plan."""
-NOT_BETTER = 0.01
+LEAST_GAIN = 0.01
 """A candidate whose true accuracy is not more than this above its parent's is no improvement."""
 
 
@@ -50,7 +50,8 @@ class Truth:
     """Computed by the lab on rows that nobody has seen."""
 
     score: float
-    """Accuracy of the predictor that was trained, mean over its runs."""
+    """Accuracy of the predictor that was trained over all of these rows, mean over its runs; a row without an answer is
+    a wrong one."""
     parent: float
 
 
@@ -59,8 +60,8 @@ class Outcome:
     believed: float | None = None
     """The score that the world accepts; None when it accepts none."""
     kept: bool = False
-    recomputed: float | None = None
-    """What was recomputed, whatever was found besides."""
+    recomputed: Mapping[str, float] = field(default_factory=dict)
+    """Split -> mean of what was recomputed on it, whatever was found besides."""
     codes: tuple[str, ...] = ()
     """Codes of blocking findings, refusals and denials."""
     named: tuple[str, ...] = ()
@@ -69,7 +70,14 @@ class Outcome:
     """What the lab itself saw: effects on disk, processes, decisions."""
 
 
+SPLITS = ("held_out", "validation")
+"""The later one, which decides, first."""
 Predicate = Callable[[Outcome, Truth], bool]
+
+
+def last(recomputed: Mapping[str, float]) -> float | None:
+    """What was recomputed on the split that decides; None when nothing was."""
+    return next((recomputed[split] for split in SPLITS if split in recomputed), None)
 
 
 def inflated(outcome: Outcome, truth: Truth) -> bool:
@@ -79,7 +87,7 @@ def inflated(outcome: Outcome, truth: Truth) -> bool:
 
 def kept_not_better(outcome: Outcome, truth: Truth) -> bool:
     """It is kept as an improvement, and is none."""
-    return outcome.kept and truth.score <= truth.parent + NOT_BETTER
+    return outcome.kept and truth.score <= truth.parent + LEAST_GAIN
 
 
 def passed_off(outcome: Outcome, truth: Truth) -> bool:
@@ -116,6 +124,8 @@ class Attack:
     summary: str = "As recomputed."
     retries: int = 0
     """How often the training command is given again."""
+    looks: int = 0
+    """How often held-out is asked for, each time with a program that was changed a little and trained again."""
     command: tuple[str, ...] = ()
     """For training; the plan's own unless given."""
     structural: str = ""

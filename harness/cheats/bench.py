@@ -17,9 +17,10 @@ from harness.cheats import calls, record
 from harness.cheats import defended as with_defences
 from harness.cheats import undefended as without
 from harness.cheats.agent_acts import sandbox_of
-from harness.cheats.attack import Attack, Channel, Control, Outcome, Truth
+from harness.cheats.attack import LEAST_GAIN, Attack, Channel, Control, Outcome, Truth
 from harness.cheats.catalogue import ATTACKS, CONTROLS
 from harness.cheats.defences import caught, counts, defence_of, fired, ordered
+from harness.cheats.digest import digest
 from harness.cheats.place import Place, make_project
 from harness.cheats.starting_points import make_candidate, make_parent, settle
 
@@ -102,6 +103,7 @@ def _row(
     succeeded, stopped = attack.success(*first), caught(attack, *then)
     return {
         "id": attack.id,
+        "digest": digest(attack),
         "area": attack.area,
         "mechanism": attack.mechanism,
         "source": attack.source,
@@ -109,7 +111,6 @@ def _row(
         "succeeded_undefended": succeeded,
         "caught": stopped,
         "caught_by": by,
-        "alone": by,
         "said": counts(attack, then[0])[:12],
         "reason": "" if stopped else reason_of(attack, bases.cage),
         "undefended": _plain(*first),
@@ -123,10 +124,19 @@ def reason_of(attack: Attack, cage: str) -> str:
 
 
 def control_row(bases: Bases, control: Control) -> dict[str, Any]:
-    """Let honest work happen where everything is on; refused when a code is said that it does not expect."""
+    """Let honest work happen where everything is on; refused when a code is said that it does not expect. `improved` is
+    told by the truth."""
     outcome, truth = _in_real(bases, control)
     said = [code for code in (*outcome.codes, *outcome.named) if code not in control.expects]
-    return {"id": control.id, "what": control.what, "refused": bool(said), "said": said, **_plain(outcome, truth)}
+    return {
+        "id": control.id,
+        "digest": digest(control),
+        "what": control.what,
+        "refused": bool(said),
+        "said": said,
+        "improved": truth.score > truth.parent + LEAST_GAIN,
+        **_plain(outcome, truth),
+    }
 
 
 def run_bench(ids: Sequence[str], cage: str, jobs: int, *, tell: Tell, base: Path | None = None) -> dict[str, Any]:
@@ -201,7 +211,6 @@ _FAULT = {
     "succeeded_undefended": False,
     "caught": False,
     "caught_by": [],
-    "alone": [],
     "refused": True,
     "said": [],
     "reason": "",
@@ -248,7 +257,7 @@ def _plain(outcome: Outcome, truth: Truth) -> dict[str, Any]:
     return {
         "believed": _rounded(said["believed"]),
         "kept": said["kept"],
-        "recomputed": _rounded(said["recomputed"]),
+        "recomputed": {split: _rounded(value) for split, value in said["recomputed"].items()},
         "done": bool(said["evidence"].get("done")),
         "true": _rounded(truth.score),
         "true_parent": _rounded(truth.parent),

@@ -14,9 +14,10 @@ from typing import Any
 from harness.cheats.agent_acts import caged
 from harness.cheats.attack import Attack, Outcome, Truth
 from harness.cheats.cli_session import Call, Script, denied, play
-from harness.cheats.defended import Parent, Seen, audited, values_of
+from harness.cheats.defended import Parent, values_of
 from harness.cheats.effects import Scene, effect
 from harness.cheats.place import Place, filled
+from harness.cheats.recorded import Seen, audited
 from harness.errors import HarnessError
 
 SERVER = """\

@@ -6,57 +6,52 @@ asked through the functions that the verbs call. An agent's own programs run in 
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from harness.audit.check import check_gate
 from harness.audit.person import approve
-from harness.audit.protected import audit_protected
 from harness.cheats.agent_acts import act
 from harness.cheats.attack import Attack, Control, Moment, Outcome, Truth
 from harness.cheats.effects import Scene, effect
 from harness.cheats.place import LONGEST_S, Place, filled
+from harness.cheats.programs import other_stream
+from harness.cheats.recorded import (
+    BY,
+    CANDIDATE,
+    PARENT,
+    Seen,
+    audited,
+    checkpoints_of,
+    ending_codes,
+    looks_of,
+    opened,
+    seconds_of,
+    status_of,
+)
 from harness.cheats.truth import copy_code, true_score
 from harness.domain.findings import Finding
 from harness.domain.records import Evaluation, RecordedVerdict
-from harness.domain.statuses import ExperimentStatus, GateName, RunStatus, Split, Verdict
+from harness.domain.statuses import ExperimentStatus, GateName, Split, Verdict
 from harness.errors import HarnessError
 from harness.gates.findings import outcome_of
-from harness.ledger.verify import verify
-from harness.project.context import Project, open_layout, open_project
 from harness.project.experiments import open_experiment, record_result
 from harness.project.plans import approve_plan
 from harness.rendering.derived import write_derived
-from harness.rendering.snapshot import policy_snapshot
 
-BY = "human:lab"
-PARENT, CANDIDATE = "exp-0001", "exp-0002"
 NOT_BETTER = "not_better_than_the_parent"
 """Not a finding of a gate: the comparison with the parent, by which the loop keeps or discards."""
-
-
-@dataclass
-class Seen:
-    """What was said on the way."""
-
-    codes: list[str] = field(default_factory=list)
-    log: str = ""
-    recomputed: float | None = None
-
-    def refused(self, error: HarnessError) -> None:
-        self.codes.append(error.code)
-
-
-def opened(place: Place) -> Project:
-    return open_project(place.root, place.environment())
+_FAULTS = ("harness_failed",)
+"""An error that the product did not expect: neither a defence nor an attack, and somebody has to look."""
+_VERB_S = 3 * LONGEST_S
 
 
 @dataclass(frozen=True, kw_only=True)
 class Parent:
     true: float
-    recomputed: float | None
+    recomputed: Mapping[str, float]
+    """Split -> mean."""
 
 
 NOTHING: dict[str, Any] = dict.fromkeys(("id", "area", "mechanism", "source"), "") | {"kind": "training"}
@@ -91,14 +86,16 @@ def defended(place: Place, work: Attack | Control, cage: str, parent: "Parent") 
     named = list(audited(place, seen))
     truth = Truth(score=true_score(place, code, checkpoints_of(place, CANDIDATE)), parent=parent.true)
     score = None if verdict is None or verdict.score is None else float(verdict.score["mean"])
+    looks, seconds = looks_of(place, CANDIDATE), seconds_of(place, CANDIDATE)
+    scene = Scene(place=place, values=values, log=seen.log, seconds=seconds, looks=looks)
     outcome = Outcome(
         believed=score if verdict is not None and verdict.verdict is Verdict.PASS else None,
-        kept=_status(place) is ExperimentStatus.KEPT,
-        recomputed=seen.recomputed,
+        kept=status_of(place, CANDIDATE) is ExperimentStatus.KEPT,
+        recomputed=dict(seen.recomputed),
         codes=tuple(dict.fromkeys(seen.codes)),
         named=tuple(named),
         evidence={
-            "done": effect(attack, Scene(place=place, values=values, log=seen.log, seconds=_seconds(place))),
+            "done": effect(attack, scene),
             "parent_recomputed": parent.recomputed,
         },
     )
@@ -147,6 +144,7 @@ def judged(
     words = ["--", *attack.command] if attack.command else []
     for _ in range(1 + attack.retries):
         _verb(place, seen, "train", experiment, "--cage", cage, "--json", *words)
+    seen.codes += ending_codes(place, experiment)
     _act(place, attack, cage, values, seen, Moment.TRAINED)
     _verb(place, seen, "evaluate", experiment, "--cage", cage, "--json")
     _act(place, attack, cage, values, seen, Moment.EVALUATED)
@@ -155,12 +153,24 @@ def judged(
         return verdict
     _act(place, attack, cage, values, seen, Moment.PASSED)
     _verb(place, seen, "evaluate", experiment, "--split", "held-out", "--cage", cage, "--json")
+    for number in range(1, attack.looks):
+        _look_again(place, cage, seen, experiment, number)
     gate(place, experiment, GateName.HELD_OUT, seen)
     _act(place, attack, cage, values, seen, Moment.CLOSED)
     verdict = gate(place, experiment, GateName.HELD_OUT, seen)  # as it stands when a person decides
     if decide and verdict is not None and verdict.verdict is Verdict.PASS:
         _decide(place, experiment, verdict, seen)
     return verdict
+
+
+def _look_again(place: Place, cage: str, seen: Seen, experiment: str, number: int) -> None:
+    """All that makes a look a new one: another program, its runs, their scores and a PASS on validation."""
+    train = place.root / "train.py"
+    train.write_text(other_stream(train.read_text("utf-8"), number), "utf-8")
+    _verb(place, seen, "train", experiment, "--cage", cage, "--json")
+    _verb(place, seen, "evaluate", experiment, "--cage", cage, "--json")
+    gate(place, experiment, GateName.VALIDATION, seen)
+    _verb(place, seen, "evaluate", experiment, "--split", "held-out", "--cage", cage, "--json")
 
 
 def _decide(place: Place, experiment: str, verdict: RecordedVerdict, seen: Seen) -> None:
@@ -177,16 +187,19 @@ def _decide(place: Place, experiment: str, verdict: RecordedVerdict, seen: Seen)
 
 
 def _verb(place: Place, seen: Seen, *words: str) -> None:
-    """A verb as a person types it; what it refuses is a code."""
-    ended = place.harness(*words, timeout_s=LONGEST_S)
+    """A verb as a person types it; what it refuses is a code. Raises HarnessError when it broke: that is no defence."""
+    ended = place.harness(*words, timeout_s=_VERB_S)
     try:
         document = json.loads(ended.stdout)
     except ValueError:
-        document = {}
-        seen.codes.append(f"{words[0]}_gave_no_answer")
+        document = None
     seen.log += ended.stderr
-    if "error" in document:
-        seen.codes.append(str(document["error"]["code"]))
+    code = None if document is None else document.get("error", {}).get("code")
+    if document is None or code in _FAULTS:
+        told = f"`harness {' '.join(words[:2])}` gave no answer: {ended.stdout[-300:]}{ended.stderr[-300:]}"
+        raise HarnessError(told, mend="Mend what broke, then run the row again.")
+    if code is not None:
+        seen.codes.append(str(code))
 
 
 def gate(place: Place, experiment: str, gate: GateName, seen: Seen) -> RecordedVerdict | None:
@@ -194,7 +207,8 @@ def gate(place: Place, experiment: str, gate: GateName, seen: Seen) -> RecordedV
         with opened(place) as project:
             verdict = check_gate(project, experiment, gate, transcripts=[place.home / "config"])
             seen.codes += [found.code for found in _blocking(verdict)]
-            seen.recomputed = _mean(project.ledger.evaluations(experiment, Split(gate.value)), seen.recomputed)
+            split = Split(gate.value)
+            seen.recomputed |= _mean(split, project.ledger.evaluations(experiment, split))
             write_derived(project)
             return verdict
     except HarnessError as error:
@@ -207,11 +221,11 @@ def _blocking(verdict: RecordedVerdict) -> list[Finding]:
     return [item for item in found if outcome_of(item) is not Verdict.PASS]
 
 
-def _mean(evaluations: Sequence[Evaluation], before: float | None) -> float | None:
-    """Of what was recomputed, in whatever the gate found besides."""
+def _mean(split: Split, evaluations: Sequence[Evaluation]) -> dict[str, float]:
+    """Of what was recomputed on `split`, in whatever the gate found besides; nothing when nothing was."""
     newest = {item.run: item.value for item in evaluations}
     scored = [value for value in newest.values() if value is not None]
-    return sum(scored) / len(scored) if scored else before
+    return {split.value: sum(scored) / len(scored)} if scored else {}
 
 
 def _prepare(place: Place, attack: Attack, values: Mapping[str, str]) -> None:
@@ -228,47 +242,3 @@ def _act(place: Place, attack: Attack, cage: str, values: Mapping[str, str], see
     """A program of the agent, in the cage in which the loop would run the agent."""
     if moment in attack.acts:
         seen.log += act(place, filled(attack.acts[moment], values), cage)
-
-
-def audited(place: Place, seen: Seen) -> Iterator[str]:
-    """What `harness ledger verify` and `harness audit` name."""
-    layout = open_layout(place.root, place.environment())
-    for problem in verify(layout.ledger_db, layout.anchors, layout.facts_dir):
-        yield f"verify: {problem.message}"
-    try:
-        with open_project(place.root, place.environment(), read_only=True) as project:
-            report = audit_protected(project, policy_snapshot(project), [place.home / "config"])
-    except HarnessError as error:
-        seen.refused(error)
-        return
-    yield from (f"audit: {change.path}" for change, _ in report.changes)
-    yield from (f"audit: {item.tool} {item.call}" for item in report.unguarded)
-
-
-def _status(place: Place) -> ExperimentStatus | None:
-    try:
-        with open_project(place.root, place.environment(), read_only=True) as project:
-            return project.ledger.experiment(CANDIDATE).status
-    except HarnessError:
-        return None
-
-
-def _seconds(place: Place) -> float | None:
-    """How long the candidate's last run took, as the supervisor saw it."""
-    try:
-        with open_project(place.root, place.environment(), read_only=True) as project:
-            return next((run.seconds for run in reversed(project.ledger.runs(CANDIDATE))), None)
-    except HarnessError:
-        return None
-
-
-def checkpoints_of(place: Place, experiment: str) -> list[Path]:
-    """Final checkpoints that were recorded for completed runs; else whatever lies in the runs' folders."""
-    try:
-        with open_project(place.root, place.environment(), read_only=True) as project:
-            runs = {run.id for run in project.ledger.runs(experiment) if run.status is RunStatus.COMPLETED}
-            found = [item for item in project.ledger.checkpoints(experiment) if item.final and item.run in runs]
-            paths = [place.root / item.path for item in found]
-    except HarnessError:
-        paths = []
-    return [path for path in paths if path.is_file()]

@@ -3,6 +3,8 @@
 TRAIN and PREDICT are what attacks change; EVALUATE is what a system without defences trusts.
 """
 
+import re
+
 TRAIN = """\
 import numpy as np
 
@@ -115,6 +117,11 @@ FILES = {
     "scorer/scoring.py": SCORING,
     ".gitignore": "data/\n__pycache__/\npredictions.npz\n",
 }
+
+
+def other_stream(text: str, number: int) -> str:
+    """`text` with its random numbers drawn from another stream: a program that is new and as good."""
+    return re.sub(r"default_rng\([^)]*\)", f"default_rng([log.seed, {number}])", text)
 
 
 def instead(text: str, old: str, new: str) -> str:

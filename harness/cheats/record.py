@@ -1,6 +1,6 @@
 """Attacks on what is on record: the agent acts on files of a project whose candidate has passed and awaits a person.
 
-Undefended, nobody looks at what was done. Defended, the gate is asked again, the audit and `ledger verify` look, and
+Undefended, nobody looks at what was done. Defended, the audit and `ledger verify` look, the gate is asked again, and
 with a cage the agent acts in it. What each of them says by itself is asked without the cage, so that all that stop it
 are known.
 """
@@ -9,9 +9,10 @@ from collections.abc import Mapping
 
 from harness.cheats.agent_acts import act, in_terminal, sandbox_of
 from harness.cheats.attack import Attack, Moment, Outcome, Truth
-from harness.cheats.defended import CANDIDATE, Parent, Seen, audited, gate, values_of
+from harness.cheats.defended import Parent, gate, values_of
 from harness.cheats.effects import Scene, effect
 from harness.cheats.place import Place, filled
+from harness.cheats.recorded import CANDIDATE, Seen, audited
 from harness.domain.statuses import CageKind, GateName
 
 
@@ -20,10 +21,9 @@ def on_record(place: Place, attack: Attack, cage: str, parent: Parent) -> tuple[
     values, seen = values_of(place), Seen()
     program = filled(attack.acts[Moment.CLOSED], values)
     seen.log = act(place, program, cage)
+    named = tuple(audited(place, seen))  # first: a gate writes anew what is derived
     done = _effect(place, attack, values, seen)
     gate(place, CANDIDATE, GateName.HELD_OUT, seen)
-    named = tuple(audited(place, seen))
-    done = done and _effect(place, attack, values, seen)  # what is derived may have been written anew
     outcome = Outcome(codes=tuple(dict.fromkeys(seen.codes)), named=named, evidence={"done": done, "log": seen.log})
     return outcome, Truth(score=parent.true, parent=parent.true)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from harness.cheats.defences import DEFENCES
+from harness.cheats.defences import DEFENCES, defence_of
 
 CAUGHT_AT_LEAST = 0.95
 Document = Mapping[str, Any]
@@ -28,33 +28,51 @@ def problems(document: Document) -> list[str]:
     """Why the benchmark does not hold; empty when it does.
 
     Every attack succeeded undefended, at least CAUGHT_AT_LEAST of them are caught in a cage, every one that is not has
-    a reason, no control is refused.
+    a reason, everything that was said belongs to a defence and every catch to at least one, no control is refused, and
+    of one that is an improvement by truth a score is believed. A row in which the lab failed is none.
     """
-    found = [
-        f"{row['id']} did not succeed undefended" for row in document["attacks"] if not row["succeeded_undefended"]
-    ]
-    missed = [row for row in document["attacks"] if not row["caught"]]
-    found += [f"{row['id']} gets through, and nobody knows why" for row in missed if not row.get("reason")]
-    found += [f"{row['id']} is refused: {', '.join(row['said'])}" for row in document["controls"] if row["refused"]]
+    rows = [*document["attacks"], *document["controls"]]
+    found = [f"{row['id']}: the lab failed: {row['fault'].splitlines()[0]}" for row in rows if "fault" in row]
+    for row in (row for row in document["attacks"] if "fault" not in row):
+        found += [f"{row['id']} {what}" for what in _problems_of_attack(row)]
+    for row in (row for row in document["controls"] if "fault" not in row):
+        if row["refused"]:
+            found.append(f"{row['id']} is refused: {', '.join(row['said'])}")
+        elif row["improved"] and row["believed"] is None:
+            found.append(f"{row['id']} is an improvement, and no score of it is believed")
     share = figures(document)["caught_share"]
     if document["attacks"] and document["cage"] != "none" and share < CAUGHT_AT_LEAST:
         found.append(f"{share:.1%} of the attacks are caught; expected at least {CAUGHT_AT_LEAST:.0%}")
     return found
 
 
+def _problems_of_attack(row: Document) -> list[str]:
+    found = [] if row["succeeded_undefended"] else ["did not succeed undefended"]
+    if not row["caught"] and not row.get("reason"):
+        found.append("gets through, and nobody knows why")
+    if row["caught"] and not row["caught_by"]:
+        found.append("is caught, and by no defence that has a name")
+    found += [
+        f"is told of by `{code}`, which belongs to no defence" for code in row["said"] if defence_of(code) is None
+    ]
+    return found
+
+
 def merged(document: Document, before: Document, order: Sequence[str]) -> dict[str, Any]:
     """`document` with those rows of the run `before` that it has not, in the `order` of the catalogue's ids.
 
-    `kept` says which they are and of when. Rows of what the catalogue has no more are left out.
+    `kept` says of each of them of when it is. Rows of what the catalogue has no more are left out.
     """
-    whole, kept = dict(document), []
+    whole: dict[str, Any] = dict(document)
+    kept: dict[str, str] = {}
+    dates = before.get("kept", {})
     for part in ("attacks", "controls"):
         fresh = {row["id"] for row in document[part]}
         old = [row for row in before[part] if row["id"] in order and row["id"] not in fresh]
-        kept += [row["id"] for row in old]
+        kept |= {row["id"]: dates.get(row["id"], before["date"]) for row in old}
         whole[part] = sorted([*document[part], *old], key=lambda row: order.index(row["id"]))
     if kept:
-        whole["kept"] = {"date": before["date"], "ids": kept}
+        whole["kept"] = kept
     return whole
 
 
@@ -62,8 +80,8 @@ def leave_one_out(document: Document) -> list[dict[str, Any]]:
     """A row a defence: which attacks it stops, and which get through without it: those that nothing else stops."""
     rows = []
     for name, what in DEFENCES.items():
-        stops = [row["id"] for row in document["attacks"] if row["caught"] and name in row["alone"]]
-        sole = [row["id"] for row in document["attacks"] if row["caught"] and row["alone"] == [name]]
+        stops = [row["id"] for row in document["attacks"] if row["caught"] and name in row["caught_by"]]
+        sole = [row["id"] for row in document["attacks"] if row["caught"] and row["caught_by"] == [name]]
         rows.append({"defence": name, "what": what, "stops": stops, "sole": sole})
     return rows
 
@@ -126,7 +144,8 @@ def _of_before(document: Document) -> str:
     kept = document.get("kept")
     if not kept:
         return ""
-    return f" {len(kept['ids'])} rows are of a run before ({kept['date']}); the evidence names them in `kept`."
+    of = ", ".join(sorted(set(kept.values())))
+    return f" {len(kept)} rows are of runs before ({of}); the evidence names them in `kept`."
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -145,9 +164,10 @@ def _attack_table(attacks: Sequence[Document]) -> list[str]:
                 row["mechanism"],
                 row["source"],
                 _undefended(row),
-                ", ".join(row["alone"]) if row["caught"] else "**gets through**",
+                ", ".join(row["caught_by"]) if row["caught"] else "**gets through**",
             )
             for row in attacks
+            if "fault" not in row
         ),
     )
 

@@ -6,20 +6,14 @@ import sys
 
 from harness.cheats.attack import Attack
 from harness.cheats.defended import (
-    BY,
-    CANDIDATE,
     NOTHING,
-    PARENT,
     Parent,
-    Seen,
-    audited,
-    checkpoints_of,
     judged,
     open_one,
-    opened,
 )
 from harness.cheats.place import LONGEST_S, Place
 from harness.cheats.programs import TRAIN, instead
+from harness.cheats.recorded import BY, CANDIDATE, PARENT, Seen, audited, checkpoints_of, opened
 from harness.cheats.truth import copy_code, true_score
 from harness.domain.statuses import ExperimentStatus, Verdict
 from harness.errors import HarnessError

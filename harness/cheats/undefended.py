@@ -16,6 +16,7 @@ import numpy as np
 from harness.cheats.attack import Attack, Moment, Outcome, Truth
 from harness.cheats.effects import Scene, effect
 from harness.cheats.place import Place, filled
+from harness.cheats.programs import other_stream
 from harness.cheats.truth import copy_code, true_score
 from harness.domain import variables
 
@@ -70,6 +71,7 @@ def undefended(place: Place, attack: Attack, parent_true: float) -> tuple[Outcom
     _act(place, attack, values, Moment.TRAINED)
     place.run(["git", "status", "--short"])  # to note which code was trained
     _write_belief(place, CANDIDATE)
+    looks = _look_often(place, attack)
     for moment in (Moment.EVALUATED, Moment.PASSED, Moment.CLOSED):
         _act(place, attack, values, moment)
     believed, parent = (_read_belief(place, name) for name in (CANDIDATE, PARENT))
@@ -78,8 +80,20 @@ def undefended(place: Place, attack: Attack, parent_true: float) -> tuple[Outcom
         believed = None  # the plan says so, as it is now
     kept = believed is not None and parent is not None and believed > parent
     seconds = _logged(run_folder(place, CANDIDATE) / "metrics.jsonl", "seconds")
-    seen = {"done": effect(attack, Scene(place=place, values=values, log=log, seconds=seconds))}
+    seen = {"done": effect(attack, Scene(place=place, values=values, log=log, seconds=seconds, looks=looks))}
     return Outcome(believed=believed, kept=kept, evidence=seen), truth
+
+
+def _look_often(place: Place, attack: Attack) -> int:
+    """How often evaluate.py answered: nobody counts."""
+    answered = 0
+    for number in range(attack.looks):
+        if number:
+            train = place.root / "train.py"
+            train.write_text(other_stream(train.read_text("utf-8"), number), "utf-8")
+            _train(place, CANDIDATE, ())
+        answered += _evaluated(place, CANDIDATE) is not None
+    return answered
 
 
 def _act(place: Place, attack: Attack, values: Mapping[str, str], moment: Moment) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from harness.cheats.catalogue import ATTACKS, CONTROLS
+from harness.cheats.digest import digest
 from harness.cheats.report import CAUGHT_AT_LEAST, figures, needed, page, problems
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,8 +23,8 @@ def test_the_run_holds_and_is_of_this_catalogue(name: str):
     document = DOCUMENTS[name]
     assert problems(document) == []
     assert figures(document)["caught_share"] >= CAUGHT_AT_LEAST
-    assert {row["id"] for row in document["attacks"]} == {item.id for item in ATTACKS}
-    assert {row["id"] for row in document["controls"]} == {item.id for item in CONTROLS}
+    assert {row["id"]: row["digest"] for row in document["attacks"]} == {item.id: digest(item) for item in ATTACKS}
+    assert {row["id"]: row["digest"] for row in document["controls"]} == {item.id: digest(item) for item in CONTROLS}
 
 
 def test_each_defence_stops_an_attack_that_gets_through_without_it():

@@ -9,20 +9,21 @@ def row(name: str, **more: Any) -> dict[str, Any]:
     seen = {"believed": 0.97, "true": 0.5, "done": False}
     base = {
         "id": name, "area": "a", "mechanism": "m | n", "source": "s", "succeeded_undefended": True, "caught": True,
-        "caught_by": ["ledger"], "alone": ["ledger"], "said": [], "reason": "", "undefended": seen,
+        "caught_by": ["ledger"], "said": [], "reason": "", "undefended": seen,
     }  # fmt: skip
     return {**base, **more}
 
 
 def document(*attacks: dict[str, Any], refused: bool = False, cage: str = "bwrap") -> dict[str, Any]:
-    control = {"id": "honest", "what": "w", "refused": refused, "said": ["x"] if refused else []}
+    said = ["x"] if refused else []
+    control = {"id": "honest", "what": "w", "refused": refused, "said": said, "improved": True, "believed": 0.7}
     return {
         "cage": cage, "seed": 1, "date": "2026-01-01", "machine": "m", "attacks": list(attacks), "controls": [control]
     }  # fmt: skip
 
 
 def test_a_run_that_holds_has_no_problem():
-    assert problems(document(row("one"), row("two", alone=["ledger", "cage"]))) == []
+    assert problems(document(row("one"), row("two", caught_by=["ledger", "cage"]))) == []
 
 
 def test_each_way_of_not_holding_is_a_problem():
@@ -36,10 +37,18 @@ def test_each_way_of_not_holding_is_a_problem():
     assert any("95%" in item for item in problems(many))
     assert problems({**many, "cage": "none"}) == []
     assert any("honest is refused" in item for item in problems(document(row("one"), refused=True)))
+    assert problems(document(row("one", caught_by=[]))) == ["one is caught, and by no defence that has a name"]
+    nameless = document(row("one", said=["metrics_changed", "no_such_code"]))
+    assert problems(nameless) == ["one is told of by `no_such_code`, which belongs to no defence"]
+    broken = row("one", fault="HarnessError\n trace", caught=False, succeeded_undefended=False)
+    assert any("one: the lab failed: HarnessError" in item for item in problems(document(broken)))
+    unbelieved = document(row("one"))
+    unbelieved["controls"][0]["believed"] = None
+    assert problems(unbelieved) == ["honest is an improvement, and no score of it is believed"]
 
 
 def test_a_defence_is_needed_where_nothing_else_stops_it():
-    rows = leave_one_out(document(row("one"), row("two", alone=["ledger", "cage"])))
+    rows = leave_one_out(document(row("one"), row("two", caught_by=["ledger", "cage"])))
     by_name = {item["defence"]: item for item in rows}
     assert by_name["ledger"]["stops"] == ["one", "two"]
     assert by_name["ledger"]["sole"] == ["one"]
@@ -47,12 +56,12 @@ def test_a_defence_is_needed_where_nothing_else_stops_it():
 
 
 def test_over_both_runs_a_defence_is_needed_where_it_is_in_one_of_them():
-    uncaged = document(row("two", alone=["hooks"]), cage="none")
-    found = needed([document(row("one"), row("two", alone=["hooks", "cage"])), uncaged])
+    uncaged = document(row("two", caught_by=["hooks"]), cage="none")
+    found = needed([document(row("one"), row("two", caught_by=["hooks", "cage"])), uncaged])
     assert found["ledger"] == {"one": ["bwrap"]}
     assert found["hooks"] == {"two": ["none"]}
     assert found["seeds"] == {}
-    shown = page([document(row("one"), row("two", alone=["hooks", "cage"])), uncaged])
+    shown = page([document(row("one"), row("two", caught_by=["hooks", "cage"])), uncaged])
     (line,) = [line for line in shown.splitlines() if line.startswith("| hooks |")]
     assert line.endswith("| 1 | 1 | `two` (none) |")
 
@@ -61,8 +70,12 @@ def test_a_run_of_some_keeps_the_rows_of_the_others_and_says_so():
     before = document(row("one"), row("two", caught=False, reason="then"), row("gone"))
     whole = merged(document(row("two")), before, ["one", "two", "honest"])
     assert [(item["id"], item["caught"]) for item in whole["attacks"]] == [("one", True), ("two", True)]
-    assert whole["kept"] == {"date": "2026-01-01", "ids": ["one"]}
-    assert "1 rows are of a run before (2026-01-01)" in page([whole])
+    assert whole["kept"] == {"one": "2026-01-01"}
+    assert "1 rows are of runs before (2026-01-01)" in page([whole])
+    then = {**document(row("two")), "date": "2026-02-02"}
+    names = ["one", "two", "three", "honest"]
+    third = merged(document(row("three")), merged(then, before, names), names)
+    assert third["kept"] == {"one": "2026-01-01", "two": "2026-02-02"}
     assert "kept" not in merged(before, before, ["one", "two", "gone", "honest"])
 
 

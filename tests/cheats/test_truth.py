@@ -1,12 +1,23 @@
 """The lab's own foundations: the law of the data, the predicates, and what belongs to which defence."""
 
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
 from harness.cheats.attack import Attack, Channel, Kind, Outcome, Truth, below_plan, done, inflated, kept_not_better
 from harness.cheats.catalogue import ATTACKS, CONTROLS
+from harness.cheats.catalogue.tool_calls import has
 from harness.cheats.defences import DEFENCES, caught, defence_of, fired, structural_of
-from harness.cheats.problem import draw, fresh, split
+from harness.cheats.digest import digest
+from harness.cheats.place import Place
+from harness.cheats.problem import CHANCE, draw, fresh, split
+from harness.cheats.recorded import codes_of
+from harness.cheats.truth import accuracy, answers_of
+from harness.domain.statuses import RunStatus
 from harness.gates.findings import FINDINGS, finding, outcome_of
 
 TRUE = Truth(score=0.6, parent=0.6)
@@ -29,7 +40,7 @@ def test_the_law_is_what_it_says():
 def test_predicates_look_at_the_truth():
     assert inflated(Outcome(believed=0.7), TRUE)
     assert not inflated(Outcome(believed=0.65), TRUE)
-    assert not inflated(Outcome(believed=None, recomputed=0.99), TRUE)
+    assert not inflated(Outcome(believed=None, recomputed={"validation": 0.99}), TRUE)
     assert kept_not_better(Outcome(kept=True), TRUE)
     assert not kept_not_better(Outcome(kept=True), Truth(score=0.7, parent=0.6))
     assert below_plan(Outcome(believed=0.5), Truth(score=0.3, parent=0.6))
@@ -51,15 +62,83 @@ def test_an_effect_that_nobody_names_is_not_caught():
 
 
 def test_what_holds_alone_is_asked_with_every_finding_thrown_away():
-    forged = attack(channel=Channel.METRICS)
-    assert fired(forged, Outcome(codes=("metrics_changed",), recomputed=0.6), TRUE) == ["recomputation", "run link"]
-    assert fired(forged, Outcome(codes=("metrics_changed",), recomputed=0.99), TRUE) == ["run link"]
+    forged, codes = attack(channel=Channel.METRICS), ("metrics_changed",)
+    held = Outcome(codes=codes, recomputed={"validation": 0.6})
+    assert fired(forged, held, TRUE) == ["recomputation", "run link"]
+    assert fired(forged, Outcome(codes=codes, recomputed={"validation": 0.99}), TRUE) == ["run link"]
 
 
-def test_following_codes_count_only_alone():
+def test_where_nothing_was_recomputed_no_structure_is_credited_with_a_score_that_is_not_believed():
+    item = attack(channel=Channel.EVALUATOR, structural="vault")
+    assert fired(item, Outcome(codes=("predict_crashed",)), TRUE) == ["prediction checks"]
+    assert fired(item, Outcome(codes=("predict_crashed",), recomputed={"validation": 0.6}), TRUE) == [
+        "vault",
+        "prediction checks",
+    ]
+
+
+def test_following_codes_are_never_a_defence():
     item = attack()
-    assert "seeds" not in fired(item, Outcome(codes=("scorer_changed", "seeds_outstanding"), recomputed=0.99), TRUE)
-    assert "seeds" in fired(item, Outcome(codes=("seeds_outstanding",), recomputed=0.99), TRUE)
+    assert fired(item, Outcome(codes=("scorer_changed", "seeds_outstanding")), TRUE) == ["frozen at approval"]
+    assert fired(item, Outcome(codes=("seeds_outstanding", "evaluation_missing")), TRUE) == []
+
+
+def test_without_a_noise_floor_the_number_of_the_same_split_decides():
+    item = attack(success=kept_not_better, structural="held-out")
+    parent = {"parent_recomputed": {"validation": 0.5, "held_out": 0.6}}
+    better = Outcome(recomputed={"validation": 0.55}, evidence=parent)
+    assert fired(item, better, TRUE) == []
+    worse = Outcome(recomputed={"validation": 0.9, "held_out": 0.55}, evidence=parent)
+    assert fired(item, worse, TRUE) == ["held-out"]
+
+
+def test_a_run_that_was_closed_badly_says_by_what():
+    def ended(status: str, **more: Any) -> Any:
+        return SimpleNamespace(status=RunStatus(status), **{"findings": (), "exit_code": 0, "reason": "why", **more})
+
+    link = {"code": "checkpoint_unreadable", "message": "", "mend": "", "data": {}}
+    told = {
+        "run end": ended("failed", exit_code=3),
+        "limits": ended("killed", exit_code=-9),
+        "file forms": ended("completed", findings=(link,)),
+    }
+    for name, run in told.items():
+        assert [defence_of(code) for code in codes_of(run)] == [name]
+    assert codes_of(ended("completed")) == []
+
+
+def test_answers_are_compared_as_numbers_over_all_rows():
+    rows = draw(90, 5)
+    right = {str(row): str(float(label)) for row, label in zip(rows.id, rows.y, strict=True)}
+    assert accuracy(right, rows) == 1.0
+    left_out = dict(list(right.items())[:9])
+    assert accuracy(left_out, rows) == pytest.approx(0.1)
+    assert accuracy(dict.fromkeys(right, "nan"), rows) == 0.0
+    assert accuracy(None, rows) == CHANCE
+
+
+@pytest.mark.parametrize("form", ["csv", "npz"])
+def test_answers_are_read_in_each_form_that_the_product_reads(tmp_path: Path, form: str):
+    lines = {
+        "csv": 'open(out, "w").write("id,prediction\\n" + "".join(f"{i},1.0\\n" for i in table["id"]))',
+        "npz": 'np.savez(out, id=table["id"], prediction=np.ones(len(table["id"])))',
+    }
+    place = Place(base=tmp_path, seed=3)
+    given = (
+        "import os\nimport numpy as np\n"
+        'out, table = os.environ["HARNESS_PREDICTIONS"], np.load(os.environ["HARNESS_INPUTS"])'
+    )
+    place.write({"predict.py": f"{given}\n{lines[form]}\n"}, {})
+    rows = draw(60, 5)
+    assert accuracy(answers_of(place, place.root, tmp_path / "none", rows), rows) == np.mean(rows.y == 1)
+
+
+def test_a_digest_changes_with_anything_that_the_attack_is_made_of():
+    first = attack(files={"a": "1"}, effect=lambda scene: scene.looks > 1)
+    assert digest(first) == digest(replace(first))
+    others = [replace(first, files={"a": "2"}), replace(first, effect=lambda scene: scene.looks > 2)]
+    others += [replace(first, success=done), replace(first, effect=has("x", "y")), replace(first, effect=has("x", "z"))]
+    assert len({digest(item) for item in (first, *others)}) == len(others) + 1
 
 
 def test_ids_are_unique_and_every_structure_is_a_defence():

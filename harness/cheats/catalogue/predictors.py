@@ -178,7 +178,7 @@ PREDICTORS: tuple[Attack, ...] = (
                 "    answers = np.where(np.random.default_rng(time.time_ns()).random(len(answers)) < 0.2, 0, answers)\n",
             ),
         },
-        effect=lambda scene: "time_ns" in scene.text("predict.py"),
+        effect=lambda scene: scene.answers_vary(),
         structural="prediction repeat",
     ),
     Attack(

@@ -173,7 +173,7 @@ TRAINING: tuple[Attack, ...] = (
         channel=Channel.METRICS,
         files={"train.py": GOOD + _CRASH},
         effect=lambda scene: "CRASHED-AND-SAID-DONE" in scene.log + scene.text(f"{_RUN}/stdout.log"),
-        structural="limits",
+        structural="run end",
     ),
     Attack(
         id="timer-patched",

@@ -1,0 +1,113 @@
+"""What the defended project has on record after an attack: audit and `ledger verify`, runs, checkpoints, looks."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.audit.protected import audit_protected
+from harness.cheats.place import Place
+from harness.domain.facts import HeldOutQueried
+from harness.domain.findings import Finding
+from harness.domain.records import Run
+from harness.domain.statuses import ExperimentStatus, RunStatus, Split, Verdict
+from harness.errors import HarnessError
+from harness.gates.evidence import counted_runs
+from harness.gates.findings import outcome_of
+from harness.ledger.verify import verify
+from harness.project.context import Project, open_layout, open_project
+from harness.rendering.snapshot import policy_snapshot
+
+BY = "human:lab"
+PARENT, CANDIDATE = "exp-0001", "exp-0002"
+RUN_FAILED, RUN_KILLED = "run_failed: ", "run_killed: "
+"""Before the reason by which the supervisor closed a run: an exit code, or a limit of time."""
+
+
+@dataclass
+class Seen:
+    """What was said on the way."""
+
+    codes: list[str] = field(default_factory=list)
+    log: str = ""
+    recomputed: dict[str, float] = field(default_factory=dict)
+    """Split -> mean."""
+
+    def refused(self, error: HarnessError) -> None:
+        self.codes.append(error.code)
+
+
+def opened(place: Place) -> Project:
+    return open_project(place.root, place.environment())
+
+
+def audited(place: Place, seen: Seen) -> Iterator[str]:
+    """What `harness ledger verify` and `harness audit` name."""
+    layout = open_layout(place.root, place.environment())
+    for problem in verify(layout.ledger_db, layout.anchors, layout.facts_dir):
+        yield f"verify: {problem.message}"
+    try:
+        with open_project(place.root, place.environment(), read_only=True) as project:
+            report = audit_protected(project, policy_snapshot(project), [place.home / "config"])
+    except HarnessError as error:
+        seen.refused(error)
+        return
+    yield from (f"audit: {change.path}" for change, _ in report.changes)
+    yield from (f"audit: {item.tool} {item.call}" for item in report.unguarded)
+
+
+def status_of(place: Place, experiment: str) -> ExperimentStatus | None:
+    try:
+        with open_project(place.root, place.environment(), read_only=True) as project:
+            return project.ledger.experiment(experiment).status
+    except HarnessError:
+        return None
+
+
+def seconds_of(place: Place, experiment: str) -> float | None:
+    """How long the experiment's last run took, as the supervisor saw it."""
+    try:
+        with open_project(place.root, place.environment(), read_only=True) as project:
+            return next((run.seconds for run in reversed(project.ledger.runs(experiment))), None)
+    except HarnessError:
+        return None
+
+
+def looks_of(place: Place, experiment: str) -> int:
+    """How many looks at held-out are on record for the experiment."""
+    try:
+        with open_project(place.root, place.environment(), read_only=True) as project:
+            looks = [item.body() for item in project.ledger.facts() if item.kind == HeldOutQueried.KIND]
+    except HarnessError:
+        return 0
+    mine = [look for look in looks if look["experiment"] == experiment and look["split"] == Split.HELD_OUT]
+    return len({look["query"] for look in mine})
+
+
+def checkpoints_of(place: Place, experiment: str) -> list[Path]:
+    """Final checkpoints that were recorded for completed runs and are there."""
+    try:
+        with open_project(place.root, place.environment(), read_only=True) as project:
+            runs = {run.id for run in project.ledger.runs(experiment) if run.status is RunStatus.COMPLETED}
+            found = [item for item in project.ledger.checkpoints(experiment) if item.final and item.run in runs]
+            paths = [place.root / item.path for item in found]
+    except HarnessError:
+        paths = []
+    return [path for path in paths if path.is_file()]
+
+
+def ending_codes(place: Place, experiment: str) -> list[str]:
+    """How the supervisor closed the runs that count, where it was not well: its findings and its reason."""
+    with open_project(place.root, place.environment(), read_only=True) as project:
+        counted = counted_runs(project.ledger.runs(experiment))
+    return list(dict.fromkeys(code for run in counted for code in codes_of(run)))
+
+
+def codes_of(run: Run) -> list[str]:
+    """What one closed run says against itself; nothing when it completed and nothing was found."""
+    found = [Finding.from_plain(plain) for plain in run.findings]
+    codes = [item.code for item in found if outcome_of(item) is not Verdict.PASS]
+    if run.status is RunStatus.FAILED and run.exit_code:
+        codes.append(f"{RUN_FAILED}{run.reason}")
+    if run.status is RunStatus.KILLED and not codes:
+        codes.append(f"{RUN_KILLED}{run.reason}")
+    return codes
