@@ -60,7 +60,9 @@ class Surroundings(Protocol):
     def training_loss(self) -> Series | None: ...
 
     @property
-    def total_rows(self) -> int | None: ...
+    def total_epochs(self) -> int | None:
+        """What the run planned, in the unit of its rows' `epoch`; any number of rows may be of one epoch."""
+        ...
 
     @property
     def by_epoch(self) -> bool:

@@ -117,7 +117,7 @@ KINDS: Mapping[str, Kind] = {
     ),
     "plateau": Kind(
         "The training loss has not improved for a long part of the run.",
-        {"share": Threshold(0.5, "of the planned rows without a new best", "measured")},
+        {"share": Threshold(0.5, "of the planned epochs without a new best", "measured")},
         ("Lower the learning rate, or stop here and use the time for another hypothesis.",),
     ),
     "no_progress": Kind(
@@ -129,7 +129,7 @@ KINDS: Mapping[str, Kind] = {
             ),
             "rows": Threshold(4, "rows at chance until the warning", _PERSISTENCE),
             "flat_rows": Threshold(8, "rows without improvement until the warning", _PERSISTENCE),
-            "share": Threshold(0.1, "of the planned rows that must have passed", "measured"),
+            "share": Threshold(0.1, "of the planned epochs that must have passed", "measured"),
         },
         (
             "Check that the optimizer has the model's parameters, that the learning rate is not 0, that labels fit.",

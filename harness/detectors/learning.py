@@ -10,6 +10,8 @@ from harness.detectors.series import Series
 _FINISHED = 0.02
 _STEPS = 8
 _RECENT = 8
+_LEAST_ROWS = 10
+"""Without a new best, until it is a plateau."""
 _LEARNED = 0.15
 """Of the first level: a loss on other rows below this has learned, whatever training does."""
 _OFTEN = 0.5
@@ -35,7 +37,7 @@ class NoProgress:
             return None
         if not self._raised and series.window.median < (1 - self._improvement) * level:
             return None
-        if around.reinforced or series.count < self._needed(around):
+        if around.reinforced or not self._enough(series, row, around):
             return None
         improved = (level - series.window.median) / abs(level) if level else 0.0
         descends = series.records > _OFTEN * series.count
@@ -54,10 +56,11 @@ class NoProgress:
             limits=self._limits,
         )
 
-    def _needed(self, around: Surroundings) -> float:
+    def _enough(self, series: Series, row: Row, around: Surroundings) -> bool:
         """Rows that carry a step alone come more often than epochs, and each shows less."""
         rows = self._rows if around.by_epoch else _STEPS * self._rows
-        return rows if around.total_rows is None else max(rows, self._share * around.total_rows)
+        total, epoch = around.total_epochs, row.epoch
+        return series.count >= rows and (total is None or epoch is None or epoch >= self._share * total)
 
 
 class Chance:
@@ -125,8 +128,10 @@ class Plateau:
         self._raised = False
 
     def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
-        total, since = around.total_rows, row.number - series.best_row
-        if self._raised or total is None or since < 10 or since < self._share * total or around.reinforced:
+        total, epoch, best = around.total_epochs, row.epoch, series.best_epoch
+        if self._raised or total is None or epoch is None or best is None or around.reinforced:
+            return None
+        if row.number - series.best_row < _LEAST_ROWS or epoch - best < self._share * total:
             return None
         self._raised = True
         return make(

@@ -107,27 +107,37 @@ class Memory:
 
 
 class Checkpoints:
-    """Epoch rows since the last checkpoint."""
+    """Epochs since the last checkpoint, however many rows each of them has. A row without an epoch says nothing."""
 
     def __init__(self, every: int, limits: Limits) -> None:
         self._limits = limits
         self._most = every * limits["no_checkpoint.cadences"]
-        self._since = 0
+        self._first: float | None = None
+        """The least epoch since then."""
+        self._since = 0.0
         self._raised = False
 
+    def restart(self) -> None:
+        """A resumed run goes on from a checkpoint, and its epochs may go back to it."""
+        self._first = None
+
     def saved(self, row: Row) -> Alarm | None:
-        raised, self._since, self._raised = self._raised, 0, False
+        raised, self._raised = self._raised, False
+        self._first, self._since = None, 0.0
         return self._made(Change.OVER, row, "one was saved") if raised else None
 
     def feed_row(self, row: Row) -> Alarm | None:
-        self._since += 1
+        if row.epoch is None:
+            return None
+        self._first = row.epoch if self._first is None else min(self._first, row.epoch)
+        self._since = row.epoch - self._first + 1
         if self._since <= self._most or self._raised:
             return None
         self._raised = True
-        return self._made(Change.WARNING, row, f"none for {self._since} epochs, expected one within {self._most:g}")
+        return self._made(Change.WARNING, row, f"none for {self._since:g} epochs, expected one within {self._most:g}")
 
     def _made(self, change: Change, row: Row, message: str) -> Alarm:
-        point = Point(row=row.number, place=row.place, value=float(self._since))
+        point = Point(row=row.number, place=row.place, value=self._since)
         return make(
             "no_checkpoint",
             change,
@@ -149,11 +159,12 @@ class LearningRate:
         self._known, self._unknown = Episode(rows), Episode(rows + 3)
         self._least = limits["dead_learning_rate.rate"]
 
-    def feed_rate(self, row: Row, rate: float, total: int | None, done: int) -> Alarm | None:
+    def feed_rate(self, row: Row, rate: float, total: int | None) -> Alarm | None:
+        """`total` epochs are planned; that of the row counts as done."""
         dead = abs(rate) <= self._least
         if not dead and not self._known.active and not self._unknown.active:
             return None
-        left = None if not total else (total - done) / total
+        left = None if not total or row.epoch is None else (total - row.epoch - 1) / total
         episode = self._unknown if left is None else self._known
         change = episode.step(dead and (left is None or left >= self._limits["dead_learning_rate.left"]))
         if change is Change.NOTHING:

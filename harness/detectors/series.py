@@ -42,7 +42,20 @@ class Series:
     """One metric's finite values. Everything here is O(1) in the number of rows."""
 
     __slots__ = (
-        *("_first", "best", "best_row", "count", "falls", "key", "last", "level", "lowest", "points", "records"),
+        *(
+            "_first",
+            "best",
+            "best_epoch",
+            "best_row",
+            "count",
+            "falls",
+            "key",
+            "last",
+            "level",
+            "lowest",
+            "points",
+            "records",
+        ),
         *("sign", "window"),
     )
 
@@ -66,17 +79,19 @@ class Series:
         self.best = float("nan")
         """The best value so far, as it was logged."""
         self.best_row = 0
+        self.best_epoch: float | None = None
+        """None when its row says none."""
         self.last = float("nan")
         self._first: list[float] = []
 
-    def add(self, value: float, row: int) -> None:
+    def add(self, value: float, row: int, epoch: float | None) -> None:
         """`value` is finite; call it after the detectors have seen it."""
         self.count += 1
         self.falls = self.falls + 1 if value < self.last else 0
         self.last = value
         self.window.add(value)
         if (self.best - value) * self.sign > 0 or self.count == 1:
-            self.best, self.best_row = value, row
+            self.best, self.best_row, self.best_epoch = value, row, epoch
             self.records += 1
         if self.count <= _FIRST:
             self._first.append(value)

@@ -20,8 +20,6 @@ class WatchSettings:
     """Metric -> direction, where the plan says it; names alone decide about the others."""
     checkpoint_every: int | None = None
     """Epochs; None asks for no checkpoints."""
-    total_rows: int | None = None
-    """Epoch rows that are planned, when the run does not say it itself."""
     off: frozenset[str] = frozenset()
     stop_on: frozenset[str] = frozenset(STOP_ON)
     thresholds: Mapping[str, float] = field(default_factory=dict)

@@ -79,7 +79,7 @@ class Watch:
         limits = self._limits = self.settings.limits
         self.rows = 0
         self.training_loss: Series | None = None
-        self.total_rows = self.settings.total_rows
+        self.total_epochs: int | None = None
         self.by_epoch = True
         self.rate_rose = False
         self.knows = False
@@ -88,7 +88,7 @@ class Watch:
         self._whole: str | None = None
         """The loss that stands for the run: one that is named as the whole, else the first."""
         self._metrics: dict[str, _Metric] = {}
-        self._epochs = 0
+        self._epoch_rows = 0
         self._changes = 0
         self._last_epoch: float | None = None
         self._slow, self._rate, self._stuck = SlowRows(limits), LearningRate(limits), Stuck(limits)
@@ -125,8 +125,10 @@ class Watch:
         if row.event in ("start", "attempt"):
             total = plain.get("total_epochs")
             if type(total) is int and total > 0:
-                self.total_rows = total
+                self.total_epochs = total
             self._slow.restart()
+            if self._checkpoints is not None:
+                self._checkpoints.restart()
         if row.event == "attempt":
             for metric in self._metrics.values():
                 if metric.resume is not None:
@@ -137,10 +139,10 @@ class Watch:
                 yield alarm
 
     def _epoch(self, row: Row) -> list[Alarm]:
-        self._epochs += 1
+        self._epoch_rows += 1
         self._changes += row.epoch is not None and row.epoch != self._last_epoch
         self._last_epoch = row.epoch
-        self.by_epoch = 2 * self._changes > self._epochs
+        self.by_epoch = 2 * self._changes > self._epoch_rows
         rows = (
             self._slow.feed_row(row),
             None if self._checkpoints is None else self._checkpoints.feed_row(row),
@@ -166,7 +168,7 @@ class Watch:
                     alarm = self._stuck.feed_loss(series, row, value)
                     if alarm is not None:
                         alarms.append(alarm)
-                series.add(value, row.number)
+                series.add(value, row.number, row.epoch)
             else:
                 self._rare(metric, row, value, alarms)
         if self._pairs and not self.reinforced and not self._preference:
@@ -184,7 +186,7 @@ class Watch:
                 said = feed(metric.series, row, value, self)
                 if said is not None:
                     alarms.append(said)
-            metric.series.add(value, row.number)
+            metric.series.add(value, row.number, row.epoch)
 
     def _compare(
         self, row: Row, loss: Series, accuracy: Series, chance: Chance, absurd: Absurd, alarms: list[Alarm]
@@ -204,10 +206,10 @@ class Watch:
         if not math.isfinite(rate):
             return None
         if self._rates and rate == self._rates[-1] and not self.rate_rose:
-            return self._rate.feed_rate(row, rate, self.total_rows, self._epochs)
+            return self._rate.feed_rate(row, rate, self.total_epochs)
         self._rates.append(rate)
         self.rate_rose = rate > _RATE_RISE * min(self._rates)
-        return self._rate.feed_rate(row, rate, self.total_rows, self._epochs)
+        return self._rate.feed_rate(row, rate, self.total_epochs)
 
     def _new(self, key: str) -> _Metric | None:
         if len(self._metrics) >= _MOST_METRICS:

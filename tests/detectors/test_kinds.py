@@ -173,3 +173,57 @@ def test_a_rise_of_the_learning_rate_explains_a_rise_of_the_loss() -> None:
 def test_two_players_are_no_fault() -> None:
     wild = Random(1)
     assert watched(lambda i: {"d_loss": 3 * wild.random(), "g_loss": math.exp(3 * wild.random())}, rows=200) == []
+
+
+def logged(
+    epochs: list[int], total: int, values: Callable[[int], float], every: int | None = None, rate: Values | None = None
+) -> dict[str, Alarm]:
+    """The first alarm of each kind over rows of these epochs, in that order; several rows may be of one epoch."""
+    watch = Watch(WatchSettings(checkpoint_every=every))
+    found = watch.feed({"event": "start", "total_epochs": total})
+    for row, epoch in enumerate(epochs):
+        more = {} if rate is None else rate(epoch)
+        found += watch.feed({"event": "epoch", "epoch": epoch, "metrics": {"train_loss": values(row)}, **more})
+    return {alarm.code: alarm for alarm in reversed(found)}
+
+
+def flat(row: int) -> float:
+    return 2.3 + 0.01 * Random(row).random() + (row > 0) * 0.01
+
+
+def test_many_rows_of_one_epoch_are_one_epoch() -> None:
+    assert "no_checkpoint" not in logged([0] * 50 + [1] * 50, 10, falling, every=1)
+    late = logged([epoch for epoch in range(4) for _ in range(20)], 10, falling, every=1)["no_checkpoint"]
+    assert (late.place, late.row) == (2, 42)
+    assert late.message == "checkpoint: none for 3 epochs, expected one within 2"
+
+
+def test_one_row_in_many_steps_is_many_steps() -> None:
+    """As transformers reports: the plan's cadence and the total count steps, and ten of them have one row."""
+    steps = list(range(9, 1000, 10))
+    assert logged(steps, 1000, falling, every=100)["no_checkpoint"].place == 209
+    assert "dead_learning_rate" not in logged(
+        steps, 1000, falling, rate=lambda step: {"learning_rate": 1e-3 * (step < 960)}
+    )
+    dead = logged(steps, 1000, falling, rate=lambda step: {"learning_rate": 1e-3 * (step < 500)})["dead_learning_rate"]
+    assert dead.message == "learning_rate: 0 with 48% of the epochs left"
+
+
+def test_a_rate_of_zero_in_rows_of_whole_epochs_of_rows() -> None:
+    epochs = [epoch for epoch in range(10) for _ in range(100)]
+    found = logged(epochs, 10, falling, rate=lambda epoch: {"learning_rate": 1e-3 * (epoch < 2)})
+    assert found["dead_learning_rate"].place == 2
+    assert "dead_learning_rate" not in logged(
+        epochs, 10, falling, rate=lambda epoch: {"learning_rate": 1e-3 * (epoch < 9)}
+    )
+
+
+@pytest.mark.parametrize("each", [1, 10, 50])
+def test_a_loss_that_stands_still_is_told_however_often_it_is_logged(each: int) -> None:
+    steps = list(range(each - 1, 1000, each))
+    found = logged(steps, 1000, flat)
+    begun, flattened = found["no_progress"].place, found["plateau"].place
+    assert begun is not None
+    assert flattened is not None
+    assert 100 <= begun < 100 + 10 * each
+    assert 500 <= flattened < 500 + 3 * each
