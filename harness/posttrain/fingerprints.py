@@ -1,9 +1,7 @@
 """What a specification is made of, as hashes: documented in docs/training-programs.md, so that any trainer can compute
 the same. All are whole SHA-256 in lower-case hex."""
 
-import itertools
 import json
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +9,8 @@ from typing import Any
 from harness.artifacts.hashes import hash_file
 from harness.errors import NotFoundError
 from harness.files import canonical_json, sha256_bytes
+from harness.posttrain.command_files import closure_hashes, command_files, missing
 from harness.posttrain.vocabulary import TRAINERS, Backend
-from harness.project.scorer import import_closure
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -39,42 +37,11 @@ def code_hash(backend: Backend, command: Sequence[str] | None, root: Path) -> st
     elif backend is not Backend.COMMAND:
         script = f"{trainer_module(backend).replace('.', '/')}.py"
         if not (_PACKAGE.parent / script).is_file():
-            raise _missing(script)
-        files = _closure(_PACKAGE.parent, script, package=True)
+            raise missing(script)
+        files = closure_hashes(_PACKAGE.parent, script, package=True)
     else:
-        files = _of_command(command or (), root)
+        files = command_files(command or (), root)
     return sha256_bytes(canonical_json(sorted(files.items())))
-
-
-def _of_command(command: Sequence[str], root: Path) -> dict[str, str]:
-    """Of every word that is a file of the project, and of a module after `-m`; else of the program itself."""
-    named = [f"{word.replace('.', '/')}.py" for before, word in itertools.pairwise(command) if before == "-m"]
-    files: dict[str, str] = {}
-    for word in [*command, *named]:
-        path = root / word
-        if word.endswith(".py") and path.resolve().is_relative_to(root.resolve()) and not word.startswith("/"):
-            if not path.is_file():
-                raise _missing(word)
-            files |= _closure(root, word)
-        elif path.is_file() and not word.startswith("/"):
-            files[word] = hash_file(path)
-    if not files:
-        program = shutil.which(command[0]) if command else None
-        if program is None:
-            raise _missing(command[0] if command else "(nothing)")
-        files[command[0]] = hash_file(Path(program))
-    return files
-
-
-def _closure(root: Path, script: str, *, package: bool = False) -> dict[str, str]:
-    sources = import_closure(root, Path(script).as_posix(), package=package).sources
-    return {name: sha256_bytes(data) for name, data in sources.items()}
-
-
-def _missing(name: str) -> NotFoundError:
-    return NotFoundError(
-        f"The trainer {name} does not exist.", mend="Write it, or correct `command`.", code="trainer_missing"
-    )
 
 
 def rows_of(path: Path) -> tuple[str, list[dict[str, Any]]]:

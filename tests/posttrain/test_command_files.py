@@ -1,0 +1,77 @@
+"""The code hash covers what a command runs, however it is named."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.errors import NotFoundError
+from harness.posttrain.command_files import command_files
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    for name, text in {
+        "train.py": "import helper",
+        "helper.py": "",
+        "unused.py": "",
+        "run.sh": "python train.py",
+        "pkg/__init__.py": "from pkg import early",
+        "pkg/early.py": "",
+        "pkg/__main__.py": "from pkg.loop import go\nimport helper\nimport other.deep",
+        "pkg/loop.py": "from . import early",
+        "pkg/unused.py": "",
+        "other/__init__.py": "",
+        "other/deep.py": "",
+    }.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+PACKAGE = {"pkg/__init__.py", "pkg/early.py", "pkg/loop.py"}
+TRAIN = {"train.py", "helper.py"}
+CASES: dict[str, tuple[Callable[[Path], list[str]], set[str]]] = {
+    "relative": (lambda root: ["python", "train.py"], TRAIN),
+    "absolute": (lambda root: [sys.executable, str(root / "train.py")], TRAIN),
+    "module": (lambda root: ["python", "-m", "train"], TRAIN),
+    "package": (
+        lambda root: ["python", "-m", "pkg"],
+        PACKAGE | {"pkg/__main__.py", "helper.py", "other/__init__.py", "other/deep.py"},
+    ),
+    "module of a package": (lambda root: ["python", "-m", "pkg.loop"], PACKAGE),
+    "installed launcher": (lambda root: ["python", "-m", "torch.distributed.run", "train.py"], TRAIN),
+    "text": (lambda root: ["python", "-c", "import train, os\n" + "#" * 5000], TRAIN),
+    "shell": (lambda root: ["sh", "-c", "cd . && python train.py"], TRAIN),
+    "script": (lambda root: ["./run.sh", "--fast"], {"./run.sh"}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_a_command_runs(root: Path, case: str) -> None:
+    words, names = CASES[case]
+    assert set(command_files(words(root), root)) == names
+
+
+def test_a_trainer_outside_of_the_project_counts_with_its_modules(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    for name, text in {"outside.py": "import beside", "beside.py": ""}.items():
+        (tmp_path / "lib" / name).write_text(text)
+    names = {str(tmp_path / "lib" / name) for name in ("outside.py", "beside.py")}
+    before = command_files([sys.executable, str(tmp_path / "lib/outside.py")], root)
+    assert set(before) == names
+    (tmp_path / "lib/beside.py").write_text("x = 1")
+    assert command_files([sys.executable, str(tmp_path / "lib/outside.py")], root) != before
+
+
+def test_a_program_alone_is_hashed_itself(root: Path) -> None:
+    assert set(command_files(["sh", "-c", "x" * 5000 + " ("], root)) == {"sh"}
+
+
+@pytest.mark.parametrize("words", [["python", "gone.py"], ["python", "-m", "pkg.gone"], ["gone"], []])
+def test_one_that_is_not_there_is_named(root: Path, words: list[str]) -> None:
+    with pytest.raises(NotFoundError, match=r"gone|nothing"):
+        command_files(words, root)
