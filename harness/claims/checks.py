@@ -8,6 +8,8 @@ from harness.claims.figures import Figure
 from harness.claims.known import ClaimKind, Known, KnownExperiment, KnownScore
 from harness.claims.statements import Sort, Statement
 
+_SPLIT = re.compile(r"\A(?:validation|valid|val|dev|eval|test|held out) (?!error\b)")
+"""In front of a metric's name: training may log the plan's metric as `val/accuracy`."""
 Answer = tuple[ClaimKind, str]
 
 
@@ -17,7 +19,7 @@ def missing(what: str) -> Answer:
 
 def of_plan(metric: str | None, experiment: KnownExperiment) -> Callable[[float], float] | None:
     """How the plan's metric becomes the one that is written; None when it is another one."""
-    name, plan = _plain(metric or experiment.metric), _plain(experiment.metric)
+    name, plan = (_SPLIT.sub("", _plain(said)) for said in (metric or experiment.metric, experiment.metric))
     if name == plan or name == "score" or plan.endswith(f" {name}"):
         return lambda value: value
     if words.COMPLEMENT.get(name) == plan:

@@ -27,8 +27,9 @@ _MASKED = tuple(
         (r"\b(?:ln|log\d*|sqrt|exp)\s?\(?\d+(?:\.\d+)?", 0),
         (r"\b\d+(?:\.\d+)? ?%(?= (?:confidence|bootstrap|credible|interval|ci\b))", re.I),
         (r"(?<![\w.])(?=[\da-f]*[a-f])(?=[\da-f]*\d)[\da-f]{7,64}\b", 0),
-        (r"\b(?!(?:f1|r2)\b)[A-Za-z_][\w-]*\d[\w-]*(?:\.\w+)*", re.I),
-        (r"(?<![\w.])[\w.-]*/[\w./-]+", 0),
+        (r"\b(?!(?:f1|r2|top-?1)\b)[A-Za-z_][\w-]*\d[\w-]*(?:\.\w+)*", re.I),
+        (r"(?<![\w.])(?!(?:(?:val|valid|validation|dev|eval|test|train|training)/[a-z_]+|\d[\d,]*/\d[\d,]*)(?![\w/-]|\.\w))"
+         r"[\w.-]*/[\w./-]+", re.I),
     )
 )  # fmt: skip
 _NUMERAL = re.compile(
@@ -42,10 +43,10 @@ _ONES = (
     "sixteen seventeen eighteen nineteen"
 )
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_VALUES = {word: number for number, word in enumerate(_ONES.split())} | {
+NUMBER_WORDS = {word: number for number, word in enumerate(_ONES.split())} | {
     word: 10 * number for number, word in enumerate(_TENS.split(), 2)
 }
-_WORD = "|".join(sorted(_VALUES, key=len, reverse=True))
+_WORD = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
 _WORDS = re.compile(
     rf"\b(?P<words>(?:{_WORD})(?:[- ](?:{_WORD}))?)(?P<point> point(?P<digits>(?: (?:{_WORD}))+))?"
     r"(?:(?P<unit>\s?-?(?:%|percent\b|per cent\b|(?:percentage )?points?\b|times\b|fold\b))"
@@ -101,9 +102,19 @@ class Figure:
 
 
 def normalise(text: str) -> str:
-    """Full-width digits, odd spaces and emphasis as plain text, of the same length."""
-    plain = "".join(kept if len(kept := unicodedata.normalize("NFKC", sign)) == 1 else sign for sign in text)
+    """Digits of other scripts, odd spaces and emphasis as plain text, on the same lines; signs that nobody sees go."""
+    plain = "".join(map(_plain_sign, text))
     return re.sub(r"\*|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", " ", plain)
+
+
+def _plain_sign(sign: str) -> str:
+    kind = unicodedata.category(sign)
+    if kind == "Cf":  # of no width: it may stand inside a number
+        return ""
+    if kind == "Nd":
+        return str(unicodedata.decimal(sign))
+    folded = unicodedata.normalize("NFKC", sign)
+    return "." if sign == "\u066b" else folded if len(folded) == 1 else sign
 
 
 def masked(sentence: str, *, code: bool) -> str:
@@ -142,9 +153,9 @@ def _numerals(text: str) -> Iterator[Figure]:
 def _in_words(text: str) -> Iterator[Figure]:
     for match in _WORDS.finditer(text):
         parts = re.split(r"[- ]", match["words"].lower())
-        digits = str(sum(_VALUES[part] for part in parts))
+        digits = str(sum(NUMBER_WORDS[part] for part in parts))
         if match["point"]:
-            digits += "." + "".join(str(_VALUES[part]) for part in match["digits"].lower().split())
+            digits += "." + "".join(str(NUMBER_WORDS[part]) for part in match["digits"].lower().split())
         yield _figure(digits, match["unit"], "", match.start(), match.end())
 
 

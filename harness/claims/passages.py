@@ -3,8 +3,10 @@
 import re
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
+from html import unescape
 from typing import Any
 
+from harness.claims.comments import without_comments
 from harness.claims.figures import normalise
 from harness.claims.vocabulary import EXPERIMENT
 
@@ -53,7 +55,7 @@ def sentences(
     `experiment` is what the file is about; in a `report` fences of plain output count too; with `quotes` also
     quotations do (the decision log quotes the very words of its decisions).
     """
-    lines = normalise(_without_front_matter(text)).split("\n")
+    lines = [normalise(unescape(line)) for line in without_comments(_without_front_matter(text)).split("\n")]
     sections = list(_sections(lines))
     found: list[Sentence] = []
     for block in _blocks(lines, report=report, quotes=quotes):
@@ -103,7 +105,6 @@ def _sections(lines: list[str]) -> Iterator[tuple[str | None, set[str]]]:
 
 def _blocks(lines: list[str], *, report: bool, quotes: bool) -> Iterator[_Block]:
     block, fence, kept = _Block(1), "", False
-    comment = False
     for number, line in enumerate(lines, 1):
         if fence:
             if line.strip().startswith(fence):
@@ -116,8 +117,7 @@ def _blocks(lines: list[str], *, report: bool, quotes: bool) -> Iterator[_Block]
             fence, kept = opened[1], report and opened[2].lower() in ("", "text", "output", "console", "txt")
             block = _Block(number + 1)
             continue
-        comment = (comment or "<!--" in line) and "-->" not in line
-        kind = _kind(line, quotes=quotes) if not comment and "-->" not in line else "none"
+        kind = _kind(line, report=report, quotes=quotes)
         if kind in ("none", "heading", "item") or kind != block.kind:
             yield block
             block = _Block(number, kind="table" if kind == "table" else "text")
@@ -128,8 +128,9 @@ def _blocks(lines: list[str], *, report: bool, quotes: bool) -> Iterator[_Block]
     yield block
 
 
-def _kind(line: str, *, quotes: bool) -> str:
-    if not line.strip() or (line.lstrip().startswith(">") and not quotes) or line.startswith("    " * 3):
+def _kind(line: str, *, report: bool, quotes: bool) -> str:
+    deep = line.startswith("    " * 3) and not report
+    if not line.strip() or (line.lstrip().startswith(">") and not quotes) or deep:
         return "none"
     if line.lstrip().startswith("|"):
         return "table"
@@ -172,6 +173,8 @@ def _cells(block: _Block, given: Mapping[str, Any]) -> Iterator[Sentence]:
         if headed and place < 2:
             continue
         named = frozenset(pointers(block.lines[place]))
+        if headed and row[0].isdigit():  # of a row called `1` its column says what is counted: a seed, an epoch
+            row = [f"{header[0]} {row[0]}", *row[1:]]
         label = ", ".join(dict.fromkeys([*row[:1], *(name for cell in row for name in EXPERIMENT.findall(cell))]))
         for column, cell in enumerate(row):
             above = header[column] if column < len(header) else ""

@@ -7,7 +7,9 @@ from enum import StrEnum
 
 from harness.claims import vocabulary as words
 from harness.claims.figures import Figure
+from harness.claims.forecasts import is_forecast
 from harness.claims.passages import Sentence
+from harness.claims.shares import shares
 from harness.claims.ties import Read, adjacent_metric, experiment_of, metric_of, read_sentence, split_of
 
 
@@ -56,13 +58,18 @@ class Statement:
 def statements(sentence: Sentence, metrics: frozenset[str]) -> list[Statement]:
     """The claims of a sentence; `metrics` are names that the project knows beside the usual ones."""
     read = read_sentence(sentence, metrics)
-    found = (_statement(read, item) for item in read.figures if item.start >= sentence.first)
-    return [item for item in found if item is not None]
+    told = list(shares(read)) if sentence.report else []
+    found = [_make(read, figure, Sort.VALUE, metric=name) for figure, name in told if not is_forecast(read, figure)]
+    for figure in read.figures:
+        apart = all(figure.end <= share.start or share.end <= figure.start for share, _ in told)
+        if apart and figure.start >= sentence.first and (made := _statement(read, figure)) is not None:
+            found.append(made)
+    return sorted(found, key=lambda item: item.figure.start)
 
 
 def _statement(read: Read, figure: Figure) -> Statement | None:
     before, after = read.before(figure)[-_NEAR:], read.after(figure)[:_NEAR]
-    if words.CONJECTURE.search(read.before(figure)[read.sentence.first :][-_NEAR:]):
+    if is_forecast(read, figure):
         return None
     for sort in (_count, _saving, _spread, _interval, _difference, _value, _measurement):
         if (made := sort(read, figure, before, after)) is not None:

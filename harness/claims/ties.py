@@ -30,10 +30,10 @@ class Read:
 
 def read_sentence(sentence: Sentence, metrics: frozenset[str]) -> Read:
     text = masked(sentence.text, code=sentence.report)
-    spans = [(match.group().lower(), match.start(), match.end()) for match in _metric_pattern(metrics).finditer(text)]
-    splits = [
-        (match.lastgroup or "", match.start(), match.end()) for match in words.SPLITS.finditer(text) if match.lastgroup
-    ]
+    named = _metric_pattern(metrics).finditer(text)
+    spans = [(match["name"].lower(), match.start(), match.end()) for match in named]
+    said = words.SPLITS.finditer(re.sub(r"[_/]", " ", text))
+    splits = [(match.lastgroup or "", match.start(), match.end()) for match in said if match.lastgroup]
     experiments = [(match.group(), match.start(), match.end()) for match in words.EXPERIMENT.finditer(sentence.text)]
     return Read(
         sentence=sentence, text=text, metrics=spans, experiments=experiments, splits=splits, figures=figures(text)
@@ -43,7 +43,8 @@ def read_sentence(sentence: Sentence, metrics: frozenset[str]) -> Read:
 def _metric_pattern(metrics: frozenset[str]) -> re.Pattern[str]:
     names = sorted({*words.METRICS, *(name.lower() for name in metrics)}, key=len, reverse=True)
     spelled = (r"[ _/-]".join(re.escape(part) for part in re.split(r"[ _/-]", name) if part) for name in names)
-    return re.compile(rf"(?<![\w-])(?:{'|'.join(spelled)})(?![\w])", re.I)
+    prefix = r"(?:(?:val|valid|validation|dev|eval|test|train|training|best|final|mean)[_/])?"
+    return re.compile(rf"(?<![\w-]){prefix}(?P<name>{'|'.join(spelled)})(?![\w])", re.I)
 
 
 _CONNECTS = re.compile(

@@ -5,9 +5,14 @@ import re
 METRICS = (
     "balanced accuracy", "accuracy", "acc", "error rate", "f1", "macro f1", "auc", "roc auc", "auroc", "precision",
     "recall", "log loss", "logloss", "loss", "perplexity", "bleu", "rouge", "rmse", "mae", "mse", "r2", "pass rate",
+    "top-1 accuracy", "top-1", "top1", "classification error", "validation error", "val error",
 )  # fmt: skip
 """Metrics that count wherever they stand, beside those that the project knows."""
-SAME = {"acc": "accuracy", "auroc": "roc auc", "logloss": "log loss"}
+SAME = {
+    "acc": "accuracy", "auroc": "roc auc", "logloss": "log loss", "top 1 accuracy": "accuracy", "top 1": "accuracy",
+    "top1": "accuracy", "classification error": "error rate", "validation error": "error rate",
+    "val error": "error rate",
+}  # fmt: skip
 COMPLEMENT = {"error rate": "accuracy"}
 """Metric -> the one that it is 1 minus."""
 
