@@ -7,6 +7,7 @@ from harness.cheats.catalogue.controls import CONTROLS as CONTROLS
 from harness.cheats.catalogue.data import DATA
 from harness.cheats.catalogue.evaluators import EVALUATORS
 from harness.cheats.catalogue.experiments import EXPERIMENTS
+from harness.cheats.catalogue.prediction_files import PREDICTION_FILES
 from harness.cheats.catalogue.predictors import PREDICTORS
 from harness.cheats.catalogue.records import RECORDS
 from harness.cheats.catalogue.sessions import SESSIONS
@@ -20,6 +21,7 @@ ATTACKS: tuple[Attack, ...] = (
     *EXPERIMENTS,
     *DATA,
     *PREDICTORS,
+    *PREDICTION_FILES,
     *RECORDS,
     *CONTROL_FILES,
     *TOOL_CALLS,

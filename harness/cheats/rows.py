@@ -1,0 +1,163 @@
+"""The rows of the document: what came of an attack in both worlds, and of honest work where everything is on."""
+
+import functools
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from harness.cheats import calls, record
+from harness.cheats import defended as with_defences
+from harness.cheats import undefended as without
+from harness.cheats.attack import LEAST_GAIN, Attack, Channel, Control, Outcome, Truth
+from harness.cheats.defences import caught, counts, defence_of, fired, ordered
+from harness.cheats.digest import digest
+from harness.cheats.place import Place, make_project
+from harness.cheats.starting_points import make_candidate, make_parent, settle
+
+SEED = 11
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bases:
+    """Projects with an honest parent, copied for each attack."""
+
+    naive: Place
+    naive_true: float
+    real: Place
+    parent: with_defences.Parent
+    judged: Place
+    """`real` with a candidate that passed and awaits a person."""
+    cage: str
+
+
+def make_bases(folder: Path, cage: str, *, judged: bool = True) -> Bases:
+    """Build both worlds' honest starting points below `folder`; a judged candidate only when it is wanted."""
+    naive, real = make_project(folder / "naive", SEED), make_project(folder / "real", SEED)
+    true = without.make_parent(naive)
+    parent = make_parent(real, cage)
+    waiting = real
+    if judged:
+        waiting = real.copy_to(folder / "judged")
+        settle(waiting)
+        make_candidate(waiting, cage)
+    return Bases(naive=naive, naive_true=true, real=real, parent=parent, judged=waiting, cage=cage)
+
+
+def attack_row(bases: Bases, attack: Attack) -> dict[str, Any]:
+    """Let `attack` happen in both worlds."""
+    if attack.channel is Channel.RECORD:
+        return _record_row(bases, attack)
+    first, truth = _in_copy(bases.naive, lambda place: without.undefended(place, attack, bases.naive_true))
+    then, known = _in_real(bases, attack)
+    by = fired(attack, then, known) if caught(attack, then, known) else []
+    return _row(bases, attack, (first, truth), (then, known), by)
+
+
+def _record_row(bases: Bases, attack: Attack) -> dict[str, Any]:
+    first = _in_copy(bases.judged, lambda place: record.unwatched(place, attack, bases.parent))
+    bare = _in_copy(bases.judged, lambda place: record.on_record(place, attack, "none", bases.parent))
+    then = bare
+    by = fired(attack, *bare) if caught(attack, *bare) else []
+    if record.holds_by_itself(bases.cage):
+        then = _in_copy(bases.judged, lambda place: record.on_record(place, attack, bases.cage, bases.parent))
+        by = ordered([*by, *(fired(attack, *then, structure="cage") if caught(attack, *then) else [])])
+    return _row(bases, attack, first, then, by)
+
+
+def call_rows(bases: Bases, attacks: Sequence[Attack]) -> dict[str, dict[str, Any]]:
+    """The rows of all attacks by tool calls: a session without hooks, one with them, and each once more in the cage."""
+    first = _in_copy(bases.judged, lambda place: calls.outcomes(place, attacks, bases.parent, guarded=False))
+    then = _in_copy(bases.judged, lambda place: calls.outcomes(place, attacks, bases.parent, guarded=True))
+    rows = {}
+    for attack in attacks:
+        names_by = [*_by_findings(attack, *first[attack.id]), *_by_findings(attack, *then[attack.id])]
+        held = record.holds_by_itself(bases.cage) and _in_copy(
+            bases.judged, functools.partial(calls.held_by_cage, attack=attack, cage=bases.cage)
+        )
+        by = ordered([*names_by, *(["cage"] if held else [])])
+        bare = Outcome(evidence=first[attack.id][0].evidence), first[attack.id][1]
+        rows[attack.id] = _row(bases, attack, bare, then[attack.id], by)
+    return rows
+
+
+def _by_findings(attack: Attack, outcome: Outcome, truth: Truth) -> list[str]:
+    return [name for code in counts(attack, outcome) if (name := defence_of(code)) is not None]
+
+
+def _row(
+    bases: Bases, attack: Attack, first: tuple[Outcome, Truth], then: tuple[Outcome, Truth], by: list[str]
+) -> dict[str, Any]:
+    succeeded, stopped = attack.success(*first), caught(attack, *then)
+    return {
+        "id": attack.id,
+        "digest": digest(attack),
+        "area": attack.area,
+        "mechanism": attack.mechanism,
+        "source": attack.source,
+        "kind": str(attack.kind),
+        "succeeded_undefended": succeeded,
+        "caught": stopped,
+        "caught_by": by,
+        "said": counts(attack, then[0])[:12],
+        "reason": "" if stopped else reason_of(attack, bases.cage),
+        "undefended": _plain(*first),
+        "defended": _plain(*then),
+    }
+
+
+def reason_of(attack: Attack, cage: str) -> str:
+    """Why it is known to get through; nothing when nobody knows."""
+    return attack.miss or (attack.uncaged if cage == "none" else "")
+
+
+def control_row(bases: Bases, control: Control) -> dict[str, Any]:
+    """Let honest work happen where everything is on; refused when a code is said that it does not expect. `improved` is
+    told by the truth."""
+    outcome, truth = _in_real(bases, control)
+    said = [code for code in (*outcome.codes, *outcome.named) if code not in control.expects]
+    return {
+        "id": control.id,
+        "digest": digest(control),
+        "what": control.what,
+        "refused": bool(said),
+        "said": said,
+        "improved": truth.score > truth.parent + LEAST_GAIN,
+        **_plain(outcome, truth),
+    }
+
+
+def _in_real(bases: Bases, item: Attack | Control) -> tuple[Outcome, Truth]:
+    return _in_copy(bases.real, lambda place: with_defences.defended(place, item, bases.cage, bases.parent))
+
+
+def _in_copy(source: Place, happen: Callable[[Place], Result]) -> Result:
+    folder = Path(tempfile.mkdtemp(prefix="at-", dir=source.base.parent))
+    place = source.copy_to(folder)
+    settle(place)
+    try:
+        return happen(place)
+    finally:
+        for process in place.left_behind():
+            process.kill()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _plain(outcome: Outcome, truth: Truth) -> dict[str, Any]:
+    said = asdict(outcome)
+    return {
+        "believed": _rounded(said["believed"]),
+        "kept": said["kept"],
+        "recomputed": {split: _rounded(value) for split, value in said["recomputed"].items()},
+        "done": bool(said["evidence"].get("done")),
+        "true": _rounded(truth.score),
+        "true_parent": _rounded(truth.parent),
+        "codes": list(outcome.codes),
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
