@@ -130,9 +130,10 @@ Each attack is tried in two worlds. In the first nothing defends: training runs,
 predictions or evaluator are believed; labels lie in the project; nobody looks. There each attack must succeed, or it
 is none. In the second everything is on. Whether it succeeded is told by the truth, not by the harness: the data
 follow a known law, and the accuracy of what was trained is computed on rows that nobody has seen (an inflated score
-lies well above it), or the effect is looked for on disk, in the processes and in the record. `stopped by` names every
-defence that stops it alone: one with a finding that blocks by itself, or one whose structure holds with every finding
-thrown away.
+lies well above it; a row left without an answer is a wrong one), or the effect is looked for on disk, in the processes
+and in the record. `stopped by` names every defence that stops it alone: one with a finding that blocks by itself, or
+one whose structure holds with every finding thrown away. Findings that only follow from others, like a missing
+evaluation, are credited to nobody. Each row carries a digest of the program that it is of.
 """
 _NEEDED = """\
 `stops` counts the attacks that a defence stops by itself, in each of the runs above. `gets through without it` names

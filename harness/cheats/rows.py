@@ -1,6 +1,7 @@
 """The rows of the document: what came of an attack in both worlds, and of honest work where everything is on."""
 
 import functools
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from harness.cheats.place import Place, make_project
 from harness.cheats.starting_points import make_candidate, make_parent, settle
 
 SEED = 11
+_COPY = "at-"
 Result = TypeVar("Result")
 
 
@@ -102,7 +104,7 @@ def _row(
         "succeeded_undefended": succeeded,
         "caught": stopped,
         "caught_by": by,
-        "said": counts(attack, then[0])[:12],
+        "said": [_bare(code) for code in counts(attack, then[0])[:12]],
         "reason": "" if stopped else reason_of(attack, bases.cage),
         "undefended": _plain(*first),
         "defended": _plain(*then),
@@ -135,7 +137,7 @@ def _in_real(bases: Bases, item: Attack | Control) -> tuple[Outcome, Truth]:
 
 
 def _in_copy(source: Place, happen: Callable[[Place], Result]) -> Result:
-    folder = Path(tempfile.mkdtemp(prefix="at-", dir=source.base.parent))
+    folder = Path(tempfile.mkdtemp(prefix=_COPY, dir=source.base.parent))
     place = source.copy_to(folder)
     settle(place)
     try:
@@ -155,9 +157,14 @@ def _plain(outcome: Outcome, truth: Truth) -> dict[str, Any]:
         "done": bool(said["evidence"].get("done")),
         "true": _rounded(truth.score),
         "true_parent": _rounded(truth.parent),
-        "codes": list(outcome.codes),
+        "codes": [_bare(code) for code in outcome.codes],
     }
 
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
+
+
+def _bare(code: str) -> str:
+    """Without the temporary folder that the attack happened in."""
+    return re.sub(rf"/\S*?/{_COPY}[^/\s]+/", "", code)

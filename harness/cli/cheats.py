@@ -36,7 +36,8 @@ def run(ids: tuple[str, ...], jobs: int, evidence: Path | None, cage: str, as_js
     """Let each attack happen in two worlds, and each control in the defended one; all of them without an ID.
 
     Everything happens in folders of its own that are removed. Exit 1 when an attack did not succeed undefended, one
-    gets through that nobody knows of, fewer than 95% are caught in a cage, or a control is refused.
+    gets through that nobody knows of or is caught by nothing that has a name, fewer than 95% are caught in a cage, a
+    control is refused, or the lab itself failed.
     """
     if unknown := sorted(set(ids) - set(known_ids())):
         raise UsageError(
