@@ -25,7 +25,7 @@ class RunAlarms:
 
     def __init__(self, project: Project, run: Run) -> None:
         self._project, self._run = project, run
-        self._watch = Watch(_settings(project, run))
+        self._watch = Watch(watch_settings(project, run.experiment))
         self._recorded = [Alarm.from_plain(item.alarm) for item in project.ledger.alarms(run.experiment, run.id)]
         self._known = {_identity(alarm) for alarm in self._recorded}
         self._before = frozenset(self._known)
@@ -73,11 +73,12 @@ def stopped(run: Run, alarm: Alarm) -> Finding:
     )
 
 
-def _settings(project: Project, run: Run) -> WatchSettings:
-    """The plan's; a training program is not of the plan and has the usual ones."""
-    if project.ledger.program(run.experiment) is not None:
+def watch_settings(project: Project, experiment: str) -> WatchSettings:
+    """The plan's; a training program is not of the plan and has the usual ones, as a project without a plan."""
+    plan = project.ledger.plan()
+    if plan is None or project.ledger.program(experiment) is not None:
         return WatchSettings()
-    return plan_from(project.plan().content).watch_settings()
+    return plan_from(plan.content).watch_settings()
 
 
 def _identity(alarm: Alarm) -> tuple[str, str, int, str, bool]:

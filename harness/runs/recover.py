@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+from harness.artifacts.plan import plan_from
 from harness.clock import parse_iso
 from harness.domain.findings import Finding
 from harness.domain.models import Judgement
@@ -74,7 +75,9 @@ def _judged(project: Project, run: Run) -> list[Judgement]:
 
 
 def _seconds(project: Project, run: Run) -> float | None:
-    """From the attempt's start to the last sign of life in the run's files, so that the time budget counts it."""
+    """From the attempt's start to the last sign of life in the run's files, so that the time budget counts it; at most
+    until now, and at most what the limit left to the attempt. A file's change time is the kernel's: training cannot set
+    it, as it can the time of modification."""
     if run.started_at is None or run.status is not RunStatus.RUNNING:
         return None
     begun = parse_iso(run.started_at)
@@ -82,5 +85,14 @@ def _seconds(project: Project, run: Run) -> float | None:
     for name in ("metrics", "stdout", "stderr", "status"):
         path = project.layout.run(run.experiment, run.id, name)
         if path.exists():
-            last = max(last, datetime.fromtimestamp(path.stat().st_mtime, UTC))
-    return (last - begun).total_seconds()
+            last = max(last, datetime.fromtimestamp(path.lstat().st_ctime, UTC))
+    left = max(0.0, _limit(project, run) - (run.seconds or 0.0))
+    return min(max(0.0, (min(last, project.clock.now()) - begun).total_seconds()), left)
+
+
+def _limit(project: Project, run: Run) -> float:
+    """Seconds that the run may take in all its attempts."""
+    program = project.ledger.program(run.experiment)
+    if program is not None:
+        return float(program.spec["budget"]["minutes"]) * 60
+    return plan_from(project.plan().content).budget.run_minutes * 60

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.artifacts.jsonl import LineFeed, parse_line
-from harness.artifacts.plan import plan_from
 from harness.detectors.alarm import Alarm
 from harness.detectors.settings import WatchSettings
 from harness.domain.records import Run
@@ -15,6 +14,7 @@ from harness.foreign.reader import LogReader
 from harness.foreign.rows import Row
 from harness.foreign.tail import ByteTail
 from harness.project.context import Project
+from harness.runs.alarms import watch_settings
 from harness.views.follow import MOST_RUNS, Heart, News, RunView, Target, trimmed
 from harness.views.progress import all_completed, is_watched_over, progress
 from harness.views.run_picture import RunPicture
@@ -29,11 +29,10 @@ class ExperimentFollower:
         self._project, self.experiment = project, experiment
         self._runs: dict[str, _Run] = {}
         self._over = False
-        plan = project.ledger.plan()
-        objective = None if plan is None else project.objective()
         self.targets: Sequence[Target] = ()
-        self._settings = WatchSettings() if plan is None else plan_from(plan.content).watch_settings()
-        if objective is not None:
+        self._settings = watch_settings(project, experiment)
+        if project.ledger.plan() is not None and project.ledger.program(experiment) is None:
+            objective = project.objective()
             self.targets = [
                 Target(value=objective.tiers[tier], name=tier.value) for tier in Tier if tier in objective.tiers
             ]

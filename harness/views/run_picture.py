@@ -72,7 +72,7 @@ class RunPicture:
 
     def take_alarms(self, alarms: Iterable[Alarm]) -> None:
         for alarm in alarms:
-            self._alarms[alarm.code, alarm.metric] = alarm
+            self._alarms[alarm.subject] = alarm
 
     def alarms_from(self, alarms: Iterable[Alarm]) -> None:
         """Take these, the supervisor's, in place of those that a watch of ours would raise."""

@@ -1,18 +1,21 @@
 """A supervised run is watched: alarms are facts and lines, a fatal one ends the run, a replay adds nothing."""
 
 import json
+import os
+import time
 from pathlib import Path
 
 import pytest
-from runs_support import GOOD, Trainer
+from runs_support import GOOD, Trainer, register
 
 from harness.artifacts.diagnosis import Diagnosed, Diagnosis, RunDiagnosis, render_diagnosis
 from harness.audit.check import check_gate
+from harness.clock import ManualClock, parse_iso
 from harness.detectors.alarm import Alarm
 from harness.domain.facts import RunStarted
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus, Verdict
-from harness.project.context import Project
+from harness.project.context import Project, open_project
 from harness.project.plans import approve_plan
 from harness.runs import alarms
 from harness.runs.alarms import RunAlarms
@@ -152,6 +155,36 @@ def abandoned(project: Project) -> Run:
     text = layout.run("exp-0001", old.id, "metrics").read_text("utf-8")
     path.write_text("".join(line for line in text.replace("run-01", run.id).splitlines(True) if '"end"' not in line))
     return run
+
+
+@pytest.mark.parametrize("years", [-5, 5])
+def test_a_time_that_training_gives_to_its_files_changes_no_budget(undisturbed: Project, years: int) -> None:
+    run = abandoned(undisturbed)
+    path = undisturbed.layout.run("exp-0001", run.id, "metrics")
+    begun = parse_iso(undisturbed.ledger.run("exp-0001", run.id).started_at or "").timestamp()
+    time.sleep(0.02)
+    path.write_bytes(path.read_bytes())
+    os.utime(path, (begun + years * 365 * 86_400,) * 2)
+    recover(undisturbed)
+    seconds = undisturbed.ledger.run("exp-0001", run.id).seconds
+    assert seconds is not None
+    assert 0 < seconds <= undisturbed.clock.now().timestamp() - begun
+
+
+def test_a_lost_run_counts_at_most_its_limit(root: Path, environment: dict[str, str]) -> None:
+    clock = ManualClock()
+    with open_project(root, environment, clock=clock) as project:
+        approve_plan(project, root / "plan.md", by="tester")
+        project.ledger.open_experiment(hypothesis="blobs differ", parent=None, by="tester")
+        register(project)
+        gone = {"pid": 2**22 - 7, "boot": "another", "started": 1.0}
+        project.ledger.append(RunStarted(experiment="exp-0001", run="run-01", supervisor=gone, **gone))
+        path = project.layout.run("exp-0001", "run-01", "metrics")
+        path.parent.mkdir(parents=True)
+        path.touch()  # by its clock years later
+        clock.sleep(86_400)
+        recover(project)
+        assert project.ledger.run("exp-0001", "run-01").seconds == 60.0
 
 
 def test_rows_that_no_reader_could_hold_end_neither_the_supervisor_nor_what_closes_its_run(

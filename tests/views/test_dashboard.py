@@ -11,6 +11,7 @@ import pytest
 from rich.cells import cell_len
 
 from harness.clock import ManualClock, iso
+from harness.domain.program_facts import TrainingSpecified
 from harness.errors import UsageError
 from harness.views.dashboard import draw
 from harness.views.follow import Follower
@@ -213,6 +214,32 @@ def test_an_experiment_shows_targets_seeds_and_the_supervisors_alarms(world: Wor
     ended(project, second)
     follower.poll(seconds=1)
     assert (follower.over(), follower.succeeded()) == (True, True)
+
+
+def test_a_training_program_is_not_of_the_plan(world: World) -> None:
+    project = world.project
+    experiments = [project.ledger.open_experiment(hypothesis="h", parent=None, by="me").id for _ in range(2)]
+    project.ledger.append(TrainingSpecified(experiment=experiments[1], spec={}, sha256="0" * 64, by="me"))
+    shown = []
+    for experiment in experiments:
+        log(project, run_of(project, experiment), *training(ManualClock(), 90, total=90))
+        place = project.layout.run(experiment, "run-01", "metrics")
+        place.write_text(place.read_text().replace("exp-0001/", f"{experiment}/"))
+        follower = ExperimentFollower(project, experiment)
+        read_all(follower)
+        codes = [alarm["code"] for alarm in follower.document()["runs"][0]["alarms"]]
+        shown.append((codes, [target.name for target in follower.targets]))
+    assert shown == [(["no_checkpoint"], ["must", "should"]), ([], [])]
+
+
+def test_a_second_spike_is_on_the_screen_though_the_first_one_recovered(tmp_path: Path) -> None:
+    values = [*(1 + i % 2 / 50 for i in range(20)), 9, 9, 9, *(1 + i % 2 / 50 for i in range(20)), 9, 9, 9]
+    path = written(tmp_path / "m.jsonl", [{"epoch": i, "loss": value} for i, value in enumerate(values)])
+    follower = LogFollower([path], ManualClock())
+    news = follower.poll(seconds=1)
+    codes = [item.alarm.code for item in news if item.alarm and "spike" in item.alarm.code]
+    assert codes == ["loss_spike", "spike_recovered", "loss_spike"]
+    assert "! loss_spike" in text_of(follower)
 
 
 def test_rows_of_another_run_and_links_are_not_believed(world: World) -> None:
