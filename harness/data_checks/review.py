@@ -34,9 +34,13 @@ def data_findings(
 
 
 def contamination(earlier: Columns, later: Columns, inputs: Sequence[str], label: str) -> dict[str, float]:
-    """What a gate judges of two frozen splits: {rows, share, repeats}, as `rows.Shared` has them."""
-    shared = shared_rows(earlier, later, inputs, label)
-    return {"rows": len(shared.rows), "share": shared.share, "repeats": shared.repeats}
+    """What a gate judges of two frozen splits: {rows, share, repeats, expected}, as `rows.Shared` has them, and where
+    numbers can come near {near, near_repeats, near_expected}, the same of near-duplicates and copies together."""
+    shared, near = shared_rows(earlier, later, inputs, label), near_duplicates(earlier, later, inputs)
+    found = {"rows": len(shared.rows), "share": shared.share, "repeats": shared.repeats, "expected": shared.expected}
+    if near is not None:
+        found |= {"near": near.alike, "near_repeats": near.alike_usual, "near_expected": near.alike_expected}
+    return found
 
 
 def _between(

@@ -5,12 +5,14 @@ or a longer text somewhere in the file, hides nothing. Memory is one hash a row,
 """
 
 import hashlib
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # its submodules are imported at their first use: the start of every verb would wait for scipy.special
 from numpy.typing import NDArray
 
 Column = NDArray[Any]
@@ -35,6 +37,8 @@ class Shared:
     """Of the later table's rows."""
     repeats: float
     """Share of the earlier table's rows that have a twin inside it: what data of this kind does by itself."""
+    expected: float
+    """The most of `share` that the later table's own twins explain: see `expected_share`."""
 
 
 def shared_rows(earlier: Columns, later: Columns, inputs: Sequence[str], label: str) -> Shared:
@@ -46,14 +50,30 @@ def shared_rows(earlier: Columns, later: Columns, inputs: Sequence[str], label: 
     rows = tuple(row for row, key in enumerate(after) if key in first)
     answers = set(zip(before, row_hashes(earlier, [label]), strict=True))
     given = row_hashes(later, [label])
-    counts = Counter(before)
+    counts, own = Counter(before), Counter(after)
+    pairs = sum(count * (count - 1) // 2 for count in own.values())
     return Shared(
         rows=rows,
         first=tuple(first[after[row]] for row in rows),
         with_label=sum((after[row], given[row]) in answers for row in rows),
         share=len(rows) / len(after),
         repeats=sum(count for count in counts.values() if count > 1) / len(before),
+        expected=expected_share(pairs, len(after), len(first)),
     )
+
+
+def expected_share(pairs: int, rows: int, distinct: int) -> float:
+    """The most that two independent drawings of one kind of data share, as the later one's own coincidences tell.
+
+    `pairs` of its `rows` rows are alike, so two rows are with a probability of at most q, the Poisson upper bound of
+    the pairs at 97.5% over all pairs. Rows of the probabilities p_k then fall on `distinct` known ones with a chance of
+    sum p_k <= sqrt(distinct * sum p_k^2) = sqrt(distinct * q) (Cauchy and Schwarz). Repeating the known rows does not
+    raise it. 1 for a single row, which tells nothing.
+    """
+    if rows < 2:
+        return 1.0
+    most = float(scipy.special.gammaincinv(pairs + 1, 0.975))
+    return min(1.0, math.sqrt(distinct * most / math.comb(rows, 2)))
 
 
 def row_hashes(columns: Columns, names: Sequence[str]) -> list[bytes]:

@@ -127,7 +127,8 @@ class GateEvidence:
     comparison: Mapping[str, Any] | None = None
     """{against, split, difference, floor, better, why, p, p_corrected, comparisons, paired, seeds}."""
     in_train: Mapping[str, float] | None = None
-    """{rows, share, repeats}: what of the split the training rows hold; None in approvals that did not look."""
+    """What of the split the training rows hold, as `data_checks.review.contamination`; None in approvals that did not
+    look."""
     validation: ValidationReference | None = None
     """Only for the held-out gate."""
     hashes: Mapping[str, str] = field(default_factory=dict)

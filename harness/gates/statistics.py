@@ -16,23 +16,37 @@ MOST_GAP = 3.0
 700 has more, when nothing was chosen by validation."""
 _HALF_WIDTH = 1.96  # standard errors in half of a 95% interval
 USUAL = 2.0
-"""Data of few distinct rows repeats by itself: the share must also be above this multiple of the training rows that
-have a twin among themselves."""
+"""Data of few distinct rows repeats by itself: up to this multiple of the training rows that have a twin among
+themselves may be shared, and MOST_SHARED more than the split's own twins explain, which oversampling does not raise."""
 
 
 def contamination(evidence: GateEvidence) -> Iterator[Finding]:
-    """The training rows hold no larger a part of the split than data of their kind repeats; as it was at approval."""
+    """The training rows hold no larger a part of the split than data of their kind repeats, exactly or nearly; as it
+    was at approval."""
     shared = evidence.in_train
-    if shared is None or shared["share"] <= max(MOST_SHARED, USUAL * shared["repeats"]):
+    if shared is None:
         return
-    limit = f"at most {MOST_SHARED:.0%} may, or {USUAL:g} times the {shared['repeats']:.1%} that repeat in training"
-    yield finding(
-        "split_contaminated",
-        f"{shared['rows']:g} rows of {spoken(evidence.gate)} ({shared['share']:.1%}) have a training row's inputs; "
-        f"{limit}.",
-        share=shared["share"],
-        repeats=shared["repeats"],
-    )
+    which, exact = spoken(evidence.gate), (shared["share"], shared["repeats"], shared.get("expected"))
+    if _too_many(*exact):
+        yield _contaminated(f"{shared['rows']:g} rows of {which} ({exact[0]:.1%}) have a training row's inputs", exact)
+        return
+    near = (shared.get("near", 0.0), shared.get("near_repeats", 0.0), shared.get("near_expected"))
+    if _too_many(*near):
+        yield _contaminated(f"{near[0]:.1%} of the rows of {which} have the inputs of a training row, or nearly", near)
+
+
+def _too_many(share: float, repeats: float, expected: float | None) -> bool:
+    if share <= MOST_SHARED:
+        return False
+    return share > USUAL * repeats or (expected is not None and share > MOST_SHARED + expected)
+
+
+def _contaminated(what: str, figures: tuple[float, float, float | None]) -> Finding:
+    share, repeats, expected = figures
+    limit = f"at most {MOST_SHARED:.0%} may, or {USUAL:g} times the {repeats:.1%} that repeat in training"
+    if expected is not None:
+        limit += f", where the split's own twins explain {expected:.1%} at most"
+    return finding("split_contaminated", f"{what}; {limit}.", share=share, repeats=repeats, expected=expected)
 
 
 def generalisation(evidence: GateEvidence) -> Iterator[Finding]:

@@ -1,6 +1,11 @@
+import math
+
 import numpy as np
+import pytest
 
 from harness.data_checks.review import contamination, data_findings
+from harness.gates.statistics import contamination as judged
+from tests.gates.evidence import evidence
 
 
 def tables(rows=120):
@@ -46,4 +51,46 @@ def test_near_texts_stand_beside_exact_ones():
 def test_contamination_is_what_the_gate_reads():
     splits = tables(20)
     splits["held_out"]["x"][:5] = splits["train"]["x"][:5]
-    assert contamination(splits["train"], splits["held_out"], ["x"], "y") == {"rows": 5, "share": 0.25, "repeats": 0.0}
+    found = contamination(splits["train"], splits["held_out"], ["x"], "y")
+    assert (found["rows"], found["share"], found["repeats"]) == (5, 0.25, 0.0)
+    assert (found["near"], found["near_repeats"]) == (0.25, 0.0)
+    assert found["expected"] == found["near_expected"] == pytest.approx(math.sqrt(20 * 3.6889 / 190), rel=1e-4)
+
+
+def blocked(train, later):
+    labels = [{"x": part, "y": np.zeros(len(part))} for part in (train, later)]
+    return bool(list(judged(evidence(in_train=contamination(*labels, ["x"], "y")))))
+
+
+@pytest.mark.parametrize(
+    ("width", "times", "noise", "scale"),
+    [(8, 1, 1e-9, 1e3), (8, 2, 0.0, 1.0), (8, 3, 1e-9, 1.0), (64, 2, 1e-9, 1.0), (64, 1, 1e-9, 1e3), (4, 3, 0.0, 1.0)],
+)
+def test_a_leak_is_named_however_often_rows_repeat_and_with_noise(width, times, noise, scale):
+    draw = np.random.default_rng(1)
+    base, later = (scale * draw.normal(size=(rows, width)) for rows in (300, 400))
+    copies = [np.concatenate([base, later]) + place * noise for place in range(1, times + 1)]
+    assert blocked(np.concatenate(copies), later)
+    assert blocked(np.concatenate([base, base, later + noise]), later)
+    assert not blocked(np.concatenate([base] * times), later)
+
+
+PROTOTYPES = np.random.default_rng(9).normal(size=(300, 20))
+KINDS = {
+    "few values": lambda draw, rows: draw.integers(0, 500, (rows, 1)),
+    "many values": lambda draw, rows: draw.integers(0, 5000, (rows, 1)),
+    "long tail": lambda draw, rows: draw.zipf(1.5, (rows, 1)).clip(0, 10**6),
+    "flags": lambda draw, rows: draw.integers(0, 2, (rows, 10)),
+    "noise around few": lambda draw, rows: (
+        PROTOTYPES[draw.integers(0, 300, rows)] + 0.01 * draw.normal(size=(rows, 20))
+    ),
+    "a curve": lambda draw, rows: np.cos(draw.random((rows, 1)) * np.arange(1, 11)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rows", [(1000, 200), (2000, 800)])
+def test_data_that_repeats_by_itself_is_no_leak(kind, rows):
+    for seed in range(5):
+        draw = np.random.default_rng(seed)
+        assert not blocked(*(KINDS[kind](draw, n).astype(float) for n in rows)), seed

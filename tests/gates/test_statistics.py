@@ -21,6 +21,27 @@ def test_a_split_may_hold_what_data_of_its_kind_repeats(share, repeats, blocks):
     assert all(f"({share:.1%})" in item.message for item in found)
 
 
+@pytest.mark.parametrize(
+    ("exact", "near", "blocks"),
+    [
+        ((1.0, 0.6, 0.18), (1.0, 0.75, 0.18), True),  # 300 rows twice and all 400 of validation
+        ((1.0, 1.0, 0.2), (1.0, 1.0, 0.2), True),  # and every row twice
+        ((0.435, 0.463, 0.74), (0.0, 0.0, 0.1), False),  # integers up to 5,000: the split has twins of its own
+        ((0.0, 0.0, 0.2), (1.0, 0.0, 0.2), True),  # copies with 1e-9 added
+        ((0.0, 0.0, 0.2), (1.0, 1.0, 0.2), True),  # and every one of them twice
+        ((0.0, 0.0, 0.2), (0.86, 0.88, 1.0), False),  # rows that come near by themselves
+        ((0.0, 0.0, 0.2), (0.04, 0.0, 0.2), False),
+    ],
+)
+def test_oversampling_and_noise_hide_no_copies(exact, near, blocks):
+    share, repeats, expected = exact
+    shared = {"rows": round(share * 400), "share": share, "repeats": repeats, "expected": expected}
+    shared |= dict(zip(("near", "near_repeats", "near_expected"), near, strict=True))
+    found = list(contamination(evidence(in_train=shared)))
+    assert bool(found) is blocks
+    assert all("twins explain" in item.message for item in found)
+
+
 def test_an_approval_that_did_not_look_says_nothing():
     assert list(contamination(evidence())) == []
 
