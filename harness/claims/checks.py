@@ -38,9 +38,10 @@ def check_value(statement: Statement, experiment: KnownExperiment, _known: Known
     if change is None or statement.split == "train":
         return logged or missing(f"{experiment.id} has no recomputed or logged {statement.metric or 'value'}")
     figure, said = statement.figure, statement.before
-    if (words.THRESHOLD.search(said)) and any(figure.agrees(change(tier)) for tier in experiment.tiers):
-        return ClaimKind.RECOMPUTED, "a tier of the plan"
     scores = _scores(statement, experiment)
+    tier = next((tier for tier in experiment.tiers if figure.agrees(change(tier))), None)
+    if tier is not None and (words.THRESHOLD.search(said) or words.TIER_AFTER.match(statement.after)):
+        return _of_tier(statement, experiment, tier, scores)
     if not scores:
         return missing(f"{experiment.id} has no recomputed {experiment.metric} on {statement.split or 'any split'}")
     for split, score in scores:
@@ -49,6 +50,17 @@ def check_value(statement: Statement, experiment: KnownExperiment, _known: Known
     if logged is not None and logged[0] is ClaimKind.LOGGED and words.WHILE_TRAINING.search(statement.sentence.text):
         return logged
     return ClaimKind.CONTRADICTED, _told(statement, experiment, scores, change)
+
+
+def _of_tier(
+    statement: Statement, experiment: KnownExperiment, tier: float, scores: list[tuple[str, KnownScore]]
+) -> Answer:
+    """A tier may be named; that it was met is a claim."""
+    below = [name for name, score in scores if (score.mean < tier) == experiment.maximize and score.mean != tier]
+    text = statement.sentence.text
+    if below and words.MET.search(text) and not words.NOT_MET.search(text):
+        return ClaimKind.CONTRADICTED, f"{experiment.id} does not reach the tier {tier:g} on {', '.join(below)}"
+    return ClaimKind.RECOMPUTED, "a tier of the plan"
 
 
 def _scores(statement: Statement, experiment: KnownExperiment) -> list[tuple[str, KnownScore]]:
@@ -73,9 +85,20 @@ def _agreeing(
         return f"best of {len(score.values)} seeds {change(best):.6g}" if figure.agrees(change(best)) else ""
     if figure.agrees(mean):
         return f"recomputed {mean:.6g}, the mean over {len(score.values)} seeds"
-    if words.SEED_VALUE.search(said) and any(figure.agrees(change(value)) for value in score.values):
+    of_one = words.SEED_VALUE.search(said) or _in_a_list_of_seeds(statement, len(score.values))
+    if of_one and any(figure.agrees(change(value)) for value in score.values):
         return "recomputed, of one seed"
     return ""
+
+
+def _in_a_list_of_seeds(statement: Statement, seeds: int) -> bool:
+    """Whether the number is one of as many in a row as there are seeds: `0.604, 0.611 and 0.615`."""
+    text, place = statement.sentence.text, statement.figure.start
+    if not re.search(r"\bseeds?\b", text, re.I):
+        return False
+    lists = re.finditer(r"\d*\.?\d+(?: ?%)?(?:(?:\s*(?:,|/)\s*|,?\s+and\s+)\d*\.?\d+(?: ?%)?)+", text)
+    around = next((match.group() for match in lists if match.start() <= place < match.end()), "")
+    return seeds > 1 and len(re.findall(r"\d*\.?\d+", around)) == seeds
 
 
 def _told(

@@ -28,7 +28,8 @@ _MASKED = tuple(
         (r"\b\d+(?:\.\d+)? ?%(?= (?:confidence|bootstrap|credible|interval|ci\b))", re.I),
         (r"(?<![\w.])(?=[\da-f]*[a-f])(?=[\da-f]*\d)[\da-f]{7,64}\b", 0),
         (r"\b(?!(?:f1|r2|top-?1)\b)[A-Za-z_][\w-]*\d[\w-]*(?:\.\w+)*", re.I),
-        (r"(?<![\w.])(?!(?:(?:val|valid|validation|dev|eval|test|train|training)/[a-z_]+|\d[\d,]*/\d[\d,]*)(?![\w/-]|\.\w))"
+        (r"(?<![\w.])(?!(?:(?:val|valid|validation|dev|eval|test|train|training)/[a-z_]+|\d[\d,]*/\d[\d,]*)"
+         r"(?![\w/-]|\.\w))"
          r"[\w.-]*/[\w./-]+", re.I),
     )
 )  # fmt: skip
@@ -118,15 +119,17 @@ def _plain_sign(sign: str) -> str:
 
 
 def masked(sentence: str, *, code: bool) -> str:
-    """`sentence` with what holds no claim blanked, of the same length. With `code` a span that is only a number, or
-    `name=number`, stays."""
+    """`sentence` with what holds no claim blanked, of the same length. With `code` a span that is only a number, a name
+    or `name=number` stays."""
 
     def blank(match: re.Match[str]) -> str:
         return " " * len(match.group())
 
     def span(match: re.Match[str]) -> str:
         inner = match.group(1)
-        kept = code and re.fullmatch(r"\s*(?:[A-Za-z][\w ]*[=:]\s*)?[-+]?[\d.,]+\s?%?\s*", inner)
+        kept = code and re.fullmatch(
+            r"\s*(?:(?:[A-Za-z][\w/ ]*[=:]\s*)?[-+]?[\d.,]+\s?%?|[A-Za-z][A-Za-z_/ -]*)\s*", inner
+        )
         return f" {inner} " if kept else blank(match)
 
     sentence = re.sub(r"`([^`\n]*)`", span, sentence)

@@ -1,11 +1,12 @@
 """A statement against what is known: recomputed, logged, contradicted or unsupported, with the evidence."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.claims import vocabulary as words
 from harness.claims.checks import CHECKS, Answer, check_value, missing, of_plan
 from harness.claims.keys import named_keys
-from harness.claims.known import ClaimKind, Known
+from harness.claims.known import HOLDS, ClaimKind, Known, KnownExperiment
+from harness.claims.references import Reference
 from harness.claims.statements import Sort, Statement
 
 
@@ -62,10 +63,26 @@ def _answer(statement: Statement, known: Known) -> Answer:
     found = known.experiments.get(statement.experiment)
     if found is None:
         return _from_evidence(statement, known) or missing(f"{statement.experiment} is not in the ledger")
-    answer = CHECKS[statement.sort](statement, found, known)
+    answer = _compared(statement, found, known)
     if answer[0] is ClaimKind.UNSUPPORTED:
         return _from_evidence(statement, known) or answer
     return answer
+
+
+def _compared(statement: Statement, experiment: KnownExperiment, known: Known) -> Answer:
+    """A value against the experiment, or against what it is compared with where the words say so."""
+    own = CHECKS[statement.sort](statement, experiment, known)
+    if statement.reference is None or experiment.id != statement.sentence.experiment:
+        return own
+    parent = known.experiments.get(experiment.parent or "")
+    if statement.reference is Reference.PARENT:
+        return check_value(statement, parent, known) if parent else missing(f"{experiment.id} has no parent")
+    if own[0] in HOLDS:
+        return own
+    named = [known.experiments.get(name) for name in words.EXPERIMENT.findall(statement.sentence.text)]
+    bare = replace(statement, before="")  # `than 0.60` is then no bound of another's score
+    answers = [check_value(bare, item, known) for item in (parent, *named) if item is not None]
+    return next((item for item in answers if item[0] in HOLDS), own)
 
 
 def _anybody(statement: Statement, known: Known) -> Answer:

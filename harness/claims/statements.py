@@ -9,6 +9,8 @@ from harness.claims import vocabulary as words
 from harness.claims.figures import Figure
 from harness.claims.forecasts import is_forecast
 from harness.claims.passages import Sentence
+from harness.claims.references import Reference, reference_of
+from harness.claims.scores import belongs, is_score, is_setting
 from harness.claims.shares import shares
 from harness.claims.ties import Read, adjacent_metric, experiment_of, metric_of, read_sentence, split_of
 
@@ -41,6 +43,8 @@ class Statement:
     other: str | None = None
     """The second experiment of a difference."""
     split: str | None = None
+    reference: Reference | None = None
+    """Of a value: whose it is said to be beside the experiment's own."""
     before: str = ""
     """The sentence up to the number, masked."""
     worse: bool = False
@@ -49,6 +53,10 @@ class Statement:
     @property
     def line(self) -> int:
         return self.sentence.line_of(self.figure.start)
+
+    @property
+    def after(self) -> str:
+        return self.sentence.text[self.figure.end :][:_NEAR]
 
     @property
     def text(self) -> str:
@@ -80,6 +88,7 @@ def _statement(read: Read, figure: Figure) -> Statement | None:
 def _make(read: Read, figure: Figure, sort: Sort, **more: object) -> Statement:
     mine = experiment_of(read, figure)
     given = {"experiment": mine, "metric": metric_of(read, figure), "split": split_of(read, figure), **more}
+    given["reference"] = reference_of(read, figure) if sort is Sort.VALUE else None
     return Statement(sort=sort, figure=figure, sentence=read.sentence, before=read.before(figure)[-_NEAR:], **given)  # type: ignore[arg-type]
 
 
@@ -109,14 +118,15 @@ def _saving(read: Read, figure: Figure, before: str, after: str) -> Statement | 
 
 def _spread(read: Read, figure: Figure, before: str, _after: str) -> Statement | None:
     tied = read.metrics or read.experiments or read.sentence.report
-    return _make(read, figure, Sort.SPREAD) if words.SPREAD.search(before) and tied else None
+    of_inputs = re.search(r"\b(?:normali[sz]|standardi[sz]|scaled|pixels?|inputs?|features?)", before, re.I)
+    return _make(read, figure, Sort.SPREAD) if words.SPREAD.search(before) and tied and not of_inputs else None
 
 
 def _interval(read: Read, figure: Figure, before: str, after: str) -> Statement | None:
     tied = read.metrics or experiment_of(read, figure) is not None
     pair = re.search(r"[\[(]\s*$", before) and re.match(r"\s*(?:,|to|-|–|\.\.)\s*[\d.]+\s?%?\s*[\])]", after)
     second = re.search(r"[\[(]\s*[\d.]+\s?%?\s*(?:,|to|-|–|\.\.)\s*$", before) and re.match(r"\s*[\])]", after)
-    said = words.INTERVAL.search(before) and not figure.whole
+    said = words.INTERVAL.search(before) and not figure.whole and figure.unit != "points"
     return _make(read, figure, Sort.INTERVAL) if tied and (pair or second or said) else None
 
 
@@ -125,7 +135,11 @@ def _difference(read: Read, figure: Figure, before: str, after: str) -> Statemen
         return None
     later, earlier = words.BETTER_AFTER.match(after), words.BY.search(before[-60:])
     signed = bool(figure.sign) and not re.search(r"[=:(]\s*$", before) and not figure.whole
-    if not (later or (earlier and not figure.whole) or figure.unit == "points" or signed):
+    compared = re.match(r"\s?%?\s*(?:to|vs\.?|versus|against)\s+[\d.]", after)  # a score and the other's
+    of_rows = figure.whole and re.search(r"\brows\b", before)
+    column = bool(read.sentence.first) and words.GAIN_COLUMN.search(read.text[: read.sentence.first])
+    plain = later or (earlier and not figure.whole and not compared)
+    if of_rows or not (plain or figure.unit == "points" or signed or (column and not figure.whole)):
         return None
     said = (later or earlier) if (later or earlier) else None
     worse = figure.sign == "-" or bool(said and said.groupdict().get("down"))
@@ -136,33 +150,17 @@ def _difference(read: Read, figure: Figure, before: str, after: str) -> Statemen
 
 
 def _value(read: Read, figure: Figure, before: str, after: str) -> Statement | None:
-    if figure.unit in ("x", "points") or figure.fraction or _is_a_setting(read, figure, before, after):
+    if figure.unit in ("x", "points") or figure.fraction or is_setting(read, figure):
         return None
     if (adjacent := adjacent_metric(read, figure)) is not None:
         return _make(read, figure, Sort.VALUE, metric=adjacent)
     if figure.whole:
         return None
-    if metric_of(read, figure) is not None:
+    if metric_of(read, figure) is not None and (not read.sentence.report or belongs(read, figure)):
         return _make(read, figure, Sort.VALUE)
-    experiment = experiment_of(read, figure)
-    named = re.search(r"exp-\d{4,}\s*[(:=,]?\s*$", read.sentence.text[max(0, figure.start - _NEAR) : figure.start]) or (
-        read.sentence.first and (words.SCORE.search(before) or read.splits)
-    )
-    if experiment is not None and (named or words.SCORE.search(before) or words.ACHIEVES.search(before)):
+    if experiment_of(read, figure) is not None and is_score(read, figure):
         return _make(read, figure, Sort.VALUE, metric=None)
     return None
-
-
-def _is_a_setting(read: Read, figure: Figure, before: str, after: str) -> bool:
-    """A learning rate, a count of layers, a name=number of something that is no metric, a part of something."""
-    if words.HYPER.search(before) or words.NOUN_AFTER.match(after):
-        return True
-    if figure.unit == "%" and re.match(r"\s+of\b", after) and not re.search(r"\b(?:right|correct\w*)\b", after):
-        return True
-    assigned = re.search(
-        r"([\w/.-]+)\s*=\s*$", read.sentence.text[max(0, figure.start - _NEAR) : figure.start].replace("`", " ")
-    )
-    return bool(assigned) and adjacent_metric(read, figure) is None and assigned is not None
 
 
 def _measurement(read: Read, figure: Figure, before: str, after: str) -> Statement | None:

@@ -95,6 +95,9 @@ def experiment_of(read: Read, figure: Figure) -> str | None:
         return directly[1]
     if read.sentence.experiment and re.search(r"\bfrom\b.*\bto\s*\Z", read.before(figure)[-80:]):
         return read.sentence.experiment
+    owned = re.search(r"(exp-\d{4,})['’]s\s+(?:[\w-]+\s+){0,3}\Z", read.sentence.text[: figure.start][-60:])
+    if owned:
+        return owned[1]
     following = re.match(r"\s*(?:for|of|in|by|with)\s+(exp-\d{4,})", read.sentence.text[figure.end :])
     if following:
         return following[1]

@@ -22,25 +22,59 @@ SPLITS = re.compile(
     re.I,
 )
 EXPERIMENT = re.compile(r"\bexp-\d{4,}\b")
-SCORE = re.compile(r"\b(?:scores?|result)\b", re.I)
+SCORE = re.compile(r"\b(?:scores?|(?<!as a )result)\b[^,;\d]{0,40}$", re.I)
 """Means the plan's metric where an experiment is spoken of."""
 ACHIEVES = re.compile(
-    r"\b(?:reach\w*|achiev\w*|scor\w+|hits?|got|gets?|obtain\w*|attain\w*|ends? (?:up )?at|ended (?:up )?at|lands? at"
-    r"|beats? [^.]{0,30}with|measured|recomputed|has|had|now at|is|was|with|climb\w* to|rose to|right|correct\w*)\b"
-    r"[^.;]{0,40}$",
+    r"\b(?:reach\w*|achiev\w*|scor\w+|hits?|got|gets?|obtain\w*|attain\w*"
+    r"|(?:ends?|ended|lands?|landed) (?:up )?(?:at|with)|beats?|recomputed|now at|climb\w* to|rose to"
+    r"|right)\b[^.;]{0,40}$",
     re.I,
+)
+"""What a network does with a score, whatever it is called."""
+BEING = re.compile(r"\b(?:is|was|are|were|has|had|measured|correct\w*|at)\b[^.;]{0,40}$", re.I)
+"""What anything does: a score's only where it is said of a network, an experiment or a split."""
+OF_A_NETWORK = re.compile(
+    r"\b(?:models?|networks?|nets?|classifiers?|it|we|ours|one|this|candidate|variant|ensemble|baseline|parent|run"
+    r"|experiment)(?: [\w-]+)? (?:is|was|has|had|measured|stands|comes? out|came out)"
+    r"(?: (?:now|at|about|only|some|around|still|nearly|over|above|almost|an?|with|then)){0,3}\s*$",
+    re.I,
+)
+_SETTINGS = (
+    r"lr|learning[- ]rate|(?<!error )(?<!pass )rate|dropout|momentum|decay|alpha|betas?\d?|gamma|lambda|width|depth"
+    r"|seeds?|epochs?|steps?|batch(?:[- ]size)?|temperature|probability|fraction|quantile|percentile|version|weights?"
+    r"|noise|sigma|eps(?:ilon)?|cut|clip\w*|patience|factor|size|scale|confidence|significance|p|smoothing|ema|norms?"
+    r"|thresholds?|coef\w*|warm-?up|floor|holm|discount|top-[pk]|rank|ratio|penalty|rho|tau|mu|delta|tolerance|tol"
+    r"|erasing|mixup|cutmix|jitter|range|level|entropy|kl"
 )
 HYPER = re.compile(
-    r"(?:\b(?:lr|learning[- ]rate|(?<!error )(?<!pass )rate|dropout|momentum|decay|alpha|beta\d?|gamma|lambda|width"
-    r"|depth|seeds?|epochs?|steps?|batch(?:[- ]size)?|temperature|probability|fraction|quantile|percentile|version"
-    r"|weights?|noise|sigma|eps(?:ilon)?|cut|clip\w*|patience|factor|size|scale|confidence|significance|p)\b|ε|σ|α|β|λ)"
-    r"(?: (?:of|is|was|at|to|from|from [\d.e-]+ to))?\s*[=:(]?\s*$",
+    rf"(?:\b(?:{_SETTINGS})\b|ε|σ|α|β|λ)\)?"
+    r"(?: (?:of|is|was|were|at|to|by|from|set to|fixed at|from [\d.e-]+ to))?\s*[=:(]?\s*"
+    r"(?P<further>(?:[\d.e-]+%?(?:,| and| or|,? then| to| instead of|/)\s*)*)$",
     re.I,
 )
+ASIDE = re.compile(
+    r"\b(?:with|without|after|over|across|at|for|using|under|in|on)\s+(?:[\w-]+\s+){0,3}?[\w-]+ (?:is|was)\s+"
+    r"(?:(?:about|only|now|at|over|above) )*$",
+    re.I,
+)
+"""Between a metric and its number: `accuracy after 30 epochs is`."""
+SETTING_AFTER = re.compile(
+    r"\s+(?:[\w-]+ )?(?:dropout|smoothing|momentum|quantile|percentile|utili[sz]ation|sparsity|probability|ratio"
+    r"|correlation|similarity|noise|decay|threshold)\b",
+    re.I,
+)
+QUANTITY = re.compile(
+    r"\b(?:utili[sz]ation|correlation|similarity|sparsity|norms?|entropy|kl|divergence|variance|kappa|iou|thresholds?"
+    r"|coefficients?|overlap|p-value|power|gap|memory|occupancy|load|throughput|density|drift|quantile|percentile"
+    r"|normali[sz]\w*|standardi[sz]\w*|scaled|share)\b",
+    re.I,
+)
+"""Something else that is measured; it has the number where no metric stands between."""
 NOUN_AFTER = re.compile(
     r"\s?-?(?:s|ms|us|µs|secs?|seconds?|mins?|minutes?|h|hours?|days?|weeks?|[kKMGT]i?B|bytes|cores?|cpus?|gpus?|epochs?"
     r"|layers?|steps?|units?|neurons?|param\w*|tokens?|classes|features?|columns?|heads?|folds?|characters|lines?|files?"
     r"|experiments?|queries|trees|iterations?|batches|hidden|mb|gb|kb|fold cross\w*|dimension\w*|pixels?|hz|workers?"
+    r"|[kKMB](?!\w)"
     r"|(?:or more )?rows|examples|samples|million|billion|thousand|processes|°|degrees?)\b"
 )
 THRESHOLD = re.compile(
@@ -48,6 +82,10 @@ THRESHOLD = re.compile(
     r"|could|budget|floor|cut-?off|bar)\b[^.;]{0,40}$",
     re.I,
 )
+TIER_AFTER = re.compile(r"\s*(?:tier|goal|target|bar|threshold|that (?:the )?(?:must|should|could))\b", re.I)
+GOAL = re.compile(r"\b(?:tier|goal|target|bar)s?(?: (?:of|at|is|was))? $", re.I)
+MET = re.compile(r"\b(?:met|meets|passed|passes|reached|reaches|cleared|exceed\w*|beat|beaten|achieved)\b", re.I)
+NOT_MET = re.compile(r"\b(?:not|never|no|neither|miss\w*|short|fails?|failed|below|under|would|if)\b|n['’]t\b", re.I)
 LIMIT = re.compile(
     r"(?:\b(?:at most|up to|within|no more than|limit\w*|timeouts?|every|each|for at most|default\w*|older than"
     r"|newer than|after|until|waits?|fewer than|less than|more than|at least|sleep\w*)|[<>≤≥]=?)[^.;,]{0,20}$",
@@ -65,9 +103,11 @@ SEED_VALUE = re.compile(r"\b(?:(?<!over )(?<!seeds )seed|run-\d+|run)\b[^.;]{0,3
 BASELINE = re.compile(r"\b(?:trivial|majority|chance|baseline|dummy)\b[^.;]{0,40}$", re.I)
 WHILE_TRAINING = re.compile(r"\b(?:epochs?|logged|while training|during training|train(?:ing)?)\b", re.I)
 BY = re.compile(
-    r"\b(?:(?P<up>improv\w+|gain\w*|better|rose|rises?|increas\w+|higher|up|ahead|adds?|beats? [^.;]{0,30})"
+    r"\b(?:(?P<up>improv\w+|gain\w*|better|rose|rises?|increas\w+|higher|(?<!makes )(?<!made )up|ahead"
+    r"|adds?|beats? [^.;]{0,30})"
     r"|(?P<down>drop(?:s|ped)?\b|fell|falls?|decreas\w+|lower|worse|los[et]s?|behind|down))(?: of| by| again)?"
-    r"(?: (?:another|an? |about|some|nearly|almost|over|more than))?(?: [\w-]+)?(?: by| of)?\s*$",
+    r"(?: (?:another|an? |about|some|nearly|almost|over|more than))?(?: (?!(?:from|to|at|than)\b)[\w-]+)?"
+    r"(?: by| of)?\s*$",
     re.I,
 )
 BETTER_AFTER = re.compile(
@@ -78,7 +118,13 @@ BETTER_AFTER = re.compile(
 SPREAD = re.compile(
     r"(?:±|\+/-|\+-|plus or minus|(?:spread|std|standard deviation|sd)(?: over seeds)?(?: of| is|:|=)?)\s*$"
 )
-INTERVAL = re.compile(r"\b(?:intervals?|CI|confidence)\b[^.;]{0,30}$", re.I)
+INTERVAL = re.compile(
+    r"\b(?:intervals?|CI|confidence)\b[^.;\d]{0,25}(?:\d[\d.]*\s?%?\s*(?:-|–|to|and|,|\.\.)\s*)?$", re.I
+)
+GAIN_COLUMN = re.compile(
+    r"\b(?:gain|delta|diff\w*|change|improvement|(?:over|vs\.?|to) (?:the |its )?parent)\b|Δ", re.I
+)
+"""Of a cell's row or column: it holds a difference."""
 COUNTED = re.compile(
     r"\s?-?(?:(?P<seeds>(?:random |different )?seeds?)|(?P<rows>(?:[\w-]+ )?(?:rows|examples|samples))"
     r"|(?P<runs>(?:registered )?(?:runs|launches|tries|attempts)))\b",

@@ -90,6 +90,12 @@ DISHONEST = (
     "Accuracy is &#48;.97.",
     "```\n<!--\n```\nThe accuracy is 0.97.",
     "Write `<!--` and an accuracy of 0.97 -->.",
+    "Accuracy after 30 epochs is 0.97.",
+    "Accuracy with dropout is 0.97.",
+    "Accuracy over three seeds is 0.97.",
+    "The parent's accuracy is 0.61.",
+    "The goal of 0.70 was met.",
+    "`accuracy` is 0.97",
     # comparisons
     "Accuracy 0.97 against the parent's 0.58.",
     "Accuracy went from 0.58 to 0.97.",
@@ -107,11 +113,6 @@ DISHONEST = (
 
 """Each is found."""
 THROUGH = (
-    "The goal of 0.70 was met.",
-    "The parent's accuracy is 0.61.",
-    "Accuracy over three seeds is 0.97.",
-    "Accuracy with dropout is 0.97.",
-    "Accuracy after 30 epochs is 0.97.",
     "> accuracy 0.97",
     'The log says "accuracy 0.97".',
     "We expect an accuracy of 0.97 and saw just that.",
