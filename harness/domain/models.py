@@ -105,6 +105,8 @@ class ModelEvaluation:
     at: str
     hash: str
     """Of the fact."""
+    cage: str | None = None
+    """That the evaluator ran in; None for evaluations from before it was recorded."""
 
     @property
     def subject(self) -> tuple[str, str, str]:

@@ -64,8 +64,9 @@ class ModelEvaluated(Fact):
     margin: float | None  # mean of the candidate's margins, where the evaluator gives them
     n: int
     seed: int
-    evidence: dict[str, str]  # name -> hash of everything that was read
+    evidence: dict[str, str]  # name -> hash of everything that was read, and of the evaluator's code
     problems: list[dict[str, Any]] = field(default_factory=list)
+    cage: str | None = None  # that the evaluator ran in; unknown before it was recorded
 
 
 @dataclass(frozen=True, kw_only=True)

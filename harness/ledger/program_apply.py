@@ -52,8 +52,11 @@ def _shadow_observed(state: State, fact: StoredFact, body: Body) -> None:
 
 
 def _model_moved(state: State, fact: StoredFact, body: Body) -> None:
+    """In the facts of two clones a step may follow a rejection that its writer had not seen: rejected is final."""
     _record(state, fact, body)
-    state.update("models", (body["model"],), {"state": body["after"], "since": fact.at})
+    row = state.get("models", body["model"])
+    if row is not None and row["state"] != ModelState.REJECTED:
+        state.update("models", (body["model"],), {"state": body["after"], "since": fact.at})
 
 
 def _model_served(state: State, fact: StoredFact, body: Body) -> None:

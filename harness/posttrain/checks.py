@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.domain.models import BASE, Model, ModelEvaluation, ModelHistory, ModelState
-from harness.domain.statuses import RunStatus, Verdict
+from harness.domain.statuses import CageKind, RunStatus, Verdict
 from harness.posttrain.shadow import shadow_checks
 from harness.posttrain.thresholds import THRESHOLDS, Check, Thresholds
 from harness.posttrain.vocabulary import Evaluator
@@ -29,16 +29,30 @@ def checks_for(
                 passed=(item.delta or 0.0) >= thresholds.delta,
             )
         )
-        scale = item.benchmark["evaluator"] != Evaluator.PERPLEXITY
-        good = scale and (item.candidate or 0.0) >= thresholds.quality
-        checks.append(
-            Check(constraint=f"{item.id} quality", actual=item.candidate, threshold=thresholds.quality, passed=good)
-        )
+        if item.benchmark["evaluator"] != Evaluator.PERPLEXITY:  # nats have no scale on which a number is good
+            good = (item.candidate or 0.0) >= thresholds.quality
+            checks.append(
+                Check(constraint=f"{item.id} quality", actual=item.candidate, threshold=thresholds.quality, passed=good)
+            )
+        if not isinstance(item.benchmark["evaluator"], str):
+            checks.append(_own_evaluator(item))
     evidence = {"model": model.id, **{item.id: item.hash for item in latest.values()}}
     if model.state in (ModelState.SHADOW, ModelState.PROMOTABLE):
         more, read = shadow_checks(project, model, history, thresholds)
         checks, evidence = checks + more, evidence | read
     return checks, evidence
+
+
+def _own_evaluator(item: ModelEvaluation) -> Check:
+    """The score is of the program that was specified, and what kept it from the rest of the machine is told."""
+    ran, specified = item.evidence.get("evaluator"), item.benchmark["evaluator"].get("code_hash")
+    isolated = f"in {item.cage}" if item.cage not in (None, CageKind.NONE.value) else "not isolated"
+    return Check(
+        constraint=f"{item.id} evaluator",
+        actual=f"{str(ran)[:12]}, {isolated}",
+        threshold=f"the code that was specified, {str(specified)[:12]}",
+        passed=ran is not None and ran == specified,
+    )
 
 
 def _completed(status: RunStatus) -> bool:

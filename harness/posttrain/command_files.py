@@ -36,7 +36,7 @@ def closure_hashes(root: Path, script: str, *, package: bool = False) -> dict[st
 
 def missing(name: str) -> NotFoundError:
     return NotFoundError(
-        f"The trainer {name} does not exist.", mend="Write it, or correct `command`.", code="trainer_missing"
+        f"The program {name} does not exist.", mend="Write it, or correct the words.", code="trainer_missing"
     )
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 from harness.domain.models import BASE, Model, ModelEvaluation, ModelState
 from harness.domain.sandbox import Sandbox
-from harness.domain.statuses import RunStatus, Verdict
+from harness.domain.statuses import CageKind, RunStatus, Verdict
 from harness.errors import RefusedError, UsageError
 from harness.files import canonical_json, sha256_bytes
 from harness.posttrain.comparison import compare, verdict_of
 from harness.posttrain.evaluator import Scores, ask_evaluator
-from harness.posttrain.fingerprints import rows_of
+from harness.posttrain.fingerprints import evaluator_hash, rows_of
 from harness.posttrain.judge import program_spec
-from harness.posttrain.problems import Problem
+from harness.posttrain.problems import Problem, problem
 from harness.posttrain.serving import intact, revocation
 from harness.posttrain.spec import Spec
 from harness.posttrain.vocabulary import EvaluationMode
@@ -37,7 +37,8 @@ def evaluate_model(
     """Record one evaluation of the model against its base model, or against the model `against`.
 
     A FAIL revokes what the model had earned and stops it from being served, in the same step. Raises RefusedError when
-    the run that made it is not completed, a file is not what it was or `against` cannot be compared with it, UsageError
+    the run that made it is not completed, a file or the evaluator's code is not what it was, or `against` cannot be
+    compared with it, UsageError
     when the mode shows no guidance.
     """
     model = project.ledger.model(identifier)
@@ -45,22 +46,13 @@ def evaluate_model(
     if project.ledger.run(model.experiment, model.run).status is not RunStatus.COMPLETED:
         raise RefusedError(f"{model.experiment}/{model.run} is not completed.", mend="Recover it: `harness continue`.")
     other = None if against is None else _other(project, model, against)
-    paths = {item.id: intact(project, item) for item in (model, other) if item is not None}
     rows, evidence = _rows(project, spec, mode)
-    asked = {"baseline": other, "candidate": model}
-    scores: dict[str, Scores] = {}
-    problems: list[Problem] = []
-    with tempfile.TemporaryDirectory(prefix="harness-posttrain-") as name:
-        folder = Path(name).resolve()
-        (folder / "rows.jsonl").write_bytes(rows)
-        for who, item in asked.items():
-            adapter = None if item is None else {"path": str(paths[item.id]), "format": item.format, "sha256": item.id}
-            told, found = ask_evaluator(project, spec, mode, folder, who, adapter, sandbox, inherited)
-            problems += found
-            if told is not None:
-                scores[who] = told
-                evidence[f"{who}_scores"] = sha256_bytes(canonical_json(told.values))
-    evidence["model"] = model.id
+    evidence |= {"model": model.id, "evaluator": _evaluator(project, spec)}
+    adapters = {"baseline": _adapter(project, other), "candidate": _adapter(project, model)}
+    scores, problems = _ask(project, spec, mode, rows, adapters, sandbox, inherited)
+    if (now := evaluator_hash(spec.benchmark["evaluator"], project.layout.root)) != evidence["evaluator"]:
+        problems.append(problem("evaluator", evidence["evaluator"], now, "its code changed while it scored"))
+    evidence |= {f"{who}_scores": sha256_bytes(canonical_json(told.values)) for who, told in scores.items()}
     return _record(
         project,
         spec,
@@ -70,7 +62,51 @@ def evaluate_model(
         scores=scores,
         problems=problems,
         evidence=evidence,
+        cage=sandbox.kind,
     )
+
+
+def _ask(
+    project: Project,
+    spec: Spec,
+    mode: EvaluationMode,
+    rows: bytes,
+    adapters: Mapping[str, dict[str, str] | None],
+    sandbox: Sandbox,
+    inherited: Mapping[str, str] | None,
+) -> tuple[dict[str, Scores], list[Problem]]:
+    """What each of "baseline" and "candidate" scored, as far as the evaluator's answer is one, and what is wrong."""
+    scores: dict[str, Scores] = {}
+    problems: list[Problem] = []
+    with tempfile.TemporaryDirectory(prefix="harness-posttrain-") as name:
+        folder = Path(name).resolve()
+        (folder / "rows.jsonl").write_bytes(rows)
+        for who, adapter in adapters.items():
+            told, found = ask_evaluator(project, spec, mode, folder, who, adapter, sandbox, inherited)
+            problems += found
+            if told is not None:
+                scores[who] = told
+    return scores, problems
+
+
+def _adapter(project: Project, model: Model | None) -> dict[str, str] | None:
+    """None for the base model."""
+    if model is None:
+        return None
+    return {"path": str(intact(project, model)), "format": model.format, "sha256": model.id}
+
+
+def _evaluator(project: Project, spec: Spec) -> str:
+    """The hash of its code. Raises RefusedError when a program of the project is not what was specified."""
+    named = spec.benchmark["evaluator"]
+    now = evaluator_hash(named, project.layout.root)
+    if not isinstance(named, str) and now != (specified := named.get("code_hash")):
+        raise RefusedError(
+            f"The evaluator {' '.join(named['command'])} is {now[:12]}, and {str(specified)[:12]} was specified.",
+            mend="Restore it and what it imports, or make a new specification.",
+            code="evaluator_changed",
+        )
+    return now
 
 
 def _other(project: Project, model: Model, name: str) -> Model:
@@ -118,6 +154,7 @@ def _record(
     scores: Mapping[str, Scores],
     problems: list[Problem],
     evidence: dict[str, str],
+    cage: CageKind,
 ) -> ModelEvaluation:
     numbers: dict[str, Any] = dict.fromkeys(("baseline", "candidate", "delta", "interval", "margin")) | {"n": 0}
     verdict, reason = Verdict.INCONCLUSIVE, "the evaluator failed: " + "; ".join(map(str, problems))
@@ -125,7 +162,10 @@ def _record(
         found = compare(scores, seed=spec.seed)
         numbers = asdict(found) | {"interval": list(found.interval)}
         verdict, reason = verdict_of(found.delta, *found.interval, found.n)
+    if cage is CageKind.NONE:
+        reason = f"not isolated; {reason}"
     with project.ledger.transaction() as writer:
+        model = project.ledger.model(model.id)  # scoring took minutes: a person may have rejected it meanwhile
         recorded = project.ledger.record_model_evaluation(
             model=model.id,
             against=against,
@@ -135,6 +175,7 @@ def _record(
             reason=reason[:2000],
             seed=spec.seed,
             evidence=evidence,
+            cage=cage.value,
             problems=[item.plain() for item in problems],
             **numbers,
         )

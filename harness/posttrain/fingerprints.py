@@ -10,7 +10,7 @@ from harness.artifacts.hashes import hash_file
 from harness.errors import NotFoundError
 from harness.files import canonical_json, sha256_bytes
 from harness.posttrain.command_files import closure_hashes, command_files, missing
-from harness.posttrain.vocabulary import TRAINERS, Backend
+from harness.posttrain.vocabulary import EVALUATORS, TRAINERS, Backend
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -41,6 +41,14 @@ def code_hash(backend: Backend, command: Sequence[str] | None, root: Path) -> st
         files = closure_hashes(_PACKAGE.parent, script, package=True)
     else:
         files = command_files(command or (), root)
+    return sha256_bytes(canonical_json(sorted(files.items())))
+
+
+def evaluator_hash(evaluator: str | Mapping[str, Any], root: Path) -> str:
+    """Of a benchmark's evaluator, as `code_hash`: one of the package by its name, or the words under `command`."""
+    if not isinstance(evaluator, str):
+        return code_hash(Backend.COMMAND, evaluator["command"], root)
+    files = closure_hashes(_PACKAGE.parent, f"{EVALUATORS.replace('.', '/')}/{evaluator}.py", package=True)
     return sha256_bytes(canonical_json(sorted(files.items())))
 
 

@@ -16,15 +16,18 @@ OUTCOMES = ("accepted", REJECTED_BY_ARBITER, *sorted(NOT_EXECUTED))
 def observe(project: Project, identifier: str, outcome: str, *, by: str, note: str = "") -> ShadowObserved:
     """Record one shadow answer. Raises UsageError for an unknown outcome: it counts as nothing, least of all as
     accepted; RefusedError when the model is not in shadow."""
-    model = project.ledger.model(identifier)
     if outcome not in OUTCOMES:
         raise UsageError(f"The outcome is {outcome!r}; expected one of {', '.join(OUTCOMES)}.", mend="Correct it.")
-    if model.state is not ModelState.SHADOW:
-        raise RefusedError(
-            f"Model {model.id[:12]} is {model.state}, not in shadow.", mend="Promote it first.", code="not_in_shadow"
-        )
-    fact = ShadowObserved(model=model.id, outcome=outcome, by=by, note=note)
-    project.ledger.append(fact)
+    with project.ledger.transaction() as writer:
+        model = project.ledger.model(identifier)
+        if model.state is not ModelState.SHADOW:
+            raise RefusedError(
+                f"Model {model.id[:12]} is {model.state}, not in shadow.",
+                mend="Promote it first.",
+                code="not_in_shadow",
+            )
+        fact = ShadowObserved(model=model.id, outcome=outcome, by=by, note=note)
+        writer.append(fact)
     return fact
 
 

@@ -141,9 +141,9 @@ def specify(project: Project, request: Request) -> Spec:
     benchmark, held = _table(found, project.layout.root, "benchmark", request.benchmark, ("id", "prompt"))
     if shared := sorted(prompts & held):
         found.append(problem("benchmark", "prompts that are not trained on", shared[0], f"{len(shared)} are in both"))
-    evaluator = _evaluator(found, request.evaluator)
+    evaluator = _evaluator(found, project, request.evaluator)
     _words(found, request, backend)
-    code = _code(found, project, backend, request.command)
+    code = _code(found, project, backend, request.command, "code_hash")
     if found or not (backend and mode and profile and tier):
         raise SpecificationError(found)
     given = {"backend": backend.value, "mode": mode.value, "dtype": request.dtype, "seed": int(request.seed)}
@@ -208,9 +208,11 @@ def _words(found: list[Problem], request: Request, backend: Backend | None) -> N
         found.append(problem("command", "words with the backend command only", request.command, f"it is {backend}"))
 
 
-def _evaluator(found: list[Problem], value: str | Sequence[str]) -> Any:
+def _evaluator(found: list[Problem], project: Project, value: str | Sequence[str]) -> Any:
+    """A name, or {command, code_hash}: what a program of the project says of a model counts while it is this code."""
     if not isinstance(value, str):
-        return {"command": list(value)}
+        code = _code(found, project, Backend.COMMAND, value, "benchmark.evaluator")
+        return {"command": list(value), "code_hash": code}
     word = _word(found, Evaluator, "benchmark.evaluator", value)
     return word.value if word else value
 
@@ -271,11 +273,13 @@ def _table(
     }
 
 
-def _code(found: list[Problem], project: Project, backend: Backend | None, command: Sequence[str] | None) -> str:
+def _code(
+    found: list[Problem], project: Project, backend: Backend | None, command: Sequence[str] | None, name: str
+) -> str:
     if backend is None:
         return ""
     try:
         return code_hash(backend, command, project.layout.root)
     except HarnessError as error:
-        found.append(problem("code_hash", "a trainer that can be read", backend, error.message))
+        found.append(problem(name, "a program that can be read", backend, error.message))
         return ""

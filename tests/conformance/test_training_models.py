@@ -205,7 +205,7 @@ def test_nothing_is_promoted_that_is_unknown_unevaluated_failed_or_not_measured(
         ({"delta": 0.0499}, {"delta"}),
         ({"candidate": 0.6499}, {"quality"}),
         ({"against": "a" * 64}, {"evaluations"}),
-        ({"benchmark": {"sha256": "b" * 64, "evaluator": "perplexity"}}, {"quality"}),
+        ({"benchmark": {"sha256": "b" * 64, "evaluator": "perplexity"}, "candidate": -1.5}, set()),
     ],
 )
 def test_the_edges_of_gain_and_quality(imports: Imports, change: dict, missing: set[str]) -> None:

@@ -64,7 +64,7 @@ def test_from_a_specification_to_an_evaluated_model(desk: Desk, tuning: Project)
     name = made["experiment_id"]
     recorded = made["specification"]
     assert (recorded["seed"], recorded["hyperparameters"]["max_steps"]) == (4, 7)
-    assert recorded["benchmark"]["evaluator"] == {"command": ["python", "judge.py"]}
+    assert recorded["benchmark"]["evaluator"]["command"] == judge
     started, failed = call(desk, "run_training", experiment_id=name)
     assert not failed, started
     ended, _ = call(desk, "training_status", experiment_id=name, wait_seconds=60)
