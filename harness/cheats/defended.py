@@ -143,16 +143,16 @@ def judged(
     _act(place, attack, cage, values, seen, Moment.OPENED)
     words = ["--", *attack.command] if attack.command else []
     for _ in range(1 + attack.retries):
-        _verb(place, seen, "train", experiment, "--cage", cage, "--json", *words)
+        verb(place, seen, "train", experiment, "--cage", cage, "--json", *words)
     seen.codes += ending_codes(place, experiment)
     _act(place, attack, cage, values, seen, Moment.TRAINED)
-    _verb(place, seen, "evaluate", experiment, "--cage", cage, "--json")
+    verb(place, seen, "evaluate", experiment, "--cage", cage, "--json")
     _act(place, attack, cage, values, seen, Moment.EVALUATED)
     verdict = gate(place, experiment, GateName.VALIDATION, seen)
     if verdict is None or verdict.verdict is not Verdict.PASS:
         return verdict
     _act(place, attack, cage, values, seen, Moment.PASSED)
-    _verb(place, seen, "evaluate", experiment, "--split", "held-out", "--cage", cage, "--json")
+    verb(place, seen, "evaluate", experiment, "--split", "held-out", "--cage", cage, "--json")
     for number in range(1, attack.looks):
         _look_again(place, cage, seen, experiment, number)
     gate(place, experiment, GateName.HELD_OUT, seen)
@@ -167,10 +167,10 @@ def _look_again(place: Place, cage: str, seen: Seen, experiment: str, number: in
     """All that makes a look a new one: another program, its runs, their scores and a PASS on validation."""
     train = place.root / "train.py"
     train.write_text(other_stream(train.read_text("utf-8"), number), "utf-8")
-    _verb(place, seen, "train", experiment, "--cage", cage, "--json")
-    _verb(place, seen, "evaluate", experiment, "--cage", cage, "--json")
+    verb(place, seen, "train", experiment, "--cage", cage, "--json")
+    verb(place, seen, "evaluate", experiment, "--cage", cage, "--json")
     gate(place, experiment, GateName.VALIDATION, seen)
-    _verb(place, seen, "evaluate", experiment, "--split", "held-out", "--cage", cage, "--json")
+    verb(place, seen, "evaluate", experiment, "--split", "held-out", "--cage", cage, "--json")
 
 
 def _decide(place: Place, experiment: str, verdict: RecordedVerdict, seen: Seen) -> None:
@@ -186,7 +186,7 @@ def _decide(place: Place, experiment: str, verdict: RecordedVerdict, seen: Seen)
         seen.refused(error)
 
 
-def _verb(place: Place, seen: Seen, *words: str) -> None:
+def verb(place: Place, seen: Seen, *words: str) -> None:
     """A verb as a person types it; what it refuses is a code. Raises HarnessError when it broke: that is no defence."""
     ended = place.harness(*words, timeout_s=_VERB_S)
     try:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from subprocess import CompletedProcess
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,12 +13,14 @@ from harness.cheats.attack import Attack, Channel, Kind, Outcome, Truth, below_p
 from harness.cheats.catalogue import ATTACKS, CONTROLS
 from harness.cheats.catalogue.tool_calls import has
 from harness.cheats.defences import DEFENCES, caught, defence_of, fired, structural_of
+from harness.cheats.defended import verb
 from harness.cheats.digest import digest
 from harness.cheats.place import Place
 from harness.cheats.problem import CHANCE, draw, fresh, split
-from harness.cheats.recorded import codes_of
+from harness.cheats.recorded import Seen, codes_of
 from harness.cheats.truth import accuracy, answers_of
 from harness.domain.statuses import RunStatus
+from harness.errors import HarnessError
 from harness.gates.findings import FINDINGS, finding, outcome_of
 
 TRUE = Truth(score=0.6, parent=0.6)
@@ -105,6 +108,24 @@ def test_a_run_that_was_closed_badly_says_by_what():
     for name, run in told.items():
         assert [defence_of(code) for code in codes_of(run)] == [name]
     assert codes_of(ended("completed")) == []
+
+
+@pytest.mark.parametrize("printed", ["", '{"error": {"code": "harness_failed"}}'])
+def test_a_verb_that_broke_is_a_fault_of_the_lab_and_no_defence(monkeypatch: pytest.MonkeyPatch, printed: str):
+    ended = CompletedProcess(["harness"], 1, printed, "Traceback")
+    monkeypatch.setattr(Place, "harness", lambda *_, **__: ended)
+    seen = Seen()
+    with pytest.raises(HarnessError, match="gave no answer"):
+        verb(Place(base=Path("nowhere"), seed=1), seen, "train", "exp-0002")
+    assert seen.codes == []
+
+
+def test_what_a_verb_refuses_is_a_code(monkeypatch: pytest.MonkeyPatch):
+    ended = CompletedProcess(["harness"], 1, '{"error": {"code": "query_budget_spent"}}', "")
+    monkeypatch.setattr(Place, "harness", lambda *_, **__: ended)
+    seen = Seen()
+    verb(Place(base=Path("nowhere"), seed=1), seen, "evaluate", "exp-0002")
+    assert seen.codes == ["query_budget_spent"]
 
 
 def test_answers_are_compared_as_numbers_over_all_rows():
