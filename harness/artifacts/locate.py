@@ -69,6 +69,11 @@ class Layout:
         return self.state / "accepted.json"
 
     @property
+    def accepted_next(self) -> Path:
+        """The list that an acceptance is about to put in place of `accepted`, once its fact is stored."""
+        return self.state / "accepted.next.json"
+
+    @property
     def anchors(self) -> Path:
         return self.state / "anchors"
 

@@ -27,7 +27,7 @@ from harness.domain.records import Experiment
 from harness.domain.statuses import CLOSED_EXPERIMENTS
 from harness.errors import ConfigError
 from harness.gates.findings import finding
-from harness.project.accepted import Accepted, note_receipts, read_accepted
+from harness.project.accepted import Accepted, accepted_list, note_receipts
 from harness.project.context import Project
 
 _MOST_NAMED = 3
@@ -58,7 +58,7 @@ def audit_protected(project: Project, snapshot: Mapping[str, Any], transcripts: 
     Raises ConfigError when the accepted list is damaged, MissingExtraError when tree-sitter is not installed.
     """
     layout = project.layout
-    accepted = read_accepted(layout)
+    accepted = accepted_list(project)
     since = parse_iso(accepted.at) if accepted is not None else None
     activities = activities_of(project, transcripts, since)
     snapshots = _snapshots(snapshot, layout.root)
@@ -101,7 +101,7 @@ def control_findings(
     if experiment.status in CLOSED_EXPERIMENTS:
         return ()
     try:
-        accepted = read_accepted(project.layout)
+        accepted = accepted_list(project)
     except ConfigError as error:
         damaged = {"path": str(project.layout.accepted), "expected": "", "actual": error.message, "sessions": []}
         return (finding("protected_path_changed", error.message, error.mend, **damaged),)

@@ -17,7 +17,7 @@ from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.clock import iso
 from harness.errors import ConfigError
-from harness.project.accepted import Accepted, accept_on_record, read_accepted
+from harness.project.accepted import Accepted, accept_on_record, accepted_list
 from harness.project.context import Project, open_project
 from harness.rendering.snapshot import policy_snapshot
 
@@ -59,7 +59,7 @@ def command(accepting: bool, transcripts: tuple[Path, ...], project: Path, as_js
 def _accept(project: Project, by: str, *, as_json: bool) -> None:
     layout = project.layout
     try:
-        before = read_accepted(layout)
+        before = accepted_list(project)
     except ConfigError:  # damaged: it is what is being replaced
         before = None
     changes = [change.path for change in control_changes(layout.root, before)] if before is not None else []

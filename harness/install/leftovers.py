@@ -22,5 +22,5 @@ def sweep(place: Place) -> None:
     names |= {str(path) for path in expected(place.root)} if place.own else set()
     derived = [layout.project(name) for name in ("policy", "checklist", "priors")]
     derived += [layout.decision_log, layout.state_md, layout.briefing, layout.project("config_toml")]
-    state = [layout.accepted, layout.approved_config, *undo_of(layout.state, place.root).paths()]
+    state = [layout.accepted, layout.accepted_next, layout.approved_config, *undo_of(layout.state, place.root).paths()]
     remove_leftovers([*(inside(place.root, name) for name in sorted(names)), *derived, *state])

@@ -21,6 +21,7 @@ from harness.domain.facts import ControlAccepted
 from harness.errors import ConfigError, NotFoundError, UsageError
 from harness.files import atomic_write, canonical_json, pretty_json, sha256_bytes
 from harness.handlers.counted import WORKTREES, counted
+from harness.ledger import Ledger
 from harness.project.context import Project
 from harness.project.protected import GIT, control_names, listing
 from harness.settings import CONFIG
@@ -73,8 +74,30 @@ def control_listing(root: Path) -> dict[str, str]:
 
 def read_accepted(layout: Layout) -> Accepted | None:
     """None when nothing was accepted yet. Raises ConfigError (accepted_damaged) when the file is not what it was."""
+    return _read(layout.accepted)
+
+
+def accepted_list(project: Project) -> Accepted | None:
+    """The list as the ledger remembers it, where it can be had: an acceptance that was cut between its fact and the
+    file has left it in `layout.accepted_next`. Else as `read_accepted`, which says what it raises."""
+    found, expected = read_accepted(project.layout), project.ledger.accepted_list(project.ledger.writer)
+    if expected is None or (found is not None and found.sha256 == expected):
+        return found
+    return _next(project.layout, expected) or found
+
+
+def _next(layout: Layout, expected: str) -> Accepted | None:
+    """What a cut acceptance left, if it is the list of digest `expected`."""
     try:
-        value = json.loads(read_bytes(layout.accepted))
+        found = _read(layout.accepted_next)
+    except ConfigError:
+        return None
+    return found if found is not None and found.sha256 == expected else None
+
+
+def _read(path: Path) -> Accepted | None:
+    try:
+        value = json.loads(read_bytes(path))
         if value["schema"] != _SCHEMA:
             raise ValueError(f"schema {value['schema']!r}")
         receipts = {
@@ -85,30 +108,53 @@ def read_accepted(layout: Layout) -> Accepted | None:
         return None
     except (UsageError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(
-            f"{layout.accepted} is damaged ({error}); it holds the control files as they were accepted.",
+            f"{path} is damaged ({error}); it holds the control files as they were accepted.",
             mend="Look at them, then let a person run `harness audit --accept`.",
             code="accepted_damaged",
         ) from error
 
 
-def accept(layout: Layout, *, by: str, at: datetime, paths: Iterable[str] | None = None) -> Accepted:
-    """Take the control files as they are now for what they should be.
+def accept(
+    layout: Layout, *, by: str, at: datetime, paths: Iterable[str] | None = None, ledger: Ledger | None = None
+) -> Accepted:
+    """Take the control files as they are now for what they should be; `ledger`, if given, remembers the list.
 
     With `paths`, those alone, and what else was accepted stays; where nothing was accepted yet, all. A damaged list is
-    replaced by a whole one only, never by a part: then it raises ConfigError as `read_accepted`.
+    replaced by a whole one only, never by a part: then it raises ConfigError as `read_accepted`. Killed anywhere, the
+    list is the old one or the new one for `accepted_list`, and the next call puts it in its place.
     """
     with _alone(layout):
-        before = None if paths is None else read_accepted(layout)
-        now = control_listing(layout.root)
-        if before is None or paths is None:
-            made = Accepted(at=iso(at), by=by, files=now, receipts=seen_receipts(layout))
+        if ledger is not None:
+            _finish(layout, ledger)
+        made = _made(layout, by, at, paths)
+        if ledger is None or ledger.accepted_list(ledger.writer) == made.sha256:
+            _write(layout.accepted, made)
         else:
-            chosen = set(paths)
-            files = {path: digest for path, digest in before.files.items() if path not in chosen}
-            files |= {path: digest for path, digest in now.items() if path in chosen}
-            made = replace(before, files=files)
-        _write(layout, made)
+            _write(layout.accepted_next, made)
+            ledger.append(ControlAccepted(sha256=made.sha256, files=len(made.files), by=by))
+            os.replace(layout.accepted_next, layout.accepted)
     return made
+
+
+def _finish(layout: Layout, ledger: Ledger) -> None:
+    """End an acceptance that was cut: its fact says whether it took place."""
+    if not layout.accepted_next.exists():
+        return
+    expected = ledger.accepted_list(ledger.writer)
+    if expected is not None and _next(layout, expected) is not None:
+        os.replace(layout.accepted_next, layout.accepted)
+    else:
+        layout.accepted_next.unlink()
+
+
+def _made(layout: Layout, by: str, at: datetime, paths: Iterable[str] | None) -> Accepted:
+    before = None if paths is None else read_accepted(layout)
+    now = control_listing(layout.root)
+    if before is None or paths is None:
+        return Accepted(at=iso(at), by=by, files=now, receipts=seen_receipts(layout))
+    chosen = set(paths)
+    files = {path: digest for path, digest in before.files.items() if path not in chosen}
+    return replace(before, files=files | {path: digest for path, digest in now.items() if path in chosen})
 
 
 def accept_on_record(
@@ -118,11 +164,9 @@ def accept_on_record(
 
     From the first approved plan on: before it nothing is judged, and `init --remove` leaves no ledger behind.
     """
-    made = accept(project.layout, by=by, at=at or project.clock.now(), paths=paths)
     ledger = project.ledger
-    if ledger.plan() is not None and ledger.accepted_list(ledger.writer) != made.sha256:
-        ledger.append(ControlAccepted(sha256=made.sha256, files=len(made.files), by=by))
-    return made
+    known = ledger if ledger.plan() is not None else None
+    return accept(project.layout, by=by, at=at or project.clock.now(), paths=paths, ledger=known)
 
 
 def note_receipts(layout: Layout, *, cut: Iterable[str]) -> None:
@@ -139,7 +183,7 @@ def note_receipts(layout: Layout, *, cut: Iterable[str]) -> None:
         kept = {name: seen for name, seen in accepted.receipts.items() if name in set(cut)}
         now = {**seen_receipts(layout), **kept}
         if now != dict(accepted.receipts):
-            _write(layout, replace(accepted, receipts=now))
+            _write(layout.accepted, replace(accepted, receipts=now))
 
 
 @contextlib.contextmanager
@@ -165,7 +209,7 @@ def seen_receipts(layout: Layout) -> dict[str, Seen]:
     return found
 
 
-def _write(layout: Layout, accepted: Accepted) -> None:
+def _write(path: Path, accepted: Accepted) -> None:
     document: dict[str, Any] = {
         "schema": _SCHEMA,
         "at": accepted.at,
@@ -173,7 +217,7 @@ def _write(layout: Layout, accepted: Accepted) -> None:
         "files": dict(sorted(accepted.files.items())),
         "receipts": {name: {"bytes": s.bytes, "sha256": s.sha256} for name, s in sorted(accepted.receipts.items())},
     }
-    atomic_write(layout.accepted, pretty_json(document))
+    atomic_write(path, pretty_json(document))
 
 
 _NOTHING = sha256_bytes(b"")

@@ -11,7 +11,18 @@ import pytest
 
 from harness.artifacts.locate import Layout
 from harness.errors import ConfigError
-from harness.project.accepted import accept, control_listing, note_receipts, read_accepted, seen_receipts
+from harness.ledger import Ledger
+from harness.project.accepted import (
+    accept,
+    accept_on_record,
+    accepted_list,
+    control_listing,
+    note_receipts,
+    read_accepted,
+    seen_receipts,
+)
+from harness.project.context import Project, open_project
+from harness.project.plans import approve_plan
 from harness.settings import create_config, load_settings
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -155,3 +166,80 @@ def test_what_a_person_accepts_meanwhile_is_kept(layout: Layout):
     after = read_accepted(layout)
     assert after is not None
     assert (after.by, set(after.receipts)) == ("b", {"a.jsonl"})
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("step", ["before the list", "after the list", "after the fact", "after all"])
+def test_an_acceptance_that_is_cut_took_place_or_did_not_and_the_next_finishes_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch, step: str
+):
+    layout, ledger = project.layout, project.ledger
+    approve_plan(project, layout.root / "plan.md", by="ada")
+    write(layout.root / ".mcp.json", "{}")
+    append, moved = Ledger.append, os.replace
+
+    def appended(ledger: Ledger, fact: object) -> None:
+        if step == "after the list":
+            raise Killed
+        append(ledger, fact)
+        if step == "after the fact":
+            raise Killed
+
+    def replaced(source: object, target: object) -> None:
+        if step == "before the list":
+            raise Killed
+        moved(source, target)
+        if step == "after all" and target == layout.accepted:
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "append", appended)
+        patch.setattr(os, "replace", replaced)
+        with pytest.raises(Killed):
+            accept_on_record(project, by="human:ada")
+    found = accepted_list(project)
+    assert found is not None
+    assert found.sha256 == ledger.accepted_list(ledger.writer)
+    took_place = ".mcp.json" in found.files
+    assert took_place is (step in {"after the fact", "after all"})
+    write(layout.root / ".claude/settings.json", "{}")
+    accept_on_record(project, by="human:bob", paths=[".claude/settings.json"])
+    after = read_accepted(layout)
+    assert after is not None
+    assert after.sha256 == ledger.accepted_list(ledger.writer)
+    assert {".mcp.json", ".claude/settings.json"} & set(after.files) == {
+        ".claude/settings.json",
+        *([".mcp.json"] if took_place else []),
+    }
+    assert not layout.accepted_next.exists()
+
+
+def test_of_two_acceptances_at_once_the_list_and_the_last_fact_are_of_the_same(
+    project: Project, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+):
+    layout, ledger, append = project.layout, project.ledger, Ledger.append
+    approve_plan(project, layout.root / "plan.md", by="ada")
+
+    def other() -> None:
+        with open_project(layout.root, environment) as opened:
+            write(layout.root / ".claude/settings.json", "{}")
+            accept_on_record(opened, by="human:bob")
+
+    second = threading.Thread(target=other)
+
+    def appended(one: Ledger, fact: object) -> None:
+        if second.ident is None:
+            second.start()
+            second.join(0.3)  # it waits, or it has put its list and fact before this one's fact
+        append(one, fact)
+
+    monkeypatch.setattr(Ledger, "append", appended)
+    write(layout.root / ".mcp.json", "{}")
+    accept_on_record(project, by="human:ada")
+    second.join()
+    found = read_accepted(layout)
+    assert found is not None
+    assert found.sha256 == ledger.accepted_list(ledger.writer)

@@ -12,9 +12,10 @@ from harness.project.context import Project
 from harness.project.plans import approve_plan, frozen_changes
 from tests.blobs import PLAN
 
-STEPS = 11
+STEPS = 12
 """Validation, plan, held-out and its note are renamed into place, the source is unlinked, two facts (the approval, the
-accepted list) are stored, and their anchors are renamed into place; a split that the harness makes adds two files."""
+accepted list) are stored, their anchors are renamed into place, and so is the list, beside the old one and over it; a
+split that the harness makes adds two files."""
 
 
 class Killed(BaseException):
