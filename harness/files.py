@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import os
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -136,8 +137,14 @@ def set_aside(path: Path, reason: str) -> Path:
 
 
 def walk_files(root: Path) -> Iterator[Path]:
-    """Regular files below `root` in sorted order; links are listed, not followed."""
+    """All but folders below `root` in sorted order; links, those to folders too, are listed and not followed."""
     for folder, directories, names in os.walk(root):
         directories.sort()
-        for name in sorted(names):
+        links = [name for name in directories if os.path.islink(os.path.join(folder, name))]
+        for name in sorted([*names, *links]):
             yield Path(folder) / name
+
+
+def irregular_file(root: Path) -> Path | None:
+    """The first file below `root` that is a link, a pipe, a socket or a device."""
+    return next((path for path in walk_files(root) if not stat.S_ISREG(path.lstat().st_mode)), None)

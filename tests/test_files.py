@@ -68,3 +68,15 @@ def test_a_pipe_and_a_link_of_such_a_name_stall_nothing(tmp_path: Path):
     os.mkfifo(tmp_path / ".a.json.abcdefgh.tmp")
     (tmp_path / ".a.json.abcdefgi.tmp").symlink_to(tmp_path)
     assert [item.name for item in remove_leftovers([tmp_path / "a.json"])] == [".a.json.abcdefgh.tmp"]
+
+
+def test_a_walk_lists_links_to_folders_too_and_an_odd_file_is_named(tmp_path: Path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a").write_text("a")
+    assert files.irregular_file(tmp_path) is None
+    os.mkfifo(tmp_path / "in" / "pipe")
+    (tmp_path / "in" / "home").symlink_to("/")
+    assert [path.name for path in files.walk_files(tmp_path)] == ["a", "home", "pipe"]
+    assert files.irregular_file(tmp_path) == tmp_path / "in" / "home"
+    (tmp_path / "in" / "home").unlink()
+    assert files.irregular_file(tmp_path) == tmp_path / "in" / "pipe"

@@ -9,7 +9,7 @@ from harness.domain.facts import RunStarted
 from harness.domain.ids import run_id
 from harness.domain.statuses import CageKind
 from harness.errors import UsageError
-from harness.files import atomic_write, pretty_json, sha256_bytes, walk_files
+from harness.files import atomic_write, irregular_file, pretty_json, sha256_bytes
 from harness.posttrain.judge import (
     ProgramReport,
     hashes_now,
@@ -50,10 +50,15 @@ def import_result(project: Project, experiment: str, output: Path) -> ProgramRep
     """`output` is the trainer's output folder, with result.json. The run is recorded with the command `import` and the
     cage `none`: nobody here saw it train.
 
-    Raises RefusedError (already_completed), UsageError for a folder that holds links.
+    Raises RefusedError (already_completed), UsageError for a folder that holds links, pipes or the like: then nothing is
+    recorded.
     """
-    if not output.is_dir() or any(path.is_symlink() for path in walk_files(output)):
-        raise UsageError(f"{output} is no folder of plain files.", mend="Give the trainer's output folder.")
+    if not output.is_dir() or (odd := irregular_file(output)) is not None:
+        why = f"{odd} is none" if output.is_dir() else "it is no folder"
+        raise UsageError(
+            f"{output} is no folder of plain files: {why}.",
+            mend="Give the trainer's output folder, with copies in the place of links.",
+        )
     with supervising(project.layout, experiment):
         spec = program_spec(project, experiment)
         close_abandoned(project, experiment)

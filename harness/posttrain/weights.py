@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.files import walk_files
+from harness.files import irregular_file
 
 _KINDS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 _SIZES = {"I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1, "F8_E4M3": 1, "F8_E5M2": 1}
@@ -19,8 +19,8 @@ def artifact_fault(folder: Path, form: str) -> str | None:
     config = folder / ("adapter_config.json" if form == "peft-adapter" else "config.json")
     if not folder.is_dir():
         return "it is no folder"
-    if any(path.is_symlink() for path in walk_files(folder)):
-        return "it holds a link"
+    if (odd := irregular_file(folder)) is not None:
+        return f"it holds a link or a pipe: {odd.relative_to(folder)}"
     try:
         values = json.loads(config.read_bytes())
     except (OSError, ValueError, RecursionError) as error:

@@ -5,6 +5,7 @@ promotion: test_training_models.py.
 """
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -356,6 +357,8 @@ def test_no_field_can_set_a_promotion_state(case: Case, name: str) -> None:
         lambda folder: (folder / "adapter_model.safetensors").write_bytes(b"junk"),
         lambda folder: adapter(folder, (NAN, 1.0)),
         lambda folder: (folder / "extra.bin").symlink_to("/etc/passwd"),
+        lambda folder: (folder / "extra").symlink_to("/etc"),
+        lambda folder: ((folder / "adapter_config.json").unlink(), os.mkfifo(folder / "adapter_config.json")),
         lambda folder: folder.rename(folder.with_name("moved")),
     ],
 )

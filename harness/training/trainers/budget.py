@@ -126,8 +126,9 @@ class Budget(TrainerCallback):  # type: ignore[misc] # the library is not follow
         mark = self._identity | {"tokens": self.tokens, "seconds": self.seconds} | largest
         folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         for path in walk_files(folder):  # the mark says that all is there, after a power cut, too
-            with path.open("rb") as stream:
-                os.fsync(stream.fileno())
+            if path.is_file():
+                with path.open("rb") as stream:
+                    os.fsync(stream.fileno())
         atomic_write(folder / MARK, pretty_json(mark))
 
     def _stop_if(self, control: TrainerControl, **passed: bool) -> None:
