@@ -48,15 +48,17 @@ def run_evidence(project: Project, run: Run, counted: Sequence[Run]) -> RunEvide
 
 def _earlier(project: Project, checkpoint: Checkpoint, counted: Sequence[Run]) -> str | None:
     """Who left these bytes first, when it was another experiment, or another seed's run of this one that does not count
-    any more. Of seeds that count, `seed_ignored` tells."""
+    any more. Of seeds that count, `seed_ignored` tells. A run that repeats the first one, code, command, data and seed,
+    is expected to leave the same bytes."""
     first = project.ledger.first_with_checkpoint(checkpoint.id)
     if first is None or (first.experiment, first.run) == (checkpoint.experiment, checkpoint.run):
         return None
+    theirs, own = (project.ledger.run(item.experiment, item.run) for item in (first, checkpoint))
     if first.experiment == checkpoint.experiment:
-        ledger = project.ledger
-        seeds = [ledger.run(item.experiment, item.run).seed for item in (first, checkpoint)]
-        if seeds[0] == seeds[1] or first.run in {run.id for run in counted}:
+        if theirs.seed == own.seed or first.run in {run.id for run in counted}:
             return None
+    elif (theirs.code, theirs.argv, theirs.data, theirs.seed) == (own.code, own.argv, own.data, own.seed):
+        return None
     return f"{first.experiment}/{first.run}"
 
 

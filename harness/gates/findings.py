@@ -161,7 +161,7 @@ FINDINGS: dict[str, Known] = {
     ),
     "checkpoint_copied": Known(
         "A checkpoint has the bytes of one that another experiment or another seed left earlier.",
-        "Train this experiment's own configuration; a repeat of an earlier one needs no new experiment.",
+        "Train this experiment's own configuration; only the same code, command, data and seed may leave these bytes.",
         Verdict.FAIL,
     ),
     "checkpoint_known": Known(

@@ -643,6 +643,23 @@ def test_without_a_trivial_score_a_parent_of_another_version_is_inconclusive_too
     assert (verdict.verdict, codes(verdict)) == (Verdict.INCONCLUSIVE, {"reference_seeds_fewer"})
 
 
+def test_a_repeat_of_a_parent_with_its_code_and_seeds_may_leave_its_bytes(world: World) -> None:
+    """What `reference_seeds_fewer` asks for, where training is deterministic."""
+    parent = kept_parent(world)
+    repeat = world.open("The same again", parent).id
+    world.train(repeat)
+    evaluate(world, repeat)
+    world.result(repeat)
+    assert "checkpoint_copied" not in codes(check_gate(world.project, repeat, VALIDATION))
+    copy = world.open_another(repeat)
+    (world.root / "train.py").write_text("print('copy')\n")
+    world.train(copy)
+    evaluate(world, copy)
+    world.result(copy)
+    verdict = check_gate(world.project, copy, VALIDATION)
+    assert (verdict.verdict, "checkpoint_copied" in codes(verdict)) == (Verdict.FAIL, True)
+
+
 def test_rows_are_compared_in_pairs_from_predictions_in_the_vault(world: World) -> None:
     parent = kept_parent(world)
     found = tried(world, parent, (0.3, 0.31, 0.32))["paired"]
