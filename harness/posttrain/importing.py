@@ -50,8 +50,8 @@ def import_result(project: Project, experiment: str, output: Path) -> ProgramRep
     """`output` is the trainer's output folder, with result.json. The run is recorded with the command `import` and the
     cage `none`: nobody here saw it train.
 
-    Raises RefusedError (already_completed), UsageError for a folder that holds links, pipes or the like: then nothing is
-    recorded.
+    Raises RefusedError (already_completed), UsageError for a folder that holds links, pipes or the like:
+    then nothing is recorded.
     """
     if not output.is_dir() or (odd := irregular_file(output)) is not None:
         why = f"{odd} is none" if output.is_dir() else "it is no folder"
@@ -74,7 +74,7 @@ def import_result(project: Project, experiment: str, output: Path) -> ProgramRep
             token=sha256_bytes(secrets.token_bytes(16)),
             session=None,
         )
-        make_folder(project.layout.run(experiment, run.id))
+        make_folder(project, run)
         target = output_folder(project, run)
         shutil.copytree(output, target, dirs_exist_ok=True)
         project.ledger.append(RunStarted(experiment=experiment, run=run.id, supervisor=identity(), **identity()))

@@ -1,6 +1,5 @@
 """A trainer's result judged, recorded and the run closed; and what a run's folder holds before it starts."""
 
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from harness.posttrain.spec import Spec, spec_from
 from harness.posttrain.vocabulary import Backend
 from harness.project.context import Project
 from harness.runs.collect import Ending, close_run, read_all
+from harness.runs.folder import fresh_folder
 from harness.runs.origin import origin_findings
 from harness.runs.reasons import explain, last_lines
 
@@ -54,12 +54,11 @@ def require_not_completed(project: Project, experiment: str) -> None:
         )
 
 
-def make_folder(folder: Path) -> Path:
-    """What somebody put there before is moved beside it, never read."""
-    if folder.exists():
-        folder.rename(folder.with_name(f"{folder.name}.before-{secrets.token_hex(4)}"))
-    (folder / "checkpoints").mkdir(parents=True)
-    return folder
+def make_folder(project: Project, run: Run) -> float:
+    """The run's, with an empty output folder, and the file system's time before anything was started."""
+    began = fresh_folder(project.layout.run(run.experiment, run.id))
+    output_folder(project, run).mkdir()
+    return began
 
 
 def output_folder(project: Project, run: Run) -> Path:
@@ -67,12 +66,10 @@ def output_folder(project: Project, run: Run) -> Path:
 
 
 def write_spec(project: Project, run: Run, spec: Spec) -> tuple[Path, str]:
-    """spec.json of the run, whole in one step, and the hash of its bytes. One that is there with the same bytes stays:
-    its time says when the run's first attempt began."""
+    """spec.json of the run, whole in one step, and the hash of its bytes."""
     path = project.layout.run(run.experiment, run.id, "spec")
     data = pretty_json(spec.told(project.layout.root, experiment=run.experiment, run=run.id)).encode()
-    if path.is_symlink() or not path.is_file() or path.read_bytes() != data:
-        atomic_write(path, data)
+    atomic_write(path, data)
     return path, hash_file(path)
 
 
@@ -188,10 +185,10 @@ def _checkpoint(project: Project, run: Run, path: Path, digest: str) -> Checkpoi
 
 def _origin(project: Project, run: Run, spec: Spec, checkpoint: CheckpointRecorded, seen: Observed) -> list[Problem]:
     """Weights that stood there before the run are not its own, and neither are another program's."""
-    began = None if seen.exit_code is None else project.layout.run(run.experiment, run.id, "spec").stat().st_mtime
+    trained_here = seen.exit_code is not None
     found = [
         problem("artifact", "weights that this run made", item.code, item.message)
-        for item in ([] if began is None else origin_findings(project, run, checkpoint, began, []))
+        for item in (origin_findings(project, run, checkpoint, seen.began, []) if trained_here else [])
     ]
     others = [model for model in project.ledger.models() if model.id == checkpoint.checkpoint]
     for model in (model for model in others if model.experiment != run.experiment):

@@ -44,6 +44,8 @@ class Observed:
     """the same when it had ended."""
     spent: float = 0.0
     """Tokens of all attempts, steps that a later one repeated included, as the rows say."""
+    began: float | None = None
+    """The file system's time before the trainer was started; by default when the run was registered."""
 
 
 @dataclass(frozen=True, kw_only=True)

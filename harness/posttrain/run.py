@@ -89,11 +89,12 @@ def run_program(
 
 
 def _one_run(job: Job, interrupts: Interrupts, stopped: Stopped | None) -> ProgramReport:
-    run, token = _register(job) if stopped is None else _take_up(job, stopped)
+    run, token, began = _register(job) if stopped is None else _take_up(job, stopped)
     name, how = f"{run.experiment}/{run.id}", "started" if stopped is None else f"goes on, attempt {run.attempt}"
     job.on_event({"kind": "run", "run": name, "text": f"{name}  {job.spec.backend}: {how}"})
     try:
-        report = _dry(job, run) if job.spec.backend is Backend.DRY_RUN else _supervise(job, run, token, interrupts)
+        dry = job.spec.backend is Backend.DRY_RUN
+        report = _dry(job, run) if dry else _supervise(job, run, token, began, interrupts)
     finally:
         remove_private(run.token)
     job.on_event({"kind": "run", "run": name, "text": f"{name}  {report.run.status}: {report.run.reason}"})
@@ -102,7 +103,8 @@ def _one_run(job: Job, interrupts: Interrupts, stopped: Stopped | None) -> Progr
     return report
 
 
-def _register(job: Job) -> tuple[Run, str]:
+def _register(job: Job) -> tuple[Run, str, float | None]:
+    """The run, its link token and when it began."""
     token = secrets.token_hex(16)
     run = job.project.ledger.register_run(
         experiment=job.experiment,
@@ -115,11 +117,11 @@ def _register(job: Job) -> tuple[Run, str]:
         token=hashlib.sha256(token.encode()).hexdigest(),
         session=None,
     )
-    make_folder(job.project.layout.run(run.experiment, run.id))
-    return run, token
+    return run, token, make_folder(job.project, run)
 
 
-def _take_up(job: Job, stopped: Stopped) -> tuple[Run, str]:
+def _take_up(job: Job, stopped: Stopped) -> tuple[Run, str, float | None]:
+    """As `_register`; its folder is older than this attempt, and its trainer may have changed every time in it."""
     before = stopped.run
     run = job.project.ledger.resume_run(
         experiment=before.experiment,
@@ -128,7 +130,7 @@ def _take_up(job: Job, stopped: Stopped) -> tuple[Run, str]:
         session=None,
     )
     set_earlier_aside(job.project, run, before.attempt)
-    return run, stopped.token
+    return run, stopped.token, None
 
 
 def _dry(job: Job, run: Run) -> ProgramReport:
@@ -160,7 +162,7 @@ def _dry(job: Job, run: Run) -> ProgramReport:
     return judge_result(project, run, spec, Read(result=result, source="dry-run"), seen, seconds=0.0)
 
 
-def _supervise(job: Job, run: Run, token: str, interrupts: Interrupts) -> ProgramReport:
+def _supervise(job: Job, run: Run, token: str, began: float | None, interrupts: Interrupts) -> ProgramReport:
     project, spec = job.project, job.spec
     path, digest = write_spec(project, run, spec)
     write_run_json(project.layout, run)
@@ -195,6 +197,7 @@ def _supervise(job: Job, run: Run, token: str, interrupts: Interrupts) -> Progra
         rows=rows.count,
         before=before,
         after=hashes_now(project, spec),
+        began=began,
     )
     read = read_result(project.layout.run(run.experiment, run.id, "stdout"), seen.output / "result.json")
     return judge_result(project, run, spec, read, seen, seconds=followed.seconds, findings=findings)

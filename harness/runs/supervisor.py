@@ -21,6 +21,7 @@ from harness.runs.alarms import RunAlarms
 from harness.runs.collect import Ending, close_run, read_all, rows_of, write_run_json
 from harness.runs.endings import code_changed, findings_of, judge, leftovers
 from harness.runs.environment import child_environment, prepare_private, run_variables
+from harness.runs.folder import fresh_folder
 from harness.runs.following import follow
 from harness.runs.interrupts import Interrupts
 from harness.runs.job import Job, prepare
@@ -147,7 +148,7 @@ def _one_run(
     try:
         with watching(project, job.sandbox.kind, lambda: job.experiment):
             folder = project.layout.run(run.experiment, run.id)
-            began = _fresh_folder(folder).stat().st_mtime if stopped is None else None
+            began = fresh_folder(folder) if stopped is None else None
             run, ending, rows = _supervise(job, run, token, folder, limits, interrupts)
         ending = replace(ending, findings=[*ending.findings, *code_changed(run, job.code_changes())])
         run = close_run(project, run, rows, ending, began=began)
@@ -209,15 +210,3 @@ def _launch(job: Job, run: Run, token: str, folder: Path) -> Launched:
         stderr=layout.run(run.experiment, run.id, "stderr"),
         further=layout.run(run.experiment, run.id, "stdout").exists(),
     )
-
-
-def _fresh_folder(folder: Path) -> Path:
-    """A new, empty folder for the run; what somebody put there before is moved beside it, never read."""
-    for number in range(1, 10_000):
-        try:
-            folder.mkdir(parents=True)
-        except FileExistsError:
-            folder.rename(folder.with_name(f"{folder.name}.before-{number}"))
-        else:
-            break
-    return folder

@@ -7,6 +7,7 @@ import pytest
 
 from harness.errors import RefusedError
 from harness.posttrain.program import TrainingProgram
+from tests.conformance import imported
 from tests.posttrain import programs
 
 FAILED = 'print(json.dumps(result("failed"))); sys.exit(1)'
@@ -162,6 +163,21 @@ def test_a_failed_one_may_be(execute, program: TrainingProgram, root: Path) -> N
     first = execute(body)
     assert first.run.status == "failed"
     assert program.execute(first.run.experiment).run.status == "completed"
+
+
+def test_older_weights_are_known_whatever_times_the_trainer_sets(execute, root: Path) -> None:
+    imported.adapter(root / "old", (7.0, 8.0))
+    body = """
+    import shutil
+    shutil.copytree("old", out / "adapter")
+    for path in Path(given.spec).parent.rglob("*"):
+        os.utime(path, (0, 0))
+    os.utime(Path(given.spec).parent, (0, 0))
+    print(json.dumps(result()))
+    """
+    report = execute(body)
+    assert report.model is None
+    assert {item.actual for item in report.problems} == {"checkpoint_known"}
 
 
 def test_the_same_bytes_in_another_program_are_not_its_own(execute) -> None:

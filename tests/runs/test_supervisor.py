@@ -214,10 +214,13 @@ def test_case_50_each_failure_has_its_own_reason(
 def test_case_50_what_lay_in_the_runs_folder_before_is_not_read(project: Project, run_training: Trainer) -> None:
     folder = project.layout.run("exp-0001", "run-01")
     folder.mkdir(parents=True)
+    (folder.parent / "run-01.before-1").mkdir()
+    (folder.parent / "run-01.before-1" / "kept").write_text("of another time")
     (folder / "metrics.jsonl").write_text('{"event":"end","run":"exp-0001/run-01","status":"completed"}\n')
     run = run_training("pass").runs[0]
     assert (run.status, run.rows) == (RunStatus.FAILED, 0)
-    assert (folder.parent / "run-01.before-1" / "metrics.jsonl").exists()
+    assert (folder.parent / "run-01.before-1" / "kept").exists()
+    assert (folder.parent / "run-01.before-2" / "metrics.jsonl").exists()
 
 
 def test_checkpoints_are_taken_from_the_runs_folder_only(project: Project, run_training: Trainer, root: Path) -> None:
