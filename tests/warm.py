@@ -63,16 +63,38 @@ class Warm:
     def _ask(self, request: Mapping[str, Any], streams: Sequence[int], timeout: float) -> int:
         with self._one:
             self._socket.settimeout(60)
-            socket.send_fds(self._socket, [json.dumps(request).encode()], streams)
-            pid = int(self._socket.recv(100))
+            try:
+                socket.send_fds(self._socket, [json.dumps(request).encode()], streams)
+            except (BrokenPipeError, ConnectionResetError):
+                raise self._ended(request) from None
+            pid = self._answer(request)
             self._socket.settimeout(timeout)
             try:
-                return int(self._socket.recv(100))
+                return self._answer(request)
             except TimeoutError:
                 os.kill(pid, signal.SIGKILL)
                 self._socket.settimeout(60)
-                self._socket.recv(100)
+                self._answer(request)
                 raise subprocess.TimeoutExpired(list(request["words"]), timeout) from None
+
+    def _answer(self, request: Mapping[str, Any]) -> int:
+        try:
+            said = self._socket.recv(100)
+        except ConnectionResetError:
+            said = b""
+        if not said:
+            raise self._ended(request)
+        return int(said)
+
+    def _ended(self, request: Mapping[str, Any]) -> RuntimeError:
+        """The server is gone, whoever ended it: what the next call needs is another one."""
+        if self in _warm:
+            _warm.remove(self)
+        code = self._server.wait(timeout=60)
+        return RuntimeError(
+            f"The warm server of `harness` ended with exit code {code} while it was asked for {request['words']}; its "
+            "stderr is this process's. The next call starts another one."
+        )
 
     def _end(self) -> None:
         self._socket.close()
