@@ -9,7 +9,6 @@ looks like a healthy one; it is on by default, and this callback switches it off
 """
 
 import math
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,12 +16,11 @@ from typing import Any
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from harness.clock import Clock
-from harness.domain import variables
 from harness.domain.statuses import Direction
 from harness.errors import UsageError
 from harness.run_logger import RunLogger
-from harness.training.hf_resume import not_restored
-from harness.training.reports import Pace, measured, numbers
+from harness.training.hf_resume import epochs_of, not_restored
+from harness.training.reports import Pace, measured, numbers, planned_direction
 
 _SUMMARY = "train_runtime"
 """A key of the one report at the end, whose means over the whole run are no point of any curve."""
@@ -119,7 +117,10 @@ class RunLoggerCallback(TrainerCallback):  # type: ignore[misc] # the library is
         path, epoch = self._saved or (None, 0)
         if args.load_best_model_at_end and state.best_model_checkpoint is not None:
             path = Path(state.best_model_checkpoint)
-            epoch = epoch if self._by_epoch else max(0, (state.best_global_step or state.global_step) - 1)
+            if not self._by_epoch:
+                epoch = max(0, (state.best_global_step or state.global_step) - 1)
+            elif (epochs := epochs_of(path)) is not None:
+                epoch = max(0, math.ceil(epochs) - 1)
         if path is not None and path.is_dir():
             self._log.checkpoint_saved(path, epoch=epoch, final=True)
 
@@ -144,13 +145,12 @@ def _keep_best_and_newest(args: TrainingArguments) -> None:
         return
     if args.save_total_limit == 1:
         args.save_total_limit = 2
-    metric, direction = os.environ.get(variables.METRIC), os.environ.get(variables.DIRECTION)
-    of_the_plan = metric in (args.metric_for_best_model, args.metric_for_best_model.removeprefix("eval_"))
-    if of_the_plan and direction and args.greater_is_better != (direction == Direction.MAXIMIZE):
+    direction = planned_direction(args.metric_for_best_model)
+    if direction is not None and args.greater_is_better != (direction is Direction.MAXIMIZE):
         raise UsageError(
             f"metric_for_best_model is {args.metric_for_best_model!r} with greater_is_better={args.greater_is_better}; "
-            f"the plan says {direction} for {metric}: the worst checkpoint would be kept as the best.",
-            mend=f"Pass greater_is_better={direction == Direction.MAXIMIZE}.",
+            f"the plan says {direction}: the worst checkpoint would be kept as the best.",
+            mend=f"Pass greater_is_better={direction is Direction.MAXIMIZE}.",
             code="direction_differs",
         )
 

@@ -29,6 +29,15 @@ def not_restored(args: Any, step: int) -> list[str]:
     return missing
 
 
+def epochs_of(checkpoint: Path) -> float | None:
+    """How many epochs `checkpoint` has seen, by the trainer's own state in it; None when that cannot be read."""
+    try:
+        epochs = json.loads((checkpoint / _STATE).read_text("utf-8"))["epoch"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return epochs if isinstance(epochs, int | float) else None
+
+
 def whole_checkpoint(folder: Path) -> str | None:
     """The newest `checkpoint-N` in `folder` that was written to its end; None where there is none.
 

@@ -1,12 +1,18 @@
-"""What the callbacks share: which logged values are numbers, how fast steps pass, how much GPU memory was taken."""
+"""What the callbacks share: which logged values are numbers, how fast steps pass, how much GPU memory was taken, which
+way the plan's metric is better."""
 
+import os
+import re
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 from harness.clock import Clock, SystemClock
+from harness.domain import variables
+from harness.domain.statuses import Direction
 
 _MEBIBYTE = 1 << 20
+_SPLIT = re.compile(r"^(?:val|valid|validation|eval|dev|test)[_/]")
 
 
 def numbers(logs: Mapping[str, Any]) -> dict[str, Any]:
@@ -20,6 +26,13 @@ def _is_number(value: Any) -> bool:
     elements = getattr(value, "numel", None) or getattr(value, "size", None)
     count = elements() if callable(elements) else elements
     return count == 1 if count is not None else hasattr(value, "__float__")
+
+
+def planned_direction(metric: str) -> Direction | None:
+    """The plan's, when `metric` is its metric, with or without the name of a split before it; else None."""
+    planned, direction = os.environ.get(variables.METRIC), os.environ.get(variables.DIRECTION)
+    mine = planned in (metric, _SPLIT.sub("", metric))
+    return Direction(direction) if mine and direction else None
 
 
 def gpu_memory_mb() -> float | None:

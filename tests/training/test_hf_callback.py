@@ -158,3 +158,16 @@ def test_case_23_a_best_by_the_other_direction_than_the_plans_is_refused(
         train(log_in(tmp_path), Line(), save_strategy="steps", save_steps=2, metric_for_best_model="perplexity")
     assert raised.value.code == "direction_differs"
     assert not (tmp_path / "metrics.jsonl").exists()
+
+
+def test_the_best_checkpoint_has_the_epoch_in_which_it_was_saved(tmp_path: Path) -> None:
+    """The rate is too high, so that the loss on other rows is best after the first epoch."""
+    each = {"logging_strategy": "epoch", "eval_strategy": "epoch", "save_strategy": "epoch", "num_train_epochs": 3}
+    best = {"metric_for_best_model": "eval_loss", "load_best_model_at_end": True}
+    with log_in(tmp_path) as log:
+        train(
+            log, Line(), optim="sgd", learning_rate=0.1, lr_scheduler_type="constant", max_grad_norm=0.0, **each, **best
+        )
+    told = [(row["path"], row["epoch"], row["final"]) for row in rows(tmp_path) if row["event"] == "checkpoint"]
+    steps = [f"checkpoints/checkpoint-{4 * (epoch + 1)}" for epoch in range(3)]
+    assert told == [*((path, epoch, False) for epoch, path in enumerate(steps)), (steps[0], 0, True)]

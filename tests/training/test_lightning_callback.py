@@ -27,7 +27,7 @@ def callback(library: Any, log: RunLogger) -> Any:
     return module.RunLoggerCallback(log)
 
 
-def line(library: Any, *, broken: int | None = None, skips: bool = False) -> Any:
+def line(library: Any, *, broken: int | None = None, skips: bool = False, rate: float = 0.01) -> Any:
     class Line(library.LightningModule):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
@@ -44,7 +44,7 @@ def line(library: Any, *, broken: int | None = None, skips: bool = False) -> Any
             self.log("val_loss", ((self.weight * batch - 2 * batch) ** 2).mean())
 
         def configure_optimizers(self) -> Any:
-            return torch.optim.SGD(self.parameters(), lr=0.01)
+            return torch.optim.SGD(self.parameters(), lr=rate)
 
     return Line()
 
@@ -57,7 +57,8 @@ def fit(
     options: dict[str, Any] = {"max_epochs": 3, "default_root_dir": log.checkpoint_dir, "logger": False} | more
     quiet = {"enable_progress_bar": False, "enable_model_summary": False, "accelerator": "cpu"}
     with log:
-        trainer = library.Trainer(callbacks=[callback(library, log)], log_every_n_steps=1, **quiet, **options)
+        callbacks = [callback(library, log), *options.pop("callbacks", [])]
+        trainer = library.Trainer(callbacks=callbacks, log_every_n_steps=1, **quiet, **options)
         trainer.fit(model, loader, loader, ckpt_path=resume)
     return trainer
 
@@ -106,3 +107,66 @@ def test_checkpoints_outside_the_run_are_refused_before_training(library: Any, t
     with pytest.raises(UsageError, match="default_root_dir"):
         fit(library, tmp_path / "run", line(library), default_root_dir=tmp_path / "elsewhere")
     assert not [row for row in rows(tmp_path / "run") if row["event"] == "epoch"]
+
+
+def test_the_loss_of_a_batch_does_not_depend_on_how_many_are_accumulated(library: Any, tmp_path: Path) -> None:
+    fit(library, tmp_path, line(library), max_epochs=1, accumulate_grad_batches=4, enable_checkpointing=False)
+    (row,) = [row for row in rows(tmp_path) if row["event"] == "epoch"]
+    assert row["metrics"]["loss"] == pytest.approx(sum(x * x for x in range(ROWS)) / ROWS)
+
+
+def saver(library: Any, monitor: str, **more: Any) -> Any:
+    return importlib.import_module(f"{library.__name__}.callbacks").ModelCheckpoint(monitor=monitor, **more)
+
+
+def told(folder: Path) -> list[tuple[str, int, bool]]:
+    found = [row for row in rows(folder) if row["event"] == "checkpoint"]
+    return [(row["path"].rpartition("/")[2], row["epoch"], row["final"]) for row in found]
+
+
+def test_the_best_checkpoint_has_the_epoch_in_which_it_was_saved(library: Any, tmp_path: Path) -> None:
+    """The rate is too high, so that the loss on other rows is best after the first epoch."""
+    first, second = ("epoch=0-step=4.ckpt", 0), ("epoch=1-step=8.ckpt", 1)
+    given = {"model": line(library, rate=0.1), "every": None}
+    trainer = fit(library, tmp_path, **given, callbacks=[saver(library, "val_loss", save_top_k=2)], max_epochs=2)
+    before = told(tmp_path)
+    assert before == [(*first, False), (*second, False), (*first, True)]
+    newest = str(Path(trainer.checkpoint_callback.best_model_path).with_name(second[0]))
+    again = [saver(library, "val_loss", save_top_k=2)]
+    fit(library, tmp_path, **given, callbacks=again, max_epochs=3, resume=newest)
+    after = told(tmp_path)[len(before) :]
+    assert sorted(after[:-1]) == [(*first, False), (*second, False)]
+    assert after[-1] == (*first, True)
+
+
+@pytest.mark.parametrize(
+    ("monitor", "mode", "planned", "right"),
+    [
+        ("val_acc", "min", None, "max"),
+        ("val/f1", "min", ("f1", "maximize"), "max"),
+        ("brier_score", "max", ("brier_score", "minimize"), "min"),
+        ("val_f1", "min", None, None),
+        ("val_accuracy", "min", ("accuracy", "minimize"), None),
+    ],
+)
+def test_case_23_a_best_by_the_other_direction_is_refused(
+    library: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    monitor: str,
+    mode: str,
+    planned: tuple[str, str] | None,
+    right: str | None,
+) -> None:
+    if planned is not None:
+        monkeypatch.setenv("HARNESS_METRIC", planned[0])
+        monkeypatch.setenv("HARNESS_DIRECTION", planned[1])
+    callbacks = [saver(library, monitor, mode=mode)]
+    if right is None:
+        fit(library, tmp_path, line(library), callbacks=callbacks, max_steps=0)
+        return
+    with pytest.raises(UsageError, match="the worst checkpoint would be kept") as raised:
+        fit(library, tmp_path, line(library), callbacks=callbacks)
+    assert raised.value.code == "direction_differs"
+    assert raised.value.mend == f"Pass ModelCheckpoint(mode={right!r})."
+    assert not [row for row in rows(tmp_path) if row["event"] == "epoch"]
