@@ -28,16 +28,17 @@ def is_forecast(read: Read, figure: Figure) -> bool:
     before = read.before(figure)[read.sentence.first :][-_NEAR:]
     if not read.sentence.report:
         return words.CONJECTURE.search(before) is not None
-    clause = _clause(before, [name for name, _, _ in read.metrics])
+    if not (_FORECAST.search(before) or _SETS_OUT.search(before)):
+        return False
+    clause = _clause(before, {name for name, _, _ in read.metrics})
     if _FORECAST.search(clause):
         return True
     return any(len(clause[match.end() :].split()) <= _WORDS_BETWEEN for match in _SETS_OUT.finditer(clause))
 
 
-def _clause(before: str, metrics: list[str]) -> str:
+def _clause(before: str, metrics: set[str]) -> str:
     """What stands before the number since the last cut behind which something is stated."""
-    for cut in reversed(list(_CUT.finditer(before))):
-        rest = before[cut.end() :]
-        if _ASSERTS.search(rest) or any(name in rest.lower() for name in metrics):
-            return rest
-    return before
+    stated = [match.start() for match in _ASSERTS.finditer(before)]
+    last = max([*stated, *(before.lower().rfind(name) for name in metrics)], default=-1)
+    ends = [match.end() for match in _CUT.finditer(before) if match.end() <= last]
+    return before[ends[-1] :] if ends else before
