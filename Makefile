@@ -53,7 +53,7 @@ fuzz: setup
 
 resume: setup
 	@echo "killing and resuming training at 50 moments a kind ..."
-	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.training.resume_proof --record
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.training.resume_proof --record --processes $(JOBS)
 
 cheats: setup
 	@echo "trying known cheats with all defences off and on, caged and uncaged ..."

@@ -1,8 +1,9 @@
 """Training killed -9 at seeded moments and resumed, each kind beside its unbroken run.
 
-    python -m tests.training.resume_proof [--record]
+    python -m tests.training.resume_proof [--record] [--processes 2]
 
-Exit 0 only if every life ended as the unbroken one. `--record` writes docs/evidence/resume.json.
+Exit 0 only if every life ended as the unbroken one. As many kinds at once as there are processes, each on one thread.
+`--record` writes docs/evidence/resume.json.
 """
 
 import argparse
@@ -12,7 +13,9 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = "1"
@@ -59,21 +62,36 @@ def proved(kind: str, folder: Path) -> Proof:
     return Proof(moments=moments, kills=kills, seconds=time.monotonic() - begun)
 
 
+def attempted(kind: str) -> Proof | str:
+    """In a process of its own. What went wrong, where something did."""
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            found = proved(kind, Path(folder))
+        except AssertionError as error:
+            return str(error)
+    print(found.line(kind), f"({found.seconds:.0f} s)", flush=True)
+    return found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", action="store_true")
+    parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
-    warnings.simplefilter("ignore")
-    torch.set_num_threads(1)
+    slowest_first = sorted(KINDS, key=lambda kind: kind in FORKED)
+    with ProcessPoolExecutor(given.processes, mp_context=get_context("spawn")) as pool:
+        ended = dict(zip(slowest_first, pool.map(attempted, slowest_first), strict=True))
     figures: dict[str, float | str] = {}
+    failed = {kind: found for kind, found in ended.items() if isinstance(found, str)}
+    for kind, why in failed.items():
+        print(f"FAIL: {kind}: {why}")
+    if failed:
+        return 1
     for kind in KINDS:
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                found = proved(kind, Path(folder))
-            except AssertionError as error:
-                print(f"FAIL: {kind}: {error}")
-                return 1
-        print(found.line(kind), f"({found.seconds:.0f} s)", flush=True)
+        found = ended[kind]
+        assert isinstance(found, Proof)
         figures |= {f"{kind}_moments": found.moments, f"{kind}_equal": found.moments, f"{kind}_kills": found.kills}
         figures[f"{kind}_seconds"] = round(found.seconds)
     total = {name: sum(int(figures[f"{kind}_{name}"]) for kind in KINDS) for name in ("moments", "equal", "kills")}
