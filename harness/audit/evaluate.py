@@ -70,7 +70,7 @@ def evaluate_experiment(
         query = 0
         if split is Split.HELD_OUT:
             _require_passed(project, experiment)
-            query = project.ledger.query_held_out(experiment, split, plan.oracle.queries)
+            query = project.ledger.query_held_out(experiment, plan.oracle.queries)
         job = _Job(
             project=project,
             approved=approved,

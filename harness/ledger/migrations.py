@@ -67,6 +67,11 @@ def m006_comparisons(connection: sa.Connection) -> None:
     recreate_state(connection)
 
 
+def m007_rejected_is_final(connection: sa.Connection) -> None:
+    """A model that was rejected stays so, whatever another clone's later facts say."""
+    recreate_state(connection)
+
+
 MIGRATIONS: Mapping[int, Migration] = {
     1: m001_first_schema,
     2: m002_hand_offs_and_priors,
@@ -74,6 +79,7 @@ MIGRATIONS: Mapping[int, Migration] = {
     4: m004_alarms,
     5: m005_training_programs,
     6: m006_comparisons,
+    7: m007_rejected_is_final,
 }
 
 

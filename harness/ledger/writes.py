@@ -265,23 +265,22 @@ class LedgerWrites:
             assert row is not None
             return prior_record(row)
 
-    def query_held_out(self, experiment: str, split: Split, limit: int) -> int:
-        """Record one look at `split` before it is taken, and return its number: 1, 2, ... a plan and split.
+    def query_held_out(self, experiment: str, limit: int) -> int:
+        """Record one look at held-out before it is taken, and return its number: 1, 2, ... a plan.
 
-        Raises RefusedError (query_budget_spent) when a look at held-out would be beyond `limit`; looks at
-        validation are numbered too, but not limited.
+        Raises RefusedError (query_budget_spent) when it would be beyond `limit`.
         """
         with self.transaction() as writer:
-            plan = find_experiment(writer.state, experiment)["plan"]
-            counted = sa.and_(queries.c.plan == plan, queries.c.split == Split(split).value)
+            plan, split = find_experiment(writer.state, experiment)["plan"], Split.HELD_OUT.value
+            counted = sa.and_(queries.c.plan == plan, queries.c.split == split)
             query = int(writer.connection.execute(sa.select(sa.func.count()).where(counted)).scalar_one()) + 1
-            if split == Split.HELD_OUT and query > limit:
+            if query > limit:
                 raise RefusedError(
                     f"{experiment}: the plan allows {limit} looks at held-out and all of them are used.",
                     mend="A person may approve the plan with a larger oracle.queries.",
                     code="query_budget_spent",
                 )
-            writer.append(HeldOutQueried(experiment=experiment, split=Split(split).value, query=query))
+            writer.append(HeldOutQueried(experiment=experiment, split=split, query=query))
             return query
 
 

@@ -461,7 +461,7 @@ def test_next_md_that_is_a_link_or_unreadable_names_nothing(world: World, tmp_pa
 def test_a_spent_query_budget_refuses_the_look(world: World) -> None:
     experiment = passed(world)
     for _ in range(3):
-        world.project.ledger.query_held_out(experiment, Split.HELD_OUT, 3)
+        world.project.ledger.query_held_out(experiment, 3)
     with pytest.raises(RefusedError, match="looks at held-out"):
         evaluate(world, experiment, Split.HELD_OUT)
     assert world.project.ledger.evaluations(experiment, Split.HELD_OUT) == []

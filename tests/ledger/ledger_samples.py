@@ -12,6 +12,7 @@ from harness.domain.facts import (
     CheckpointRemoved,
     EvaluationRecorded,
     HandOffWritten,
+    HeldOutQueried,
     LogImported,
     LoopEnded,
     PlanApproved,
@@ -175,7 +176,8 @@ def life(ledger: Ledger, mean: float = 0.5, *, parent: str | None = None, keep: 
         )
     )
     ledger.append(ended(identifier, run))
-    ledger.query_held_out(identifier, Split.VALIDATION, 0)
+    query = ledger.queries("digits", Split.VALIDATION) + 1
+    ledger.append(HeldOutQueried(experiment=identifier, split="validation", query=query))
     ledger.append(evaluated(identifier, run, mean))
     finding = {"code": "below_must", "message": f"accuracy {mean} is below 0.9.", "mend": "Try another.", "data": {}}
     verdict = judged(ledger, identifier, mean, "PASS" if keep else "FAIL", findings=[] if keep else [finding])

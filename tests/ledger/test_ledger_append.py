@@ -18,7 +18,7 @@ from ledger_samples import (
 )
 
 from harness.clock import ManualClock
-from harness.domain.facts import ExperimentMoved, LoopEnded, SessionEnded, SessionStarted
+from harness.domain.facts import ExperimentMoved, HeldOutQueried, LoopEnded, SessionEnded, SessionStarted
 from harness.domain.statuses import Direction, ExperimentStatus, RunStatus, Split, Verdict
 from harness.errors import LedgerBusyError, NotFoundError, RefusedError, TransitionError, UsageError
 from harness.files import canonical_json, sha256_bytes
@@ -137,11 +137,11 @@ def test_query_budget_counts_looks_at_held_out_of_one_plan(tmp_path):
     with open_ledger(tmp_path) as ledger:
         ledger.append(plan())
         names = [ledger.open_experiment(hypothesis="h", parent=None, by="me").id for _ in range(2)]
-        assert [ledger.query_held_out(names[0], Split.VALIDATION, 0) for _ in range(3)] == [1, 2, 3]
-        assert ledger.query_held_out(names[0], Split.HELD_OUT, 2) == 1
-        assert ledger.query_held_out(names[1], Split.HELD_OUT, 2) == 2
+        ledger.append(HeldOutQueried(experiment=names[0], split="validation", query=1))  # is no look at held-out
+        assert ledger.query_held_out(names[0], 2) == 1
+        assert ledger.query_held_out(names[1], 2) == 2
         with pytest.raises(RefusedError, match="2 looks") as refused:
-            ledger.query_held_out(names[0], Split.HELD_OUT, 2)
+            ledger.query_held_out(names[0], 2)
         assert refused.value.code == "query_budget_spent"
         assert ledger.queries("digits", Split.HELD_OUT) == 2
 

@@ -12,7 +12,7 @@ from harness.audit.evaluate import evaluate_experiment
 from harness.cage.none import NoCage
 from harness.clock import Clock
 from harness.domain.facts import LoopEnded, RunEnded, SessionEnded, SessionStarted
-from harness.domain.statuses import FINAL_RUNS, CageKind, DecisionKind, RunStatus, Split, Tier, Verdict
+from harness.domain.statuses import FINAL_RUNS, CageKind, DecisionKind, RunStatus, Tier, Verdict
 from harness.evaluation.evaluate import EvaluationOutcome, EvaluationRequest
 from harness.ledger.reads import LedgerReads
 from harness.ledger.writes import LedgerWrites
@@ -251,7 +251,7 @@ def test_sessions_before_the_loops_end_are_not_held_against_its_continuation(wor
 def test_the_state_counts_minutes_looks_and_supervision(world: World) -> None:
     experiment = world.open().id
     world.train(experiment, GOOD)
-    world.project.ledger.query_held_out(experiment, Split.HELD_OUT, 3)
+    world.project.ledger.query_held_out(experiment, 3)
     code = world.project.ledger.runs(experiment)[0].code
     world.project.ledger.register_run(
         experiment=experiment, seed=4, argv=["python", "train.py"], code=code, data={}, environment={}, cage="none",
