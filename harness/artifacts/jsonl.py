@@ -8,6 +8,8 @@ from typing import Any
 
 import orjson
 
+from harness.domain.words import some
+
 COUNTERS = ("step", "global_step", "iteration", "epoch")
 """Keys that place a row, the first one present counts."""
 _MOST_ATTEMPTS = 1_000  # restarts within one torn line, and
@@ -126,7 +128,7 @@ def _parse_leniently(line: bytes, is_row: Callable[[dict[str, Any]], bool]) -> L
     else:
         found.lost = True
     if found.lost:
-        found.problem = f"is damaged; {len(found.rows)} rows on it could be read"
+        found.problem = f"is damaged; {some(len(found.rows), 'row')} on it could be read"
     return found
 
 

@@ -8,6 +8,7 @@ from harness.detectors.base import Change, Episode, Limits, Surroundings, make
 from harness.detectors.keys import Role
 from harness.detectors.rows import Row
 from harness.detectors.series import Series
+from harness.domain.words import some
 
 _ENOUGH = 8
 """Values from which a median and a spread say something."""
@@ -48,7 +49,7 @@ class NonFinite:
             metric=series.key,
             message="finite again"
             if change is Change.OVER
-            else f"not finite for {hits} rows, since row {row.number - hits + 1}",
+            else f"not finite for {some(hits, 'row')}, since row {row.number - hits + 1}",
             evidence=series.evidence(max(hits, 1) + 1),
             threshold="fatal_rows" if change is Change.FATAL else "rows",
             limits=self._limits,
@@ -124,7 +125,11 @@ class Spike:
         if value <= self._bound:
             rows, self._since = self._since - 1, 0
             return self._made(
-                "spike_recovered", Change.OVER, series, row, f"{self._height:.4g} for {rows} rows, back at {value:.4g}"
+                "spike_recovered",
+                Change.OVER,
+                series,
+                row,
+                f"{self._height:.4g} for {some(rows, 'row')}, back at {value:.4g}",
             )
         self._high += 1
         if self._high == (self._rows if around.by_epoch else _STEPS * self._rows):

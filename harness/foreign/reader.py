@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from harness.domain.words import some
 from harness.foreign.formats import SNIFFED_BYTES, Parser, parser_for
 from harness.foreign.rows import Row
 from harness.foreign.runs import Runs
@@ -93,17 +94,19 @@ class LogReader:
         if self._parser is not None:
             found += self._parser.warnings.first
             more = self._parser.warnings.count - len(self._parser.warnings.first)
-            found += [f"and {more} more such lines"] if more > 0 else []
+            found += [f"and {some(more, 'more such line')}"] if more > 0 else []
             if isinstance(self._parser, Table) and self._parser.short > 1:
                 found.append(f"{self._parser.short} lines have fewer cells than the header")
         if isinstance(self._parser, Table) and self._parser.crashed:
-            found.append(f"{self._parser.crashed} experiments crashed; their numbers are left out")
+            found.append(
+                f"{some(self._parser.crashed, 'experiment')} crashed: the numbers beside that word are left out"
+            )
         if isinstance(self._parser, StatusDocument):
             found += self._parser.notes
         if self._runs.copies:
-            found.append(f"{self._runs.copies} rows are there twice; each counts once")
+            found.append(f"{some(self._runs.copies, 'row')} had been there before, value for value, and count once")
         if self._tail.replacements:
-            found.append(f"the file was replaced {self._tail.replacements} times; the newest counts")
+            found.append(f"the file was replaced {some(self._tail.replacements, 'time')}; the newest counts")
         return found
 
     def _begin(self) -> list[Row]:

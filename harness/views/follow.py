@@ -1,11 +1,11 @@
 """What a watcher follows: the runs of an experiment, or logs that others write. Both give run pictures to draw."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from harness.clock import Clock
-from harness.detectors.alarm import Alarm
+from harness.detectors.alarm import Alarm, Severity
 from harness.views.run_picture import RunPicture
 
 MOST_NEWS = 1000
@@ -40,7 +40,7 @@ class Target:
 
 @dataclass(frozen=True, kw_only=True)
 class News:
-    """One thing that happened in a run: a row, an alarm, or rows of which only the number is left."""
+    """One thing that happened in a run: a row, an alarm, or rows and notes of which only the number is left."""
 
     run: str
     seed: int | None = None
@@ -50,20 +50,34 @@ class News:
     """When the run's first row was written, Unix seconds."""
     alarm: Alarm | None = None
     left_out: int = 0
+    """Rows."""
+    notes_left_out: int = 0
+    """Alarms that are notes."""
 
 
 def trimmed(news: list[News]) -> list[News]:
-    """`news`, or when it is long the newest of it, with the number of rows of each run that were left out: what a
-    look holds in memory does not grow with the log."""
+    """`news`, or when it is long the newest of it, the warnings before, and the number of rows and notes of each run
+    that were left out: what a look holds in memory does not grow with the log."""
     if len(news) <= 2 * MOST_NEWS:
         return news
-    counts: dict[tuple[str, int | None], int] = {}
-    for item in news[:-MOST_NEWS]:
+    before = news[:-MOST_NEWS]
+    warnings = [item for item in before if item.alarm is not None and item.alarm.severity is not Severity.NOTE]
+    return [*counted(before), *warnings[-MOST_NEWS // 2 :], *news[-MOST_NEWS:]]
+
+
+def counted(news: Iterable[News]) -> list[News]:
+    """One of each run, with how many rows and notes there are."""
+    runs: dict[tuple[str, int | None], News] = {}
+    for item in news:
         key = item.run, item.seed
-        counts[key] = counts.get(key, 0) + item.left_out + (item.row is not None)
-    alarms = [item for item in news[:-MOST_NEWS] if item.alarm is not None]
-    left = [News(run=run, seed=seed, left_out=count) for (run, seed), count in counts.items()]
-    return [*left, *alarms[-MOST_NEWS // 2 :], *news[-MOST_NEWS:]]
+        known = runs.get(key, News(run=item.run, seed=item.seed))
+        note = item.alarm is not None and item.alarm.severity is Severity.NOTE
+        runs[key] = replace(
+            known,
+            left_out=known.left_out + item.left_out + (item.row is not None),
+            notes_left_out=known.notes_left_out + item.notes_left_out + note,
+        )
+    return list(runs.values())
 
 
 class Follower(Protocol):

@@ -1,6 +1,6 @@
 """Following on a terminal, as a screen that is drawn anew, or anywhere else, as lines that stay."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -9,10 +9,12 @@ from rich.live import Live
 from rich.text import Text
 
 from harness.clock import Clock
+from harness.detectors.alarm import Severity
 from harness.detectors.rows import row_from
+from harness.domain.words import some
 from harness.projections.text import one_line
 from harness.views.dashboard import draw
-from harness.views.follow import Follower, News
+from harness.views.follow import Follower, News, counted
 from harness.views.progress import printable
 from harness.views.words import count, number
 
@@ -43,19 +45,22 @@ def screen(console: Console) -> Iterator[Callable[[Iterable[Text]], None]]:
 
 
 def in_lines(follower: Follower, clock: Clock, say: Callable[[str], None], *, ends: bool = True) -> None:
-    """One line a row and an alarm. What is awaited is said once."""
-    said = False
+    """One line a row and an alarm. What is awaited is said once; of alarms that were there before us, notes are only
+    counted."""
+    said, earlier = False, True
     while True:
         news = follower.poll(seconds=READ_SECONDS)
         over = follower.over()
         news += follower.finish() if over else []
-        if not news and not said and not any(view.picture.rows for view in follower.views()):
+        views = follower.views()
+        if not news and not said and not any(view.picture.rows for view in views):
             say(f"waiting for the first row at {follower.waits_for}")
         said = True
-        for line in lines_of(news):
+        for line in lines_of(news, earlier=earlier):
             say(line)
         if over and ends:
             return
+        earlier = earlier and any(view.behind is not None for view in views)
         clock.sleep(POLL_SECONDS)
 
 
@@ -84,24 +89,41 @@ def drawn(console: Console, follower: Follower, *, whole: bool = False) -> list[
     return [Text(line.plain.encode("ascii", "replace").decode("ascii")) for line in lines]
 
 
-def lines_of(news: Iterable[News]) -> Iterator[str]:
-    """Alarms all of them, of the rows the newest of each run; how many were left out is said."""
+def lines_of(news: Iterable[News], *, earlier: bool = False) -> Iterator[str]:
+    """Alarms all of them, with `earlier` only those that are no notes, and whether they are over; of the rows the
+    newest of each run. How many were left out is said."""
     by_run: dict[str, list[News]] = {}
     for item in news:
         by_run.setdefault(item.run, []).append(item)
     for run, items in by_run.items():
-        rows = [item for item in items if item.row is not None]
-        shown = rows[-ROWS_A_LOOK:]
-        before = len(rows) - len(shown) + sum(item.left_out for item in items)
-        if before:
-            yield f"{run}  {before} rows before"
-        kept = {id(item) for item in shown}
+        out = [item for item in items if item.row is not None][:-ROWS_A_LOOK]
+        out += [item for item in items if earlier and item.alarm and item.alarm.severity is Severity.NOTE]
+        dropped, over = {id(item) for item in out}, _over(items) if earlier else set()
+        for left in counted([*out, *(item for item in items if item.row is None and item.alarm is None)]):
+            told = [some(left.left_out, "row")] if left.left_out else []
+            told += [some(left.notes_left_out, "note")] if left.notes_left_out else []
+            if told:
+                yield f"{run}  {' and '.join(told)} before"
         for item in items:
+            if id(item) in dropped:
+                continue
             if item.alarm is not None:
-                alarm = item.alarm
-                yield f"{run}  alarm  {alarm.severity.value} {alarm.code}  {one_line(alarm.message, 200)}"
-            elif item.row is not None and id(item) in kept and (line := _row(item, item.row)):
+                alarm, mark = item.alarm, "  (over)" if id(item) in over else ""
+                yield f"{run}  alarm  {alarm.severity.value} {alarm.code}  {one_line(alarm.message, 200)}{mark}"
+            elif item.row is not None and (line := _row(item, item.row)):
                 yield line
+
+
+def _over(items: Sequence[News]) -> set[int]:
+    """The ids of those whose alarm a later one says to be over."""
+    ended: set[tuple[str, str]] = set()
+    found = set()
+    for item in reversed(items):
+        if item.alarm is not None and item.alarm.recovered:
+            ended.add(item.alarm.subject)
+        elif item.alarm is not None and item.alarm.subject in ended:
+            found.add(id(item))
+    return found
 
 
 def _row(news: News, plain: Mapping[str, Any]) -> str:

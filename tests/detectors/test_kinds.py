@@ -138,6 +138,11 @@ def test_it_is_quiet_on_what_looks_like_it(code: str) -> None:
         assert [alarm for alarm in watched(values, **more) if alarm.code == code] == []
 
 
+def test_one_row_is_one_row() -> None:
+    (spike,) = [alarm for alarm in watched(FAULTS["spike_recovered"][0][0]) if alarm.code == "spike_recovered"]
+    assert " for 1 row, back at " in spike.message
+
+
 def test_every_kind_has_a_fault_here() -> None:
     assert set(KINDS) - set(FAULTS) == {"resume_discontinuity"}  # below: it needs another event
 

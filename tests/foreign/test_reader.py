@@ -81,7 +81,7 @@ def test_a_ragged_ledger_loses_only_what_is_ragged(tmp_path: Path) -> None:
     assert reader.notes() == [
         "line 4 has 1 of 4 cells; such lines are left out",
         "2 lines have fewer cells than the header",
-        "1 experiments crashed; their numbers are left out",
+        "1 experiment crashed: the numbers beside that word are left out",
     ]
 
 
@@ -247,7 +247,7 @@ def test_rows_that_are_there_twice_count_once(tmp_path: Path) -> None:
     assert (steps(found), reader.runs) == (list(range(30)), 1)
     twice = "".join(line + "\n" + line + "\n" for line in rows.splitlines())
     assert steps(rows_of(written(tmp_path, "handlers.jsonl", twice))) == list(range(30))
-    assert "30 rows are there twice; each counts once" in reader.notes()
+    assert "30 rows had been there before, value for value, and count once" in reader.notes()
 
 
 def test_several_runs_in_one_file_are_kept_apart(tmp_path: Path) -> None:

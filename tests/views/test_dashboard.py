@@ -11,10 +11,12 @@ import pytest
 from rich.cells import cell_len
 
 from harness.clock import ManualClock, iso
+from harness.detectors.alarm import Severity
+from harness.detectors.watch import Watch
 from harness.domain.program_facts import TrainingSpecified
 from harness.errors import UsageError
 from harness.views.dashboard import draw
-from harness.views.follow import Follower
+from harness.views.follow import Follower, News, trimmed
 from harness.views.follow_experiment import ExperimentFollower
 from harness.views.follow_logs import LogFollower
 from harness.views.watching import in_lines, lines_of, read_all
@@ -151,12 +153,12 @@ def test_several_runs_in_one_file_are_several_pictures(tmp_path: Path) -> None:
 
 
 def test_a_look_at_a_long_log_holds_few_rows(tmp_path: Path) -> None:
-    rows = [{"step": step, "loss": 1.0 + step % 3} for step in range(60_000)]
+    rows = [{"step": step, "loss": 1.0 + step % 3, "note": "x" * 200} for step in range(12_000)]
     follower = LogFollower([written(tmp_path / "m.jsonl", rows)], ManualClock())
     news = follower.poll(seconds=float("inf"))
-    assert len(news) < 60_000 / 2
+    assert len(news) < 12_000 / 2
     first, *_, last = lines_of(news)
-    assert (first, last.split("  ")[1]) == ("m.jsonl  59990 rows before", "step 59,999")
+    assert (first, last.split("  ")[1]) == ("m.jsonl  11990 rows before", "step 11,999")
 
 
 def test_lines_are_one_a_row_and_bounded(tmp_path: Path) -> None:
@@ -172,6 +174,46 @@ def test_lines_are_one_a_row_and_bounded(tmp_path: Path) -> None:
     assert said[-1] == last
     assert len(said) == 11
     assert not follower.succeeded()
+
+
+def test_of_alarms_before_the_first_look_notes_are_counted_and_what_is_over_is_said(tmp_path: Path) -> None:
+    """Fifty spikes that recovered at once, one of three rows, and one that stands; then a note while we look."""
+    clock, spikes = ManualClock(), {20 * i for i in range(1, 51)} | {1101, 1102, 1103, 1201, 1202, 1203}
+    rows = [{"epoch": i, "loss": 90.0 if i in spikes else 2 - i / 1e3 + i % 2 / 50} for i in range(1204)]
+    path = written(tmp_path / "m.jsonl", rows)
+    os.utime(path, (clock.now().timestamp(),) * 2)
+    said: list[str] = []
+
+    class Looks(ManualClock):
+        def sleep(self, seconds: float) -> None:
+            if clock.monotonic():
+                raise KeyboardInterrupt
+            clock.sleep(1)
+            with path.open("a") as stream:
+                stream.write('{"epoch": 1204, "loss": 0.8}\n')
+
+    with pytest.raises(KeyboardInterrupt):
+        in_lines(LogFollower([path], clock), Looks(), said.append)
+    watch = Watch()
+    notes = [alarm for row in rows for alarm in watch.feed(row) if alarm.severity is Severity.NOTE]
+    assert len(notes) > 50
+    assert said[0] == f"m.jsonl  1194 rows and {len(notes)} notes before"
+    alarms = [line.split("  ", 3) for line in said if "alarm" in line and "loss_spike" in line]
+    assert [len(item[3].rpartition("  (over)")[1]) > 0 for item in alarms] == [True, False]
+    assert [line for line in said if "spike_recovered" in line] == said[-2:-1]
+
+
+def test_what_a_look_at_a_long_log_leaves_out_is_counted() -> None:
+    watch, news = Watch(), []
+    for i in range(3000):
+        row = {"epoch": i, "loss": 90.0 if i % 20 == 19 or 30 <= i < 34 else 2 - i / 1e4 + i % 2 / 50}
+        news += [News(run="r", alarm=alarm) for alarm in watch.feed(row)]
+        news.append(News(run="r", row={"epoch": i, "metrics": {"loss": row["loss"]}}))
+    notes = sum(item.alarm is not None and item.alarm.severity is Severity.NOTE for item in news)
+    held = trimmed(news)
+    assert len(held) < len(news) / 2
+    assert next(lines_of(held, earlier=True)) == f"r  2990 rows and {notes} notes before"
+    assert [item for item in trimmed(news) if item.alarm is not None and item.alarm.code == "loss_spike"] != []
 
 
 @pytest.fixture
