@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from harness.artifacts.hashes import hash_file
 from harness.domain.models import BASE, Model, ModelEvaluation, ModelState
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import CageKind, RunStatus, Verdict
@@ -123,11 +124,10 @@ def _other(project: Project, model: Model, name: str) -> Model:
 
 def _rows(project: Project, spec: Spec, mode: EvaluationMode) -> tuple[bytes, dict[str, str]]:
     """The benchmark's rows in the mode's form: the only difference between the modes is the guidance."""
-    digest, rows = rows_of(project.layout.root / spec.benchmark["path"])
-    if digest != spec.benchmark["sha256"]:
-        raise RefusedError(
-            f"{spec.benchmark['path']} is not what was specified.", mend="Restore it.", code="benchmark_changed"
-        )
+    path = project.layout.root / spec.benchmark["path"]
+    if (digest := hash_file(path)) != spec.benchmark["sha256"]:
+        raise RefusedError(f"{path} is not what was specified.", mend="Restore it.", code="benchmark_changed")
+    _, rows = rows_of(path)
     assisted = mode is EvaluationMode.PROMPT_ASSISTED
     if assisted and not any(str(row.get("guidance") or "").strip() for row in rows):
         raise UsageError("No row of the benchmark has `guidance`: both modes would be the same.", mend="Use the other.")

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.hashes import hash_file
-from harness.errors import NotFoundError
+from harness.artifacts.hashes import hash_file, open_regular
+from harness.errors import UsageError
 from harness.files import canonical_json, sha256_bytes
 from harness.posttrain.command_files import closure_hashes, command_files, missing
+from harness.posttrain.reading import require_plain
 from harness.posttrain.vocabulary import EVALUATORS, TRAINERS, Backend
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -55,23 +56,26 @@ def evaluator_hash(evaluator: str | Mapping[str, Any], root: Path) -> str:
 def rows_of(path: Path) -> tuple[str, list[dict[str, Any]]]:
     """(SHA-256 of the bytes, rows) of a JSON-lines file, from one reading of it.
 
-    Raises NotFoundError when it is missing, ValueError naming the line that is no JSON object, or that there is none.
+    Raises NotFoundError when it is missing, UsageError naming the line that is no JSON object, or that there is none.
     """
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError as error:
-        raise NotFoundError(f"{path} does not exist.", mend="Check the path.", code="file_missing") from error
+    with open_regular(path) as stream:
+        data = stream.read()
     rows = []
     for number, line in enumerate(data.split(b"\n"), 1):
         if not line.strip():
             continue
         try:
             row = json.loads(line)
+            require_plain(row)
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"line {number} is no JSON: {error}") from error
+            raise _bad_rows(path, f"line {number} is no JSON: {error}") from error
         if not isinstance(row, dict):
-            raise ValueError(f"line {number} is no JSON object")
+            raise _bad_rows(path, f"line {number} is no JSON object")
         rows.append(row)
     if not rows:
-        raise ValueError("it has no rows")
+        raise _bad_rows(path, "it has no rows")
     return sha256_bytes(data), rows
+
+
+def _bad_rows(path: Path, why: str) -> UsageError:
+    return UsageError(f"{path}: {why}; expected one JSON object a line.", mend="Correct that file.", code="bad_rows")

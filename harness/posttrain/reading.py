@@ -33,7 +33,7 @@ def read_object(path: Path, name: str, *, largest: int) -> tuple[dict[str, Any] 
         return None, None
     try:
         value = json.loads(data, parse_int=_whole)
-        _require_plain(value)
+        require_plain(value)
     except (ValueError, RecursionError) as error:
         return None, problem(name, "one JSON object and nothing else", data[:80].decode("utf-8", "replace"), str(error))
     if not isinstance(value, dict):
@@ -55,7 +55,7 @@ def _whole(text: str) -> int:
     return value
 
 
-def _require_plain(value: Any) -> None:
+def require_plain(value: Any) -> None:
     """Raises ValueError for text with half a surrogate pair, and for nesting that is too deep."""
     level = [value]
     for _ in range(_DEEPEST):

@@ -202,7 +202,7 @@ def _artifact(found: list[Problem], spec: Spec, result: Mapping[str, Any], seen:
     if path.is_symlink() or not path.resolve().is_relative_to(seen.output.resolve()):
         found.append(problem("artifact.path", "inside the output folder", path, "it leads out of it"))
         return None
-    if fault := artifact_fault(path, spec.artifact["format"]):
+    if fault := artifact_fault(path):
         found.append(problem("artifact", f"a {spec.artifact['format']} that loads", path, fault))
         return None
     try:

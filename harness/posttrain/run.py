@@ -10,7 +10,7 @@ from harness.domain.facts import RunStarted
 from harness.domain.records import Run
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import RunStatus
-from harness.errors import HarnessError, NotFoundError
+from harness.errors import HarnessError
 from harness.posttrain.dry_run import dry_result
 from harness.posttrain.fingerprints import rows_of
 from harness.posttrain.judge import (
@@ -144,7 +144,7 @@ def _dry(job: Job, run: Run) -> ProgramReport:
     try:
         observed["dataset_sha256"], rows = rows_of(project.layout.root / spec.dataset["path"])
         observed["dataset_rows"] = len(rows)
-    except (NotFoundError, ValueError):
+    except HarnessError:
         observed |= {"dataset_sha256": before["dataset_sha256"], "dataset_rows": 0}
     result = dry_result(spec, run=run.id, experiment=run.experiment, spec_sha256=digest, observed=observed)
     seen = Observed(

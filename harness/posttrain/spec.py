@@ -9,13 +9,14 @@ from typing import Any, TypeVar
 from harness.artifacts.hashes import hash_path
 from harness.errors import HarnessError
 from harness.files import canonical_json, sha256_bytes
-from harness.posttrain.fingerprints import code_hash, config_fingerprint, rows_of
+from harness.posttrain.fingerprints import code_hash, config_fingerprint
 from harness.posttrain.problems import Problem, SpecificationError, problem
 from harness.posttrain.reading import is_finite
 from harness.posttrain.registry import BaseModel, known_models
+from harness.posttrain.tables import check_benchmark, check_dataset
 from harness.posttrain.vocabulary import (
     DTYPES,
-    FORMATS,
+    FORMAT,
     HYPERPARAMETERS,
     LARGEST,
     MINUTES,
@@ -34,12 +35,6 @@ from harness.posttrain.vocabulary import (
 from harness.project.context import Project
 
 Word = TypeVar("Word", bound=StrEnum)
-_NEEDED = {
-    Mode.ORPO: ("prompt", "chosen", "rejected"),
-    Mode.DPO: ("prompt", "chosen", "rejected"),
-    Mode.SFT: ("prompt",),
-    Mode.GRPO: ("prompt", "answer"),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +57,6 @@ class Request:
     minutes: Any = MINUTES.default
     tokens: Any = TOKENS.default
     artifact: str = "adapter"
-    artifact_format: str = "peft-adapter"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,11 +131,11 @@ def specify(project: Project, request: Request) -> Spec:
         found.append(problem("hardware_tier", "/".join(sorted(TIERS[backend])), tier, f"{backend} runs on no other"))
     numbers = _numbers(found, request)
     model = _model(found, project, request, backend, profile, tier)
-    dataset, prompts = _table(found, project.layout.root, "dataset", request.dataset, _NEEDED[mode] if mode else ())
-    benchmark, held = _table(found, project.layout.root, "benchmark", request.benchmark, ("id", "prompt"))
+    evaluator = _evaluator(found, project, request.evaluator)
+    dataset, prompts = check_dataset(found, project.layout.root, request.dataset, mode)
+    benchmark, held = check_benchmark(found, project.layout.root, request.benchmark, evaluator)
     if shared := sorted(prompts & held):
         found.append(problem("benchmark", "prompts that are not trained on", shared[0], f"{len(shared)} are in both"))
-    evaluator = _evaluator(found, project, request.evaluator)
     _words(found, request, backend)
     code = _code(found, project, backend, request.command, "code_hash")
     if found or not (backend and mode and profile and tier):
@@ -160,7 +154,7 @@ def specify(project: Project, request: Request) -> Spec:
         dtype=request.dtype,
         hyperparameters=numbers,
         budget={"minutes": float(request.minutes), "tokens": int(request.tokens)},
-        artifact={"path": request.artifact, "format": request.artifact_format},
+        artifact={"path": request.artifact, "format": FORMAT},
         config_fingerprint=config_fingerprint(**given, hyperparameters=numbers),  # type: ignore[arg-type]
         code_hash=code,
     )
@@ -199,8 +193,6 @@ def _numbers(found: list[Problem], request: Request) -> dict[str, float | int]:
 def _words(found: list[Problem], request: Request, backend: Backend | None) -> None:
     if request.dtype not in DTYPES:
         found.append(problem("dtype", "/".join(DTYPES), request.dtype, "unknown"))
-    if request.artifact_format not in FORMATS:
-        found.append(problem("artifact.format", "/".join(FORMATS), request.artifact_format, "unknown"))
     path = Path(request.artifact)
     if path.is_absolute() or ".." in path.parts or not path.parts:
         found.append(problem("artifact.path", "a path below the output folder", request.artifact, "it leads out of it"))
@@ -247,30 +239,6 @@ def _hash(path: Path) -> str:
         return hash_path(path)
     except HarnessError as error:
         return error.message
-
-
-def _table(
-    found: list[Problem], root: Path, name: str, path: str, needed: Sequence[str]
-) -> tuple[dict[str, Any], set[str]]:
-    """Of a JSON-lines file: {path, sha256, rows}, and its prompts."""
-    whole = (root / path).resolve()
-    try:
-        digest, rows = rows_of(whole)
-    except (HarnessError, ValueError, OSError) as error:
-        found.append(problem(name, "a file with a JSON object a line", path, str(error)))
-        return {}, set()
-    for number, row in enumerate(rows, 1):
-        wrong = [key for key in needed if not isinstance(row.get(key), str) or not row[key].strip()]
-        if wrong:
-            found.append(problem(f"{name} row {number}", f"text in {', '.join(wrong)}", row.get(wrong[0]), "missing"))
-            break
-        if "chosen" in needed and row["chosen"] == row["rejected"]:
-            found.append(problem(f"{name} row {number}", "chosen that differs from rejected", row["chosen"], "equal"))
-            break
-    kept = whole.relative_to(root).as_posix() if whole.is_relative_to(root) else str(whole)
-    return {"path": kept, "sha256": digest, "rows": len(rows)}, {
-        " ".join(str(row.get("prompt")).split()) for row in rows
-    }
 
 
 def _code(

@@ -53,7 +53,8 @@ class EvaluationMode(StrEnum):
 
 
 DTYPES = ("float32", "bfloat16", "float16")
-FORMATS = ("peft-adapter", "full-model")
+FORMAT = "peft-adapter"
+"""Of every artifact: an adapter on the base model."""
 MODES: dict[Backend, frozenset[Mode]] = {
     Backend.TRL_ORPO: frozenset({Mode.ORPO}),
     Backend.TRL_DPO: frozenset({Mode.DPO}),

@@ -14,9 +14,9 @@ _SIZES = {"I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1, "F8_E4M3": 
 _LARGEST_HEADER = 100 * 1024 * 1024
 
 
-def artifact_fault(folder: Path, form: str) -> str | None:
-    """Why the folder is no artifact of this format; None when it is one."""
-    config = folder / ("adapter_config.json" if form == "peft-adapter" else "config.json")
+def artifact_fault(folder: Path) -> str | None:
+    """Why the folder is no PEFT adapter; None when it is one."""
+    config = folder / "adapter_config.json"
     if not folder.is_dir():
         return "it is no folder"
     if (odd := irregular_file(folder)) is not None:
@@ -25,16 +25,10 @@ def artifact_fault(folder: Path, form: str) -> str | None:
         values = json.loads(config.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         return f"{config.name} cannot be read: {error}"
-    if not isinstance(values, dict) or (form == "peft-adapter" and not isinstance(values.get("peft_type"), str)):
+    if not isinstance(values, dict) or not isinstance(values.get("peft_type"), str):
         return f"{config.name} is no object with the format's keys"
-    names = (
-        ["adapter_model.safetensors"]
-        if form == "peft-adapter"
-        else sorted(path.name for path in folder.glob("*.safetensors"))
-    )
-    if not names:
-        return "it has no *.safetensors"
-    return next((f"{name}: {fault}" for name in names if (fault := tensors_fault(folder / name))), None)
+    name = "adapter_model.safetensors"
+    return f"{name}: {fault}" if (fault := tensors_fault(folder / name)) else None
 
 
 def tensors_fault(path: Path) -> str | None:

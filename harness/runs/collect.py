@@ -54,11 +54,13 @@ def close_run(project: Project, run: Run, rows: RunRows, ending: Ending, *, bega
     `origin_findings` takes it."""
     ledger, layout = project.ledger, project.layout
     found, problems = _checkpoints(layout, run, rows)
+    if (made := _judged(project, run)) is not None:
+        found = sorted((replace(item, final=item.checkpoint == made) for item in found), key=lambda item: item.final)
     problems += not_exact(f"{run.experiment}/{run.id}", rows.resumes)
     for final in (item for item in found if item.final and ending.status is RunStatus.COMPLETED):
         problems += origin_findings(project, run, final, began, ending.findings)
         problems += untrained_findings(final, found, _initial(layout, run, rows))
-    for checkpoint in _news(found, ledger.checkpoints(run.experiment, run.id)):
+    for checkpoint in _news(found, ledger.checkpoints(run.experiment, run.id), made):
         ledger.append(checkpoint)
     ended = RunEnded(
         experiment=run.experiment,
@@ -85,7 +87,14 @@ def _still_hold(run: Run) -> list[dict[str, Any]]:
     return [found for found in run.findings if found.get("code") == CLOCK_SET]
 
 
-def _news(found: list[CheckpointRecorded], recorded: list[Checkpoint]) -> list[CheckpointRecorded]:
+def _judged(project: Project, run: Run) -> str | None:
+    """Content hash of the model that a training program's run was found to have made: that one is final, whatever
+    checkpoints the trainer told of."""
+    mine = [item for item in project.ledger.judgements(run.experiment) if item.run == run.id]
+    return mine[-1].artifact if mine and mine[-1].accepted else None
+
+
+def _news(found: list[CheckpointRecorded], recorded: list[Checkpoint], made: str | None) -> list[CheckpointRecorded]:
     """What the ledger does not say yet: after a resume, also that another checkpoint is the final one now."""
     known = {item.id: item for item in recorded}
     now = {item.checkpoint for item in found}
@@ -95,7 +104,7 @@ def _news(found: list[CheckpointRecorded], recorded: list[Checkpoint]) -> list[C
         if (old := known.get(item.checkpoint)) is None
         or (old.path, old.epoch, old.final) != (item.path, item.epoch, item.final)
     ]
-    stale = [item for item in recorded if item.final and item.id not in now]
+    stale = [item for item in recorded if item.final and item.id not in now and item.id != made]
     return changed + [_no_longer_final(item) for item in stale] if found else changed
 
 

@@ -16,7 +16,7 @@ import pytest
 from harness.artifacts.hashes import hash_path
 from harness.domain.models import MODEL_TRANSITIONS, ModelState, require_model_transition
 from harness.domain.statuses import RUN_TRANSITIONS, RunStatus
-from harness.errors import LedgerError, TransitionError
+from harness.errors import LedgerError, TransitionError, UsageError
 from harness.files import sha256_bytes
 from harness.posttrain.comparison import verdict_of
 from harness.posttrain.export import export_rows
@@ -262,6 +262,50 @@ def test_fault_17_rows_that_are_trained_on_are_no_benchmark(project: Project) ->
     assert "in both" in wrong(project, benchmark="train.jsonl")["benchmark"]
 
 
+@pytest.mark.parametrize(
+    ("evaluator", "change", "reason"),
+    [
+        ("preference", {"rejected": None}, "missing"),
+        ("preference", {"rejected": "same", "chosen": "same"}, "equal"),
+        ("exact_match", {"chosen": " "}, "missing"),
+        ("perplexity", {"chosen": None}, "missing"),
+        (["python", "judge.py"], {"id": None}, "missing"),
+    ],
+)
+def test_a_benchmark_that_its_evaluator_could_not_score_is_refused(own: Project, evaluator, change, reason) -> None:
+    specify(own, programs.request(evaluator=evaluator))
+    rows = programs.rows(40, 100)
+    programs.write_rows(own.layout.root / "held_out.jsonl", [*rows[:-1], rows[-1] | change])
+    assert wrong(own, evaluator=evaluator) == {"benchmark row 40": reason}
+
+
+def test_a_benchmark_has_ids_of_its_own_and_rows_enough_for_a_verdict(own: Project) -> None:
+    rows, path = programs.rows(40, 100), own.layout.root / "held_out.jsonl"
+    programs.write_rows(path, [*rows, rows[0] | {"prompt": "another"}])
+    assert "twice" in wrong(own)["benchmark"]
+    programs.write_rows(path, rows[:19])
+    assert "too few" in wrong(own)["benchmark"]
+    programs.write_rows(path, rows[:20])
+    specify(own, programs.request())
+
+
+def test_rows_of_a_fine_tuning_have_what_is_learnt(own: Project) -> None:
+    programs.write_rows(own.layout.root / "train.jsonl", [{"prompt": "p", "rejected": "a"}])
+    assert wrong(own, mode="sft") == {"dataset row 1": "missing"}
+    programs.write_rows(own.layout.root / "train.jsonl", [{"prompt": "p", "chosen": "a"}])
+    specify(own, programs.request(mode="sft"))
+
+
+def test_damaged_rows_are_an_answer(own: Project, tmp_path: Path) -> None:
+    source = tmp_path / "rows.jsonl"
+    for text in ("{}\n[]\n", "", '{"prompt": "\\ud800"}\n', "{"):
+        source.write_text(text)
+        with pytest.raises(UsageError, match=r"rows\.jsonl"):
+            export_rows(source, tmp_path / "out.jsonl")
+    (own.layout.root / "held_out.jsonl").write_text("{")
+    assert "JSON" in wrong(own)["benchmark"]
+
+
 def test_fault_22_a_pair_without_a_difference_is_refused(own: Project) -> None:
     programs.write_rows(own.layout.root / "train.jsonl", [{"prompt": "p", "chosen": "a", "rejected": "a"}])
     assert wrong(own)["dataset row 1"] == "equal"
@@ -457,14 +501,17 @@ def test_an_export_says_licence_and_consent_and_hashes_each_row(project: Project
 
 
 def test_a_shared_family_of_data_judge_and_model_is_told(own: Project) -> None:
-    made = [
-        row | {"provenance": {"teacher": "HuggingFaceTB/SmolLM2-1.7B-Instruct", "judge": "x-1"}}
-        for row in programs.rows(3)
-    ]
-    programs.write_rows(own.layout.root / "train.jsonl", made)
-    (told,) = family_warnings(own, specify(own, programs.request()))
-    assert told.actual == "smollm2"
-    assert "teacher" in told.reason
+    def told(teacher: str, model: str = programs.MODEL) -> list[str]:
+        made = [row | {"provenance": {"teacher": teacher, "judge": "x-1"}} for row in programs.rows(3)]
+        programs.write_rows(own.layout.root / "train.jsonl", made)
+        asked = programs.request(model=model, tier="datacenter-gpu")
+        return [f"{item.actual}: {item.reason}" for item in family_warnings(own, specify(own, asked))]
+
+    assert told("HuggingFaceTB/SmolLM2-1.7B-Instruct") == ["smollm: shared by teacher, trained model"]
+    llama = "meta-llama/Llama-3.2-1B-Instruct"
+    assert told("meta-llama/Llama-2-7b-chat", llama) == ["llama: shared by teacher, trained model"]
+    assert told("microsoft/phi-4", "microsoft/Phi-3.5-mini-instruct") == ["phi: shared by teacher, trained model"]
+    assert told("Qwen/Qwen3-8B", llama) == []
 
 
 def test_no_state_is_skipped() -> None:

@@ -61,6 +61,13 @@ def test_another_evaluator_than_was_specified_is_refused(project, program: Train
     assert made.evidence["evaluator"] == spec["benchmark"]["evaluator"]["code_hash"]
 
 
+def test_a_benchmark_that_is_not_rows_any_more_has_changed(program: TrainingProgram, model, root) -> None:
+    (root / "held_out.jsonl").write_text("{")
+    with pytest.raises(RefusedError) as refused:
+        program.attach_evaluation(model)
+    assert refused.value.code == "benchmark_changed"
+
+
 def test_one_that_changes_while_it_scores_gives_no_score(program: TrainingProgram, model, asked, root) -> None:
     asked(0.9, lambda: (root / "judge.py").write_text("print()"))
     made = program.attach_evaluation(model)

@@ -180,6 +180,14 @@ def test_older_weights_are_known_whatever_times_the_trainer_sets(execute, root: 
     assert {item.actual for item in report.problems} == {"checkpoint_known"}
 
 
+def test_the_model_stays_final_whatever_else_the_trainer_kept(execute, project) -> None:
+    keep = '(out / "state").write_text("to go on from")\nlog.checkpoint_saved(out / "state", epoch=1, final=True)'
+    report = execute(head=programs.TRAINER.replace("log.end(", f"{keep}\nlog.end("))
+    assert report.model is not None, report.run.reason
+    kept = {item.path.rsplit("/", 1)[-1]: item.final for item in project.ledger.checkpoints(report.run.experiment)}
+    assert kept == {"adapter": True, "state": False}
+
+
 def test_the_same_bytes_in_another_program_are_not_its_own(execute) -> None:
     assert execute().model is not None
     report = execute(seed=2, body=programs.GOOD.replace('spec["seed"]', "1"))
