@@ -21,7 +21,7 @@ from harness.project.accepted import Accepted, control_listing
 from harness.project.context import Project
 from harness.project.frozen import MISSING, frozen_changes
 from harness.project.protected import GIT
-from harness.projections.refresh import pages
+from harness.projections.refresh import page_digests
 
 
 class ChangeKind(StrEnum):
@@ -68,18 +68,17 @@ def list_changes(project: Project, accepted: Accepted | None) -> list[Change]:
 
 
 def page_changes(project: Project) -> list[Change]:
-    """Pages for people that do not say what the ledger does: nothing reads them back, but people read them."""
+    """Pages for people that are not as they were written from the ledger: nothing reads them back, but people do."""
     if project.ledger.facts_wait():
         return []
-    found = []
-    for path, text in sorted(pages(project.ledger, project.layout).items()):
-        expected = sha256_bytes(text.encode("utf-8"))
+    root, found = project.layout.root, []
+    for path, expected in sorted(page_digests(project.ledger, project.layout).items()):
         try:
-            actual = sha256_bytes(read_bytes(path))
+            actual = sha256_bytes(read_bytes(root / path))
         except UsageError:
             actual = MISSING
         if actual != expected:
-            found.append(_change(ChangeKind.PAGE, project.layout.root, project.layout.relative(path), expected, actual))
+            found.append(_change(ChangeKind.PAGE, root, path, expected, actual))
     return found
 
 

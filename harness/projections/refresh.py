@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.artifacts.locate import Layout
-from harness.files import atomic_write, set_aside
+from harness.files import atomic_write, set_aside, sha256_bytes
 from harness.ledger import Ledger
 from harness.ledger.exchange import export_facts
 from harness.ledger.text_form import text_path
@@ -42,37 +42,26 @@ def refresh(ledger: Ledger, layout: Layout, *, everything: bool = False) -> list
     return written
 
 
-def pages(ledger: Ledger, layout: Layout) -> dict[Path, str]:
-    """Path -> text, of every page for people that is written and up to date, as the facts say it: what stands in such a
-    file and is something else was put there. Nothing is written.
+def page_digests(ledger: Ledger, layout: Layout) -> dict[str, str]:
+    """Path relative to the root -> SHA-256, of every page for people that is written and up to date, as it was written:
+    what stands in such a file and is something else was put there. A page keeps the words of the harness that wrote it.
 
     Pages that are due are left out: the next refresh writes them. Nothing is known of a clone whose facts wait.
     """
-    due = _due(ledger, layout)
-    found: dict[Path, str] = {}
-    if "checklist" not in due:
-        found |= _checklist_pages(ledger, layout)
-    if "decision_log" not in due:
-        found[layout.decision_log] = HEAD + "".join(entry(decision) for _, decision in ledger.decisions_after(0))
-    singles: dict[str, tuple[Path, Callable[[], str]]] = {
-        "state": (layout.state_md, lambda: state_page(ledger)),
-        "briefing": (layout.briefing, lambda: briefing(ledger)),
-        "priors": (layout.project("priors"), lambda: priors_page(ledger.priors())),
-    }
-    found |= {path: text() for name, (path, text) in singles.items() if name not in due}
-    if "hand_offs" not in due:
-        found |= {layout.hand_off(item.at, item.hash): hand_off_page(item) for item in ledger.hand_offs()}
-    return found
+    due, notes = _due(ledger, layout), ledger.projection_notes()
+    known = [_digests(notes.get(name)) for name in _PROJECTIONS if name not in due]
+    return {path: digest for digests in known for path, digest in digests.items()}
 
 
-def _checklist_pages(ledger: Ledger, layout: Layout) -> dict[Path, str]:
-    last = ledger.last_number()
-    edge = checklist.boundary(last)
-    found = {}
-    for first, path in _older_pages(layout, edge).items():
-        texts = ledger.checklist_texts(first, min(first + checklist.PAGE - 1, edge))
-        found[path] = checklist.older_page(first, texts, edge)
-    return found | {layout.project("checklist"): _first_page(ledger, layout, edge, last)}
+def _digests(note: Note) -> dict[str, str]:
+    return dict((note or {}).get("digests", {}))
+
+
+def _put(path: Path, text: str, layout: Layout) -> dict[str, str]:
+    """Write a page; its entry among the digests of the note."""
+    data = text.encode("utf-8")
+    atomic_write(path, data, durable=False)
+    return {layout.relative(path): sha256_bytes(data)}
 
 
 def _first_page(ledger: Ledger, layout: Layout, edge: int, last: int) -> str:
@@ -109,54 +98,54 @@ def _checklist(ledger: Ledger, layout: Layout, note: Note, everything: bool) -> 
     ledger.store_checklist_rows(rows)
     last = ledger.last_number()
     edge = checklist.boundary(last)
-    before = int((note or {}).get("boundary", 0))
+    before, digests = int((note or {}).get("boundary", 0)), _digests(note)
     touched = {checklist.page_of(number)[0] for number in rows if number <= edge}
     touched |= {checklist.page_of(number)[0] for number in range(before + 1, edge + 1, checklist.BATCH)}
     written: list[Path] = []
     for first, path in _older_pages(layout, edge).items():
-        if first in touched or not path.exists():
+        if first in touched or not path.exists() or layout.relative(path) not in digests:
             texts = ledger.checklist_texts(first, min(first + checklist.PAGE - 1, edge))
-            atomic_write(path, checklist.older_page(first, texts, edge), durable=False)
+            digests |= _put(path, checklist.older_page(first, texts, edge), layout)
             written.append(path)
     front = layout.project("checklist")
-    atomic_write(front, _first_page(ledger, layout, edge, last), durable=False)
-    return [front, *written], {"boundary": edge}
+    digests |= _put(front, _first_page(ledger, layout, edge, last), layout)
+    return [front, *written], {"boundary": edge, "digests": digests}
 
 
 def _decision_log(ledger: Ledger, layout: Layout, note: Note, everything: bool) -> tuple[list[Path], Note]:
     """Appended to when the file is as it was left; written anew when it is not."""
     path = layout.decision_log
-    continues = note is not None and path.exists() and path.stat().st_size == note["size"]
+    before = path.read_bytes() if note is not None and path.exists() else None
+    continues = before is not None and sha256_bytes(before) == _digests(note).get(layout.relative(path))
     after = int(note["number"]) if continues and note is not None else 0
     added = ledger.decisions_after(after)
     data = "".join(entry(decision) for _, decision in added).encode("utf-8")
-    if continues:
+    if continues and before is not None:
         with path.open("ab") as stream:
             stream.write(data)
+        digests = {layout.relative(path): sha256_bytes(before + data)}
     else:
-        atomic_write(path, HEAD.encode("utf-8") + data, durable=False)
-    return [path], {"number": added[-1][0] if added else after, "size": path.stat().st_size}
+        digests = _put(path, HEAD + data.decode("utf-8"), layout)
+    return [path], {"number": added[-1][0] if added else after, "digests": digests}
 
 
 def _state(ledger: Ledger, layout: Layout, note: Note, everything: bool) -> tuple[list[Path], Note]:
-    atomic_write(layout.state_md, state_page(ledger), durable=False)
-    return [layout.state_md], None
+    return [layout.state_md], {"digests": _put(layout.state_md, state_page(ledger), layout)}
 
 
 def _briefing(ledger: Ledger, layout: Layout, note: Note, everything: bool) -> tuple[list[Path], Note]:
-    atomic_write(layout.briefing, briefing(ledger), durable=False)
-    return [layout.briefing], None
+    return [layout.briefing], {"digests": _put(layout.briefing, briefing(ledger), layout)}
 
 
 def _hand_offs(ledger: Ledger, layout: Layout, note: Note, everything: bool) -> tuple[list[Path], Note]:
     """A page is written once; what is there stays, unless everything is made anew."""
-    written = []
+    written, digests = [], _digests(note)
     for item in ledger.hand_offs():
         path = layout.hand_off(item.at, item.hash)
-        if everything or not path.exists():
-            atomic_write(path, hand_off_page(item), durable=False)
+        if everything or not path.exists() or layout.relative(path) not in digests:
+            digests |= _put(path, hand_off_page(item), layout)
             written.append(path)
-    return written, None
+    return written, {"digests": digests}
 
 
 def _priors(ledger: Ledger, layout: Layout, note: Note, everything: bool) -> tuple[list[Path], Note]:
@@ -164,8 +153,7 @@ def _priors(ledger: Ledger, layout: Layout, note: Note, everything: bool) -> tup
     path = layout.project("priors")
     if path.is_file() and not path.read_bytes().startswith(BANNER.encode("utf-8")):
         set_aside(path, "not-ours")
-    atomic_write(path, priors_page(ledger.priors()), durable=False)
-    return [path], None
+    return [path], {"digests": _put(path, priors_page(ledger.priors()), layout)}
 
 
 def _facts(ledger: Ledger, layout: Layout, note: Note, everything: bool) -> tuple[list[Path], Note]:

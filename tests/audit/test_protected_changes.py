@@ -16,10 +16,13 @@ from harness.audit.attribution import Grade
 from harness.audit.changes import ChangeKind
 from harness.audit.protected import AuditReport, audit_protected
 from harness.clock import iso
+from harness.domain.facts import HandOffWritten
 from harness.files import sha256_file
 from harness.ledger import Ledger
 from harness.policy.receipt import append_receipt
 from harness.project.accepted import accept_on_record
+from harness.project.experiments import decide
+from harness.projections import refresh as refreshing
 from harness.rendering.derived import write_derived
 from harness.rendering.snapshot import policy_snapshot, write_policy_snapshot
 from tests.audit.world import World
@@ -379,6 +382,30 @@ def test_pages_that_the_ledger_does_not_say_are_named_until_they_are_written_ane
     assert named == {layout.relative(path) for path in edited}
     write_derived(guarded.project, everything=True)
     assert audited(guarded).clean
+
+
+def test_pages_keep_the_words_of_the_harness_that_wrote_them(guarded: World, monkeypatch: pytest.MonkeyPatch):
+    """An upgrade that says an old entry otherwise accuses no page, and what is added to it is no change either."""
+    experiment = guarded.open().id
+    words = dict.fromkeys(("context", "choice", "alternatives", "reason"), "a test")
+    decide(guarded.project, kind="CANCEL", experiment=experiment, by="a person", confidence="high", **words)
+    guarded.project.ledger.append(HandOffWritten(by="agent", session=None, text="half done", experiment=experiment))
+    write_derived(guarded.project)
+    layout, old = guarded.project.layout, guarded.project.layout.decision_log.read_text("utf-8")
+    for name in ("entry", "hand_off_page", "state_page", "briefing"):
+        before = getattr(refreshing, name)
+        monkeypatch.setattr(refreshing, name, lambda *given, before=before: before(*given) + "said otherwise\n")
+    assert audited(guarded).clean
+    guarded.open_another(guarded.open().id)
+    write_derived(guarded.project)
+    assert layout.decision_log.read_text("utf-8").startswith(old)
+    assert layout.decision_log.read_text("utf-8").count("said otherwise") == 1
+    assert audited(guarded).clean
+    (page,) = layout.hand_off("2026-01-01T00:00:00.000Z", "0" * 64).parent.glob("*.md")
+    for path in (page, layout.decision_log):
+        path.write_text(path.read_text("utf-8").replace("a test", "a tost").replace("half done", "well done"), "utf-8")
+    named = {change.path for change, _ in audited(guarded).changes}
+    assert named == {layout.relative(path) for path in (page, layout.decision_log)}
 
 
 def test_agent_files_that_claude_code_may_misread_are_told_and_accuse_nobody(guarded: World):
