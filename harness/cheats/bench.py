@@ -71,7 +71,7 @@ def rows_of(bases: Bases, names: Sequence[str]) -> dict[str, dict[str, Any]]:
         return call_rows(bases, [item for item in ATTACKS if item.id in names])
     except Exception as error:  # noqa: BLE001 - the boundary of a worker: a broken row must not hide the others
         fault = f"{error!r}\n{traceback.format_exc()}"
-        return {name: {"id": name, "fault": fault, **_FAULT} for name in names}
+        return {name: {"id": name, "fault": fault, **FAULT} for name in names}
 
 
 def _needs_candidate(item: Attack | Control) -> bool:
@@ -87,7 +87,7 @@ def _is_apart(item: Attack | Control) -> bool:
     return isinstance(item, Attack) and item.apart
 
 
-_FAULT = {
+FAULT = {
     "succeeded_undefended": False,
     "caught": False,
     "caught_by": [],

@@ -183,7 +183,7 @@ def _undefended(row: Document) -> str:
 
 
 def _missed(attacks: Sequence[Document]) -> list[str]:
-    missed = [row for row in attacks if not row["caught"]]
+    missed = [row for row in attacks if not row["caught"] and "fault" not in row]
     return (
         ["What gets through, and why:", "", *(f"- `{row['id']}`: {row['reason']}" for row in missed), ""]
         if missed
@@ -193,7 +193,9 @@ def _missed(attacks: Sequence[Document]) -> list[str]:
 
 def _control_table(controls: Sequence[Document]) -> list[str]:
     rows = (
-        (f"`{row['id']}`", row["what"], ", ".join(row["said"]) if row["refused"] else "not refused") for row in controls
+        (f"`{row['id']}`", row["what"], ", ".join(row["said"]) if row["refused"] else "not refused")
+        for row in controls
+        if "fault" not in row
     )
     return _table(("control", "what is done", "answer"), rows)
 

@@ -94,7 +94,8 @@ def _lines(document: dict[str, Any], found: list[str]) -> list[str]:
         f"({said['caught_share']:.1%}), cage {document['cage']}",
         f"{said['controls_refused']} of {said['controls']} controls are refused",
     ]
-    lines += [f"  gets through: {row['id']}: {row['reason']}" for row in document["attacks"] if not row["caught"]]
+    missed = [row for row in document["attacks"] if not row["caught"] and "fault" not in row]
+    lines += [f"  gets through: {row['id']}: {row['reason']}" for row in missed]
     idle = [row["defence"] for row in document["defences"] if not row["sole"]]
     if idle:
         lines.append(f"  stop nothing that nothing else stops: {', '.join(idle)}")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from harness.cheats.bench import FAULT
 from harness.cheats.report import figures, leave_one_out, merged, needed, page, problems
 
 
@@ -40,7 +41,8 @@ def test_each_way_of_not_holding_is_a_problem():
     assert problems(document(row("one", caught_by=[]))) == ["one is caught, and by no defence that has a name"]
     nameless = document(row("one", said=["metrics_changed", "no_such_code"]))
     assert problems(nameless) == ["one is told of by `no_such_code`, which belongs to no defence"]
-    broken = row("one", fault="HarnessError\n trace", caught=False, succeeded_undefended=False)
+    broken = {"id": "one", "fault": "HarnessError\n trace", **FAULT}
+    assert "`one`" not in page([document(broken)])
     assert any("one: the lab failed: HarnessError" in item for item in problems(document(broken)))
     unbelieved = document(row("one"))
     unbelieved["controls"][0]["believed"] = None
