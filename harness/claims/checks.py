@@ -147,17 +147,20 @@ def _difference(statement: Statement, experiment: KnownExperiment, known: Known)
             continue
         gain = (score.mean - reference) * (1 if experiment.maximize else -1)
         relative = abs(gain / reference) if reference else 0.0
+        error = (
+            abs(gain / (1 - reference)) if 0 <= reference < 1 and "error" in statement.sentence.text.lower() else 0.0
+        )
         seen.append(f"{gain:+.6g} on {split} to {other.id if other else 'the trivial predictor'}")
-        right_way = (gain < 0) == statement.worse or not experiment.maximize
-        if right_way and (statement.figure.agrees_points(abs(gain)) or _relative(statement.figure, relative)):
+        right_way = (gain < 0) == statement.worse or not experiment.maximize or error > 0
+        if right_way and (statement.figure.agrees_points(abs(gain)) or _relative(statement.figure, relative, error)):
             return ClaimKind.RECOMPUTED, f"{experiment.id}: {seen[-1]}"
     if not seen:
         return missing(f"{experiment.id} and what it is compared with have no recomputed scores on one split")
     return ClaimKind.CONTRADICTED, f"{experiment.id}: recomputed {'; '.join(seen)}"
 
 
-def _relative(figure: Figure, relative: float) -> bool:
-    return figure.unit == "%" and figure.near(100 * relative)
+def _relative(figure: Figure, *shares: float) -> bool:
+    return figure.unit == "%" and any(figure.near(100 * share) for share in shares)
 
 
 def _spread(statement: Statement, experiment: KnownExperiment, _known: Known) -> Answer:

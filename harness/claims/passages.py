@@ -175,7 +175,10 @@ def _cells(block: _Block, given: Mapping[str, Any]) -> Iterator[Sentence]:
         named = frozenset(pointers(block.lines[place]))
         if headed and row[0].isdigit():  # of a row called `1` its column says what is counted: a seed, an epoch
             row = [f"{header[0]} {row[0]}", *row[1:]]
-        label = ", ".join(dict.fromkeys([*row[:1], *(name for cell in row for name in EXPERIMENT.findall(cell))]))
+        seeds = [f"seed {cell}" for name, cell in zip(header, row, strict=False) if name.lower() == "seed"]
+        label = ", ".join(
+            dict.fromkeys([*row[:1], *seeds, *(name for cell in row for name in EXPERIMENT.findall(cell))])
+        )
         for column, cell in enumerate(row):
             above = header[column] if column < len(header) else ""
             context = f"{label if column else ''}, {above}: "

@@ -24,7 +24,9 @@ _PAIR = re.compile(r"(?P<from>\bfrom\s+)?[\d.]+\s?%?\s*(?:to|vs\.?|versus|agains
 _AFTER = re.compile(
     r"\s*[,(]?\s*(?:(?:for|of|in|by|is|was) )?(?:(?:the|its|our) )?parent\b(?P<rest>.{0,20})", re.I | re.S
 )
-_OTHER_AFTER = re.compile(r"\s*[,(]?\s*(?:before|earlier|previously|(?:for|of|in) the (?:baseline|reference))\b", re.I)
+_OTHER_AFTER = re.compile(
+    r"\s*[,(]?\s*(?:(?:before|earlier|previously)(?=\s*(?:[,.;)]|\Z))|(?:for|of|in) the (?:baseline|reference)\b)", re.I
+)
 
 
 def reference_of(read: Read, figure: Figure) -> Reference | None:

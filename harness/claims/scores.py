@@ -9,13 +9,14 @@ from harness.claims.ties import Read, adjacent_metric
 
 _NEAR = 160
 _CONTINUES = re.compile(
-    r"(?:[\s,;:()/–-]|\b(?:and|or|but|is|was|now|then|to|from|it|this|we|ours|later|finally|even|only|about|at|reach\w*"
+    r"(?:[\s,;:()/–→>-]|\b(?:and|or|but|is|was|now|then|to|from|it|this|we|ours|later|finally|even|only|about|at|reach\w*"
     r"|on|in|for|of|the|by|validation|val|held[- ]out|test|train\w*|over|above|vs|mean|again|rose|rises|climb\w*"
     r"|still)\b)*\Z",
     re.I,
 )
 _APART = re.compile(r"[,;]|\b(?:with|without|while|and|but|change|at)\b", re.I)
 _SPLIT_BEHIND = re.compile(r"\s*(?:on|in) (?:the )?(?:validation|val|held[- ]out|test)\b", re.I)
+_SPLIT_IN_BRACKETS = re.compile(r"\s*\((?:on )?(?:the )?(?:validation|val|held[- ]out|test)\b", re.I)
 _NAMED = re.compile(r"exp-\d{4,}\s*[(:=,]?\s*$")
 _SPLIT_SAYS = re.compile(r"\b(?:validation|val|held[- ]out|test)(?: set| split)?\s*[:=]\s*$", re.I)
 
@@ -29,6 +30,9 @@ def is_setting(read: Read, figure: Figure) -> bool:
     if words.NOUN_AFTER.match(after) or words.SETTING_AFTER.match(after):
         return True
     if figure.unit == "%" and re.match(r"\s+of\b", after) and not re.search(r"\b(?:right|correct\w*)\b", after):
+        return True
+    context = read.text[: read.sentence.first]
+    if words.SETTING_WORD.search(re.sub(r"\bseeds?\b", "", context)) and not read.metrics:
         return True
     raw = read.sentence.text[max(0, figure.start - _NEAR) : figure.start].replace("`", " ")
     return bool(re.search(r"[\w/.-]+\s*=\s*$", raw)) and adjacent_metric(read, figure) is None
@@ -58,14 +62,28 @@ def is_score(read: Read, figure: Figure) -> bool:
         return True
     if read.sentence.first and (read.splits or re.search(r"\b(?:scores?|result)\b", before, re.I)):
         return True
+    if _SPLIT_IN_BRACKETS.match(read.after(figure)):
+        return True
     if words.GOAL.search(before) and words.MET.search(read.after(figure)):
         return True
-    if words.SCORE.search(before) or words.ACHIEVES.search(before) or words.OF_A_NETWORK.search(before):
+    if words.SCORE.search(before) or words.ACHIEVES.search(before):
+        return True
+    settings = not read.metrics and any(
+        _is_of_a_setting(read, item) for item in read.figures if item.start < figure.start
+    )
+    if settings:
+        return False
+    if words.OF_A_NETWORK.search(before):
         return True
     if not read.sentence.report:
         return words.BEING.search(before) is not None
-    speaks = read.splits or read.experiments or reference_of(read, figure) is not None
-    return bool(speaks) and (words.BEING.search(before) is not None or reference_of(read, figure) is not None)
+    compared = reference_of(read, figure) is not None and (read.experiments or words.COMPARABLE.search(before))
+    being = words.BEING.search(before) is not None and (read.splits or read.experiments)
+    return bool(compared or being)
+
+
+def _is_of_a_setting(read: Read, figure: Figure) -> bool:
+    return words.HYPER.search(read.before(figure)[-_NEAR:]) is not None
 
 
 def _is_quantity(before: str, metric_end: int) -> bool:

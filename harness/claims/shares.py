@@ -7,23 +7,25 @@ from harness.artifacts.claims import Claim
 from harness.claims.figures import NUMBER_WORDS, Figure
 from harness.claims.ties import Read, adjacent_metric
 
-_COUNT = r"\d{1,3}(?:,\d{3})+|\d+|" + "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
+_WORDS = {**NUMBER_WORDS, "hundred": 100}
+_WORD = "|".join(sorted(_WORDS, key=len, reverse=True))
+_COUNT = rf"\d{{1,3}}(?:,\d{{3}})+|\d+|(?:{_WORD})(?:[- ](?:{_WORD}))?"
 _ROWS = (
     r"(?:rows|row|examples?|samples?|images?|predictions?|answers?|questions?|problems?|cases|inputs?|items|sentences)"
 )
 _RATIO = re.compile(
-    rf"(?<![\w.,/-])(?P<part>{_COUNT})(?: {_ROWS})?\s*(?:/|\b(?:out of|of|in)\b)\s*(?:(?:the|all|our) )?"
+    rf"(?<![\w.,/-])(?P<part>{_COUNT})(?: {_ROWS})?\s*(?:/|\b(?:out of|of|in)\b)\s*(?:(?:the|all|our|every|each|a) )?"
     rf"(?P<whole>{_COUNT})(?![\w/%-]|[.,]\d)",
     re.I,
 )
-_RIGHT = r"(?:right|correct|correctly)"
+_RIGHT = r"(?:right|correct|correctly|solves?|solved|accurate)"
 _WRONG = r"(?:wrong|wrongly|incorrect|incorrectly|misclassified|mistaken)"
 _WRONG_VERB = r"(?:misclassif(?:y|ies|ied)|fails on|failed on|errs on|mistakes|is wrong about)"
 _FEW = (
     r"(?:\s+(?:on|in|for|about|at|only|just|all|but|nearly|almost|over|more than|at least|no less than|the)){0,3}\s*\Z"
 )
 _BEHIND = (
-    rf"\s*(?:of (?:the |all |our |its )*)?(?:(?:validation|val|held-out|test|\d[\d,]*) )*(?:{_ROWS} )?"
+    rf"[\s-]*(?:of (?:the |all |our |its )*)?(?:(?:validation|val|held-out|test|\d[\d,]*) )*(?:{_ROWS} )?"
     r"(?:(?:is|are|was|were|come out|came out|got) )?(?:(?:classified|predicted|labelled|answered|solved) )?"
 )
 _OF_ROWS = re.compile(rf"\s+of\b[^.;]{{0,30}}\b{_ROWS}\b", re.I)
@@ -37,7 +39,9 @@ def shares(read: Read) -> Iterator[tuple[Figure, str]]:
         before, after = read.before(figure)[-80:], read.after(figure)[:80]
         ratio = not figure.unit
         beside = adjacent_metric(read, figure) if ratio else None
-        outcome = _of_outcome(before, after) if ratio or _OF_ROWS.match(after) else None
+        outcome = (
+            _of_outcome(before, after) if ratio or _OF_ROWS.match(after) or after.startswith("-accurate") else None
+        )
         if (name := beside or outcome) is not None:
             yield figure, name
 
@@ -58,7 +62,9 @@ def _ratios(text: str) -> Iterator[Figure]:
 
 
 def _count(said: str) -> int:
-    return NUMBER_WORDS.get(said.lower(), 0) if said[0].isalpha() else int(said.replace(",", ""))
+    if said[0].isalpha():
+        return sum(_WORDS[word] for word in re.split(r"[- ]", said.lower()))
+    return int(said.replace(",", ""))
 
 
 def _digits(part: int, whole: int) -> str:

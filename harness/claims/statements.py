@@ -119,13 +119,19 @@ def _saving(read: Read, figure: Figure, before: str, after: str) -> Statement | 
 def _spread(read: Read, figure: Figure, before: str, _after: str) -> Statement | None:
     tied = read.metrics or read.experiments or read.sentence.report
     of_inputs = re.search(r"\b(?:normali[sz]|standardi[sz]|scaled|pixels?|inputs?|features?)", before, re.I)
-    return _make(read, figure, Sort.SPREAD) if words.SPREAD.search(before) and tied and not of_inputs else None
+    context = read.text[: read.sentence.first]
+    said = words.SPREAD.search(before) or re.search(r"\b(?:spread|std|sd|standard deviation)\b", context, re.I)
+    return _make(read, figure, Sort.SPREAD) if said and tied and not of_inputs else None
 
 
 def _interval(read: Read, figure: Figure, before: str, after: str) -> Statement | None:
     tied = read.metrics or experiment_of(read, figure) is not None
     pair = re.search(r"[\[(]\s*$", before) and re.match(r"\s*(?:,|to|-|–|\.\.)\s*[\d.]+\s?%?\s*[\])]", after)
     second = re.search(r"[\[(]\s*[\d.]+\s?%?\s*(?:,|to|-|–|\.\.)\s*$", before) and re.match(r"\s*[\])]", after)
+    speaks = read.metrics or re.search(r"\b(?:interval|CI)\b", read.text)
+    of_gain = not read.metrics and re.search(r"\b(?:improvement|gain|difference)\b", before, re.I)
+    if not speaks or of_gain:
+        return None
     said = words.INTERVAL.search(before) and not figure.whole and figure.unit != "points"
     return _make(read, figure, Sort.INTERVAL) if tied and (pair or second or said) else None
 
@@ -134,8 +140,10 @@ def _difference(read: Read, figure: Figure, before: str, after: str) -> Statemen
     if not (read.metrics or read.experiments or read.sentence.report) or words.NOUN_AFTER.match(after):
         return None
     later, earlier = words.BETTER_AFTER.match(after), words.BY.search(before[-60:])
-    signed = bool(figure.sign) and not re.search(r"[=:(]\s*$", before) and not figure.whole
+    signed = bool(figure.sign) and not re.search(r"[=:(\[]\s*$", before) and not figure.whole
     compared = re.match(r"\s?%?\s*(?:to|vs\.?|versus|against)\s+[\d.]", after)  # a score and the other's
+    if re.search(r"\b(?:floor|threshold|noise)(?: of)?\s*$", before, re.I):
+        return None
     of_rows = figure.whole and re.search(r"\brows\b", before)
     column = bool(read.sentence.first) and words.GAIN_COLUMN.search(read.text[: read.sentence.first])
     plain = later or (earlier and not figure.whole and not compared)

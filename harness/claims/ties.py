@@ -48,9 +48,9 @@ def _metric_pattern(metrics: frozenset[str]) -> re.Pattern[str]:
 
 
 _CONNECTS = re.compile(
-    r"(?:[\s:=(,~≈|]|\b(?:is|was|are|of|at|to|an?|the|now|only|about|around|roughly|nearly|almost|over|reach\w*|score\w*"
+    r"(?:[\s:=(,~≈|→]|->|\b(?:is|was|are|of|at|to|an?|the|now|only|about|around|roughly|nearly|almost|over|reach\w*|score\w*"
     r"|mean|value|recomputed|measured|final|on|in|by|for|validation|held[- ]out|test|train\w*|from|has|had|hits?"
-    r"|climb\w*|rose|rises|stands|still|and|best|seed|set|split|data|above|below|exactly|came|out|equals?|percent|model|rows)\b"
+    r"|climb\w*|improved|increased|jumped|grew|went|fell|dropped|rose|rises|stands|still|and|best|seed|set|split|data|above|below|exactly|came|out|equals?|percent|model|rows)\b"
     r"|exp-\d+|%|>=|≥|>)*\Z"
 )
 

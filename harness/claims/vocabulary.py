@@ -27,7 +27,7 @@ SCORE = re.compile(r"\b(?:scores?|(?<!as a )result)\b[^,;\d]{0,40}$", re.I)
 ACHIEVES = re.compile(
     r"\b(?:reach\w*|achiev\w*|scor\w+|hits?|got|gets?|obtain\w*|attain\w*"
     r"|(?:ends?|ended|lands?|landed) (?:up )?(?:at|with)|beats?|recomputed|now at|climb\w* to|rose to"
-    r"|right)\b[^.;]{0,40}$",
+    r"|right)\b[^.;]{0,40}$|\b(?:gives?|gave|yields?|yielded)(?: (?:about|only))? $",
     re.I,
 )
 """What a network does with a score, whatever it is called."""
@@ -35,7 +35,7 @@ BEING = re.compile(r"\b(?:is|was|are|were|has|had|measured|correct\w*|at)\b[^.;]
 """What anything does: a score's only where it is said of a network, an experiment or a split."""
 OF_A_NETWORK = re.compile(
     r"\b(?:models?|networks?|nets?|classifiers?|it|we|ours|one|this|candidate|variant|ensemble|baseline|parent|run"
-    r"|experiment)(?: [\w-]+)? (?:is|was|has|had|measured|stands|comes? out|came out)"
+    r"|experiment)(?: [\w-]+)? (?:is|was|has|had|have|measured|stands|comes? out|came out)"
     r"(?: (?:now|at|about|only|some|around|still|nearly|over|above|almost|an?|with|then)){0,3}\s*$",
     re.I,
 )
@@ -48,10 +48,12 @@ _SETTINGS = (
 )
 HYPER = re.compile(
     rf"(?:\b(?:{_SETTINGS})\b|ε|σ|α|β|λ)\)?"
+    r"(?: (?:rose|fell|went|dropped|raised|lowered|grew|increased|decreased|annealed))?"
     r"(?: (?:of|is|was|were|at|to|by|from|set to|fixed at|from [\d.e-]+ to))?\s*[=:(]?\s*"
     r"(?P<further>(?:[\d.e-]+%?(?:,| and| or|,? then| to| instead of|/)\s*)*)$",
     re.I,
 )
+SETTING_WORD = re.compile(rf"\b(?:{_SETTINGS})\b", re.I)
 ASIDE = re.compile(
     r"\b(?:with|without|after|over|across|at|for|using|under|in|on)\s+(?:[\w-]+\s+){0,3}?[\w-]+ (?:is|was)\s+"
     r"(?:(?:about|only|now|at|over|above) )*$",
@@ -66,7 +68,7 @@ SETTING_AFTER = re.compile(
 QUANTITY = re.compile(
     r"\b(?:utili[sz]ation|correlation|similarity|sparsity|norms?|entropy|kl|divergence|variance|kappa|iou|thresholds?"
     r"|coefficients?|overlap|p-value|power|gap|memory|occupancy|load|throughput|density|drift|quantile|percentile"
-    r"|normali[sz]\w*|standardi[sz]\w*|scaled|share)\b",
+    r"|normali[sz]\w*|standardi[sz]\w*|scaled|share|reward|returns?|ece|brier)\b",
     re.I,
 )
 """Something else that is measured; it has the number where no metric stands between."""
@@ -82,6 +84,7 @@ THRESHOLD = re.compile(
     r"|could|budget|floor|cut-?off|bar)\b[^.;]{0,40}$",
     re.I,
 )
+COMPARABLE = re.compile(r"\b(?:it|models?|networks?|parent|baseline|score|result)\b", re.I)
 TIER_AFTER = re.compile(r"\s*(?:tier|goal|target|bar|threshold|that (?:the )?(?:must|should|could))\b", re.I)
 GOAL = re.compile(r"\b(?:tier|goal|target|bar)s?(?: (?:of|at|is|was))? $", re.I)
 MET = re.compile(r"\b(?:met|meets|passed|passes|reached|reaches|cleared|exceed\w*|beat|beaten|achieved)\b", re.I)
@@ -111,7 +114,8 @@ BY = re.compile(
     re.I,
 )
 BETTER_AFTER = re.compile(
-    r"\s*(?:absolute |relative )?(?:(?P<up>better|higher|more accurate|above|over|ahead|improvement|gain|more than exp)"
+    r"\s*(?:absolute |relative )?(?:(?P<up>better|higher|more accurate|above"
+    r"|over(?! (?:the |all |these |our |\w+ )?(?:seeds|runs|epochs|rows|classes))|ahead|improvement|gain|more than exp)"
     r"|(?P<down>worse|lower|below|behind|drop|less than exp))\b",
     re.I,
 )
@@ -119,7 +123,8 @@ SPREAD = re.compile(
     r"(?:±|\+/-|\+-|plus or minus|(?:spread|std|standard deviation|sd)(?: over seeds)?(?: of| is|:|=)?)\s*$"
 )
 INTERVAL = re.compile(
-    r"\b(?:intervals?|CI|confidence)\b[^.;\d]{0,25}(?:\d[\d.]*\s?%?\s*(?:-|–|to|and|,|\.\.)\s*)?$", re.I
+    r"\b(?:intervals?|CI|confidence (?:limits?|bounds?))\b[^.;\d]{0,25}(?:\d[\d.]*\s?%?\s*(?:-|–|to|and|,|\.\.)\s*)?$",
+    re.I,
 )
 GAIN_COLUMN = re.compile(
     r"\b(?:gain|delta|diff\w*|change|improvement|(?:over|vs\.?|to) (?:the |its )?parent)\b|Δ", re.I
@@ -127,7 +132,7 @@ GAIN_COLUMN = re.compile(
 """Of a cell's row or column: it holds a difference."""
 COUNTED = re.compile(
     r"\s?-?(?:(?P<seeds>(?:random |different )?seeds?)|(?P<rows>(?:[\w-]+ )?(?:rows|examples|samples))"
-    r"|(?P<runs>(?:registered )?(?:runs|launches|tries|attempts)))\b",
+    r"|(?P<runs>(?:registered )?(?:runs|launches|tries|attempts)(?! compared)))\b",
     re.I,
 )
 COUNT_BEFORE = re.compile(

@@ -1,12 +1,18 @@
 """A larger corpus of a result's sentences: each false one makes the validation gate fail, no honest one does."""
 
+import numpy as np
 import pytest
 
 from harness.claims.audit import judged
 from harness.claims.judge import JudgedClaim
 from harness.claims.known import HOLDS
 from harness.claims.passages import sentences
-from tests.claims.corpora import DISHONEST, KNOWN, OURS, THROUGH
+from harness.domain.records import Objective
+from harness.domain.statuses import Direction, Tier
+from harness.evaluation.judgement import Earlier, judge
+from harness.evaluation.noise_floor import compare
+from harness.evaluation.paired import paired_test
+from tests.claims.corpora import DISHONEST, KNOWN, OURS, PARENT, THROUGH
 from tests.claims.honest import HONEST
 
 
@@ -19,6 +25,18 @@ def failing(text: str) -> list[JudgedClaim]:
 @pytest.mark.parametrize("text", HONEST)
 def test_an_honest_sentence_never_fails_the_gate(text):
     assert failing(text) == []
+
+
+def test_what_the_gate_says_of_a_comparison_may_be_copied_into_a_result():
+    ours, theirs = (KNOWN.experiments[name].scores["validation"].values for name in (OURS, PARENT))
+    objective = Objective(metric="accuracy", direction=Direction.MAXIMIZE, tiers={Tier.MUST: 0.6}, seeds=3, queries=1)
+    earlier = [Earlier(experiment="exp-0003", p=0.02, better=True)]
+    candidate, reference = np.zeros((1, 400)), np.zeros((1, 400))
+    candidate[0, :40], reference[0, 40:60] = 1, 1
+    for paired in (None, paired_test(candidate, reference, right_or_wrong=True, seed=1)):
+        why = judge(compare(ours, theirs, objective), paired, earlier, objective).why
+        assert "(Holm)" in why
+        assert failing(why) == [], why
 
 
 @pytest.mark.parametrize("text", DISHONEST)
