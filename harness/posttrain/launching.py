@@ -89,8 +89,9 @@ def _memory(spec: Spec) -> int | None:
 
 
 def _confinement(job: Job, folder: Path, private: Path) -> Confinement:
-    """It reads the project without its control folder, dataset and base model; it writes in the run's folder only, and
-    the benchmark is not there (bwrap)."""
+    """It may read the project, the dataset, the base model and the packages, and write in the run's folder only. The
+    control folder is hidden, unless the base model lies in it: then only that is listed. The benchmark is hidden by
+    bwrap alone."""
     layout, spec = job.project.layout, job.spec
     model = [] if spec.model["path"] is None else [spec.model["path"]]
     readable = [layout.root, layout.root / spec.dataset["path"], *model, *job.project.settings.readable]

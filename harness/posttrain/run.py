@@ -181,7 +181,7 @@ def _supervise(job: Job, run: Run, token: str, began: float | None, interrupts: 
     followed = follow(project, run, launched, lambda: watch.until_it_ends(launched), interrupts, grace=job.grace)
     watch.look()
     run, findings = followed.run, [*leftovers(run, followed.left), *witness.findings()]
-    cut = watch.cut(run, followed.how, findings, followed.seconds)
+    cut = watch.cut(run, followed.how, findings, followed.seconds, launched.process.returncode)
     if cut is not None:
         closed = close_run(project, run, read_all(project.layout, run), cut)
         return ProgramReport(run=closed, model=None, problems=())

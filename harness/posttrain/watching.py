@@ -54,9 +54,11 @@ class Watch:
                 return Stop.MINUTES
         return Stop.EXITED
 
-    def cut(self, run: Run, how: Stop | None, findings: list[Finding], seconds: float) -> Ending | None:
+    def cut(
+        self, run: Run, how: Stop | None, findings: list[Finding], seconds: float, exit_code: int | None
+    ) -> Ending | None:
         """How a run ended that did not end by itself; None for one that did: its result is then judged."""
-        ending = Ending(status=RunStatus.KILLED, reason="", seconds=seconds, findings=findings)
+        ending = Ending(status=RunStatus.KILLED, reason="", exit_code=exit_code, seconds=seconds, findings=findings)
         budget, fatal = self.spec.budget, self.alarms.fatal()
         if how is None:
             return replace(ending, status=RunStatus.CANCELLED, reason="it was stopped by a person or a signal")

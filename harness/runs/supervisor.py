@@ -14,6 +14,7 @@ from harness.domain.findings import CODE_CHANGED, Finding
 from harness.domain.records import Run
 from harness.domain.sandbox import Sandbox, machine_share
 from harness.domain.statuses import RunStatus
+from harness.errors import HarnessError
 from harness.project.context import Project
 from harness.project.protected import watching
 from harness.project.seeds import seeds_for
@@ -175,6 +176,8 @@ def _supervise(
     except OSError as error:
         reason = f"never started: {error.strerror}: {error.filename}"
         return run, Ending(status=RunStatus.FAILED, reason=reason), rows
+    except HarnessError as error:
+        return run, Ending(status=RunStatus.FAILED, reason=f"never started: {error}"), rows
     followed = follow(
         job.project,
         run,

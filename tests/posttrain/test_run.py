@@ -126,6 +126,7 @@ def test_tokens_beyond_the_budget_end_the_run(execute) -> None:
     report = execute('log.epoch(2, {"tokens_seen": 5000})\nimport time; time.sleep(60)', head=head, tokens=1000)
     assert report.run.status == "killed"
     assert "budget.tokens, 1000: 5000" in report.run.reason
+    assert report.run.exit_code not in (None, 0)
 
 
 def test_a_fatal_alarm_ends_the_run(execute) -> None:

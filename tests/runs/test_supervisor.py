@@ -14,10 +14,11 @@ from harness.artifacts.code_snapshot import read_snapshot
 from harness.artifacts.hashes import hash_path
 from harness.domain.facts import RunEnded
 from harness.domain.statuses import CageKind, ExperimentStatus, RunStatus
-from harness.errors import NotFoundError, RefusedError
+from harness.errors import NotFoundError, RefusedError, RunError
 from harness.project.context import Project
 from harness.project.plans import approve_plan
 from harness.project.seeds import seeds_for
+from harness.runs import supervisor
 from harness.runs.lock import supervising
 
 REPOSITORY = Path(__file__).parents[2]
@@ -209,6 +210,17 @@ def test_case_50_each_failure_has_its_own_reason(
     assert run.status is RunStatus.FAILED
     assert run.reason.startswith(reason)
     assert "run_logger_bypassed" not in codes(report)
+
+
+def test_a_launch_that_is_refused_closes_its_run(
+    project: Project, run_training: Trainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*words: object, **more: object) -> None:
+        raise RunError("No cage here.", mend="Install one.")
+
+    monkeypatch.setattr(supervisor, "launch", refuse)
+    run = run_training().runs[0]
+    assert (run.status, run.reason) == (RunStatus.FAILED, "never started: No cage here. Install one.")
 
 
 def test_case_50_what_lay_in_the_runs_folder_before_is_not_read(project: Project, run_training: Trainer) -> None:
