@@ -50,42 +50,46 @@ def rollback(project: Project, profile: str, *, by: str, reason: str, to: str | 
     failed.
     """
     with project.ledger.transaction() as writer:
-        stack = serving_stack(project.ledger.servings(profile))
-        now = project.ledger.servings(profile)
-        current = now[-1].model if now else None
-        earlier = [name for name in stack if name != current and good_again(project, name)]
-        chosen = project.ledger.model(to).id if to is not None else (earlier[-1] if earlier else None)
-        if chosen is None:
-            raise NotFoundError(
-                f"No earlier good model was served for {profile}.",
-                mend="`harness posttrain status` lists the models.",
-                code="nothing_to_roll_back_to",
-            )
-        model = project.ledger.model(chosen)
-        if model.profile != profile or not good_again(project, chosen):
-            raise RefusedError(
-                f"Model {chosen[:12]} is {model.state} for {model.profile}; a rollback leads to a retired one whose "
-                "evaluations still pass.",
-                mend="Choose another: `harness posttrain status`.",
-                code="not_a_rollback_target",
-            )
+        model = _target(project, profile, to)
         intact(project, model)
-        decision = decide(project, model, DecisionKind.ROLLBACK, f"serve {chosen[:12]}", by=by, reason=reason)
+        decision = decide(project, model, DecisionKind.ROLLBACK, f"serve {model.id[:12]}", by=by, reason=reason)
         retire(project, profile, by=by, decision=decision)
         writer.append(
             ModelMoved(
-                model=chosen,
+                model=model.id,
                 before=model.state.value,
                 after=ModelState.DEPLOYED.value,
                 why=reason,
                 by=by,
                 checks=[],
-                evidence={"model": chosen},
+                evidence={"model": model.id},
                 decision=decision.id,
             )
         )
         point(project, model, how="rollback", why=reason, by=by, decision=decision)
         return project.ledger.servings(profile)[-1]
+
+
+def _target(project: Project, profile: str, to: str | None) -> Model:
+    history = project.ledger.servings(profile)
+    current = history[-1].model if history else None
+    earlier = [name for name in serving_stack(history) if name != current and good_again(project, name)]
+    chosen = project.ledger.model(to).id if to is not None else (earlier[-1] if earlier else None)
+    if chosen is None:
+        raise NotFoundError(
+            f"No earlier good model was served for {profile}.",
+            mend="`harness posttrain status` lists the models.",
+            code="nothing_to_roll_back_to",
+        )
+    model = project.ledger.model(chosen)
+    if model.profile != profile or not good_again(project, chosen):
+        raise RefusedError(
+            f"Model {chosen[:12]} is {model.state} for {model.profile}; a rollback leads to a retired one whose "
+            "evaluations still pass.",
+            mend="Choose another: `harness posttrain status`.",
+            code="not_a_rollback_target",
+        )
+    return model
 
 
 def serving_stack(history: list[Serving]) -> list[str]:

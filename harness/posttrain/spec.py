@@ -10,14 +10,13 @@ from harness.artifacts.hashes import hash_path
 from harness.errors import HarnessError
 from harness.files import canonical_json, sha256_bytes
 from harness.posttrain.fingerprints import code_hash, config_fingerprint
+from harness.posttrain.numbers import check_hyperparameters, check_number
 from harness.posttrain.problems import Problem, SpecificationError, problem
-from harness.posttrain.reading import is_finite
 from harness.posttrain.registry import BaseModel, known_models
 from harness.posttrain.tables import check_benchmark, check_dataset
 from harness.posttrain.vocabulary import (
     DTYPES,
     FORMAT,
-    HYPERPARAMETERS,
     LARGEST,
     MINUTES,
     MODES,
@@ -26,7 +25,6 @@ from harness.posttrain.vocabulary import (
     TIERS,
     TOKENS,
     Backend,
-    Bound,
     Evaluator,
     Mode,
     Profile,
@@ -125,18 +123,17 @@ def specify(project: Project, request: Request) -> Spec:
     profile = _word(found, Profile, "profile", request.profile)
     usual = Tier.CPU if backend in (Backend.DRY_RUN, Backend.COMMAND) else Tier.CONSUMER_GPU
     tier = _word(found, Tier, "hardware_tier", usual if request.tier is None else request.tier)
-    if backend and mode and mode not in MODES[backend]:
-        found.append(problem("mode", "/".join(sorted(MODES[backend])), mode, f"{backend} does no other"))
-    if backend and tier and tier not in TIERS[backend]:
-        found.append(problem("hardware_tier", "/".join(sorted(TIERS[backend])), tier, f"{backend} runs on no other"))
-    numbers = _numbers(found, request)
+    check_number(found, "seed", SEEDS, request.seed)
+    check_number(found, "budget.minutes", MINUTES, request.minutes)
+    check_number(found, "budget.tokens", TOKENS, request.tokens)
+    numbers = check_hyperparameters(found, request.hyperparameters)
     model = _model(found, project, request, backend, profile, tier)
     evaluator = _evaluator(found, project, request.evaluator)
     dataset, prompts = check_dataset(found, project.layout.root, request.dataset, mode)
     benchmark, held = check_benchmark(found, project.layout.root, request.benchmark, evaluator)
     if shared := sorted(prompts & held):
         found.append(problem("benchmark", "prompts that are not trained on", shared[0], f"{len(shared)} are in both"))
-    _words(found, request, backend)
+    _words(found, request, backend, mode, tier)
     code = _code(found, project, backend, request.command, "code_hash")
     if found or not (backend and mode and profile and tier):
         raise SpecificationError(found)
@@ -168,29 +165,13 @@ def _word(found: list[Problem], kind: type[Word], name: str, value: Any) -> Word
         return None
 
 
-def _number(found: list[Problem], name: str, bound: Bound, value: Any) -> float | int:
-    good = is_finite(value)
-    good = good and (value > bound.low if bound.open_low else value >= bound.low) and value <= bound.high
-    if not good or (bound.whole and int(value) != value):
-        found.append(problem(name, str(bound), value, "out of bounds"))
-        return bound.default
-    return int(value) if bound.whole else float(value)
-
-
-def _numbers(found: list[Problem], request: Request) -> dict[str, float | int]:
-    for name in sorted(set(request.hyperparameters) - set(HYPERPARAMETERS)):
-        found.append(problem(f"hyperparameters.{name}", "/".join(HYPERPARAMETERS), name, "unknown"))
-    _number(found, "seed", SEEDS, request.seed)
-    _number(found, "budget.minutes", MINUTES, request.minutes)
-    _number(found, "budget.tokens", TOKENS, request.tokens)
-    given = request.hyperparameters
-    return {
-        name: _number(found, f"hyperparameters.{name}", bound, given.get(name, bound.default))
-        for name, bound in HYPERPARAMETERS.items()
-    }
-
-
-def _words(found: list[Problem], request: Request, backend: Backend | None) -> None:
+def _words(
+    found: list[Problem], request: Request, backend: Backend | None, mode: Mode | None, tier: Tier | None
+) -> None:
+    if backend and mode and mode not in MODES[backend]:
+        found.append(problem("mode", "/".join(sorted(MODES[backend])), mode, f"{backend} does no other"))
+    if backend and tier and tier not in TIERS[backend]:
+        found.append(problem("hardware_tier", "/".join(sorted(TIERS[backend])), tier, f"{backend} runs on no other"))
     if request.dtype not in DTYPES:
         found.append(problem("dtype", "/".join(DTYPES), request.dtype, "unknown"))
     path = Path(request.artifact)
