@@ -142,6 +142,7 @@ def _difference(read: Read, figure: Figure, before: str, after: str) -> Statemen
     later, earlier = words.BETTER_AFTER.match(after), words.BY.search(before[-60:])
     signed = bool(figure.sign) and not re.search(r"[=:(\[]\s*$", before) and not figure.whole
     compared = re.match(r"\s?%?\s*(?:to|vs\.?|versus|against)\s+[\d.]", after)  # a score and the other's
+    compared = compared or re.search(r"['’]s\s+$", before)
     if re.search(r"\b(?:floor|threshold|noise)(?: of)?\s*$", before, re.I):
         return None
     of_rows = figure.whole and re.search(r"\brows\b", before)

@@ -172,6 +172,7 @@ HONEST = (
     "It is worse than we hoped (0.65) but better than the parent.",
     "Confidence was 0.93 on average.",
     "The gate asks for 0.60 and 3 seeds.",
+    "The three-seed mean of 0.610 beats the parent's 0.580.",
     # what the harness writes
     "p = 0.0023; corrected for the 2 tries compared with this reference so far (Holm) 0.0045.",
     "On the same rows (exact McNemar): 40 of 400 rows higher and 20 lower, p = 0.013.",
