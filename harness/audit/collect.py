@@ -1,6 +1,7 @@
 """Gathers all that a gate may look at. Nothing is changed and nothing is recorded."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,7 @@ from harness.domain.records import ApprovedPlan, Evaluation, Experiment, Recorde
 from harness.domain.statuses import GateName, Split
 from harness.evaluation.score import seed_findings, summarise
 from harness.files import canonical_json, sha256_bytes
-from harness.gates.evidence import (
-    FileEvidence,
-    GateEvidence,
-    RunEvidence,
-    ValidationReference,
-    counted_runs,
-)
+from harness.gates.evidence import FileEvidence, GateEvidence, RunEvidence, ValidationReference, counted_runs
 from harness.gates.findings import finding
 from harness.project.alarms import open_by_run
 from harness.project.context import Project
@@ -66,60 +61,72 @@ def _collect(project: Project, experiment: str, gate: GateName, transcripts: Seq
     approved = plan_of(project, found)
     launched = project.ledger.runs(experiment)
     counted = counted_runs(launched)
-    runs = [run_evidence(project, run, counted) for run in counted]
-    scored = counted_evaluations(project, experiment, approved, Split(gate.value), [item.run for item in runs])
+    scored = counted_evaluations(project, experiment, approved, Split(gate.value), counted)
     files, result = _files(project, experiment, gate)
-    frozen = tuple(frozen_changes(project))
     tampering = _tampering(project.ledger.tampering(), experiment)
-    control = control_findings(project, found, {item.data["path"] for item in tampering}, transcripts)
-    comparison = compared(project, found, approved)
-    prose = _prose(project, experiment, result)
     alarms = open_by_run(project, experiment)
     diagnosis_file, diagnosis = _diagnosis(project, experiment) if alarms else (None, None)
-    reference = _reference(project, found) if gate is GateName.HELD_OUT else None
-    parent_score = _parent_score(project, found, approved) if gate is GateName.HELD_OUT else None
-    return GateEvidence(
+    evidence = GateEvidence(
         gate=gate,
-        objective=objective_of(approved),
-        plan_version=approved.version,
-        checkpoint_every=cadence_of(approved),
-        isolation_required=approved.content.get("sandbox") == "required",
+        **_of_plan(project, approved, gate),
+        **_of_result(project, experiment, result),
         experiment=found,
         files=files,
-        claims={} if result is None else result.claims,
-        prose=prose,
         alarms=alarms,
         diagnosis=diagnosis,
         diagnosis_file=diagnosis_file,
-        shortfall=next(iter(result.shortfalls), None) if result is not None else None,
         next_planned=next_idea(project.layout.root, project.layout.experiment(experiment, "next")),
-        runs=tuple(runs),
+        runs=tuple(run_evidence(project, run, counted) for run in counted),
         launched=tuple(launched),
-        plan_seeds=seeds_of(plan for plan in project.ledger.plans() if plan.name == approved.name),
         evaluations=tuple(scored),
         ignored_seeds=tuple(seed_findings(scored)),
-        frozen_changes=frozen,
+        frozen_changes=tuple(frozen_changes(project)),
         tampering=tampering,
-        control_changes=control,
+        control_changes=control_findings(project, found, {item.data["path"] for item in tampering}, transcripts),
         score=plain_score(summarise(scored)),
-        parent_score=parent_score,
-        comparison=comparison,
-        in_train=approved.splits[gate.value].get("in_train"),
-        validation=reference,
-        hashes={
-            "plan": _digest([approved.sha256, approved.version, approved.splits, approved.scorer]),
-            "frozen": _digest([item.plain() for item in (*frozen, *tampering)]),
-            **_control_hash(control),
-            **_prose_hash(prose),
-            **_alarm_hashes(alarms, diagnosis_file),
-            "comparison": _digest(comparison if parent_score is None else [comparison, parent_score]),
-            **_file_hashes(files),
-            **_run_hashes(runs),
-            **_launches_hash(launched, counted),
-            **{f"{item.run}/evaluation": _digest(_plain(item)) for item in scored},
-            **_reference_hash(reference),
-        },
+        parent_score=_parent_score(project, found, approved) if gate is GateName.HELD_OUT else None,
+        comparison=compared(project, found, approved),
+        validation=_reference(project, found) if gate is GateName.HELD_OUT else None,
     )
+    return replace(evidence, hashes=_hashes(evidence, approved))
+
+
+def _of_plan(project: Project, approved: ApprovedPlan, gate: GateName) -> dict[str, Any]:
+    """What the plan asks for and froze."""
+    return {
+        "objective": objective_of(approved),
+        "plan_version": approved.version,
+        "checkpoint_every": cadence_of(approved),
+        "isolation_required": approved.content.get("sandbox") == "required",
+        "plan_seeds": seeds_of(plan for plan in project.ledger.plans() if plan.name == approved.name),
+        "in_train": approved.splits[gate.value].get("in_train"),
+    }
+
+
+def _of_result(project: Project, experiment: str, result: Result | None) -> dict[str, Any]:
+    """What result.md says."""
+    return {
+        "claims": {} if result is None else result.claims,
+        "prose": _prose(project, experiment, result),
+        "shortfall": next(iter(result.shortfalls), None) if result is not None else None,
+    }
+
+
+def _hashes(found: GateEvidence, approved: ApprovedPlan) -> dict[str, str]:
+    comparison, before = found.comparison, found.parent_score
+    return {
+        "plan": _digest([approved.sha256, approved.version, approved.splits, approved.scorer]),
+        "frozen": _digest([item.plain() for item in (*found.frozen_changes, *found.tampering)]),
+        **_control_hash(found.control_changes),
+        **_prose_hash(found.prose),
+        **_alarm_hashes(found.alarms, found.diagnosis_file),
+        "comparison": _digest(comparison if before is None else [comparison, before]),
+        **_file_hashes(found.files),
+        **_run_hashes(found.runs),
+        **_launches_hash(found.launched, [item.run for item in found.runs]),
+        **{f"{item.run}/evaluation": _digest(_plain(item)) for item in found.evaluations},
+        **_reference_hash(found.validation),
+    }
 
 
 def _parent_score(project: Project, experiment: Experiment, approved: ApprovedPlan) -> dict[str, Any] | None:

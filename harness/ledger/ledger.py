@@ -89,16 +89,7 @@ class Ledger(LedgerReads, LedgerViews, LedgerPrograms):
         database = open_database(
             path, clock=clock, read_only=read_only, busy_seconds=busy_seconds, migrations=migrations
         )
-        try:
-            known = [] if read_only or restore else read_anchors(anchors)
-            with database.read() as connection:
-                own = local_writer(connection, anchors, path)
-                require_anchored(connection, known, path)
-            if not read_only:
-                note_local_writer(anchors, own)
-        except BaseException:
-            database.close()
-            raise
+        own = _checked_writer(database, path, anchors, read_only=read_only, restore=restore)
         return cls(database, anchors=anchors, clock=clock, writer=writer or own, restoring=restore, text=text)
 
     @property
@@ -135,3 +126,18 @@ class Ledger(LedgerReads, LedgerViews, LedgerPrograms):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _checked_writer(database: Database, path: Path, anchors: Path, *, read_only: bool, restore: bool) -> str:
+    """Whose chain the file's new facts extend, as it was noted; a file that is not as anchored is closed again."""
+    try:
+        known = [] if read_only or restore else read_anchors(anchors)
+        with database.read() as connection:
+            own = local_writer(connection, anchors, path)
+            require_anchored(connection, known, path)
+        if not read_only:
+            note_local_writer(anchors, own)
+    except BaseException:
+        database.close()
+        raise
+    return own

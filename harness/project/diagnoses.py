@@ -51,19 +51,24 @@ def record_diagnosis(
     )
     path = project.layout.experiment(experiment, "diagnosis")
     diagnosis = _merged(experiment, path, part, named)
-    raised = {name: items for name, items in open_by_run(project, experiment).items() if name == run}
-    for _, alarm, why in unanswered(diagnosis, raised, {run: len(rows)}):
-        raise UsageError(
-            f"{experiment}/{run} raised {alarm.code} at row {alarm.row}, and {why}.",
-            mend=f"Name it among the alarms, with rows that show it, e.g. {{code: {alarm.code}, rows: [{alarm.row}]}}.",
-            code="alarm_undiagnosed",
-        )
+    _require_answered(project, found, diagnosis, len(rows))
     new = [_candidate(item, "change") for item in candidates]
     if not new:
         raise UsageError("There is no candidate.", mend="Name what to change, as a hypothesis that a run can refute.")
     _add_ideas(project, experiment, f"After the diagnosis of {run}", new)
     atomic_write(path, render_diagnosis(diagnosis, by=by))
     return path
+
+
+def _require_answered(project: Project, run: Run, diagnosis: Diagnosis, rows: int) -> None:
+    """Raises UsageError for the first open alarm of `run` that `diagnosis` does not explain."""
+    raised = {name: items for name, items in open_by_run(project, run.experiment).items() if name == run.id}
+    for _, alarm, why in unanswered(diagnosis, raised, {run.id: rows}):
+        raise UsageError(
+            f"{run.experiment}/{run.id} raised {alarm.code} at row {alarm.row}, and {why}.",
+            mend=f"Name it among the alarms, with rows that show it, e.g. {{code: {alarm.code}, rows: [{alarm.row}]}}.",
+            code="alarm_undiagnosed",
+        )
 
 
 def record_methods(project: Project, experiment: str, *, methods: Sequence[Mapping[str, Any]], by: str) -> Path:
