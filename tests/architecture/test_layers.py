@@ -45,7 +45,7 @@ ONLY_IN: dict[str, set[str]] = {
     "httpx": {"model_door"},
     "click": {"cli"},
     "rich": {"views", "cli"},
-    "scipy": {"evaluation"},
+    "scipy": {"evaluation", "data_checks"},
     "pydantic": {"artifacts", "model_door"},
     "mnist1d": {"demo"},
     "tree_sitter": {"audit"},
