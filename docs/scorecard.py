@@ -66,7 +66,7 @@ def _row(docs: Path, area: str, claim: Mapping[str, Any]) -> str:
         record = _evidence(docs, area, claim["evidence"])
         shown = [*(shown or [f"`{record['command']}`"]), f"docs/evidence/{claim['evidence']}.json"]
         figure = "; ".join(_figure(area, claim, record, name) for name in claim.get("figures", record["figures"]))
-        seed, date = str(record.get("seed", "")), str(record["date"])
+        seed, date = str("" if record.get("seed") is None else record["seed"]), str(record["date"])
     if "test" in claim:
         names = claim["test"] if isinstance(claim["test"], list) else [claim["test"]]
         for name in names:
