@@ -93,11 +93,11 @@ def kill_at(project: Project, program: TrainingProgram, tmp_path: Path, seconds:
 
 
 def finish(program: TrainingProgram, experiment: str) -> ProgramReport:
-    """Resumed, or started anew where nothing had been logged yet."""
+    """Resumed, or started anew where nothing had been logged yet, or all was done but for the trainer's own end."""
     try:
         return program.execute(experiment, resume=True)
     except RefusedError as error:
-        if error.code != "nothing_to_resume":
+        if error.code not in ("nothing_to_resume", "result_refused"):
             raise
         return program.execute(experiment)
 
