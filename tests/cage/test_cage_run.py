@@ -123,7 +123,8 @@ def test_a_child_that_kills_its_guardians_is_still_ended(uncaged):
         "os.kill(front, signal.SIGSTOP); os.kill(guardian, signal.SIGKILL); os.kill(front, signal.SIGKILL)\n"
     )
     completed = uncaged.python(script)
-    assert completed.exit_code == 137
+    # It may die with its guardian before its last word: then the front stays stopped, and the time limit ends it.
+    assert completed.exit_code == 137 or completed.timed_out
     assert gone("987653")
 
 
