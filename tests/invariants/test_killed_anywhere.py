@@ -92,13 +92,15 @@ def facts(journey: Journey) -> dict[tuple[str, int], str]:
 
 
 def outcome(journey: Journey) -> dict[str, Any]:
-    """What must not depend on where a kill fell: no times, no run numbers."""
+    """What must not depend on where a kill fell: no times, no run numbers. A run that was killed is a launch more, which
+    its gate notes."""
     rows = journey.harness("experiment", "list", "--json").document["experiments"]
     decisions = journey.harness("decisions", "--json").document["decisions"]
     kept = ("id", "status", "hypothesis", "parent", "score", "n_seeds", "split", "tier", "verdict")
     return {
         "experiments": [
-            {name: row[name] for name in kept} | {"codes": sorted({item["code"] for item in row["findings"]})}
+            {name: row[name] for name in kept}
+            | {"codes": sorted({item["code"] for item in row["findings"]} - {"launches_beyond_seeds"})}
             for row in rows
         ],
         "decisions": [(row["kind"], row["experiment"]) for row in decisions],
