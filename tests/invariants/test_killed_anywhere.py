@@ -92,8 +92,7 @@ def facts(journey: Journey) -> dict[tuple[str, int], str]:
 
 
 def outcome(journey: Journey) -> dict[str, Any]:
-    """What must not depend on where a kill fell: no times, no run numbers. A run that was killed is a launch more, which
-    its gate notes."""
+    """What must not depend on where a kill fell: no times, no run numbers, no count of launches."""
     rows = journey.harness("experiment", "list", "--json").document["experiments"]
     decisions = journey.harness("decisions", "--json").document["decisions"]
     kept = ("id", "status", "hypothesis", "parent", "score", "n_seeds", "split", "tier", "verdict")
