@@ -115,16 +115,22 @@ def test_a_child_left_behind_is_ended(place, scrub):
 
 
 def test_a_child_that_kills_its_guardians_is_still_ended(uncaged):
-    script = (
-        "import os, signal, subprocess, sys\n"
-        "subprocess.Popen(['/bin/sleep', '987653'], start_new_session=True)\n"
-        "guardian = os.getppid()\n"
-        "front = int(open(f'/proc/{guardian}/stat').read().rsplit(')', 1)[1].split()[1])\n"
+    # The kills are a grandchild's: the child dies with its guardian, and would leave the front stopped.
+    kills = (
+        "import os, signal, sys\n"
+        "front, guardian = map(int, sys.argv[1:])\n"
         "os.kill(front, signal.SIGSTOP); os.kill(guardian, signal.SIGKILL); os.kill(front, signal.SIGKILL)\n"
     )
+    script = (
+        "import os, subprocess, sys, time\n"
+        "subprocess.Popen(['/bin/sleep', '987653'], start_new_session=True)\n"
+        "guardian = os.getppid()\n"
+        "front = open(f'/proc/{guardian}/stat').read().rsplit(')', 1)[1].split()[1]\n"
+        f"subprocess.Popen([sys.executable, '-c', {kills!r}, front, str(guardian)], start_new_session=True)\n"
+        "time.sleep(60)\n"
+    )
     completed = uncaged.python(script)
-    # It may die with its guardian before its last word: then the front stays stopped, and the time limit ends it.
-    assert completed.exit_code == 137 or completed.timed_out
+    assert completed.exit_code == 137
     assert gone("987653")
 
 

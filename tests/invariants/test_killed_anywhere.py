@@ -91,9 +91,18 @@ def facts(journey: Journey) -> dict[tuple[str, int], str]:
     return {(writer, seq): digest for writer, seq, digest in rows}
 
 
+def require_launches_told(rows: list[dict[str, Any]]) -> None:
+    """A run that was killed is one launch more, and the gate of a scored experiment says so, then and only then."""
+    for row in rows:
+        if row["n_seeds"] is not None:
+            told = "launches_beyond_seeds" in {item["code"] for item in row["findings"]}
+            assert told == (row["launches"] > row["n_seeds"]), row
+
+
 def outcome(journey: Journey) -> dict[str, Any]:
     """What must not depend on where a kill fell: no times, no run numbers, no count of launches."""
     rows = journey.harness("experiment", "list", "--json").document["experiments"]
+    require_launches_told(rows)
     decisions = journey.harness("decisions", "--json").document["decisions"]
     kept = ("id", "status", "hypothesis", "parent", "score", "n_seeds", "split", "tier", "verdict")
     return {
