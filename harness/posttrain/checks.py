@@ -17,7 +17,11 @@ def checks_for(
     """What the model's next step asks, each with what was found; and the hashes of all that was read."""
     run = project.ledger.run(model.experiment, model.run)
     latest: dict[tuple[str, str, str], ModelEvaluation] = {item.subject: item for item in history.evaluations}
-    checks = [Check(constraint="run", actual=run.status.value, threshold="completed", passed=_completed(run.status))]
+    checks = [
+        Check(
+            constraint="run", actual=run.status.value, threshold="completed", passed=run.status is RunStatus.COMPLETED
+        )
+    ]
     checks.append(_evaluated(model, latest, history))
     passing = [item for item in latest.values() if item.verdict == Verdict.PASS]
     for item in passing:
@@ -53,10 +57,6 @@ def _own_evaluator(item: ModelEvaluation) -> Check:
         threshold=f"the code that was specified, {str(specified)[:12]}",
         passed=ran is not None and ran == specified,
     )
-
-
-def _completed(status: RunStatus) -> bool:
-    return status is RunStatus.COMPLETED
 
 
 def _evaluated(model: Model, latest: Mapping[Any, ModelEvaluation], history: ModelHistory) -> Check:

@@ -1,8 +1,6 @@
 """One run of a training program: registered, launched caged, watched, ended with all it started, judged, closed."""
 
-import hashlib
 import os
-import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -28,7 +26,7 @@ from harness.posttrain.result import Observed, Read, read_result
 from harness.posttrain.resume import Stopped, set_earlier_aside, stopped_run
 from harness.posttrain.tokens import Tokens
 from harness.posttrain.vocabulary import Backend
-from harness.posttrain.watching import Watch
+from harness.posttrain.watching import TrainerWatch
 from harness.project.context import Project
 from harness.runs.alarms import RunAlarms
 from harness.runs.collect import Ending, close_run, read_all, write_run_json
@@ -41,6 +39,7 @@ from harness.runs.lock import supervising
 from harness.runs.private import remove_private
 from harness.runs.processes import identity
 from harness.runs.recover import close_abandoned
+from harness.runs.registering import register
 from harness.runs.witness import Witness
 from harness.settings import require_interpreter
 
@@ -105,8 +104,8 @@ def _one_run(job: Job, interrupts: Interrupts, stopped: Stopped | None) -> Progr
 
 def _register(job: Job) -> tuple[Run, str, float | None]:
     """The run, its link token and when it began."""
-    token = secrets.token_hex(16)
-    run = job.project.ledger.register_run(
+    run, token = register(
+        job.project,
         experiment=job.experiment,
         seed=job.spec.seed,
         argv=list(job.spec.command or [job.spec.backend.value]),
@@ -114,7 +113,6 @@ def _register(job: Job) -> tuple[Run, str, float | None]:
         data={"train": job.spec.dataset["sha256"]},
         environment=describe(job.python, job.inherited),
         cage=job.sandbox.kind.value,
-        token=hashlib.sha256(token.encode()).hexdigest(),
         session=None,
     )
     return run, token, make_folder(job.project, run)
@@ -177,7 +175,7 @@ def _supervise(job: Job, run: Run, token: str, began: float | None, interrupts: 
     except (OSError, HarnessError) as error:
         ending = Ending(status=RunStatus.FAILED, reason=f"never started: {error}")
         return ProgramReport(run=close_run(project, run, rows, ending), model=None, problems=())
-    watch = Watch(spec=spec, clock=project.clock, witness=witness, alarms=alarms, tokens=tokens, earlier=earlier)
+    watch = TrainerWatch(spec=spec, clock=project.clock, witness=witness, alarms=alarms, tokens=tokens, earlier=earlier)
     followed = follow(project, run, launched, lambda: watch.until_it_ends(launched), interrupts, grace=job.grace)
     watch.look()
     run, findings = followed.run, [*leftovers(run, followed.left), *witness.findings()]

@@ -9,8 +9,9 @@ from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
 from harness.posttrain.spec import Spec
 from harness.posttrain.tokens import Tokens
-from harness.runs.alarms import RunAlarms, stopped
+from harness.runs.alarms import RunAlarms
 from harness.runs.collect import Ending
+from harness.runs.endings import by_alarm, cancelled
 from harness.runs.launch import Launched
 from harness.runs.witness import Witness
 
@@ -25,7 +26,7 @@ class Stop(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Watch:
+class TrainerWatch:
     """What looks at a run while it trains. Both budgets are the run's, over all its attempts."""
 
     spec: Spec
@@ -61,7 +62,7 @@ class Watch:
         ending = Ending(status=RunStatus.KILLED, reason="", exit_code=exit_code, seconds=seconds, findings=findings)
         budget, fatal = self.spec.budget, self.alarms.fatal()
         if how is None:
-            return replace(ending, status=RunStatus.CANCELLED, reason="it was stopped by a person or a signal")
+            return replace(cancelled(exit_code), seconds=seconds, findings=findings)
         if how is Stop.MINUTES:
             return replace(ending, reason=f"ended at budget.minutes, {budget['minutes']:g}")
         if how is Stop.TOKENS:
@@ -69,6 +70,6 @@ class Watch:
                 ending, reason=f"ended at budget.tokens, {budget['tokens']}: {self.tokens.spent:.0f} were seen"
             )
         if how is Stop.ALARM and fatal is not None:
-            reason = f"stopped by the alarm {fatal.code} at row {fatal.row}: {fatal.message}"
-            return replace(ending, reason=reason, findings=[stopped(run, fatal), *findings])
+            ended = by_alarm(run, fatal, exit_code)
+            return replace(ended, seconds=seconds, findings=[*ended.findings, *findings])
         return None

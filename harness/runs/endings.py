@@ -24,15 +24,13 @@ def judge(
     before the first row."""
     name = f"{run.experiment}/{run.id}"
     if how is None:
-        return Ending(status=RunStatus.CANCELLED, reason="it was stopped by a person or a signal", exit_code=code)
+        return cancelled(code)
     if how in (How.RUN_LIMIT, How.TOTAL_LIMIT):
         minutes = (limits.run if how is How.RUN_LIMIT else limits.total) / 60
         limit = "budget.run_minutes" if how is How.RUN_LIMIT else "what was left of budget.total_minutes"
         return Ending(status=RunStatus.KILLED, reason=f"ended at {limit}, {minutes:.2g} minutes", exit_code=code)
     if how is How.ALARM and fatal is not None:
-        found = stopped(run, fatal)
-        reason = f"stopped by the alarm {fatal.code} at row {fatal.row}: {fatal.message}"
-        return Ending(status=RunStatus.KILLED, reason=reason, exit_code=code, findings=[found])
+        return by_alarm(run, fatal, code)
     if how is How.BYPASSED:
         found = bypassed(name, f"ran for {limits.silent:g} s")
         return Ending(status=RunStatus.KILLED, reason=found.message, exit_code=code, findings=[found])
@@ -48,6 +46,15 @@ def judge(
     return Ending(
         status=RunStatus.COMPLETED, reason="exit code 0", exit_code=code, findings=[] if rows.end else [_no_end(name)]
     )
+
+
+def cancelled(code: int | None) -> Ending:
+    return Ending(status=RunStatus.CANCELLED, reason="it was stopped by a person or a signal", exit_code=code)
+
+
+def by_alarm(run: Run, fatal: Alarm, code: int | None) -> Ending:
+    reason = f"stopped by the alarm {fatal.code} at row {fatal.row}: {fatal.message}"
+    return Ending(status=RunStatus.KILLED, reason=reason, exit_code=code, findings=[stopped(run, fatal)])
 
 
 def _no_end(name: str) -> Finding:

@@ -1,8 +1,6 @@
 """`train`: one supervised run a seed, registered before it is launched and closed by what happened."""
 
-import hashlib
 import os
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,6 +29,7 @@ from harness.runs.lock import supervising
 from harness.runs.private import make_private, remove_private
 from harness.runs.reasons import last_lines
 from harness.runs.recover import close_abandoned
+from harness.runs.registering import register
 from harness.runs.resume import resumed_run, resumptions
 from harness.runs.rows import RunRows
 from harness.runs.witness import Witness
@@ -119,8 +118,8 @@ def _budget_spent(job: Job) -> Finding:
 
 
 def _register(job: Job, seed: int) -> tuple[Run, str]:
-    token = secrets.token_hex(16)
-    run = job.project.ledger.register_run(
+    return register(
+        job.project,
         experiment=job.experiment,
         seed=seed,
         argv=job.argv,
@@ -128,10 +127,8 @@ def _register(job: Job, seed: int) -> tuple[Run, str]:
         data=job.data,
         environment=job.environment,
         cage=job.sandbox.kind.value,
-        token=hashlib.sha256(token.encode()).hexdigest(),
         session=job.session,
     )
-    return run, token
 
 
 def _one_run(
