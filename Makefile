@@ -13,7 +13,7 @@ help:
 	@echo "make proofs  the slow proofs: kill -9 at many moments, 16 processes, the whole demo (about half an hour)"
 	@echo "make fuzz    inputs that break a reader, SECONDS=30 a form, RECORD=1 to write the evidence (guided by coverage where atheris is there)"
 	@echo "make resume  training killed -9 at 50 seeded moments a kind and resumed, equal to the last bit (part of proofs)"
-	@echo "make cheats  known cheats and honest work, with all defences off and on, caged and uncaged"
+	@echo "make cheats  known cheats and honest work, with all defences off and on, sandboxed and unsandboxed"
 	@echo "make detectors  faults injected into real training, healthy runs and real logs: what the detectors say (20 minutes)"
 	@echo "make compat  the proofs of the real Claude Code CLI, with the pinned one and the newest (WITH=version for another)"
 	@echo "make smollm2  the small language model that post-training is proved on (94 MB, Apache-2.0)"
@@ -56,10 +56,10 @@ resume: setup
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.training.resume_proof --record --processes $(JOBS)
 
 cheats: setup
-	@echo "trying known cheats with all defences off and on, caged and uncaged ..."
-	@missed=0; for pair in auto:caged none:uncaged; do $(BIN)/harness cheats run --jobs $(JOBS) --cage $${pair%:*} \
+	@echo "trying known cheats with all defences off and on, sandboxed and unsandboxed ..."
+	@missed=0; for pair in auto:sandboxed none:unsandboxed; do $(BIN)/harness cheats run --jobs $(JOBS) --sandbox $${pair%:*} \
 	  --evidence docs/evidence/cheats-$${pair#*:}.json || missed=1; done; \
-	  $(BIN)/harness cheats render docs/evidence/cheats-caged.json docs/evidence/cheats-uncaged.json \
+	  $(BIN)/harness cheats render docs/evidence/cheats-sandboxed.json docs/evidence/cheats-unsandboxed.json \
 	  --out docs/cheats.md && exit $$missed
 
 detectors: setup

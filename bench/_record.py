@@ -19,8 +19,11 @@ def wants_record() -> bool:
     return bool(parser.parse_known_args()[0].record)
 
 
-def record(name: str, command: str, figures: Mapping[str, float | str], *, seed: int | None = None) -> Path:
-    """Write the figures with the command that gives them again, the day, the version and the machine."""
+def record(
+    name: str, command: str, figures: Mapping[str, float | str], *, seed: int | None = None
+) -> Path:
+    """Write the figures with the command that gives them again, the day, the version and the
+    machine."""
     document = {
         "name": name,
         "command": command,

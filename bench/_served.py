@@ -1,4 +1,5 @@
-"""A model's way to be served and back, gone with a clock that is moved: each step with what it should do and did."""
+"""A model's way to be served and back, gone with a clock that is moved: each step with what it
+should do and did."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,12 +8,12 @@ from pathlib import Path
 
 from harness.clock import SystemClock
 from harness.errors import HarnessError
+from harness.ledger.project import Project, open_project
 from harness.posttrain.promotion import promote
 from harness.posttrain.serving import rollback, serve_path
 from harness.posttrain.shadow import observe
 from harness.posttrain.thresholds import THRESHOLDS
 from harness.posttrain.vocabulary import Profile
-from harness.project.context import Project, open_project
 
 BY = "human:bench"
 """This program stands in for the person whose decisions promotion and rollback are."""
@@ -36,7 +37,10 @@ class Steps:
 
     def add(self, asked: str, expected: str, seen: str) -> None:
         self.lines.append((asked, expected, seen))
-        print(f"{'as expected' if expected == seen else 'NOT EXPECTED':12}  {asked}: {seen}", flush=True)
+        print(
+            f"{'as expected' if expected == seen else 'NOT EXPECTED':12}  {asked}: {seen}",
+            flush=True,
+        )
 
     @property
     def wrong(self) -> int:
@@ -52,7 +56,8 @@ class Way:
     steps: Steps
 
     def step(self, label: str, model: str, expected: str) -> None:
-        """`expected`: the state that follows, or "refused: " and the constraints that do not hold, sorted."""
+        """`expected`: the state that follows, or "refused: " and the constraints that do not hold,
+        sorted."""
         made = promote(self.project, model, by=BY, reason=f"{label}, held-out pairs")
         unmet = sorted({check.constraint.split()[-1] for check in made.checks if not check.passed})
         seen = made.after.value if made.moved else f"refused: {', '.join(unmet)}"
@@ -63,7 +68,9 @@ class Way:
         self.step(label, model, "shadow")
         self.step(label, model, refusal(UNSEEN))
         for _ in range(THRESHOLDS.observations):
-            observe(self.project, model, "accepted", by=BY, note="made up: no worker ran in shadow here")
+            observe(
+                self.project, model, "accepted", by=BY, note="made up: no worker ran in shadow here"
+            )
         self.step(label, model, refusal({"shadow seconds"}))
         self.clock.ahead += THRESHOLDS.shadow_seconds
         self.step(label, model, "promotable")
@@ -71,7 +78,9 @@ class Way:
 
     def back(self, expected: str) -> None:
         try:
-            served = rollback(self.project, Profile.READER, by=BY, reason="the former answers better")
+            served = rollback(
+                self.project, Profile.READER, by=BY, reason="the former answers better"
+            )
             seen = (served.model or "nothing")[:12]
         except HarnessError as error:
             seen = error.code
@@ -90,10 +99,15 @@ def refusal(constraints: set[str]) -> str:
 
 
 def go(
-    root: Path, environment: Mapping[str, str], good: Mapping[str, str], bad: Mapping[str, str], steps: Steps
+    root: Path,
+    environment: Mapping[str, str],
+    good: Mapping[str, str],
+    bad: Mapping[str, str],
+    steps: Steps,
 ) -> str:
-    """Promote the models of `good` (label to id, the best first), be refused those of `bad`; deploy the first and the
-    second, roll back. Returns what must be served now: the first one's folder, or "nothing_served"."""
+    """Promote the models of `good` (label to id, the best first), be refused those of `bad`; deploy
+    the first and the second, roll back. Returns what must be served now: the first one's folder, or
+    "nothing_served"."""
     clock = MovedClock()
     with open_project(root, environment, clock=clock) as project:
         way = Way(project=project, clock=clock, steps=steps)

@@ -15,12 +15,20 @@ from _record import record, wants_record
 
 def size_of(folder: Path) -> int:
     """Bytes of all regular files below `folder`."""
-    return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
+    return sum(
+        path.lstat().st_size
+        for path in folder.rglob("*")
+        if path.is_file() and not path.is_symlink()
+    )
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        environment = {"PATH": os.environ["PATH"], "HOME": folder, "XDG_STATE_HOME": f"{folder}/state"}
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": folder,
+            "XDG_STATE_HOME": f"{folder}/state",
+        }
         start = time.perf_counter()
         demo = [sys.executable, "-m", "harness", "demo", f"{folder}/demo"]
         subprocess.run(demo, check=True, capture_output=True, env=environment)

@@ -1,8 +1,9 @@
-"""What one row costs through the run logger and the detectors together, against a bare write and flush of the line.
+"""What one row costs through the run logger and the detectors together, against a bare write and
+flush of the line.
 
-The detectors are fed the row as the supervisor does: parsed from the line. Prints both ratios, and the last tenth of
-the rows against the first: it must not grow with the run. Times are processor time, so that other work on the machine
-does not count. Exits with 1 beyond the aim.
+The detectors are fed the row as the supervisor does: parsed from the line. Prints both ratios, and
+the last tenth of the rows against the first: it must not grow with the run. Times are processor
+time, so that other work on the machine does not count. Exits with 1 beyond the aim.
 
     python bench/detect_rows.py [--rows 1000000] [--record]     # --record writes docs/evidence/detect_rows.json
 """
@@ -32,7 +33,10 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=1_000_000)
     rows = parser.parse_known_args()[0].rows
     random, watch = Random(0), Watch()
-    losses = [{key: value + 0.01 * random.random() for key, value in _METRICS.items()} for _ in range(SLICE)]
+    losses = [
+        {key: value + 0.01 * random.random() for key, value in _METRICS.items()}
+        for _ in range(SLICE)
+    ]
     written, logged, watched = [], [], []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -65,8 +69,11 @@ _METRICS = {"train/loss": 0.123456789, "val/loss": 0.223456789, "val/accuracy": 
 
 
 def _told(rows: int, written: list[float], logged: list[float], watched: list[float]) -> int:
-    """Seconds a slice of rows each; ratios are of neighbouring slices, so that a busy machine weighs on both alike."""
-    ratios = [(log + watch) / bare for bare, log, watch in zip(written, logged, watched, strict=True)]
+    """Seconds a slice of rows each; ratios are of neighbouring slices, so that a busy machine
+    weighs on both alike."""
+    ratios = [
+        (log + watch) / bare for bare, log, watch in zip(written, logged, watched, strict=True)
+    ]
     part = max(1, len(watched) // 10)
     relative = [watch / bare for bare, watch in zip(written, watched, strict=True)]
     growth = statistics.median(relative[-part:]) / statistics.median(relative[:part])
@@ -75,11 +82,19 @@ def _told(rows: int, written: list[float], logged: list[float], watched: list[fl
     print(f"rows {rows}, medians over slices of {SLICE}")
     print(f"bare write + flush   {statistics.median(written) * micro:8.2f} us a row")
     print(f"run logger           {statistics.median(logged) * micro:8.2f} us a row")
-    print(f"detectors            {statistics.median(watched) * micro:8.2f} us a row = {detectors:.1f}x bare")
+    print(
+        f"detectors            {statistics.median(watched) * micro:8.2f} us a row ="
+        f" {detectors:.1f}x bare"
+    )
     print(f"logger + detectors   {ratio:8.2f}x bare   (aim: at most {AIM:g})")
     print(f"last / first tenth   {growth:8.2f}   (aim: at most {FLAT:g})")
     if wants_record():
-        figures = {"rows": rows, "ratio": round(ratio, 1), "detectors": round(detectors, 1), "growth": round(growth, 2)}
+        figures = {
+            "rows": rows,
+            "ratio": round(ratio, 1),
+            "detectors": round(detectors, 1),
+            "growth": round(growth, 2),
+        }
         record("detect_rows", "python bench/detect_rows.py --record", figures, seed=0)
     return int(ratio > AIM or growth > FLAT)
 

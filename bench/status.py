@@ -1,6 +1,7 @@
 """Start-up of `harness status` against the bare interpreter, both measured in this run.
 
-Prints the ratio of medians for `harness --version` (no project), and for `harness status` in a small project.
+Prints the ratio of medians for `harness --version` (no project), and for `harness status` in a
+small project.
 
 
     python bench/status.py [--record]     # with --record it writes docs/evidence/status.json
@@ -32,10 +33,16 @@ def median_seconds(argv: list[str], environment: dict[str, str]) -> float:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        environment = {"PATH": os.environ["PATH"], "HOME": folder, "XDG_STATE_HOME": f"{folder}/state"}
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": folder,
+            "XDG_STATE_HOME": f"{folder}/state",
+        }
         project = Path(folder) / "project"
         harness = [sys.executable, "-m", "harness"]
-        subprocess.run([*harness, "init", str(project)], check=True, capture_output=True, env=environment)
+        subprocess.run(
+            [*harness, "init", str(project)], check=True, capture_output=True, env=environment
+        )
         subprocess.run(
             [*harness, "experiment", "list", "--project", str(project)],
             check=True,
@@ -49,7 +56,10 @@ def main() -> None:
     print(f"harness --version  {version / bare:6.1f}x baseline")
     print(f"harness status     {status / bare:6.1f}x baseline")
     if wants_record():
-        ratios = {"version_ratio": round(version / bare, 1), "status_ratio": round(status / bare, 1)}
+        ratios = {
+            "version_ratio": round(version / bare, 1),
+            "status_ratio": round(status / bare, 1),
+        }
         record("status", "python bench/status.py --record", ratios)
 
 

@@ -1,7 +1,9 @@
-"""Renders docs/SCORECARD.md and the README's "Not shown yet" from docs/scorecard.yaml and docs/evidence/*.json.
+"""Renders docs/SCORECARD.md and the README's "Not shown yet" from docs/scorecard.yaml and
+docs/evidence/*.json.
 
-`python docs/scorecard.py` writes both; with `--check` it writes nothing and exits 1 when one would change.
-A claim without a test that exists, or without a figure that a program measured, is refused (exit 2).
+`python docs/scorecard.py` writes both; with `--check` it writes nothing and exits 1 when one would
+change. A claim without a test that exists, or without a figure that a program measured, is refused
+(exit 2).
 """
 
 import ast
@@ -38,7 +40,10 @@ def render(docs: Path) -> tuple[str, str]:
     for area in source["areas"]:
         rows.append(f"\n## {area['area']}\n")
         if area.get("claims"):
-            rows += ["| claim | level | shown by | figure | seed | date |", "|---|---|---|---|---|---|"]
+            rows += [
+                "| claim | level | shown by | figure | seed | date |",
+                "|---|---|---|---|---|---|",
+            ]
             rows += [_row(docs, area["area"], claim) for claim in area["claims"]]
         for line in area.get("not_shown", []):
             rows.append(f"\nNot shown: {line}")
@@ -46,26 +51,34 @@ def render(docs: Path) -> tuple[str, str]:
     missing = [*source.get("not_shown_first", []), *missing]
     levels = "\n".join(f"- **{name}**: {meaning}." for name, meaning in LEVELS.items())
     page = (
-        "<!-- Rendered by docs/scorecard.py from docs/scorecard.yaml and docs/evidence/; edit those. -->\n"
-        "# Scorecard\n\n"
-        "What is claimed, how it was shown, and what was not. Figures come from the program's last recorded run.\n\n"
-        f"{levels}\n" + "\n".join(rows) + "\n"
+        "<!-- Rendered by docs/scorecard.py from docs/scorecard.yaml and docs/evidence/; edit"
+        " those. -->\n# Scorecard\n\nWhat is claimed, how it was shown, and what was not. Figures"
+        f" come from the program's last recorded run.\n\n{levels}\n" + "\n".join(rows) + "\n"
     )
-    return page, "\n".join([BEGIN, *(f"- {line}" for line in source.get("not_shown_first", [])), END])
+    return page, "\n".join(
+        [BEGIN, *(f"- {line}" for line in source.get("not_shown_first", [])), END]
+    )
 
 
 def _row(docs: Path, area: str, claim: Mapping[str, Any]) -> str:
     text = claim.get("claim", "?")
     if unknown := set(claim) - _CLAIM:
-        raise ScorecardError(f"{area}: {text!r} has the unknown key {min(unknown)!r}; expected of {sorted(_CLAIM)}.")
+        raise ScorecardError(
+            f"{area}: {text!r} has the unknown key {min(unknown)!r}; expected of {sorted(_CLAIM)}."
+        )
     if claim.get("level") not in LEVELS:
-        raise ScorecardError(f"{area}: {text!r} has the level {claim.get('level')!r}; expected one of {list(LEVELS)}.")
+        raise ScorecardError(
+            f"{area}: {text!r} has the level {claim.get('level')!r}; expected one of"
+            f" {list(LEVELS)}."
+        )
     shown = [f"`{claim['command']}`"] if "command" in claim else []
     figure = seed = date = ""
     if "evidence" in claim:
         record = _evidence(docs, area, claim["evidence"])
         shown = [*(shown or [f"`{record['command']}`"]), f"docs/evidence/{claim['evidence']}.json"]
-        figure = "; ".join(_figure(area, claim, record, name) for name in claim.get("figures", record["figures"]))
+        figure = "; ".join(
+            _figure(area, claim, record, name) for name in claim.get("figures", record["figures"])
+        )
         seed, date = str("" if record.get("seed") is None else record["seed"]), str(record["date"])
     if "test" in claim:
         names = claim["test"] if isinstance(claim["test"], list) else [claim["test"]]
@@ -82,7 +95,9 @@ def _evidence(docs: Path, area: str, name: str) -> dict[str, Any]:
     try:
         record: dict[str, Any] = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise ScorecardError(f"{area}: no readable docs/evidence/{name}.json ({error}); record it.") from error
+        raise ScorecardError(
+            f"{area}: no readable docs/evidence/{name}.json ({error}); record it."
+        ) from error
     if absent := {"command", "date", "figures"} - set(record):
         raise ScorecardError(f"docs/evidence/{name}.json lacks {sorted(absent)}.")
     return record
@@ -95,7 +110,11 @@ def _figure(area: str, claim: Mapping[str, Any], record: Mapping[str, Any], name
             f"{claim['evidence']}.json has {sorted(record['figures'])}."
         )
     value = record["figures"][name]
-    return f"{name.replace('_', ' ')} {value:g}" if isinstance(value, float) else f"{name.replace('_', ' ')} {value}"
+    return (
+        f"{name.replace('_', ' ')} {value:g}"
+        if isinstance(value, float)
+        else f"{name.replace('_', ' ')} {value}"
+    )
 
 
 def _require_test(root: Path, area: str, name: str) -> None:
@@ -126,7 +145,10 @@ def main(arguments: list[str]) -> int:
     if "--check" in arguments:
         stale = [path.name for path, text in ((card, page), (readme, after)) if _text(path) != text]
         if stale:
-            print(f"{', '.join(stale)}: not what docs/scorecard.yaml and docs/evidence/ say; run `make scorecard`.")
+            print(
+                f"{', '.join(stale)}: not what docs/scorecard.yaml and docs/evidence/ say; run"
+                " `make scorecard`."
+            )
         return 1 if stale else 0
     card.write_text(page, "utf-8")
     readme.write_text(after, "utf-8")

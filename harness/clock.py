@@ -1,4 +1,5 @@
-"""Time as an argument: code that needs it takes a Clock, tests hand in one that they move themselves."""
+"""Time as an argument: code that needs it takes a Clock, tests hand in one that they move
+themselves."""
 
 import time
 from datetime import UTC, datetime, timedelta

@@ -1,19 +1,21 @@
 """Every error that the harness raises on purpose.
 
-* HarnessError                 the root; carries code, message and mend, never a bare string
+* HarnessError                 the root; carries code, message and fix, never a bare string
   * UsageError                 the caller's input is wrong; exit code 2
     * PlanError                plan.md does not say what the harness needs
     * ConfigError              .harness/config.toml or the environment is wrong
     * NotFoundError            a named project, experiment or run does not exist
     * TransitionError          a status change that the transition table forbids
-    * RefusedError             a human verb below an agent, a budget that is spent, a step out of order
+    * RefusedError             a human verb below an agent, a budget that is spent, a step out of
+      order
   * LedgerError                the ledger cannot be read or written; exit code 3
     * LedgerDamagedError       the database or a fact is not what was written
     * LedgerBusyError          another process held the write lock beyond the timeout
     * LedgerReadOnlyError      the ledger's folder or file cannot be written
-  * CageError                  the isolation that was required could not be set up; exit code 3
-  * DoorError                  the model door could not answer; exit code 3
-  * SessionError               an agent's session ended in a way that cannot be continued; exit code 3
+  * SandboxError                  the isolation that was required could not be set up; exit code 3
+  * GatewayError                  the model gateway could not answer; exit code 3
+  * SessionError               an agent's session ended in a way that cannot be continued; exit code
+    3
   * RunError                   a training process could not be launched or watched; exit code 3
   * MissingExtraError          an optional dependency is not installed; exit code 2
 
@@ -26,7 +28,7 @@ class HarnessError(Exception):
 
     Args:
         message: what, which, and what was expected, in one or two sentences.
-        mend: the next step for the person who reads it.
+        hint: the next step for the person who reads it.
             Half characters, which no output can encode, are shown as `\udcff` in both.
         code: stable identifier in snake case; defaults to the class's own.
     """
@@ -34,14 +36,16 @@ class HarnessError(Exception):
     code = "harness_failed"
     exit_code = 3
 
-    def __init__(self, message: str, *, mend: str, code: str | None = None) -> None:
+    def __init__(self, message: str, *, hint: str, code: str | None = None) -> None:
         super().__init__(message)
-        self.message, self.mend = (text.encode("utf-8", "backslashreplace").decode("utf-8") for text in (message, mend))
+        self.message, self.hint = (
+            text.encode("utf-8", "backslashreplace").decode("utf-8") for text in (message, hint)
+        )
         if code is not None:
             self.code = code
 
     def __str__(self) -> str:
-        return f"{self.message} {self.mend}".strip()
+        return f"{self.message} {self.hint}".strip()
 
 
 class UsageError(HarnessError):
@@ -89,12 +93,12 @@ class LedgerReadOnlyError(LedgerError):
     code = "ledger_read_only"
 
 
-class CageError(HarnessError):
-    code = "cage_failed"
+class SandboxError(HarnessError):
+    code = "sandbox_failed"
 
 
-class DoorError(HarnessError):
-    code = "door_failed"
+class GatewayError(HarnessError):
+    code = "gateway_failed"
 
 
 class SessionError(HarnessError):

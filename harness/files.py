@@ -1,4 +1,5 @@
-"""The few ways in which the harness writes and hashes files. Standard library only: the run logger uses it too."""
+"""The few ways in which the harness writes and hashes files. Standard library only: the run logger
+uses it too."""
 
 import contextlib
 import fcntl
@@ -18,7 +19,8 @@ _SUFFIX = ".tmp"
 
 
 def strict(value: Any) -> Any:
-    """A copy of `value` that strict JSON can hold: non-finite floats become "NaN", "Infinity", "-Infinity"."""
+    """A copy of `value` that strict JSON can hold: non-finite floats become "NaN", "Infinity",
+    "-Infinity"."""
     if isinstance(value, float):
         if math.isfinite(value):
             return value
@@ -31,10 +33,11 @@ def strict(value: Any) -> Any:
 
 
 def canonical_json(value: Any) -> bytes:
-    """The one byte form of a JSON value: sorted keys, no spaces, UTF-8, non-finite numbers as strings."""
-    return json.dumps(strict(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode(
-        "utf-8"
-    )
+    """The one byte form of a JSON value: sorted keys, no spaces, UTF-8, non-finite numbers as
+    strings."""
+    return json.dumps(
+        strict(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    ).encode("utf-8")
 
 
 def pretty_json(value: Any) -> str:
@@ -47,7 +50,8 @@ def sha256_bytes(data: bytes) -> str:
 
 
 def sha256_file(path: Path) -> str:
-    """Hash of a file's bytes; symbolic links are followed. Raises OSError when it cannot be read."""
+    """Hash of a file's bytes; symbolic links are followed. Raises OSError when it cannot be
+    read."""
     digest = hashlib.sha256()
     with path.open("rb") as stream:
         while block := stream.read(1 << 20):
@@ -56,7 +60,8 @@ def sha256_file(path: Path) -> str:
 
 
 def sync_directory(path: Path) -> None:
-    """Make a rename or a new name in `path` survive a power cut; a no-op where directories cannot be opened."""
+    """Make a rename or a new name in `path` survive a power cut; a no-op where directories cannot
+    be opened."""
     with contextlib.suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY)
         try:
@@ -68,10 +73,10 @@ def sync_directory(path: Path) -> None:
 def atomic_write(path: Path, data: bytes | str, *, durable: bool = True, mode: int = 0o644) -> None:
     """Replace `path` in one step: readers see the old bytes or the new ones, never a part.
 
-    The temporary name is unique and in the same directory, so this costs the file's size on disk a second
-    time until the rename. A folder in the file's place is set aside, beside it. With `durable` file and directory are
-    synced. On any error the old file is intact and the temporary one is gone; only one of a killed process stays, until
-    `remove_leftovers`.
+    The temporary name is unique and in the same directory, so this costs the file's size on disk a
+    second time until the rename. A folder in the file's place is set aside, beside it. With
+    `durable` file and directory are synced. On any error the old file is intact and the temporary
+    one is gone; only one of a killed process stays, until `remove_leftovers`.
     """
     payload = data.encode("utf-8") if isinstance(data, str) else data
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -84,7 +89,9 @@ def atomic_write(path: Path, data: bytes | str, *, durable: bool = True, mode: i
                 os.fsync(stream.fileno())
             os.chmod(temporary, mode)
             if path.is_dir() and not path.is_symlink():
-                path.rename(path.with_name(f"{Path(temporary).name}.folder"))  # set aside: nothing is lost
+                path.rename(
+                    path.with_name(f"{Path(temporary).name}.folder")
+                )  # set aside: nothing is lost
             os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
@@ -97,8 +104,12 @@ def atomic_write(path: Path, data: bytes | str, *, durable: bool = True, mode: i
 def _temporary(path: Path) -> tuple[int, str]:
     """A new file beside `path`, locked for as long as its descriptor is open: its writer lives."""
     while True:
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=_SUFFIX)
-        with contextlib.suppress(OSError):  # a file system without locks: nothing is removed there either
+        descriptor, name = tempfile.mkstemp(
+            dir=path.parent, prefix=f".{path.name}.", suffix=_SUFFIX
+        )
+        with contextlib.suppress(
+            OSError
+        ):  # a file system without locks: nothing is removed there either
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         if os.fstat(descriptor).st_nlink:
             return descriptor, name
@@ -106,8 +117,8 @@ def _temporary(path: Path) -> tuple[int, str]:
 
 
 def remove_leftovers(paths: Iterable[Path]) -> list[Path]:
-    """Remove the temporary files that killed processes left beside `paths`, and return them; what a living process is
-    writing stays. Where nothing can be removed nothing is."""
+    """Remove the temporary files that killed processes left beside `paths`, and return them; what a
+    living process is writing stays. Where nothing can be removed nothing is."""
     found = []
     for path in paths:
         for left in path.parent.glob(f".{glob.escape(path.name)}.{'[a-z0-9_]' * 8}{_SUFFIX}"):
@@ -124,7 +135,8 @@ def _plainly(path: str, flags: int) -> int:
 
 
 def set_aside(path: Path, reason: str) -> Path:
-    """Rename a damaged file to `<name>.<reason>-<n>` and return the new path; never overwrites anything."""
+    """Rename a damaged file to `<name>.<reason>-<n>` and return the new path; never overwrites
+    anything."""
     for number in range(1, 10_000):
         target = path.with_name(f"{path.name}.{reason}-{number}")
         try:
@@ -137,7 +149,8 @@ def set_aside(path: Path, reason: str) -> Path:
 
 
 def walk_files(root: Path) -> Iterator[Path]:
-    """All but folders below `root` in sorted order; links, those to folders too, are listed and not followed."""
+    """All but folders below `root` in sorted order; links, those to folders too, are listed and not
+    followed."""
     for folder, directories, names in os.walk(root):
         directories.sort()
         links = [name for name in directories if os.path.islink(os.path.join(folder, name))]

@@ -1,4 +1,5 @@
-"""Where a project is and how it is set: `.harness/config.toml` and the state directory outside the project."""
+"""Where a project is and how it is set: `.harness/config.toml` and the state directory outside the
+project."""
 
 import os
 import re
@@ -29,27 +30,31 @@ class Settings:
     """Ledger, vault and anchors: outside the project, out of agents' reach."""
     project_id: str
     interpreter: str | None
-    """The Python that runs `python ...` commands of the plan: a path, absolute, or a name to be found on PATH. None is
-    the one that runs the harness."""
+    """The Python that runs `python ...` commands of the plan: a path, absolute, or a name to be
+    found on PATH. None is the one that runs the harness."""
     memory_dir: str
     """Relative to the root; `.harness/memory` unless set."""
     readable: tuple[str, ...]
-    """Further absolute paths that caged processes may read, e.g. a data disk."""
+    """Further absolute paths that sandboxed processes may read, e.g. a data disk."""
     known_checkpoints: tuple[str, ...] = ()
-    """Files and folders of weights that no run may hand in as its own; relative to the root, or absolute."""
+    """Files and folders of weights that no run may hand in as its own; relative to the root, or
+    absolute."""
     hooks: HooksMode | None = None
     """As `harness init --hooks` was told; None: what stands in the project says it."""
 
 
 def state_home(environment: Mapping[str, str]) -> Path:
     """`$XDG_STATE_HOME/harness`, by default `~/.local/state/harness`."""
-    base = environment.get("XDG_STATE_HOME") or os.path.join(environment.get("HOME") or "~", ".local", "state")
+    base = environment.get("XDG_STATE_HOME") or os.path.join(
+        environment.get("HOME") or "~", ".local", "state"
+    )
     return Path(os.path.expanduser(base)).resolve() / "harness"
 
 
 def find_root(start: Path) -> Path:
-    """The nearest folder at or above `start` with `.harness/config.toml`; from a linked git worktree without one, the
-    project at the same place of the main worktree. Raises NotFoundError when there is none."""
+    """The nearest folder at or above `start` with `.harness/config.toml`; from a linked git
+    worktree without one, the project at the same place of the main worktree. Raises NotFoundError
+    when there is none."""
     here = start.resolve()
     passed: list[Path] = []
     for folder in (here, *here.parents):
@@ -62,48 +67,56 @@ def find_root(start: Path) -> Path:
                 return main / below.relative_to(folder)
     raise NotFoundError(
         f"No harness project at or above {here}: expected a folder with {CONFIG}.",
-        mend="Run `harness init` in the repository, or pass `--project DIR`.",
+        hint="Run `harness init` in the repository, or pass `--project DIR`.",
         code="no_project",
     )
 
 
 def load_settings(start: Path, environment: Mapping[str, str]) -> Settings:
-    """Read the project that contains `start`. Raises NotFoundError or ConfigError (file, key, expected)."""
+    """Read the project that contains `start`. Raises NotFoundError or ConfigError (file, key,
+    expected)."""
     root = find_root(start)
     path = root / CONFIG
     values = _values(path)
     if unknown := sorted(set(values) - _KEYS):
         raise ConfigError(
             f"{path} has the unknown key {unknown[0]!r}; known: {', '.join(sorted(_KEYS))}.",
-            mend="Remove or correct it.",
+            hint="Remove or correct it.",
         )
     project_id = values.get("project_id")
     if not isinstance(project_id, str) or not _PROJECT_ID.match(project_id):
         raise ConfigError(
             f"{path}: project_id is {project_id!r}; expected 3 to 64 of a-z, 0-9, '.', '_', '-'.",
-            mend="Restore it from git: it names the state directory.",
+            hint="Restore it from git: it names the state directory.",
         )
     memory_dir = _text(path, values, "memory_dir") or ".harness/memory"
     inside = (root / memory_dir).resolve()
     if inside == root or not inside.is_relative_to(root):
         raise ConfigError(
-            f"{path}: memory_dir {memory_dir!r} is not a folder below the project's root.", mend='E.g. "memory".'
+            f"{path}: memory_dir {memory_dir!r} is not a folder below the project's root.",
+            hint='E.g. "memory".',
         )
     readable = values.get("readable", [])
-    if not isinstance(readable, list) or not all(isinstance(item, str) and os.path.isabs(item) for item in readable):
-        raise ConfigError(f"{path}: readable must be a list of absolute paths.", mend='E.g. readable = ["/data"].')
+    if not isinstance(readable, list) or not all(
+        isinstance(item, str) and os.path.isabs(item) for item in readable
+    ):
+        raise ConfigError(
+            f"{path}: readable must be a list of absolute paths.", hint='E.g. readable = ["/data"].'
+        )
     known = values.get("known_checkpoints", [])
     if not isinstance(known, list) or not all(isinstance(item, str) and item for item in known):
         raise ConfigError(
-            f"{path}: known_checkpoints must be a list of paths.", mend='E.g. known_checkpoints = ["weights/base.pt"].'
+            f"{path}: known_checkpoints must be a list of paths.",
+            hint='E.g. known_checkpoints = ["weights/base.pt"].',
         )
     state = state_home(environment) / project_id
     for item in readable:
         real = Path(item).resolve()
         if real.is_relative_to(state) or state.is_relative_to(real):
             raise ConfigError(
-                f"{path}: readable {item!r} would open the state directory {state}, with held-out data, to agents.",
-                mend="Name narrower folders, or move the state directory with XDG_STATE_HOME.",
+                f"{path}: readable {item!r} would open the state directory {state}, with held-out"
+                " data, to agents.",
+                hint="Name narrower folders, or move the state directory with XDG_STATE_HOME.",
             )
     return Settings(
         root=root,
@@ -123,32 +136,48 @@ def _values(path: Path) -> dict[str, object]:
         values: dict[str, object] = tomllib.loads(path.read_text("utf-8"))
     except (ValueError, RecursionError) as error:  # also what Python's own numbers cannot hold
         what = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise ConfigError(f"{path} is not TOML: {what}.", mend="Mend the line that is named.") from error
+        raise ConfigError(
+            f"{path} is not TOML: {what}.", hint="Fix the line that is named."
+        ) from error
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}.", mend="Check its permissions.") from error
+        raise ConfigError(
+            f"{path} cannot be read: {error.strerror}.", hint="Check its permissions."
+        ) from error
     for key, value in values.items():
-        if any("\0" in item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)):
-            raise ConfigError(f"{path}: {key} holds a NUL character.", mend=f"Correct or remove {key}.")
+        if any(
+            "\0" in item
+            for item in (value if isinstance(value, list) else [value])
+            if isinstance(item, str)
+        ):
+            raise ConfigError(
+                f"{path}: {key} holds a NUL character.", hint=f"Correct or remove {key}."
+            )
     return values
 
 
 def require_interpreter(settings: Settings) -> str:
-    """The Python that runs `python ...` commands: the project's setting, else the one that runs the harness. Raises
-    ConfigError (interpreter_missing) when the one that is set is not there or cannot be executed."""
+    """The Python that runs `python ...` commands: the project's setting, else the one that runs the
+    harness. Raises ConfigError (interpreter_missing) when the one that is set is not there or
+    cannot be executed."""
     if settings.interpreter is None:
         return sys.executable
     found = shutil.which(settings.interpreter)
     if found is None:
         raise ConfigError(
-            f"{settings.root / CONFIG}: the interpreter {settings.interpreter} does not exist or cannot be executed.",
-            mend=f"Make it, e.g. with `python3 -m venv`, or correct or remove `interpreter` in {CONFIG}.",
+            f"{settings.root / CONFIG}: the interpreter {settings.interpreter} does not exist or"
+            " cannot be executed.",
+            hint=(
+                "Make it, e.g. with `python3 -m venv`, or correct or remove `interpreter` in"
+                f" {CONFIG}."
+            ),
             code="interpreter_missing",
         )
     return found
 
 
 def create_config(root: Path, *, name: str, token: str | None = None) -> Path:
-    """Write `.harness/config.toml` with a new project id made from `name`; an existing file is left as it is."""
+    """Write `.harness/config.toml` with a new project id made from `name`; an existing file is left
+    as it is."""
     path = root / CONFIG
     if not path.exists():
         atomic_write(path, new_config(name, token or secrets.token_hex(4)))
@@ -156,14 +185,15 @@ def create_config(root: Path, *, name: str, token: str | None = None) -> Path:
 
 
 def new_config(name: str, token: str) -> str:
-    """The text of config.toml of a new project called `name`; `token` tells it from others of that name."""
+    """The text of config.toml of a new project called `name`; `token` tells it from others of that
+    name."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "project"
     return f'project_id = "{slug}-{token}"\n'
 
 
 def _interpreter(path: Path, root: Path, values: Mapping[str, object]) -> str | None:
-    """A relative path is the project's, whatever folder a command is started in; no link is followed, because a
-    virtual environment is one. A name without a slash is left for PATH."""
+    """A relative path is the project's, whatever folder a command is started in; no link is
+    followed, because a virtual environment is one. A name without a slash is left for PATH."""
     value = _text(path, values, "interpreter")
     return os.path.normpath(root / value) if value is not None and "/" in value else value
 
@@ -172,7 +202,8 @@ def _hooks(path: Path, values: Mapping[str, object]) -> HooksMode | None:
     value = _text(path, values, "hooks")
     if value is not None and value not in [*HooksMode]:
         raise ConfigError(
-            f"{path}: hooks is {value!r}; expected {', '.join(HooksMode)}.", mend="`harness init --hooks` writes it."
+            f"{path}: hooks is {value!r}; expected {', '.join(HooksMode)}.",
+            hint="`harness init --hooks` writes it.",
         )
     return None if value is None else HooksMode(value)
 
@@ -180,15 +211,18 @@ def _hooks(path: Path, values: Mapping[str, object]) -> HooksMode | None:
 def _text(path: Path, values: Mapping[str, object], key: str) -> str | None:
     value = values.get(key)
     if value is not None and (not isinstance(value, str) or not value):
-        raise ConfigError(f"{path}: {key} is {value!r}; expected text.", mend=f"Correct or remove {key}.")
+        raise ConfigError(
+            f"{path}: {key} is {value!r}; expected text.", hint=f"Correct or remove {key}."
+        )
     return value
 
 
 def main_worktree(folder: Path) -> Path | None:
-    """The main worktree when `folder` is the top of a linked one: its .git file leads there, through `commondir`.
+    """The main worktree when `folder` is the top of a linked one: its .git file leads there,
+    through `commondir`.
 
-    A bare repository has none, whatever stands beside it. handlers.place has the same rule for hooks, which import
-    nothing from here; one test holds both to it.
+    A bare repository has none, whatever stands beside it. handlers.place has the same rule for
+    hooks, which import nothing from here; one test holds both to it.
     """
     try:
         link = folder / ".git"
@@ -197,7 +231,9 @@ def main_worktree(folder: Path) -> Path | None:
             return None
         git_dir = folder / text.removeprefix("gitdir:").strip()
         common = (git_dir / os.fsdecode((git_dir / "commondir").read_bytes()).strip()).resolve()
-        return common.parent if common.name == ".git" and common.parent != folder.resolve() else None
+        return (
+            common.parent if common.name == ".git" and common.parent != folder.resolve() else None
+        )
     except (OSError, ValueError, RuntimeError):  # the last: links in a circle
         return None
 

@@ -1,7 +1,9 @@
-"""PreSkillShellCommand: may a skill or slash command run this line? Exit 0: no opinion. Exit 2: denied, and why.
+"""PreSkillShellCommand: may a skill or slash command run this line? Exit 0: no opinion. Exit 2:
+denied, and why.
 
-Claude Code starts this file with `python3 -I -S`, from any folder. The library is the folder lib/ beside it where the
-harness was installed into a project, else the repository that it stands in. Nothing else is imported from there.
+Claude Code starts this file with `python3 -I -S`, from any folder. The library is the folder lib/
+beside it where the harness was installed into a project, else the repository that it stands in.
+Nothing else is imported from there.
 """
 
 import os
@@ -14,9 +16,10 @@ ON_FAILURE = 2
 def failed(kind, error, _trace):
     """Nothing could be decided: the library is missing or damaged."""
     text = (
-        f"harness: the {EVENT} hook cannot run ({kind.__name__}: {error}). This is no rule of the project: the hook's "
-        "own files are missing or damaged. A person mends it in their own terminal: `harness init` installs the hooks "
-        "again, `harness init --remove` takes them out; `harness doctor` names what is wrong.\n"
+        f"harness: the {EVENT} hook cannot run ({kind.__name__}: {error}). This is no rule of the"
+        " project: the hook's own files are missing or damaged. A person fixes it in their own"
+        " terminal: `harness init` installs the hooks again, `harness init --remove` takes them"
+        " out; `harness doctor` names what is wrong.\n"
     )
     os.write(2, text.encode("utf-8", "backslashreplace"))
     os._exit(ON_FAILURE)
@@ -27,7 +30,9 @@ def start():
     here = os.path.dirname(os.path.realpath(__file__))
     vendored = os.path.join(here, "lib")
     library = type(sys)("harness")
-    library.__path__ = [os.path.join(vendored if os.path.isdir(vendored) else os.path.dirname(here), "harness")]
+    library.__path__ = [
+        os.path.join(vendored if os.path.isdir(vendored) else os.path.dirname(here), "harness")
+    ]
     sys.modules["harness"] = library
     state = os.environ.get("XDG_STATE_HOME") or os.path.join("~", ".local", "state")
     cache = os.path.join(os.path.expanduser(state), "harness", "pycache")
@@ -37,6 +42,6 @@ def start():
 
 sys.excepthook = failed
 start()
-from harness.handlers.run import main  # noqa: E402  it is where start() says
+from harness.guard.hooks.run import main  # noqa: E402  it is where start() says
 
 main(EVENT, __file__)

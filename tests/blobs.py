@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.artifacts.tables import write_table
+from harness.plans.tables import write_table
 from harness.settings import create_config
 from tests.plan_text import plan_text
 
@@ -19,7 +19,11 @@ PLAN = plan_text(
 
 def table(rows: int, seed: int) -> dict[str, np.ndarray]:
     generator = np.random.default_rng(seed)
-    return {"x": generator.normal(size=(rows, 2)), "y": generator.integers(0, 2, rows), "row": np.arange(rows)}
+    return {
+        "x": generator.normal(size=(rows, 2)),
+        "y": generator.integers(0, 2, rows),
+        "row": np.arange(rows),
+    }
 
 
 def write_tables(root: Path) -> None:
@@ -31,7 +35,11 @@ def make_root(root: Path, *, plan: str = PLAN, train: str = "print('train')\n") 
     """A project folder whose plan nobody approved yet."""
     create_config(root, name="blobs", token="cafe")
     write_tables(root)
-    for name, text in (("plan.md", plan), ("train.py", train), ("predict.py", "print('predict')\n")):
+    for name, text in (
+        ("plan.md", plan),
+        ("train.py", train),
+        ("predict.py", "print('predict')\n"),
+    ):
         (root / name).write_text(text)
     return root
 

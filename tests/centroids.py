@@ -1,4 +1,5 @@
-"""Training and predict programs that need a moment and no torch, for the tests that run them as agents' code."""
+"""Training and predict programs that need a moment and no torch, for the tests that run them as
+agents' code."""
 
 TRAIN = """\
 import numpy as np

@@ -1,4 +1,5 @@
-"""A client of `harness mcp`: JSON-RPC lines over its stdin and stdout; every line that it prints must be one."""
+"""A client of `harness mcp`: JSON-RPC lines over its stdin and stdout; every line that it prints
+must be one."""
 
 import json
 import subprocess
@@ -10,7 +11,8 @@ from typing import Any
 
 
 class McpClient:
-    """One server process and its session. A context manager; leaving it closes the server's stdin."""
+    """One server process and its session. A context manager; leaving it closes the server's
+    stdin."""
 
     def __init__(self, project: Path, env: Mapping[str, str], *words: str) -> None:
         self.process = subprocess.Popen(
@@ -25,13 +27,20 @@ class McpClient:
         self._asked = 0
 
     def __enter__(self) -> "McpClient":
-        client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"}}
+        client = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "0"},
+        }
         self.server = self.ask("initialize", client)["serverInfo"]
         self._send({"method": "notifications/initialized"})
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.rest, self.stderr = self.process.communicate(timeout=60)
 

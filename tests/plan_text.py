@@ -28,11 +28,26 @@ loop: {stop_tier: must, patience: 3}
 
 
 def plan_text(
-    name: str, objective: str, *, tiers: str, budget: str, queries: int = 20, table: str = "npz", row: str = "id"
+    name: str,
+    objective: str,
+    *,
+    tiers: str,
+    budget: str,
+    queries: int = 20,
+    table: str = "npz",
+    row: str = "id",
 ) -> str:
-    """Classification of `y` by `x` in data/*.`table`; `tiers` and `budget` as they stand between their braces."""
+    """Classification of `y` by `x` in data/*.`table`; `tiers` and `budget` as they stand between
+    their braces."""
     text = _PLAN
-    values = {"OBJECTIVE": objective, "TABLE": table, "ROW": row, "TIERS": tiers, "QUERIES": queries, "BUDGET": budget}
+    values = {
+        "OBJECTIVE": objective,
+        "TABLE": table,
+        "ROW": row,
+        "TIERS": tiers,
+        "QUERIES": queries,
+        "BUDGET": budget,
+    }
     for mark, value in {"NAME": name, **values}.items():
         text = text.replace(mark, str(value))
     return text

@@ -10,7 +10,8 @@ from pathlib import Path
 def run_in_terminal(
     words: Sequence[str | Path], *, cwd: Path, env: Mapping[str, str], timeout: float = 120.0
 ) -> subprocess.CompletedProcess[str]:
-    """Run `words` with a terminal as stdin; nobody types. stdout and stderr are read from pipes, apart."""
+    """Run `words` with a terminal as stdin; nobody types. stdout and stderr are read from pipes,
+    apart."""
     ours, theirs = pty.openpty()
     try:
         return subprocess.run(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.claude_process import is_claude_code
+from harness.process import is_claude_code
 
 INSTALLED = "/home/ada/.local/share/claude/versions/2.1.332"
 PACKAGE = "/usr/lib/node_modules/@anthropic-ai/claude-code/cli.js"
@@ -24,7 +24,9 @@ PACKAGE = "/usr/lib/node_modules/@anthropic-ai/claude-code/cli.js"
         ("sh", ["/bin/sh", "/home/ada/bin/claude", "--bare"], "/usr/bin/dash"),
     ],
 )
-def test_claude_code_is_known_by_its_name_its_start_or_its_place(name: str, argv: list[str], program: str) -> None:
+def test_claude_code_is_known_by_its_name_its_start_or_its_place(
+    name: str, argv: list[str], program: str
+) -> None:
     assert is_claude_code(name, argv, program)
 
 

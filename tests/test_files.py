@@ -11,7 +11,10 @@ import pytest
 from harness import files
 from harness.files import atomic_write, remove_leftovers
 
-KILLED = "import os, sys, pathlib; from harness import files; os.fsync = lambda _: os.kill(os.getpid(), 9); "
+KILLED = (
+    "import os, sys, pathlib; from harness import files; os.fsync = lambda _: os.kill(os.getpid(),"
+    " 9); "
+)
 WRITE = "files.atomic_write(pathlib.Path(sys.argv[1]), 'half')"
 
 
@@ -50,7 +53,9 @@ def test_what_is_being_written_stays(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert os.listdir(tmp_path) == ["a.json"]
 
 
-def test_a_new_one_that_was_taken_for_a_leftover_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_new_one_that_was_taken_for_a_leftover_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     path, real, taken = tmp_path / "a.json", files.fcntl.flock, []
 
     def late(descriptor: int, flags: int) -> None:
@@ -67,7 +72,9 @@ def test_a_new_one_that_was_taken_for_a_leftover_is_made_again(tmp_path: Path, m
 def test_a_pipe_and_a_link_of_such_a_name_stall_nothing(tmp_path: Path):
     os.mkfifo(tmp_path / ".a.json.abcdefgh.tmp")
     (tmp_path / ".a.json.abcdefgi.tmp").symlink_to(tmp_path)
-    assert [item.name for item in remove_leftovers([tmp_path / "a.json"])] == [".a.json.abcdefgh.tmp"]
+    assert [item.name for item in remove_leftovers([tmp_path / "a.json"])] == [
+        ".a.json.abcdefgh.tmp"
+    ]
 
 
 def test_a_walk_lists_links_to_folders_too_and_an_odd_file_is_named(tmp_path: Path):

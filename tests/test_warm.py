@@ -17,6 +17,8 @@ def test_a_server_that_died_is_named_with_its_exit_code_and_not_asked_again(
     monkeypatch.setattr(warm, "_warm", servers)
     monkeypatch.setattr(sys, "executable", shutil.which(program))
     for _ in range(2):
-        with pytest.raises(RuntimeError, match=f"exit code {int(program == 'false')} while .* asked for .'status'"):
+        with pytest.raises(
+            RuntimeError, match=f"exit code {int(program == 'false')} while .* asked for .'status'"
+        ):
             warm.run_warm(["status"], cwd=tmp_path, env={})
         assert servers == []

@@ -1,8 +1,10 @@
-"""The `harness` command in a process of its own that need not import it: forked from one that did so already.
+"""The `harness` command in a process of its own that need not import it: forked from one that did
+so already.
 
-The start of Python and the imports are most of what a short verb takes, and the same in every call. A warm call has
-the words, folder, environment, terminal, pipes and exit code that a call of `python -m harness` has; that this
-command itself starts is proved wherever a test or the harness starts it cold.
+The start of Python and the imports are most of what a short verb takes, and the same in every call.
+A warm call has the words, folder, environment, terminal, pipes and exit code that a call of `python
+-m harness` has; that this command itself starts is proved wherever a test or the harness starts it
+cold.
 """
 
 import atexit
@@ -40,7 +42,11 @@ class Warm:
         command = [sys.executable, "-m", "tests.warm", str(theirs.fileno())]
         with theirs:
             self._server = subprocess.Popen(
-                command, cwd=ROOT, env={**kept, **_LONELY}, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()]
+                command,
+                cwd=ROOT,
+                env={**kept, **_LONELY},
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
             )
         self._socket, self._one = ours, threading.Lock()
         atexit.register(self._end)
@@ -50,7 +56,11 @@ class Warm:
     ) -> "subprocess.CompletedProcess[str]":
         request = {"words": list(words), "cwd": str(cwd), "env": dict(env)}
         keyboard, terminal = pty.openpty()
-        with contextlib.ExitStack() as stack, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        with (
+            contextlib.ExitStack() as stack,
+            tempfile.TemporaryFile() as out,
+            tempfile.TemporaryFile() as err,
+        ):
             stack.callback(os.close, keyboard)
             stack.callback(os.close, terminal)
             code = self._ask(request, [terminal, out.fileno(), err.fileno()], timeout)
@@ -92,8 +102,8 @@ class Warm:
             _warm.remove(self)
         code = self._server.wait(timeout=60)
         return RuntimeError(
-            f"The warm server of `harness` ended with exit code {code} while it was asked for {request['words']}; its "
-            "stderr is this process's. The next call starts another one."
+            f"The warm server of `harness` ended with exit code {code} while it was asked for"
+            f" {request['words']}; its stderr is this process's. The next call starts another one."
         )
 
     def _end(self) -> None:
@@ -107,14 +117,16 @@ _warm: list[Warm] = []
 def run_warm(
     words: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout: float = 120.0
 ) -> "subprocess.CompletedProcess[str]":
-    """Run `harness` with `words` and a terminal as stdin; nobody types. stdout and stderr are kept apart."""
+    """Run `harness` with `words` and a terminal as stdin; nobody types. stdout and stderr are kept
+    apart."""
     if not _warm:
         _warm.append(Warm())
     return _warm[0].run(words, cwd=cwd, env=env, timeout=timeout)
 
 
 def serve(asked: socket.socket) -> list[str] | None:
-    """Answer calls, each with a fork. Returns their words in the forks, and None here, where nobody asks any more."""
+    """Answer calls, each with a fork. Returns their words in the forks, and None here, where nobody
+    asks any more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         text, streams, _flags, _address = socket.recv_fds(asked, _MOST, 3)

@@ -1,1 +1,2 @@
-"""Measures harness.detectors on injected faults, healthy runs and real logs: `python -m bench.detectors`."""
+"""Measures harness.detectors on injected faults, healthy runs and real logs: `python -m
+bench.detectors`."""

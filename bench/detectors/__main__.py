@@ -1,10 +1,12 @@
-"""Injected faults in real training, healthy runs of many shapes, and real logs: what the detectors say of each.
+"""Injected faults in real training, healthy runs of many shapes, and real logs: what the detectors
+say of each.
 
     python -m bench.detectors [--record] [--cache DIR] [--processes 2]
 
-Thresholds were set on even seeds of the faults and the first three seeds of each healthy shape; what is printed is of
-the others. Exit 0 only if recall, false alarms, delay and the labels of the real logs meet their bars. `--record`
-writes docs/evidence/detectors.json and the table in docs/detectors.md; rows that `--cache` has are not made again.
+Thresholds were set on even seeds of the faults and the first three seeds of each healthy shape;
+what is printed is of the others. Exit 0 only if recall, false alarms, delay and the labels of the
+real logs meet their bars. `--record` writes docs/evidence/detectors.json and the table in
+docs/detectors.md; rows that `--cache` has are not made again.
 """
 
 import argparse
@@ -21,7 +23,9 @@ from bench.detectors import corpus, real, report
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--cache", type=Path)
     parser.add_argument("--processes", type=int, default=2)

@@ -1,4 +1,5 @@
-"""All runs of the measurement as files of rows, made by several processes; a file that is there is not made again."""
+"""All runs of the measurement as files of rows, made by several processes; a file that is there is
+not made again."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -28,7 +29,14 @@ class Job(NamedTuple):
 
     @property
     def file(self) -> str:
-        return "-".join([self.group, self.name.replace(" ", "_").replace(",", ""), self.task, *map(str, self[3:])])
+        return "-".join(
+            [
+                self.group,
+                self.name.replace(" ", "_").replace(",", ""),
+                self.task,
+                *map(str, self[3:]),
+            ]
+        )
 
 
 def jobs() -> list[Job]:
@@ -41,10 +49,20 @@ def jobs() -> list[Job]:
         for seed in SEEDS
     ]
     twins = sorted({(job.task, job.seed) for job in found})
-    found += [Job("clean", "clean", task, seed, order) for task, seed in twins for order in range(TWINS)]
+    found += [
+        Job("clean", "clean", task, seed, order) for task, seed in twins for order in range(TWINS)
+    ]
     seeds = range(TUNED + REPORTED)
-    found += [Job("trained", shape, healthy.SHAPES[shape]["task"], seed) for shape in healthy.SHAPES for seed in seeds]
-    found += [Job("other", name, "", seed) for name in others.TRAININGS for seed in range(TUNED + 2 * REPORTED)]
+    found += [
+        Job("trained", shape, healthy.SHAPES[shape]["task"], seed)
+        for shape in healthy.SHAPES
+        for seed in seeds
+    ]
+    found += [
+        Job("other", name, "", seed)
+        for name in others.TRAININGS
+        for seed in range(TUNED + 2 * REPORTED)
+    ]
     return found + [Job("synthetic", name, "", seed) for name in synthetic.SHAPES for seed in seeds]
 
 

@@ -1,6 +1,8 @@
-"""Small data that real models train on: MNIST-1D, scikit-learn's digits, the characters of this repository's licence.
+"""Small data that real models train on: MNIST-1D, scikit-learn's digits, the characters of this
+repository's licence.
 
-MNIST-1D: Greydanus and Kobak, "Scaling down deep learning with MNIST-1D" (ICML 2024), package `mnist1d`.
+MNIST-1D: Greydanus and Kobak, "Scaling down deep learning with MNIST-1D" (ICML 2024), package
+`mnist1d`.
 """
 
 from functools import lru_cache
@@ -48,7 +50,9 @@ def _mnist1d() -> Data:
 def _digits() -> Data:
     digits = load_digits()
     return _split(
-        torch.tensor(digits.data / 16.0, dtype=torch.float32), torch.tensor(digits.target, dtype=torch.long), 10
+        torch.tensor(digits.data / 16.0, dtype=torch.float32),
+        torch.tensor(digits.target, dtype=torch.long),
+        10,
     )
 
 
@@ -68,10 +72,14 @@ def _chars() -> Data:
     windows = codes.unfold(0, CONTEXT + 1, 3)
     cut = int(0.85 * len(windows))  # in order: windows overlap, so that a random split would leak
     train, later = windows[:cut], windows[cut + CONTEXT // 3 + 1 :][::2]
-    return Data(Split(train[:, :-1], train[:, 1:]), Split(later[:, :-1], later[:, 1:]), len(letters))
+    return Data(
+        Split(train[:, :-1], train[:, 1:]), Split(later[:, :-1], later[:, 1:]), len(letters)
+    )
 
 
 def _split(x: Tensor, y: Tensor, outputs: int) -> Data:
     order = torch.randperm(len(x), generator=torch.Generator().manual_seed(7))
     cut = int(0.75 * len(x))
-    return Data(Split(x[order[:cut]], y[order[:cut]]), Split(x[order[cut:]], y[order[cut:]]), outputs)
+    return Data(
+        Split(x[order[:cut]], y[order[:cut]]), Split(x[order[cut:]], y[order[cut:]]), outputs
+    )

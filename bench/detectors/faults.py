@@ -1,8 +1,10 @@
-"""The faults, listed before anything was measured: whether the stream of rows can show each, and which alarms name it.
+"""The faults, listed before anything was measured: whether the stream of rows can show each, and
+which alarms name it.
 
-A fault is *stream-visible* when rows alone differ from those of its clean twins; *probe-needed* when they need not:
-leaked rows make scores better, frozen layers learn more slowly, a new optimizer state is re-estimated within tens of
-steps. No alarm is asked for there, and what was reported is told.
+A fault is *stream-visible* when rows alone differ from those of its clean twins; *probe-needed*
+when they need not: leaked rows make scores better, frozen layers learn more slowly, a new optimizer
+state is re-estimated within tens of steps. No alarm is asked for there, and what was reported is
+told.
 """
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -220,7 +222,9 @@ KINDS: dict[str, Kind] = {
     "ascent": Kind(Ascent, True, _BROKEN),
     "foreign_parameters": Kind(ForeignParameters, True, _STUCK),
     "constant_reward": Kind(ConstantReward, True, ("reward_spread_zero",), ("grpo",)),
-    "runaway_policy": Kind(Fault, True, ("kl_high", "entropy_collapse", "reward_spread_zero"), ("grpo",)),
+    "runaway_policy": Kind(
+        Fault, True, ("kl_high", "entropy_collapse", "reward_spread_zero"), ("grpo",)
+    ),
     "same_reference": Kind(Fault, True, ("dpo_stuck",), ("dpo",)),
     "frozen_layers": Kind(FrozenLayers, False, ()),
     "leaked_rows": Kind(LeakedRows, False, ()),

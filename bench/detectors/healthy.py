@@ -1,4 +1,5 @@
-"""Healthy runs of many shapes. None of them was looked at one by one to decide whether it stays in the list."""
+"""Healthy runs of many shapes. None of them was looked at one by one to decide whether it stays in
+the list."""
 
 from typing import Any
 
@@ -23,8 +24,21 @@ SHAPES: dict[str, dict[str, Any]] = {
     "three epochs": {"task": "digits", "rows": 3, "steps": 40},
     "six epochs": {"task": "digits", "rows": 6, "steps": 30},
     "each step a row": {"task": "digits", "rows": 200, "steps": 1, "batch": 16, "form": "steps"},
-    "each step a row, cnn": {"task": "cnn", "rows": 200, "steps": 1, "batch": 8, "form": "steps", "lr": 1e-3},
-    "names of transformers": {"task": "digits", "names": "hf", "form": "steps", "rows": 80, "steps": 4},
+    "each step a row, cnn": {
+        "task": "cnn",
+        "rows": 200,
+        "steps": 1,
+        "batch": 8,
+        "form": "steps",
+        "lr": 1e-3,
+    },
+    "names of transformers": {
+        "task": "digits",
+        "names": "hf",
+        "form": "steps",
+        "rows": 80,
+        "steps": 4,
+    },
     "names of lightning": {"task": "digits", "names": "lightning"},
     "percent": {"task": "digits", "names": "percent"},
     "rounded": {"task": "digits", "names": "rounded"},
@@ -45,7 +59,12 @@ SHAPES: dict[str, dict[str, Any]] = {
     "cnn": {"task": "cnn", "rows": 25, "lr": 1e-3},
     "cnn, cosine": {"task": "cnn", "rows": 25, "lr": 2e-3, "schedule": "warmup_cosine"},
     "characters": {"task": "chars", "rows": 25},
-    "characters, warm-up": {"task": "chars", "rows": 25, "schedule": "warmup_cosine", "optimizer": "adamw"},
+    "characters, warm-up": {
+        "task": "chars",
+        "rows": 25,
+        "schedule": "warmup_cosine",
+        "optimizer": "adamw",
+    },
     "characters, sgd": {"task": "chars", "rows": 25, "optimizer": "momentum", "lr": 0.05},
 }
 BASE: dict[str, dict[str, Any]] = {

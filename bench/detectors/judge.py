@@ -39,7 +39,10 @@ def onset(rows: Rows, twins: Sequence[Rows]) -> int | None:
     bands = [_channels(twin) for twin in twins]
     for number, report in enumerate(_channels(rows)):
         others = [band[number] for band in bands if number < len(band)]
-        if others and any(_outside(value, [o[key] for o in others if key in o], key) for key, value in report.items()):
+        if others and any(
+            _outside(value, [o[key] for o in others if key in o], key)
+            for key, value in report.items()
+        ):
             return number
     return None
 
@@ -50,7 +53,10 @@ def _channels(rows: Rows) -> list[dict[str, float]]:
     for row in rows:
         if row["event"] == "epoch":
             rate = row.get("learning_rate")
-            found.append({**row["metrics"], "seconds": row["t"] - last} | ({} if rate is None else {"rate": rate}))
+            found.append(
+                {**row["metrics"], "seconds": row["t"] - last}
+                | ({} if rate is None else {"rate": rate})
+            )
         last = row.get("t", last)
     return found
 
@@ -62,7 +68,9 @@ def _outside(value: float, band: Sequence[float], key: str) -> bool:
         return True
     low, high = min(band), max(band)
     if key == "seconds":
-        return value > 3 * high + 0.1  # processor time on a shared machine: only a large change is one
+        return (
+            value > 3 * high + 0.1
+        )  # processor time on a shared machine: only a large change is one
     wide = _WIDEN * (high - low) + _LEAST * abs(high + low) / 2
     return not low - wide <= value <= high + wide
 
@@ -72,5 +80,8 @@ def wilson(hits: int, count: int, z: float = 1.96) -> tuple[float, float]:
     if not count:
         return 0.0, 1.0
     share, square = hits / count, z * z / count
-    middle, half = share + square / 2, z * math.sqrt(share * (1 - share) / count + square / (4 * count))
+    middle, half = (
+        share + square / 2,
+        z * math.sqrt(share * (1 - share) / count + square / (4 * count)),
+    )
     return max(0.0, (middle - half) / (1 + square)), min(1.0, (middle + half) / (1 + square))

@@ -13,7 +13,9 @@ class Transformer(nn.Module):
         super().__init__()
         self.letters, self.places = nn.Embedding(letters, width), nn.Embedding(CONTEXT, width)
         self.blocks = nn.ModuleList(
-            nn.TransformerEncoderLayer(width, 2, 2 * width, dropout=0.0, batch_first=True, norm_first=True)
+            nn.TransformerEncoderLayer(
+                width, 2, 2 * width, dropout=0.0, batch_first=True, norm_first=True
+            )
             for _ in range(1)
         )
         self.head = nn.Linear(width, letters)

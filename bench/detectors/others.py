@@ -1,4 +1,5 @@
-"""Real trainings that are no supervised epochs of a network: a GAN, GRPO, DPO, scikit-learn. All small."""
+"""Real trainings that are no supervised epochs of a network: a GAN, GRPO, DPO, scikit-learn. All
+small."""
 
 from collections.abc import Iterator
 from time import process_time
@@ -21,8 +22,12 @@ REWARD_IS_CONSTANT_FROM = 12
 def gan(seed: int, fault: str = "") -> Iterator[dict[str, Any]]:
     """A mixture of four normal distributions in the plane; both losses go up and down for ever."""
     torch.manual_seed(seed)
-    maker, judge = (nn.Sequential(nn.Linear(n, 32), nn.ReLU(), nn.Linear(32, m)) for n, m in ((4, 2), (2, 1)))
-    ours, theirs = (torch.optim.Adam(m.parameters(), 2e-3, betas=(0.5, 0.999)) for m in (maker, judge))
+    maker, judge = (
+        nn.Sequential(nn.Linear(n, 32), nn.ReLU(), nn.Linear(32, m)) for n, m in ((4, 2), (2, 1))
+    )
+    ours, theirs = (
+        torch.optim.Adam(m.parameters(), 2e-3, betas=(0.5, 0.999)) for m in (maker, judge)
+    )
     paid = nn.functional.binary_cross_entropy_with_logits
     one, zero = torch.ones(64, 1), torch.zeros(64, 1)
     for row in range(_ROWS):
@@ -40,9 +45,11 @@ def gan(seed: int, fault: str = "") -> Iterator[dict[str, Any]]:
 
 
 def grpo(seed: int, fault: str = "") -> Iterator[dict[str, Any]]:
-    """A softmax policy over 12 answers to 30 questions, groups of 8. On policy: the loss is 0 by construction.
+    """A softmax policy over 12 answers to 30 questions, groups of 8. On policy: the loss is 0 by
+    construction.
 
-    `fault`: "" | constant_reward | runaway_policy (a rate 400 times too high, no pull to the reference).
+    `fault`: "" | constant_reward | runaway_policy (a rate 400 times too high, no pull to the
+    reference).
     """
     torch.manual_seed(seed)
     features = torch.randn(30, 16)
@@ -83,7 +90,8 @@ def grpo(seed: int, fault: str = "") -> Iterator[dict[str, Any]]:
 
 
 def dpo(seed: int, fault: str = "") -> Iterator[dict[str, Any]]:
-    """Preferences between two answers, of a hidden linear taste. `fault`: "" | same_reference (it is the policy)."""
+    """Preferences between two answers, of a hidden linear taste. `fault`: "" | same_reference (it
+    is the policy)."""
     torch.manual_seed(seed)
     taste, beta = torch.randn(16), 0.1
     policy = nn.Sequential(nn.Linear(16, 32), nn.Tanh(), nn.Linear(32, 1))
@@ -96,13 +104,18 @@ def dpo(seed: int, fault: str = "") -> Iterator[dict[str, Any]]:
         one, two = torch.randn(2, 32, 16)
         first = (one @ taste > two @ taste)[:, None]
         chosen, rejected = torch.where(first, one, two), torch.where(first, two, one)
-        margin = beta * ((policy(chosen) - reference(chosen)) - (policy(rejected) - reference(rejected)))
+        margin = beta * (
+            (policy(chosen) - reference(chosen)) - (policy(rejected) - reference(rejected))
+        )
         loss = -nn.functional.logsigmoid(margin).mean()
         optimizer.zero_grad()
         loss.backward()
         norm = float(nn.utils.clip_grad_norm_(policy.parameters(), 1.0))
         optimizer.step()
-        margins = {"rewards/margins": float(margin.mean()), "rewards/accuracies": float((margin > 0).float().mean())}
+        margins = {
+            "rewards/margins": float(margin.mean()),
+            "rewards/accuracies": float((margin > 0).float().mean()),
+        }
         yield _row(row, {"loss": float(loss), "grad_norm": norm, **margins}, 1e-2, by_epoch=False)
 
 
@@ -110,24 +123,35 @@ def sklearn_sgd(seed: int, fault: str = "") -> Iterator[dict[str, Any]]:
     """SGDClassifier.partial_fit on the digits."""
     x, y, later_x, later_y = _arrays()
     rates = ("optimal", "invscaling", "adaptive")
-    model = SGDClassifier(loss="log_loss", random_state=seed, learning_rate=rates[seed % 3], eta0=0.05, alpha=1e-3)
+    model = SGDClassifier(
+        loss="log_loss", random_state=seed, learning_rate=rates[seed % 3], eta0=0.05, alpha=1e-3
+    )
     order = np.random.default_rng(seed)
     for row in range(30):
         pick = order.permutation(len(x))
         model.partial_fit(x[pick], y[pick], classes=np.arange(10))
         losses = (
-            float(log_loss(b, model.predict_proba(a), labels=np.arange(10))) for a, b in ((x, y), (later_x, later_y))
+            float(log_loss(b, model.predict_proba(a), labels=np.arange(10)))
+            for a, b in ((x, y), (later_x, later_y))
         )
         train, later = losses
-        yield _row(row, {"train_loss": train, "val_loss": later, "val_accuracy": model.score(later_x, later_y)}, None)
+        yield _row(
+            row,
+            {"train_loss": train, "val_loss": later, "val_accuracy": model.score(later_x, later_y)},
+            None,
+        )
 
 
 def sklearn_mlp(seed: int, fault: str = "") -> Iterator[dict[str, Any]]:
     """The loss curve of MLPClassifier with early stopping."""
     x, y, *_ = _arrays()
-    model = MLPClassifier((32,), random_state=seed, max_iter=60, early_stopping=True, learning_rate_init=2e-3)
+    model = MLPClassifier(
+        (32,), random_state=seed, max_iter=60, early_stopping=True, learning_rate_init=2e-3
+    )
     model.fit(x, y)
-    for row, (loss, score) in enumerate(zip(model.loss_curve_, model.validation_scores_, strict=True)):
+    for row, (loss, score) in enumerate(
+        zip(model.loss_curve_, model.validation_scores_, strict=True)
+    ):
         yield _row(row, {"loss": float(loss), "val_score": float(score)}, None)
 
 
@@ -135,7 +159,9 @@ def boosting(seed: int, fault: str = "") -> Iterator[dict[str, Any]]:
     """Stages of gradient boosting; training loss and accuracy on other rows."""
     x, y, later_x, later_y = _arrays()
     few = np.random.default_rng(seed).permutation(len(x))[:300]
-    model = GradientBoostingClassifier(n_estimators=25, max_depth=2, random_state=seed, subsample=0.7)
+    model = GradientBoostingClassifier(
+        n_estimators=25, max_depth=2, random_state=seed, subsample=0.7
+    )
     model.fit(x[few], y[few])
     scores = [float((p == later_y).mean()) for p in model.staged_predict(later_x)]
     for row, (loss, score) in enumerate(zip(model.train_score_, scores, strict=True)):
@@ -147,7 +173,9 @@ def _arrays() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     return data.train.x.numpy(), data.train.y.numpy(), data.later.x.numpy(), data.later.y.numpy()
 
 
-def _row(row: int, metrics: dict[str, float], rate: float | None, *, by_epoch: bool = True) -> dict[str, Any]:
+def _row(
+    row: int, metrics: dict[str, float], rate: float | None, *, by_epoch: bool = True
+) -> dict[str, Any]:
     plain: dict[str, Any] = {"event": "epoch", "step": row, "t": process_time(), "metrics": metrics}
     if rate is not None:
         plain["learning_rate"] = rate

@@ -12,7 +12,8 @@ INPUTS = Path(__file__).resolve().parents[2] / "tests" / "detectors" / "inputs"
 
 
 def label(alarms: Sequence[Alarm]) -> str:
-    """healthy: no alarm that asks for a diagnosis, ever; spike and recover: all that were are over."""
+    """healthy: no alarm that asks for a diagnosis, ever; spike and recover: all that were are
+    over."""
     if open_alarms(alarms):
         return "broken"
     spiked = any(alarm.code in ("loss_spike", "spike_recovered") for alarm in alarms)
@@ -23,7 +24,9 @@ def label(alarms: Sequence[Alarm]) -> str:
 
 def labels() -> dict[str, tuple[str, str]]:
     """File -> (the label that SOURCES.md gives, the label of the watch)."""
-    rows = re.findall(r"^\| (\w+\.\w+) \|.*\| ([a-z ]+) \|$", (INPUTS / "SOURCES.md").read_text("utf-8"), re.M)
+    rows = re.findall(
+        r"^\| (\w+\.\w+) \|.*\| ([a-z ]+) \|$", (INPUTS / "SOURCES.md").read_text("utf-8"), re.M
+    )
     found = {}
     for name, given in rows:
         watch, (_, log) = Watch(), read_whole(INPUTS / name)

@@ -69,7 +69,9 @@ def healthy(folder: Path, jobs: list[Job]) -> Healthy:
         if job.group == "faulty" or not job.held_out:
             continue
         rows = read(folder, job)
-        accuracy = [r["metrics"]["val_accuracy"] for r in rows if "val_accuracy" in r.get("metrics", {})]
+        accuracy = [
+            r["metrics"]["val_accuracy"] for r in rows if "val_accuracy" in r.get("metrics", {})
+        ]
         if accuracy and accuracy[-1] < _GUESS:
             found.left_out.append(job.file)
             continue
@@ -81,7 +83,9 @@ def healthy(folder: Path, jobs: list[Job]) -> Healthy:
     return found
 
 
-def figures(kinds: Mapping[str, Kind], quiet: Healthy, real: Mapping[str, tuple[str, str]]) -> dict[str, float | str]:
+def figures(
+    kinds: Mapping[str, Kind], quiet: Healthy, real: Mapping[str, tuple[str, str]]
+) -> dict[str, float | str]:
     seen = [kind for name, kind in kinds.items() if KINDS[name].visible]
     runs, hits = sum(kind.runs for kind in seen), sum(kind.hits for kind in seen)
     delays = [delay for kind in seen for delay in kind.delays]
@@ -100,10 +104,16 @@ def figures(kinds: Mapping[str, Kind], quiet: Healthy, real: Mapping[str, tuple[
         "false_alarm_low": round(low, 4),
         "false_alarm_high": round(high, 4),
         "clean_twins": quiet.runs["clean"],
-        "clean_twins_with_alarm": sum(n for code, n in quiet.false.items() if code.startswith("clean")),
+        "clean_twins_with_alarm": sum(
+            n for code, n in quiet.false.items() if code.startswith("clean")
+        ),
         "median_reports_from_onset": statistics.median(delays) if delays else float("inf"),
         **{f"recall_{name}": f"{kind.hits} of {kind.runs}" for name, kind in kinds.items()},
-        **{f"false_{code}": f"{n} of {count}" for code, n in quiet.false.items() if not code.startswith("clean")},
+        **{
+            f"false_{code}": f"{n} of {count}"
+            for code, n in quiet.false.items()
+            if not code.startswith("clean")
+        },
         "real_logs": len(real),
         "real_logs_right": sum(given == got for given, got in real.values()),
     }
@@ -121,37 +131,49 @@ def passed(f: Mapping[str, Any]) -> bool:
 
 def last_line(f: Mapping[str, Any]) -> str:
     return (
-        f"{'PASS' if passed(f) else 'FAIL'}: recall {f['recall']:.1%} of {f['visible_runs']} runs of "
-        f"{f['visible_kinds']} stream-visible kinds (bar {RECALL:.0%}); false alarms in {f['false_alarm_runs']} of "
-        f"{f['healthy_runs']} healthy runs = {f['false_alarm_share']:.1%}, 95% interval {f['false_alarm_low']:.1%} to "
-        f"{f['false_alarm_high']:.1%} (bar {FALSE:.0%}); "
-        f"median {f['median_reports_from_onset']:g} reports from onset (bar {DELAY}); real logs "
-        f"{f['real_logs_right']} of {f['real_logs']}"
+        f"{'PASS' if passed(f) else 'FAIL'}: recall {f['recall']:.1%} of {f['visible_runs']} runs"
+        f" of {f['visible_kinds']} stream-visible kinds (bar {RECALL:.0%}); false alarms in"
+        f" {f['false_alarm_runs']} of {f['healthy_runs']} healthy runs ="
+        f" {f['false_alarm_share']:.1%}, 95% interval {f['false_alarm_low']:.1%} to"
+        f" {f['false_alarm_high']:.1%} (bar {FALSE:.0%}); median {f['median_reports_from_onset']:g}"
+        f" reports from onset (bar {DELAY}); real logs {f['real_logs_right']} of {f['real_logs']}"
     )
 
 
 def table(kinds: Mapping[str, Kind], quiet: Healthy, f: Mapping[str, Any]) -> str:
     lines = [
-        "| fault | stream | recall | no onset | reports from onset: median, most | first alarm of each run |",
+        (
+            "| fault | stream | recall | no onset | reports from onset: median, most | first alarm"
+            " of each run |"
+        ),
         "|---|---|---|---|---|---|",
     ]
     for name, kind in kinds.items():
         told = "visible" if KINDS[name].visible else "probe"
         late = f"{statistics.median(kind.delays):g}, {max(kind.delays)}" if kind.delays else "-"
         first = ", ".join(f"{code} {number}" for code, number in kind.first.most_common())
-        lines.append(f"| {name} | {told} | {kind.hits} of {kind.runs} | {kind.no_onset} | {late} | {first} |")
+        lines.append(
+            f"| {name} | {told} | {kind.hits} of {kind.runs} | {kind.no_onset} | {late} | {first} |"
+        )
     lines += ["", "The last line printed:", "```", last_line(f), "```", ""]
     lines.append(
-        f"Healthy: {quiet.runs['trained']} trainings of {len({*_shapes()})} shapes, {quiet.runs['other']} of a GAN, "
-        f"GRPO, DPO and scikit-learn, {quiet.runs['synthetic']} synthetic. {len(quiet.left_out)} more had not learned "
-        f"by their last row and are left out. Clean twins: {f['clean_twins']}, "
-        f"of which {f['clean_twins_with_alarm']} had an alarm."
+        f"Healthy: {quiet.runs['trained']} trainings of {len({*_shapes()})} shapes,"
+        f" {quiet.runs['other']} of a GAN, GRPO, DPO and scikit-learn, {quiet.runs['synthetic']}"
+        f" synthetic. {len(quiet.left_out)} more had not learned by their last row and are left"
+        f" out. Clean twins: {f['clean_twins']}, of which {f['clean_twins_with_alarm']} had an"
+        " alarm."
     )
     lines += [f"- {where}" for where in quiet.where]
-    lines += ["", "| false alarm (first of a run) | healthy runs | 95% interval of a run |", "|---|---|---|"]
+    lines += [
+        "",
+        "| false alarm (first of a run) | healthy runs | 95% interval of a run |",
+        "|---|---|---|",
+    ]
     for code in sorted(code for code in quiet.false if not code.startswith("clean")):
         low, high = wilson(quiet.false[code], f["healthy_runs"])
-        lines.append(f"| {code} | {quiet.false[code]} of {f['healthy_runs']} | {low:.1%} to {high:.1%} |")
+        lines.append(
+            f"| {code} | {quiet.false[code]} of {f['healthy_runs']} | {low:.1%} to {high:.1%} |"
+        )
     return "\n".join(lines)
 
 

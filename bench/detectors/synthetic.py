@@ -1,4 +1,5 @@
-"""Healthy rows that are made up, for shapes that cost too much to train here; called synthetic wherever they count."""
+"""Healthy rows that are made up, for shapes that cost too much to train here; called synthetic
+wherever they count."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -62,18 +63,34 @@ def _contrastive(i: int, r: Random) -> dict[str, float]:
 
 def _one_spike(i: int, r: Random) -> dict[str, float]:
     """One bad batch, over at the next row."""
-    return {"loss": (2 * math.exp(-i / 30) + 0.5) * (1 + 0.02 * r.gauss(0, 1)) * (6 if i == 50 else 1)}
+    return {
+        "loss": (2 * math.exp(-i / 30) + 0.5) * (1 + 0.02 * r.gauss(0, 1)) * (6 if i == 50 else 1)
+    }
 
 
 def _curriculum(i: int, r: Random) -> dict[str, float]:
     """Harder rows come in at each third: the loss steps up a little and falls again."""
     part = i % 34
-    return {"train_loss": 2 * math.exp(-i / 25) + 0.5 + 0.25 * (i >= 34) * math.exp(-part / 12) + 0.03 * r.gauss(0, 1)}
+    return {
+        "train_loss": 2 * math.exp(-i / 25)
+        + 0.5
+        + 0.25 * (i >= 34) * math.exp(-part / 12)
+        + 0.03 * r.gauss(0, 1)
+    }
 
 
 SHAPES: dict[str, Shape] = {
     shape.__name__.strip("_"): shape
-    for shape in (_pretraining, _detection, _vae, _diffusion, _ppo, _contrastive, _one_spike, _curriculum)
+    for shape in (
+        _pretraining,
+        _detection,
+        _vae,
+        _diffusion,
+        _ppo,
+        _contrastive,
+        _one_spike,
+        _curriculum,
+    )
 }
 
 

@@ -1,4 +1,5 @@
-"""One real training, told as rows of the run logger. A fault is injected through the hooks of `Fault`."""
+"""One real training, told as rows of the run logger. A fault is injected through the hooks of
+`Fault`."""
 
 import math
 from collections.abc import Iterator
@@ -100,10 +101,14 @@ class Run:
         recipe, parameters = self.recipe, list(self.model.parameters())
         kinds: dict[str, Any] = {
             "sgd": lambda: torch.optim.SGD(parameters, self.lr, weight_decay=recipe.decay),
-            "momentum": lambda: torch.optim.SGD(parameters, self.lr, momentum=0.9, weight_decay=recipe.decay),
+            "momentum": lambda: torch.optim.SGD(
+                parameters, self.lr, momentum=0.9, weight_decay=recipe.decay
+            ),
             "nesterov": lambda: torch.optim.SGD(parameters, self.lr, momentum=0.9, nesterov=True),
             "adam": lambda: torch.optim.Adam(parameters, self.lr),
-            "adamw": lambda: torch.optim.AdamW(parameters, self.lr, weight_decay=recipe.decay or 0.01),
+            "adamw": lambda: torch.optim.AdamW(
+                parameters, self.lr, weight_decay=recipe.decay or 0.01
+            ),
             "rmsprop": lambda: torch.optim.RMSprop(parameters, self.lr),
             "adagrad": lambda: torch.optim.Adagrad(parameters, self.lr),
         }
@@ -111,7 +116,11 @@ class Run:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         recipe = self.recipe
-        yield {"event": "start", "total_epochs": recipe.rows if recipe.form == "epochs" else None, "t": 0.0}
+        yield {
+            "event": "start",
+            "total_epochs": recipe.rows if recipe.form == "epochs" else None,
+            "t": 0.0,
+        }
         for _ in range(recipe.start_steps):
             self._step()
         self.done, now = 0, 0.0
@@ -142,7 +151,9 @@ class Run:
         for group in self.optimizer.param_groups:
             group["lr"] = self.lr * factor(recipe.schedule, self.done, self.total)
         self.done += 1
-        pick = torch.randint(len(self.train.x), (min(recipe.batch, len(self.train.x)),), generator=self.order)
+        pick = torch.randint(
+            len(self.train.x), (min(recipe.batch, len(self.train.x)),), generator=self.order
+        )
         x, y = self.fault.batch(self, self.train.x[pick], self.train.y[pick])
         self.model.train()
         with torch.autocast("cpu", torch.bfloat16, enabled=recipe.precision == "bf16"):
@@ -190,7 +201,9 @@ def factor(schedule: str, step: int, total: int) -> float:
 def _part(split: Split, share: float, seed: int) -> Split:
     if share >= 1:
         return split
-    pick = torch.randperm(len(split.x), generator=torch.Generator().manual_seed(seed))[: int(share * len(split.x))]
+    pick = torch.randperm(len(split.x), generator=torch.Generator().manual_seed(seed))[
+        : int(share * len(split.x))
+    ]
     return Split(split.x[pick], split.y[pick])
 
 
@@ -200,14 +213,21 @@ _NAMES = {
 }
 
 
-def _named(recipe: Recipe, row: int, metrics: dict[str, float], rate: float, now: float) -> dict[str, Any]:
+def _named(
+    recipe: Recipe, row: int, metrics: dict[str, float], rate: float, now: float
+) -> dict[str, Any]:
     names = _NAMES.get(recipe.names, {})
     metrics = {names.get(key, key): value for key, value in metrics.items()}
     if recipe.names == "percent" and "val_accuracy" in metrics:
         metrics["val_accuracy"] *= 100
     if recipe.names == "rounded":
         metrics = {key: round(value, 4) for key, value in metrics.items()}
-    plain: dict[str, Any] = {"event": "epoch", "step": (row + 1) * recipe.steps, "t": now, "learning_rate": rate}
+    plain: dict[str, Any] = {
+        "event": "epoch",
+        "step": (row + 1) * recipe.steps,
+        "t": now,
+        "learning_rate": rate,
+    }
     if recipe.form == "epochs":
         plain["epoch"] = row
     return {**plain, "metrics": metrics}

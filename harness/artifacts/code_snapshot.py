@@ -1,7 +1,9 @@
-"""The code that a run was made with: every tracked and untracked, not ignored file, by hash, kept in the vault.
+"""The code that a run was made with: every tracked and untracked, not ignored file, by hash, kept
+in the vault.
 
-A snapshot's hash is the hash of its manifest's canonical bytes, and the manifest is an object in the vault itself: what
-is materialised for predict comes from there, whatever happened to the working tree or to code.json since.
+A snapshot's hash is the hash of its manifest's canonical bytes, and the manifest is an object in
+the vault itself: what is materialised for predict comes from there, whatever happened to the
+working tree or to code.json since.
 """
 
 import os
@@ -20,7 +22,8 @@ from harness.errors import UsageError
 from harness.files import atomic_write, canonical_json, pretty_json, sha256_bytes
 
 NEVER = frozenset({".git", ".harness", ".claude", ".mcp.json"})
-"""Claude Code writes to the last two in ordinary work, also while a run trains; no code of a run comes from there."""
+"""Claude Code writes to the last two in ordinary work, also while a run trains; no code of a run
+comes from there."""
 _SKIPPED_WITHOUT_GIT = frozenset({".venv", "venv", "__pycache__", "node_modules"})
 
 
@@ -35,7 +38,8 @@ class Snapshot:
     missing: tuple[str, ...] = ()
     """Tracked by git, but deleted from the working tree."""
     unreadable: tuple[str, ...] = ()
-    """Could not be read, are no regular files, or have a name that is not UTF-8; not part of the snapshot."""
+    """Could not be read, are no regular files, or have a name that is not UTF-8; not part of the
+    snapshot."""
 
     def manifest(self) -> dict[str, Any]:
         return {
@@ -50,9 +54,10 @@ class Snapshot:
 def take_snapshot(root: Path, objects: Path, *, exclude: Iterable[str] = ()) -> Snapshot:
     """Keep the code below `root` in `objects`.
 
-    `exclude`: paths relative to `root`, files or folders, that are no code (the plan's tables). NEVER does not count.
-    In a git work tree git says what is ignored; elsewhere all files count but those of virtual
-    environments and caches. Raises GitFailedError when there is a repository that git cannot read.
+    `exclude`: paths relative to `root`, files or folders, that are no code (the plan's tables).
+    NEVER does not count. In a git work tree git says what is ignored; elsewhere all files count but
+    those of virtual environments and caches. Raises GitFailedError when there is a repository that
+    git cannot read.
     """
     out = NEVER | {PurePosixPath(path).as_posix() for path in exclude}
     collected = _Collected(root, objects)
@@ -128,7 +133,8 @@ def write_snapshot(snapshot: Snapshot, path: Path) -> None:
 
 
 def read_snapshot(path: Path) -> Snapshot:
-    """What code.json says. Raises NotFoundError, or UsageError when it is damaged or does not have its own hash."""
+    """What code.json says. Raises NotFoundError, or UsageError when it is damaged or does not have
+    its own hash."""
     data = read_bytes(path)
     try:
         content = orjson.loads(data)
@@ -136,23 +142,25 @@ def read_snapshot(path: Path) -> Snapshot:
         found = sha256_bytes(canonical_json(snapshot.manifest()))
     except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise UsageError(
-            f"{path} is not a code snapshot: {error}.", mend="Train again: it is written when a run is registered."
+            f"{path} is not a code snapshot: {error}.",
+            hint="Train again: it is written when a run is registered.",
         ) from error
     if found != snapshot.hash:
         raise UsageError(
             f"{path} was changed: it says {snapshot.hash[:12]}, its content is {found[:12]}.",
-            mend="Read the snapshot by the run's code hash from the vault.",
+            hint="Read the snapshot by the run's code hash from the vault.",
             code="code_changed",
         )
     return snapshot
 
 
 def materialise(snapshot: Snapshot, objects: Path, target: Path) -> list[str]:
-    """Write the snapshot's files below the new or empty folder `target`; returns the links that were left out because
-    they lead out of it. Raises ObjectDamagedError for a blob that is not what was kept, UsageError for a bad path."""
+    """Write the snapshot's files below the new or empty folder `target`; returns the links that
+    were left out because they lead out of it. Raises ObjectDamagedError for a blob that is not what
+    was kept, UsageError for a bad path."""
     target.mkdir(parents=True, exist_ok=True)
     if any(target.iterdir()):
-        raise UsageError(f"{target} is not empty.", mend="Materialise into a new folder.")
+        raise UsageError(f"{target} is not empty.", hint="Materialise into a new folder.")
     executable = set(snapshot.executable)
     for name, expected in snapshot.files.items():
         path = _safe(target, name)
@@ -172,7 +180,8 @@ def materialise(snapshot: Snapshot, objects: Path, target: Path) -> list[str]:
 
 
 def on_disk(name: str) -> str:
-    """A manifest's name in the form that this process's file system calls take, whatever the locale."""
+    """A manifest's name in the form that this process's file system calls take, whatever the
+    locale."""
     return os.fsdecode(name.encode("utf-8"))
 
 
@@ -183,7 +192,9 @@ def _candidates(root: Path) -> Iterator[bytes]:
         return
     for name in listed_files(root):
         path = root / os.fsdecode(name)
-        if path.is_dir() and not path.is_symlink():  # a repository inside this one: git does not look into it
+        if (
+            path.is_dir() and not path.is_symlink()
+        ):  # a repository inside this one: git does not look into it
             yield from sorted(_walk(root, name.rstrip(b"/"), _SKIPPED_WITHOUT_GIT))
         else:
             yield name
@@ -194,7 +205,9 @@ def _walk(root: Path, below: bytes, skipped: frozenset[str]) -> Iterator[bytes]:
     skip = {os.fsencode(name) for name in skipped | NEVER}
     for folder, directories, names in os.walk(os.path.join(base, below) if below else base):
         links = [name for name in directories if os.path.islink(os.path.join(folder, name))]
-        directories[:] = sorted(name for name in directories if name not in skip and name not in links)
+        directories[:] = sorted(
+            name for name in directories if name not in skip and name not in links
+        )
         for name in (*names, *links):
             if name not in skip:
                 yield os.path.relpath(os.path.join(folder, name), base)
@@ -202,13 +215,18 @@ def _walk(root: Path, below: bytes, skipped: frozenset[str]) -> Iterator[bytes]:
 
 def _is_below(name: str, folders: Iterable[str]) -> bool:
     parts = PurePosixPath(name)
-    return any(parts == PurePosixPath(folder) or PurePosixPath(folder) in parts.parents for folder in folders)
+    return any(
+        parts == PurePosixPath(folder) or PurePosixPath(folder) in parts.parents
+        for folder in folders
+    )
 
 
 def _safe(target: Path, name: str) -> Path:
     parts = PurePosixPath(name)
     if parts.is_absolute() or ".." in parts.parts or not parts.parts:
-        raise UsageError(f"The snapshot holds the path {name!r}, which leaves its folder.", mend="Train again.")
+        raise UsageError(
+            f"The snapshot holds the path {name!r}, which leaves its folder.", hint="Train again."
+        )
     return target / on_disk(name)
 
 

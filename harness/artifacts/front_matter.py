@@ -1,8 +1,9 @@
 """The one parser of YAML front matter, and of YAML files, with the line of every value.
 
-The YAML is the plain part of version 1.2: mappings, lists and scalars. `1e-3` is a number, `on` and `yes` are text,
-dates are text. Duplicate keys, anchors and tags are errors: each of them has hidden a wrong value from its author. So
-is the escape for half a character: no UTF-8 file and no ledger can hold it.
+The YAML is the plain part of version 1.2: mappings, lists and scalars. `1e-3` is a number, `on` and
+`yes` are text, dates are text. Duplicate keys, anchors and tags are errors: each of them has hidden
+a wrong value from its author. So is the escape for half a character: no UTF-8 file and no ledger
+can hold it.
 """
 
 import math
@@ -26,8 +27,8 @@ _MAX_DEPTH = 40
 _MAX_DIGITS = 400
 _NO_TEXT = re.compile("[\ud800-\udfff]")
 _QUOTE = "quote text that holds `: ` or starts with `[`, `*` or `%`."
-_MEND_FRONT = f"Front matter is YAML between two lines `---`; {_QUOTE}"
-_MEND_FILE = f"The whole file is YAML, `key: value` lines; {_QUOTE}"
+_HINT_FRONT = f"Front matter is YAML between two lines `---`; {_QUOTE}"
+_HINT_FILE = f"The whole file is YAML, `key: value` lines; {_QUOTE}"
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]
@@ -62,31 +63,41 @@ class FrontMatter:
 def read_front_matter(text: str, *, where: str) -> FrontMatter:
     """Split `text` (line ends are `\\n`, see `artifacts.text`) into front matter and body.
 
-    Blank lines before the opening `---` and a missing final newline are fine. Raises UsageError with `where`, the
-    line, what was found and what was expected.
+    Blank lines before the opening `---` and a missing final newline are fine. Raises UsageError
+    with `where`, the line, what was found and what was expected.
     """
     lines = text.removeprefix("\ufeff").split("\n")
     start = next((number for number, line in enumerate(lines) if line.strip()), None)
     if start is None:
         raise _error(where, 1, "the file is empty; expected front matter between two `---` lines")
     if lines[start].rstrip() != "---":
-        raise _error(where, start + 1, f"found {_shown(lines[start])}; expected `---`, the start of the front matter")
-    end = next((number for number in range(start + 1, len(lines)) if lines[number].rstrip() == "---"), None)
+        raise _error(
+            where,
+            start + 1,
+            f"found {_shown(lines[start])}; expected `---`, the start of the front matter",
+        )
+    end = next(
+        (number for number in range(start + 1, len(lines)) if lines[number].rstrip() == "---"), None
+    )
     if end is None:
-        raise _error(where, start + 1, "the front matter is not closed; expected a second line `---`")
+        raise _error(
+            where, start + 1, "the front matter is not closed; expected a second line `---`"
+        )
     block = "\n".join(lines[start + 1 : end]) + "\n"
     body = "\n".join(lines[end + 1 :]).lstrip("\n")
-    return _read(block, where=where, offset=start + 2, body=body, mend=_MEND_FRONT)
+    return _read(block, where=where, offset=start + 2, body=body, hint=_HINT_FRONT)
 
 
 def read_yaml(text: str, *, where: str) -> FrontMatter:
     """A whole YAML file by the same rules; the body is empty. Raises UsageError."""
-    return _read(text.removeprefix("\ufeff"), where=where, offset=1, body="", mend=_MEND_FILE)
+    return _read(text.removeprefix("\ufeff"), where=where, offset=1, body="", hint=_HINT_FILE)
 
 
 def quote(text: str) -> str:
     """`text` as a YAML scalar that this parser reads back exactly, on one line."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    escaped = (
+        text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    )
     return '"' + "".join(_escape(character) for character in escaped) + '"'
 
 
@@ -99,13 +110,13 @@ def _escape(character: str) -> str:
     return character
 
 
-def _read(block: str, *, where: str, offset: int, body: str, mend: str) -> FrontMatter:
+def _read(block: str, *, where: str, offset: int, body: str, hint: str) -> FrontMatter:
     loader: _Loader | None = None
     try:
         loader = _Loader(block)
         node = loader.get_single_node()
     except (yaml.YAMLError, RecursionError) as error:
-        raise _yaml_error(error, where, offset, mend) from error
+        raise _yaml_error(error, where, offset, hint) from error
     finally:
         if loader is not None:
             loader.dispose()
@@ -116,11 +127,11 @@ def _read(block: str, *, where: str, offset: int, body: str, mend: str) -> Front
     if builder.problems:
         raise UsageError(
             "\n".join(f"{where}:{line}: {what}." for line, what in builder.problems),
-            mend="Correct these lines.",
+            hint="Correct these lines.",
             code="front_matter",
         )
     if not isinstance(data, dict):
-        raise _error(where, offset, "expected `key: value` lines", mend)
+        raise _error(where, offset, "expected `key: value` lines", hint)
     return FrontMatter(data=data, body=body, where=where, lines=builder.lines, texts=builder.texts)
 
 
@@ -147,7 +158,10 @@ class _Builder:
         if not node.tag.startswith("tag:yaml.org,2002:"):
             return self._refuse(line, f"the tag {node.tag!r}; only plain values are read")
         if isinstance(node, yaml.SequenceNode):
-            return [self.build(item, (*path, number), depth + 1) for number, item in enumerate(node.value)]
+            return [
+                self.build(item, (*path, number), depth + 1)
+                for number, item in enumerate(node.value)
+            ]
         return dict(self._pairs(node, path, depth))
 
     def _pairs(self, node: yaml.Node, path: Path, depth: int) -> Iterator[tuple[str, Any]]:
@@ -200,15 +214,17 @@ def plain_scalar(text: str) -> Any:
     return text
 
 
-def _yaml_error(error: Exception, where: str, offset: int, mend: str) -> UsageError:
+def _yaml_error(error: Exception, where: str, offset: int, hint: str) -> UsageError:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     line = offset + (mark.line if mark is not None else 0)
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "nested too deeply"
-    return _error(where, line, f"this is not YAML: {problem}", mend)
+    problem = (
+        getattr(error, "problem", None) or getattr(error, "reason", None) or "nested too deeply"
+    )
+    return _error(where, line, f"this is not YAML: {problem}", hint)
 
 
-def _error(where: str, line: int, what: str, mend: str = _MEND_FRONT) -> UsageError:
-    return UsageError(f"{where}:{line}: {what}.", mend=mend, code="front_matter")
+def _error(where: str, line: int, what: str, hint: str = _HINT_FRONT) -> UsageError:
+    return UsageError(f"{where}:{line}: {what}.", hint=hint, code="front_matter")
 
 
 def _shown(line: str) -> str:

@@ -1,8 +1,8 @@
 """The one way in which the harness runs git: nothing that the repository configures is executed.
 
-Hooks, fsmonitor, credential helpers, external diff, network access and the user's and the system's configuration are
-off. Filters cannot be switched off as a whole, so no command here reads a file's content through one: files are
-hashed in Python.
+Hooks, fsmonitor, credential helpers, external diff, network access and the user's and the system's
+configuration are off. Filters cannot be switched off as a whole, so no command here reads a file's
+content through one: files are hashed in Python.
 """
 
 import os
@@ -16,7 +16,8 @@ _OFF = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.untrackedCache=false",
-    "core.excludesFile=/dev/null",  # the same files whoever asks: an agent's home has no global ignore file
+    # the same files whoever asks: an agent's home has no global ignore file
+    "core.excludesFile=/dev/null",
     "core.attributesFile=/dev/null",
     "core.sshCommand=false",
     "core.pager=cat",
@@ -44,12 +45,19 @@ class GitFailedError(HarnessError):
 
 def git_line(*arguments: str) -> list[str]:
     """The argv of a git call with everything off."""
-    return ["git", *(word for setting in _OFF for word in ("-c", setting)), "--no-pager", *arguments]
+    return [
+        "git",
+        *(word for setting in _OFF for word in ("-c", setting)),
+        "--no-pager",
+        *arguments,
+    ]
 
 
-def run_git(root: Path, *arguments: str, ok: tuple[int, ...] = (0,), timeout_s: float = 120.0) -> tuple[int, bytes]:
-    """Run git in `root` and return (exit code, stdout). Raises GitFailedError for an exit code that is not in `ok`,
-    a timeout, or no git."""
+def run_git(
+    root: Path, *arguments: str, ok: tuple[int, ...] = (0,), timeout_s: float = 120.0
+) -> tuple[int, bytes]:
+    """Run git in `root` and return (exit code, stdout). Raises GitFailedError for an exit code that
+    is not in `ok`, a timeout, or no git."""
     environment = {"PATH": os.environ.get("PATH", os.defpath), **_ENVIRONMENT}
     try:
         done = subprocess.run(
@@ -62,23 +70,26 @@ def run_git(root: Path, *arguments: str, ok: tuple[int, ...] = (0,), timeout_s: 
             check=False,
         )
     except FileNotFoundError as error:
-        raise GitFailedError("git is not installed.", mend="Install git, then try again.") from error
+        raise GitFailedError(
+            "git is not installed.", hint="Install git, then try again."
+        ) from error
     except subprocess.TimeoutExpired as error:
         raise GitFailedError(
-            f"`git {arguments[0]}` in {root} did not answer within {timeout_s:g} s.", mend="Run it by hand to see why."
+            f"`git {arguments[0]}` in {root} did not answer within {timeout_s:g} s.",
+            hint="Run it by hand to see why.",
         ) from error
     if done.returncode not in ok:
         told = done.stderr.decode("utf-8", errors="replace").strip().split("\n")[-1]
         raise GitFailedError(
             f"`git {arguments[0]}` in {root} failed ({done.returncode}): {told}.",
-            mend=f"Run `git -C {root} {arguments[0]}` by hand to see why.",
+            hint=f"Run `git -C {root} {arguments[0]}` by hand to see why.",
         )
     return done.returncode, done.stdout
 
 
 def in_repository(root: Path) -> bool:
-    """Whether `root` is inside a git work tree. Raises GitFailedError when a `.git` at or above it cannot be asked:
-    then nobody can say what is tracked."""
+    """Whether `root` is inside a git work tree. Raises GitFailedError when a `.git` at or above it
+    cannot be asked: then nobody can say what is tracked."""
     marked = any((folder / ".git").exists() for folder in (root, *root.parents))
     if shutil.which("git") is None and not marked:
         return False
@@ -88,7 +99,7 @@ def in_repository(root: Path) -> bool:
     if marked:
         raise GitFailedError(
             f"There is a .git at or above {root}, but git does not accept it as a repository.",
-            mend=f"Run `git -C {root} status` to see why; mend or remove that .git.",
+            hint=f"Run `git -C {root} status` to see why; hint or remove that .git.",
         )
     return False
 
@@ -102,8 +113,8 @@ def listed_files(root: Path) -> list[bytes]:
 def tracks(root: Path, path: Path) -> str | None:
     """How git knows `path` or a file with equal bytes, or None when it does not.
 
-    "index", "history" (of HEAD) or "objects": the same bytes under any name, also of a commit that was undone, where
-    everybody who may read the repository may read them.
+    "index", "history" (of HEAD) or "objects": the same bytes under any name, also of a commit that
+    was undone, where everybody who may read the repository may read them.
     """
     relative = os.path.relpath(path, root)
     if run_git(root, "ls-files", "-z", "--", relative)[1]:

@@ -16,9 +16,9 @@ _BLOCK = 1 << 20
 def hash_path(path: Path) -> str:
     """SHA-256 of a file's bytes, or of a folder's sorted (relative path, SHA-256) pairs.
 
-    Links inside a folder count by the text of their target and are not followed; empty folders do not count.
-    Raises NotFoundError when there is nothing, UsageError for a pipe, a socket or a device (they would never end)
-    and for what cannot be read.
+    Links inside a folder count by the text of their target and are not followed; empty folders do
+    not count. Raises NotFoundError when there is nothing, UsageError for a pipe, a socket or a
+    device (they would never end) and for what cannot be read.
     """
     if not path.is_dir():
         return hash_file(path)
@@ -27,7 +27,8 @@ def hash_path(path: Path) -> str:
 
 
 def hash_file(path: Path) -> str:
-    """SHA-256 of a regular file's bytes; a link given by name is followed. Errors as `hash_path`."""
+    """SHA-256 of a regular file's bytes; a link given by name is followed. Errors as
+    `hash_path`."""
     digest = hashlib.sha256()
     with open_regular(path) as stream:
         while block := stream.read(_BLOCK):
@@ -41,12 +42,18 @@ def open_regular(path: Path, *, follow: bool = True) -> BinaryIO:
     try:
         descriptor = os.open(path, flags)
     except FileNotFoundError as error:
-        raise NotFoundError(f"{path} does not exist.", mend="Check the path.", code="file_missing") from error
+        raise NotFoundError(
+            f"{path} does not exist.", hint="Check the path.", code="file_missing"
+        ) from error
     except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}.", mend="Check its permissions.") from error
+        raise UsageError(
+            f"{path} cannot be read: {error.strerror}.", hint="Check its permissions."
+        ) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise UsageError(f"{path} is not a regular file.", mend="Remove it, or put a file in its place.")
+        raise UsageError(
+            f"{path} is not a regular file.", hint="Remove it, or put a file in its place."
+        )
     return os.fdopen(descriptor, "rb")
 
 

@@ -17,7 +17,9 @@ class Hypothesis:
     rationale: str
 
 
-def render_hypothesis(*, experiment: str, parent: str | None, hypothesis: str, rationale: str) -> str:
+def render_hypothesis(
+    *, experiment: str, parent: str | None, hypothesis: str, rationale: str
+) -> str:
     """The text of hypothesis.md."""
     return "\n".join(
         [
@@ -40,13 +42,17 @@ def read_hypothesis(path: Path) -> Hypothesis:
     front = read_front_matter(read_text(path), where=path.name)
     values = {key: front.data.get(key) for key in ("experiment", "parent", "hypothesis")}
     for key, value in values.items():
-        if not (isinstance(value, str) and value.strip()) and not (key == "parent" and value is None):
+        if not (isinstance(value, str) and value.strip()) and not (
+            key == "parent" and value is None
+        ):
             raise UsageError(
                 f"{path.name}:{front.line_of(key)}: {key} is {value!r}; expected text.",
-                mend=f"Add a line `{key}: ...` to its front matter.",
+                hint=f"Add a line `{key}: ...` to its front matter.",
                 code="hypothesis_unreadable",
             )
-    _, _, rationale = front.body.partition("\n\n") if front.body.startswith("# ") else ("", "", front.body)
+    _, _, rationale = (
+        front.body.partition("\n\n") if front.body.startswith("# ") else ("", "", front.body)
+    )
     return Hypothesis(
         experiment=str(values["experiment"]),
         parent=None if values["parent"] is None else str(values["parent"]),

@@ -1,4 +1,5 @@
-"""Reads JSON lines as they are found in the wild: torn, glued, in another encoding, still being written."""
+"""Reads JSON lines as they are found in the wild: torn, glued, in another encoding, still being
+written."""
 
 import codecs
 import json
@@ -13,7 +14,9 @@ from harness.domain.words import some
 COUNTERS = ("step", "global_step", "iteration", "epoch")
 """Keys that place a row, the first one present counts."""
 _MOST_ATTEMPTS = 1_000  # restarts within one torn line, and
-_MOST_READ = 1 << 16  # characters read in vain (or eight times the line): both bound the time that rubbish can cost
+_MOST_READ = (
+    1 << 16
+)  # characters read in vain (or eight times the line): both bound the time that rubbish can cost
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MOST_DIGITS = 18
 """Of an integer that stays one: a longer one may be beyond 64 bits, or beyond any float."""
@@ -21,7 +24,8 @@ _MOST_DIGITS = 18
 
 @dataclass
 class Line:
-    """What one line held: `rows` in order, `problem` in words when something of it is lost or was guessed."""
+    """What one line held: `rows` in order, `problem` in words when something of it is lost or was
+    guessed."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     problem: str | None = None
@@ -29,7 +33,8 @@ class Line:
 
 
 class LineFeed:
-    """Cuts a growing byte stream into lines at b"\\n" only; a UTF-8 BOM is dropped, UTF-16 with a BOM is read."""
+    """Cuts a growing byte stream into lines at b"\\n" only; a UTF-8 BOM is dropped, UTF-16 with a
+    BOM is read."""
 
     def __init__(self) -> None:
         self.rest = b""
@@ -64,7 +69,8 @@ _lenient = json.JSONDecoder(strict=False, parse_int=_whole)
 
 
 def _storable(value: Any) -> Any:
-    """`value` with "\ufffd" for each half of a surrogate pair: no file and no ledger holds those."""
+    """`value` with "\ufffd" for each half of a surrogate pair: no file and no ledger holds
+    those."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
@@ -75,7 +81,8 @@ def _storable(value: Any) -> Any:
 
 
 def parse_document(text: str) -> Any:
-    """One strict JSON document, changed like the rows of `parse_line`. Raises ValueError and RecursionError."""
+    """One strict JSON document, changed like the rows of `parse_line`. Raises ValueError and
+    RecursionError."""
     return _storable(json.loads(text, parse_int=_whole))
 
 
@@ -85,9 +92,11 @@ def has_place(row: dict[str, Any]) -> bool:
 
 
 def parse_line(line: bytes, is_row: Callable[[dict[str, Any]], bool] = has_place) -> Line:
-    """Every object on `line`: one, several glued together, or those that follow a torn one and that `is_row`.
+    """Every object on `line`: one, several glued together, or those that follow a torn one and that
+    `is_row`.
 
-    What no file could hold is changed: an integer beyond 64 bits is a float, half of a surrogate pair U+FFFD.
+    What no file could hold is changed: an integer beyond 64 bits is a float, half of a surrogate
+    pair U+FFFD.
     """
     line = line.strip(b" \t\r\n\0")
     if not line:
@@ -96,7 +105,11 @@ def parse_line(line: bytes, is_row: Callable[[dict[str, Any]], bool] = has_place
         row = orjson.loads(line)
     except orjson.JSONDecodeError:
         return _parse_leniently(line, is_row)
-    return Line([row]) if isinstance(row, dict) else Line(problem="is JSON but not an object", lost=True)
+    return (
+        Line([row])
+        if isinstance(row, dict)
+        else Line(problem="is JSON but not an object", lost=True)
+    )
 
 
 def _parse_leniently(line: bytes, is_row: Callable[[dict[str, Any]], bool]) -> Line:
@@ -133,7 +146,8 @@ def _parse_leniently(line: bytes, is_row: Callable[[dict[str, Any]], bool]) -> L
 
 
 def _failed_at(error: Exception, text: str) -> int:
-    """How far the decoder read at most: of a string without an end it names the beginning, of other faults no place."""
+    """How far the decoder read at most: of a string without an end it names the beginning, of other
+    faults no place."""
     known = isinstance(error, json.JSONDecodeError) and not error.msg.startswith("Unterminated")
     return error.pos if known and isinstance(error, json.JSONDecodeError) else len(text)
 

@@ -22,15 +22,19 @@ class Layout:
         self._memory = Path(os.path.normpath(settings.root / settings.memory_dir))
 
     def project(self, name: str) -> Path:
-        """The project-wide artifact that the contract calls `name`. Raises KeyError for an unknown name."""
+        """The project-wide artifact that the contract calls `name`. Raises KeyError for an unknown
+        name."""
         if name == "memory":
             return self._memory
-        if name == "priors":  # beside memory: both are read by people and lie at the top when memory does
+        if (
+            name == "priors"
+        ):  # beside memory: both are read by people and lie at the top when memory does
             return self._memory.parent / Path(_path(name, Scope.PROJECT)).name
         return self.root / _path(name, Scope.PROJECT)
 
     def experiment(self, experiment: str, name: str | None = None) -> Path:
-        """An experiment's folder, or one of its artifacts. Raises NotFoundError when `experiment` is no id."""
+        """An experiment's folder, or one of its artifacts. Raises NotFoundError when `experiment`
+        is no id."""
         try:
             experiment_number(experiment)
         except ValueError as error:
@@ -45,7 +49,7 @@ class Layout:
         except ValueError as error:
             raise NotFoundError(
                 f"{run!r} is not a run; expected an id such as run-01.",
-                mend=f"List them with `harness experiment show {experiment}`.",
+                hint=f"List them with `harness experiment show {experiment}`.",
             ) from error
         folder = self.experiment(experiment) / RUNS / run
         return folder if name is None else folder / _path(name, Scope.RUN)
@@ -65,12 +69,13 @@ class Layout:
 
     @property
     def accepted(self) -> Path:
-        """The control files as a person accepted them last; see harness.project.accepted."""
+        """The control files as a person accepted them last; see harness.guard.accepted."""
         return self.state / "accepted.json"
 
     @property
     def accepted_next(self) -> Path:
-        """The list that an acceptance is about to put in place of `accepted`, once its fact is stored."""
+        """The list that an acceptance is about to put in place of `accepted`, once its fact is
+        stored."""
         return self.state / "accepted.next.json"
 
     @property
@@ -98,7 +103,7 @@ class Layout:
 
     @property
     def spending(self) -> Path:
-        """What requests to the model service cost, a line each; see harness.project.spending."""
+        """What requests to the model service cost, a line each; see harness.ledger.spending."""
         return self.state / "spending.jsonl"
 
     @property
@@ -138,7 +143,8 @@ class Layout:
         return checklist.with_name(f"{checklist.stem}-{first:04d}-{last:04d}{checklist.suffix}")
 
     def relative(self, path: Path) -> str:
-        """`path` with forward slashes, from the project's root. Raises ValueError when it is outside."""
+        """`path` with forward slashes, from the project's root. Raises ValueError when it is
+        outside."""
         return path.relative_to(self.root).as_posix()
 
 
@@ -159,8 +165,9 @@ def active_experiment(
 ) -> str | None:
     """The experiment that a person who asks "what is going on" means.
 
-    The newest with a running run whose process lives (`alive`), else the newest with a completed run, else None.
-    Failed, killed, lost and cancelled runs count for nothing, and so do those of a discarded experiment.
+    The newest with a running run whose process lives (`alive`), else the newest with a completed
+    run, else None. Failed, killed, lost and cancelled runs count for nothing, and so do those of a
+    discarded experiment.
     """
     standing = (pair for pair in experiments if pair[0].status is not ExperimentStatus.DISCARDED)
     newest_first = sorted(standing, key=lambda pair: pair[0].number, reverse=True)

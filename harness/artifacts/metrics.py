@@ -17,13 +17,18 @@ from harness.artifacts.jsonl import LineFeed, parse_line
 from harness.artifacts.metrics_merge import TEXTS, Row, merge, place, values
 from harness.errors import NotFoundError, UsageError
 
-_NON_FINITE = {sign + word: float(sign + word) for word in ("nan", "inf", "infinity") for sign in ("", "+", "-")}
+_NON_FINITE = {
+    sign + word: float(sign + word)
+    for word in ("nan", "inf", "infinity")
+    for sign in ("", "+", "-")
+}
 _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class Metrics:
-    """What a metrics file says. `rows` is every row in file order; the rest is about the effective rows."""
+    """What a metrics file says. `rows` is every row in file order; the rest is about the effective
+    rows."""
 
     present: bool
     """False when there is no file; it then has no rows."""
@@ -35,11 +40,13 @@ class Metrics:
     """`resumed at 20`: where the counter went back and later rows replaced earlier ones."""
     non_finite: int
     first_bad_step: float | None
-    """The step, or the epoch for rows of the run logger, of the first non-finite value of any key."""
+    """The step, or the epoch for rows of the run logger, of the first non-finite value of any
+    key."""
 
 
 class Tail:
-    """Follows a growing file by byte offset: each complete line is read once, a half-written one waits."""
+    """Follows a growing file by byte offset: each complete line is read once, a half-written one
+    waits."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -51,7 +58,8 @@ class Tail:
         self._offset, self._lines, self._feed = 0, 0, LineFeed()
 
     def poll(self, *, final: bool = False) -> list[Row]:
-        """The rows that are new since the last call. With `final` a complete last line counts without its newline."""
+        """The rows that are new since the last call. With `final` a complete last line counts
+        without its newline."""
         rows: list[Row] = []
         try:
             with open_regular(self.path, follow=False) as stream:
@@ -70,7 +78,8 @@ class Tail:
         return [_restored(row) for row in rows]
 
     def intact(self) -> bool:
-        """Whether all that was read so far still stands there, byte for byte: rows are appended, never edited."""
+        """Whether all that was read so far still stands there, byte for byte: rows are appended,
+        never edited."""
         if self.replaced or not self._offset:
             return not self.replaced
         digest, left = hashlib.sha256(), self._offset
@@ -86,7 +95,9 @@ class Tail:
     def _read(self, stream: BinaryIO) -> list[Row]:
         inode, size = _identity(stream)
         if self._inode is not None and (inode != self._inode or size < self._offset):
-            self.warnings.append(f"{self.path.name} was replaced by another file; read again from its start")
+            self.warnings.append(
+                f"{self.path.name} was replaced by another file; read again from its start"
+            )
             self._offset, self._lines, self._feed = 0, 0, LineFeed()
             self.replaced, self._digest = True, hashlib.sha256()
         self._inode = inode
@@ -127,14 +138,16 @@ def read_rows(path: Path) -> Metrics:
 def effective(rows: Iterable[Row]) -> list[Row]:
     """The rows that hold after every resume, train and eval rows of one step merged into one.
 
-    An `attempt` row, or a step that goes back in all keys of a row's stream (the part of a key before "/"),
-    is a resume: what the stream held from there on is dropped, other streams keep theirs.
+    An `attempt` row, or a step that goes back in all keys of a row's stream (the part of a key
+    before "/"), is a resume: what the stream held from there on is dropped, other streams keep
+    theirs.
     """
     return merge(rows)[0]
 
 
 def belonging(rows: Iterable[Row], *, run: str, token_sha256: str) -> list[Row]:
-    """The rows that belong to `run` ("exp-0001/run-01"): none before a start row that carries its link token."""
+    """The rows that belong to `run` ("exp-0001/run-01"): none before a start row that carries its
+    link token."""
     kept: list[Row] = []
     for row in rows:
         if row.get("run") != run:
@@ -153,7 +166,9 @@ def bad_values(rows: Iterable[Row]) -> tuple[int, float | None]:
     """How many values of any key are not finite, and the place of the first."""
     count, first = 0, None
     for row in rows:
-        bad = sum(1 for _, value in values(row) if isinstance(value, float) and not math.isfinite(value))
+        bad = sum(
+            1 for _, value in values(row) if isinstance(value, float) and not math.isfinite(value)
+        )
         if bad and first is None:
             first = place(row)
         count += bad

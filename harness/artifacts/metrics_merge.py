@@ -6,7 +6,9 @@ from typing import Any
 
 from harness.artifacts.jsonl import COUNTERS
 
-TEXTS = frozenset({"t", "event", "run", "token", "status", "path", "error", "note", "config", "seed", "attempt"})
+TEXTS = frozenset(
+    {"t", "event", "run", "token", "status", "path", "error", "note", "config", "seed", "attempt"}
+)
 Row = dict[str, Any]
 
 
@@ -21,7 +23,8 @@ def place(row: Row) -> float | None:
 
 
 def values(row: Row) -> Iterator[tuple[str, Any]]:
-    """The measured values: those under `metrics` and every further key that is neither a counter nor a text."""
+    """The measured values: those under `metrics` and every further key that is neither a counter
+    nor a text."""
     for key, value in row.items():
         if key == "metrics" and isinstance(value, dict):
             yield from value.items()
@@ -31,7 +34,8 @@ def values(row: Row) -> Iterator[tuple[str, Any]]:
 
 @dataclass
 class _Merger:
-    """One slot a place; for each key the stack of (place, slot) that still holds, in rising order."""
+    """One slot a place; for each key the stack of (place, slot) that still holds, in rising
+    order."""
 
     slots: list[Row | None] = field(default_factory=list)
     at: dict[float, int] = field(default_factory=dict)
@@ -102,7 +106,8 @@ def _stream(key: str) -> str:
 
 
 def merge(rows: Iterable[Row]) -> tuple[list[Row], list[str]]:
-    """The effective rows in order, and one note a resume. Rows without a place stay where they are."""
+    """The effective rows in order, and one note a resume. Rows without a place stay where they
+    are."""
     merger, resumed = _Merger(), False
     for row in rows:
         event = row.get("event")

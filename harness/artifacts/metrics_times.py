@@ -8,7 +8,8 @@ from harness.artifacts.metrics_merge import Row
 from harness.clock import parse_iso
 
 SLACK_S = 5.0
-"""Seconds by which a row's time may be off: stalls between reading the clock and writing, clocks that are steered."""
+"""Seconds by which a row's time may be off: stalls between reading the clock and writing, clocks
+that are steered."""
 
 
 class RowTimes(NamedTuple):

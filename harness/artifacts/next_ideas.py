@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 CONFIDENCE = ("high", "medium", "low")
 _ITEM = re.compile(r"(?:[-*+]|[0-9]{1,3}[.)])\s+(?:\[[ xX]\]\s+)?(?P<idea>\S.*)")
-_ANSWER = re.compile(r"\[(?P<answers>[a-z_]+),\s*(?P<confidence>high|medium|low)\]\s+(?P<text>\S.*)")
+_ANSWER = re.compile(
+    r"\[(?P<answers>[a-z_]+),\s*(?P<confidence>high|medium|low)\]\s+(?P<text>\S.*)"
+)
 _LONGEST = 300
 
 
@@ -20,7 +22,8 @@ class Idea:
 
 
 def ideas(text: str) -> list[Idea]:
-    """The list items, in order; a file without any has one idea, its first line that is no heading."""
+    """The list items, in order; a file without any has one idea, its first line that is no
+    heading."""
     lines = [line.strip() for line in text.splitlines()]
     items = [_idea(match["idea"]) for line in lines if (match := _ITEM.match(line))]
     plain = (line for line in lines if line and not line.startswith(("#", "---", "```", "<!--")))
@@ -28,9 +31,14 @@ def ideas(text: str) -> list[Idea]:
 
 
 def with_ideas(text: str, title: str, added: Sequence[Idea]) -> str:
-    """`text` of next.md with `added` before what stood there; one that is there already is not repeated."""
+    """`text` of next.md with `added` before what stood there; one that is there already is not
+    repeated."""
     known = {item.text for item in ideas(text)}
-    new = [f"- [{item.answers}, {item.confidence}] {item.text}" for item in added if item.text not in known]
+    new = [
+        f"- [{item.answers}, {item.confidence}] {item.text}"
+        for item in added
+        if item.text not in known
+    ]
     if not new:
         return text
     return "\n".join([f"## {title}", "", *new, "", *([text.strip(), ""] if text.strip() else [])])
@@ -44,4 +52,6 @@ def _idea(text: str) -> Idea:
     match = _ANSWER.match(text)
     if match is None:
         return Idea(text=one_line(text))
-    return Idea(text=one_line(match["text"]), answers=match["answers"], confidence=match["confidence"])
+    return Idea(
+        text=one_line(match["text"]), answers=match["answers"], confidence=match["confidence"]
+    )

@@ -1,4 +1,5 @@
-"""The vault's object store: each blob once, named by its SHA-256, written atomically, verified when it is read."""
+"""The vault's object store: each blob once, named by its SHA-256, written atomically, verified when
+it is read."""
 
 import contextlib
 import hashlib
@@ -27,7 +28,8 @@ def store_bytes(data: bytes, objects: Path) -> str:
 
 
 def store_file(path: Path, objects: Path, *, follow: bool = True) -> str:
-    """Keep a regular file's bytes; returns their hash. A file that changes meanwhile is kept as it was read.
+    """Keep a regular file's bytes; returns their hash. A file that changes meanwhile is kept as it
+    was read.
 
     Errors as `hashes.open_regular`.
     """
@@ -44,7 +46,8 @@ def store_file(path: Path, objects: Path, *, follow: bool = True) -> str:
 def copy_verified(stream: BinaryIO, folder: Path, name: str | None, *, suffix: str = "") -> str:
     """Copy an open binary stream into `folder` under its hash, synced. Returns the hash.
 
-    With `name`, raises ObjectDamagedError when the bytes do not have that hash; nothing is left then.
+    With `name`, raises ObjectDamagedError when the bytes do not have that hash; nothing is left
+    then.
     """
     folder.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256()
@@ -70,7 +73,8 @@ def copy_verified(stream: BinaryIO, folder: Path, name: str | None, *, suffix: s
 
 
 def copy_file(source: Path, folder: Path, sha256: str, *, suffix: str = "") -> Path:
-    """`source` as `folder/<sha256><suffix>`; one that is there is checked instead. Raises ObjectDamagedError."""
+    """`source` as `folder/<sha256><suffix>`; one that is there is checked instead. Raises
+    ObjectDamagedError."""
     target = folder / f"{sha256}{suffix}"
     if target.is_file():
         check_object(target, sha256)
@@ -81,7 +85,8 @@ def copy_file(source: Path, folder: Path, sha256: str, *, suffix: str = "") -> P
 
 
 def load_object(objects: Path, name: str) -> bytes:
-    """The blob called `name`. Raises ObjectDamagedError when it is missing or not what its name says."""
+    """The blob called `name`. Raises ObjectDamagedError when it is missing or not what its name
+    says."""
     path = objects / name
     if not path.is_file():
         raise damaged(path, name, "missing")
@@ -100,6 +105,10 @@ def check_object(path: Path, expected: str) -> None:
 
 def damaged(path: Path, expected: str, found: str) -> ObjectDamagedError:
     return ObjectDamagedError(
-        f"The frozen file {path} is not what was frozen: expected SHA-256 {expected[:12]}, found {found[:12]}.",
-        mend="Restore the state directory from a backup, or approve the plan and run the experiment again.",
+        f"The frozen file {path} is not what was frozen: expected SHA-256 {expected[:12]}, found"
+        f" {found[:12]}.",
+        hint=(
+            "Restore the state directory from a backup, or approve the plan and run the experiment"
+            " again."
+        ),
     )

@@ -1,4 +1,5 @@
-"""result.md: what the oracle says about an experiment. Its numbers are claims; the gate compares, never believes."""
+"""result.md: what the oracle says about an experiment. Its numbers are claims; the gate compares,
+never believes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from harness.errors import UsageError
 
 __all__ = ["Claim", "Result", "agrees", "read_result", "render_result"]
 
-_MEND = "Write it with `record_result`, or begin it with `---`, `claims: {accuracy: 0.94}`, `---`."
+_HINT = "Write it with `record_result`, or begin it with `---`, `claims: {accuracy: 0.94}`, `---`."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,17 +25,28 @@ class Result:
 
 
 def render_result(
-    *, experiment: str, claims: Mapping[str, str | float], summary: str, shortfalls: Sequence[str] = (), by: str
+    *,
+    experiment: str,
+    claims: Mapping[str, str | float],
+    summary: str,
+    shortfalls: Sequence[str] = (),
+    by: str,
 ) -> str:
-    """The text of result.md. Raises UsageError for claims that are no mapping from metric to finite plain number, and
-    for shortfalls that are no list of texts."""
+    """The text of result.md. Raises UsageError for claims that are no mapping from metric to finite
+    plain number, and for shortfalls that are no list of texts."""
     if not isinstance(claims, Mapping):
-        raise UsageError(f"claims is {claims!r:.60}; expected a mapping such as {{accuracy: 0.94}}.", mend=_MEND)
+        raise UsageError(
+            f"claims is {claims!r:.60}; expected a mapping such as {{accuracy: 0.94}}.", hint=_HINT
+        )
     if isinstance(shortfalls, str) or not all(isinstance(item, str) for item in shortfalls):
-        raise UsageError(f"shortfalls is {shortfalls!r:.60}; expected a list of sentences.", mend="Pass a list.")
+        raise UsageError(
+            f"shortfalls is {shortfalls!r:.60}; expected a list of sentences.", hint="Pass a list."
+        )
     lines = ["---", f"experiment: {experiment}", f"by: {quote(by)}"]
     texts = {
-        name: claim_from(name, value if isinstance(value, str) else repr(value), where="result.md").text
+        name: claim_from(
+            name, value if isinstance(value, str) else repr(value), where="result.md"
+        ).text
         for name, value in claims.items()
     }
     lines.append("claims: {}" if not texts else "claims:")
@@ -45,8 +57,8 @@ def render_result(
 
 
 def read_result(path: Path) -> Result:
-    """Raises NotFoundError when there is no file, UsageError with file, line and what was expected when it cannot
-    be read: no front matter, no `claims`, a claim that is no plain number."""
+    """Raises NotFoundError when there is no file, UsageError with file, line and what was expected
+    when it cannot be read: no front matter, no `claims`, a claim that is no plain number."""
     return parse_result(read_text(path), where=path.name)
 
 
@@ -55,7 +67,7 @@ def parse_result(text: str, *, where: str) -> Result:
     try:
         front = read_front_matter(text, where=where)
     except UsageError as error:
-        raise UsageError(error.message, mend=_MEND, code="result_unreadable") from error
+        raise UsageError(error.message, hint=_HINT, code="result_unreadable") from error
     return Result(claims=_claims(front), shortfalls=_shortfalls(front), body=front.body)
 
 
@@ -66,7 +78,7 @@ def _claims(front: FrontMatter) -> dict[str, Claim]:
         found = "nothing" if claims is None else repr(claims)
         raise UsageError(
             f"{where}: claims is {found}; expected a mapping from metric to number.",
-            mend=_MEND,
+            hint=_HINT,
             code="result_unreadable",
         )
     read = {}
@@ -84,7 +96,7 @@ def _shortfalls(front: FrontMatter) -> list[str]:
     if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
         raise UsageError(
             f"{front.where}:{front.line_of('shortfalls')}: shortfalls must be a list of sentences.",
-            mend="Write one text an entry; quote those that hold `: `.",
+            hint="Write one text an entry; quote those that hold `: `.",
             code="result_unreadable",
         )
     return [item.strip() for item in items if item.strip()]

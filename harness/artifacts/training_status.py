@@ -1,4 +1,5 @@
-"""Reads training_status.json, the run logger's view of where a run is now. It is a hint: rows and ledger decide."""
+"""Reads training_status.json, the run logger's view of where a run is now. It is a hint: rows and
+ledger decide."""
 
 import json
 import math
@@ -22,7 +23,8 @@ class TrainingStatus:
 
     run: str
     status: str
-    """running, completed or failed, as the training said; a killed process leaves "running" behind."""
+    """running, completed or failed, as the training said; a killed process leaves "running"
+    behind."""
     started_at: str = ""
     updated_at: str = ""
     epoch: int | None = None
@@ -43,8 +45,9 @@ class TrainingStatus:
 
 
 def read_status(path: Path) -> TrainingStatus | None:
-    """The status, or None when there is no file. Raises UsageError naming the file and what is wrong in it: the
-    training writes it, so nothing in it is taken to have the type that it should have."""
+    """The status, or None when there is no file. Raises UsageError naming the file and what is
+    wrong in it: the training writes it, so nothing in it is taken to have the type that it should
+    have."""
     try:
         value = json.loads(read_bytes(path, limit=MAX_TEXT_BYTES))
     except NotFoundError:
@@ -83,7 +86,8 @@ def _expected(name: str, value: Any) -> str | None:
 
 
 def _number(value: Any) -> float | None:
-    """`value`, or what the word for a number that is not finite stands for; None when it is none that a float holds."""
+    """`value`, or what the word for a number that is not finite stands for; None when it is none
+    that a float holds."""
     if isinstance(value, str):
         return _WORDS.get(value)
     holds = isinstance(value, float) or (type(value) is int and abs(value) < _LARGEST)
@@ -93,6 +97,9 @@ def _number(value: Any) -> float | None:
 def _damaged(path: Path, what: str) -> UsageError:
     return UsageError(
         f"{path} is damaged: {what}.",
-        mend="Look at the run's metrics.jsonl instead; the next start of the run sets the file aside.",
+        hint=(
+            "Look at the run's metrics.jsonl instead; the next start of the run sets the file"
+            " aside."
+        ),
         code="status_damaged",
     )

@@ -1,5 +1,6 @@
-"""What sessions did in a project, as their receipts and their transcripts tell it: two witnesses, neither needs the
-other. A hook that did not fire leaves no receipt, and the transcript still has the call."""
+"""What sessions did in a project, as their receipts and their transcripts tell it: two witnesses,
+neither needs the other. A hook that did not fire leaves no receipt, and the transcript still has
+the call."""
 
 import json
 import mmap
@@ -74,7 +75,8 @@ class Activity:
 
 
 def read_activities(receipts: Path, transcripts: Iterable[Path]) -> list[Activity]:
-    """Every session of which there are receipts or a transcript, sorted by name. What cannot be read is left out."""
+    """Every session of which there are receipts or a transcript, sorted by name. What cannot be
+    read is left out."""
     found: dict[str, Activity] = {}
     for path in sorted(receipts.glob("*.jsonl")):
         for name, receipt in _receipts(path):
@@ -90,7 +92,8 @@ def read_activities(receipts: Path, transcripts: Iterable[Path]) -> list[Activit
 
 
 def transcript_home(environment: Mapping[str, str]) -> Path:
-    """Where Claude Code keeps its transcripts: `$CLAUDE_CONFIG_DIR/projects`, by default `~/.claude/projects`."""
+    """Where Claude Code keeps its transcripts: `$CLAUDE_CONFIG_DIR/projects`, by default
+    `~/.claude/projects`."""
     named = environment.get("CLAUDE_CONFIG_DIR")
     home = environment.get("HOME")
     return (Path(named) if named else Path(home or "~").expanduser() / ".claude") / _PROJECTS
@@ -108,16 +111,24 @@ def worktrees(root: Path) -> list[Path]:
 
 
 def transcripts_of(root: Path, folder: Path, since: datetime | None) -> Iterator[Path]:
-    """The transcripts in `folder` that may be of the project at `root`: those in folders that Claude Code named after
-    it or a folder below it, and those that spell its path. Files that nobody wrote to after `since` are left out."""
+    """The transcripts in `folder` that may be of the project at `root`: those in folders that
+    Claude Code named after it or a folder below it, and those that spell its path. Files that
+    nobody wrote to after `since` are left out."""
     named = re.sub(r"[^A-Za-z0-9]", "-", str(root))
-    spelled = {json.dumps(str(root), ensure_ascii=ascii_only)[1:-1].encode() for ascii_only in (True, False)}
+    spelled = {
+        json.dumps(str(root), ensure_ascii=ascii_only)[1:-1].encode()
+        for ascii_only in (True, False)
+    }
     for path in session_files(folder):
         family = [path, *(path.with_suffix("") / "subagents").rglob("*.jsonl")]
         if since is not None and all(_written(item) < since.timestamp() for item in family):
             continue
         place = path.parent.name
-        if place == named or place.startswith(named + "-") or any(_holds(item, spelled) for item in family):
+        if (
+            place == named
+            or place.startswith(named + "-")
+            or any(_holds(item, spelled) for item in family)
+        ):
             yield path
 
 
@@ -130,7 +141,10 @@ def _written(path: Path) -> float:
 
 def _holds(path: Path, texts: Iterable[bytes]) -> bool:
     try:
-        with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        with (
+            path.open("rb") as stream,
+            mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data,
+        ):
             return any(data.find(text) >= 0 for text in texts)
     except (OSError, ValueError):  # ValueError: an empty file
         return False
@@ -157,8 +171,12 @@ def _receipts(path: Path) -> Iterator[tuple[str, Receipt]]:
                 permission=row["permission"] if isinstance(row.get("permission"), str) else None,
                 rule=str(row.get("rule") or ""),
                 reason=str(row.get("reason") or ""),
-                paths=tuple(item for item in paths if isinstance(item, str)) if isinstance(paths, list) else (),
-                control={str(k): str(v) for k, v in control.items()} if isinstance(control, dict) else {},
+                paths=tuple(item for item in paths if isinstance(item, str))
+                if isinstance(paths, list)
+                else (),
+                control={str(k): str(v) for k, v in control.items()}
+                if isinstance(control, dict)
+                else {},
             )
             yield str(row.get("session")), receipt
 
@@ -177,7 +195,9 @@ def _calls(session: Session) -> list[Call]:
     return found
 
 
-def _call(event: ToolCall, result: ToolResult | None, agent_type: str | None, started: datetime) -> Call:
+def _call(
+    event: ToolCall, result: ToolResult | None, agent_type: str | None, started: datetime
+) -> Call:
     refused = result is not None and result.error and result.text.startswith(_REFUSED)
     refused = refused and not event.tool.startswith("mcp__")  # such a tool words its errors itself
     return Call(

@@ -1,7 +1,9 @@
-"""Which session a change falls into, how sure that is, and by which call; from receipts, from transcripts, or both.
+"""Which session a change falls into, how sure that is, and by which call; from receipts, from
+transcripts, or both.
 
-Nothing here is proof that the session meant it: a person may have edited a file while a session ran. What is found is
-said in words with its grade, and a change that nothing covers is said to be covered by nothing.
+Nothing here is proof that the session meant it: a person may have edited a file while a session
+ran. What is found is said in words with its grade, and a change that nothing covers is said to be
+covered by nothing.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,7 +16,7 @@ from typing import Any
 from harness.audit.activity import GUARD, Activity, Call
 from harness.audit.changes import Change
 from harness.clock import iso
-from harness.policy.decide import DENY, READERS
+from harness.guard.policy.decide import DENY, READERS
 
 NOBODY = "no session's receipts or transcript covers it"
 _TICK = timedelta(milliseconds=20)
@@ -48,7 +50,8 @@ class Suspect:
 
 
 def suspects(change: Change, activities: Iterable[Activity], names: Names) -> list[Suspect]:
-    """The sessions that `change` may come from, the surest first; each once, with its strongest reason."""
+    """The sessions that `change` may come from, the surest first; each once, with its strongest
+    reason."""
     found = []
     for activity in activities:
         reasons = [
@@ -86,33 +89,49 @@ def _by_transcript(change: Change, activity: Activity, names: Names) -> Iterator
         yield _suspect(activity, Grade.LIKELY, "a call ran when it changed", during)
     if naming:
         yield _suspect(
-            activity, Grade.POSSIBLE, "a call names it, at another time than that of the last change", naming
+            activity,
+            Grade.POSSIBLE,
+            "a call names it, at another time than that of the last change",
+            naming,
         )
 
 
-def _during(calls: list[Call], activity: Activity, moment: datetime | None, slack: timedelta) -> list[Call]:
-    """The calls that ran at `moment`; one without a result may have run until its session's last trace."""
+def _during(
+    calls: list[Call], activity: Activity, moment: datetime | None, slack: timedelta
+) -> list[Call]:
+    """The calls that ran at `moment`; one without a result may have run until its session's last
+    trace."""
     span = activity.span()
     if moment is None or span is None:
         return []
-    return [call for call in calls if call.started - slack <= moment <= (call.ended or span[1]) + slack]
+    return [
+        call for call in calls if call.started - slack <= moment <= (call.ended or span[1]) + slack
+    ]
 
 
 def _by_receipts(change: Change, activity: Activity) -> Iterator[Suspect]:
-    """The digests that hooks leave after each tool; and calls that the guard let through with this path."""
+    """The digests that hooks leave after each tool; and calls that the guard let through with this
+    path."""
     lines = [receipt for receipt in activity.receipts if receipt.control]
     for before, after in pairwise(lines):
         first, second = _digest(before.control, change.path), _digest(after.control, change.path)
         if first is None or second is None or first == second:
             continue
         inside = change.at is not None and before.time - _SLACK <= change.at <= after.time + _SLACK
-        why = f"it changed between two of the session's receipts, {iso(before.time)} and {iso(after.time)}"
+        why = (
+            f"it changed between two of the session's receipts, {iso(before.time)} and"
+            f" {iso(after.time)}"
+        )
         grade = Grade.LIKELY if inside else Grade.POSSIBLE
-        between = [r for r in activity.receipts if r.event == GUARD and before.time <= r.time <= after.time]
+        between = [
+            r for r in activity.receipts if r.event == GUARD and before.time <= r.time <= after.time
+        ]
         calls = tuple(_of_receipt(r.tool, r.call, r.time) for r in between[-_MOST_CALLS:])
         yield Suspect(session=activity.session, grade=grade, why=why, calls=calls)
     for receipt in activity.receipts:
-        let_through = receipt.event == GUARD and receipt.permission != DENY and receipt.tool not in READERS
+        let_through = (
+            receipt.event == GUARD and receipt.permission != DENY and receipt.tool not in READERS
+        )
         if let_through and change.path in receipt.paths:
             call = _of_receipt(receipt.tool, receipt.call, receipt.time)
             why = "the guard let a call through that names it"
@@ -121,17 +140,30 @@ def _by_receipts(change: Change, activity: Activity) -> Iterator[Suspect]:
 
 def _digest(control: Mapping[str, str], path: str) -> str | None:
     """The digest that covers `path`: its own, or that of a folder which counts as one."""
-    return next((digest for name, digest in control.items() if path == name or path.startswith(name + "/")), None)
+    return next(
+        (digest for name, digest in control.items() if path == name or path.startswith(name + "/")),
+        None,
+    )
 
 
 def _by_time(change: Change, activity: Activity) -> Iterator[Suspect]:
     span = activity.span()
-    if span is not None and change.at is not None and span[0] - _SLACK <= change.at <= span[1] + _SLACK:
-        yield Suspect(session=activity.session, grade=Grade.POSSIBLE, why="the session was active when it changed")
+    if (
+        span is not None
+        and change.at is not None
+        and span[0] - _SLACK <= change.at <= span[1] + _SLACK
+    ):
+        yield Suspect(
+            session=activity.session,
+            grade=Grade.POSSIBLE,
+            why="the session was active when it changed",
+        )
 
 
 def _suspect(activity: Activity, grade: Grade, why: str, calls: list[Call]) -> Suspect:
-    told = tuple({**_of_receipt(c.tool, c.id, c.started), "agent": c.agent} for c in calls[-_MOST_CALLS:])
+    told = tuple(
+        {**_of_receipt(c.tool, c.id, c.started), "agent": c.agent} for c in calls[-_MOST_CALLS:]
+    )
     return Suspect(session=activity.session, grade=grade, why=why, calls=told)
 
 

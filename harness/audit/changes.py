@@ -1,4 +1,5 @@
-"""What is no longer as it was accepted, frozen or recorded: the facts of an audit, whoever caused them."""
+"""What is no longer as it was accepted, frozen or recorded: the facts of an audit, whoever caused
+them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,16 +12,16 @@ import orjson
 
 from harness.artifacts.hashes import hash_file
 from harness.artifacts.text import read_bytes
-from harness.audit.files import content_hash
 from harness.contract.artifacts import BY_NAME, Scope
 from harness.domain.statuses import CLOSED_EXPERIMENTS
 from harness.errors import UsageError
 from harness.files import sha256_bytes
-from harness.policy.snapshot import differs
-from harness.project.accepted import Accepted, control_listing
-from harness.project.context import Project
-from harness.project.frozen import MISSING, frozen_changes
-from harness.project.protected import GIT
+from harness.gates.files import content_hash
+from harness.guard.accepted import Accepted, control_listing
+from harness.guard.control_files import GIT
+from harness.guard.policy.snapshot import differs
+from harness.ledger.project import Project
+from harness.plans.frozen import MISSING, frozen_changes
 from harness.projections.refresh import page_digests
 
 
@@ -43,7 +44,8 @@ class Change:
     """A digest, or "missing"."""
     actual: str
     at: datetime | None
-    """When the file was last changed, as the file system says; of one that is gone, when its folder was."""
+    """When the file was last changed, as the file system says; of one that is gone, when its folder
+    was."""
 
 
 def control_changes(root: Path, accepted: Accepted) -> list[Change]:
@@ -59,7 +61,8 @@ def control_changes(root: Path, accepted: Accepted) -> list[Change]:
 
 
 def list_changes(project: Project, accepted: Accepted | None) -> list[Change]:
-    """Whether the accepted list is the one that the ledger remembers; nothing where it remembers none."""
+    """Whether the accepted list is the one that the ledger remembers; nothing where it remembers
+    none."""
     layout, expected = project.layout, project.ledger.accepted_list(project.ledger.writer)
     actual = MISSING if accepted is None else accepted.sha256
     if expected is None or expected == actual:
@@ -68,7 +71,8 @@ def list_changes(project: Project, accepted: Accepted | None) -> list[Change]:
 
 
 def page_changes(project: Project) -> list[Change]:
-    """Pages for people that are not as they were written from the ledger: nothing reads them back, but people do."""
+    """Pages for people that are not as they were written from the ledger: nothing reads them back,
+    but people do."""
     if project.ledger.facts_wait():
         return []
     root, found = project.layout.root, []
@@ -98,7 +102,8 @@ def receipt_changes(project: Project, accepted: Accepted) -> list[Change]:
 
 
 def policy_changes(project: Project, snapshot: Mapping[str, Any]) -> list[Change]:
-    """Whether the file that hooks decide by says what `snapshot`, made from the ledger just now, says."""
+    """Whether the file that hooks decide by says what `snapshot`, made from the ledger just now,
+    says."""
     path = project.layout.project("policy")
     try:
         data = read_bytes(path)
@@ -107,16 +112,22 @@ def policy_changes(project: Project, snapshot: Mapping[str, Any]) -> list[Change
         data, written = b"", None
     if isinstance(written, dict) and not differs(written, snapshot):
         return []
-    digests = (sha256_bytes(orjson.dumps(snapshot)), sha256_bytes(data) if path.exists() else MISSING)
-    return [_change(ChangeKind.POLICY, project.layout.root, project.layout.relative(path), *digests)]
+    digests = (
+        sha256_bytes(orjson.dumps(snapshot)),
+        sha256_bytes(data) if path.exists() else MISSING,
+    )
+    return [
+        _change(ChangeKind.POLICY, project.layout.root, project.layout.relative(path), *digests)
+    ]
 
 
 def recorded_changes(project: Project) -> Iterator[Change]:
-    """Files of the plan and of experiments that are not what the ledger says they were: plan, scorer and splits as
-    approved, a run's rows and status at its end, its final checkpoint, a decided experiment's files as judged.
+    """Files of the plan and of experiments that are not what the ledger says they were: plan,
+    scorer and splits as approved, a run's rows and status at its end, its final checkpoint, a
+    decided experiment's files as judged.
 
-    What a clone lacks is not looked for: the vault, and without any folder of a run all runs. A checkpoint that is
-    gone is the gates' business.
+    What a clone lacks is not looked for: the vault, and without any folder of a run all runs. A
+    checkpoint that is gone is the gates' business.
     """
     root = project.layout.root
     if project.ledger.plan() is not None:
@@ -131,19 +142,27 @@ def recorded_changes(project: Project) -> Iterator[Change]:
         verdict = project.ledger.latest_verdict(experiment.id)
         for name, expected in sorted(verdict.evidence.items()) if verdict else []:
             if name in BY_NAME and BY_NAME[name].scope is Scope.EXPERIMENT:
-                yield from _recorded(project, project.layout.experiment(experiment.id, name), expected)
+                yield from _recorded(
+                    project, project.layout.experiment(experiment.id, name), expected
+                )
 
 
 def _runs(project: Project) -> Iterator[Change]:
     for experiment in project.ledger.experiments():
         for run in project.ledger.runs(experiment.id):
             for name, expected in sorted(run.files.items()):
-                yield from _recorded(project, project.layout.run(experiment.id, run.id, name), expected)
-            finals = [item for item in project.ledger.checkpoints(experiment.id, run.id) if item.final]
+                yield from _recorded(
+                    project, project.layout.run(experiment.id, run.id, name), expected
+                )
+            finals = [
+                item for item in project.ledger.checkpoints(experiment.id, run.id) if item.final
+            ]
             for item in finals[-1:]:
                 actual = content_hash(project.layout, item.path)
                 if actual is not None and actual != item.id:
-                    yield _change(ChangeKind.RECORDED, project.layout.root, item.path, item.id, actual)
+                    yield _change(
+                        ChangeKind.RECORDED, project.layout.root, item.path, item.id, actual
+                    )
 
 
 def _recorded(project: Project, path: Path, expected: str) -> Iterator[Change]:
@@ -152,15 +171,24 @@ def _recorded(project: Project, path: Path, expected: str) -> Iterator[Change]:
     except UsageError:
         actual = MISSING
     if actual != expected:
-        yield _change(ChangeKind.RECORDED, project.layout.root, project.layout.relative(path), expected, actual)
+        yield _change(
+            ChangeKind.RECORDED,
+            project.layout.root,
+            project.layout.relative(path),
+            expected,
+            actual,
+        )
 
 
 def _change(kind: ChangeKind, root: Path, path: str, expected: str, actual: str) -> Change:
-    return Change(kind=kind, path=path, expected=expected, actual=actual, at=_changed_at(root / path))
+    return Change(
+        kind=kind, path=path, expected=expected, actual=actual, at=_changed_at(root / path)
+    )
 
 
 def _changed_at(path: Path) -> datetime | None:
-    """The inode's time of change, which no program sets at will; for what is gone, its nearest folder's."""
+    """The inode's time of change, which no program sets at will; for what is gone, its nearest
+    folder's."""
     for place in (path, *path.parents):
         try:
             return datetime.fromtimestamp(place.lstat().st_ctime, UTC)

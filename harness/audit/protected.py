@@ -1,5 +1,6 @@
-"""The audit of protected paths: what changed since a person accepted it, however it was made, and which session that
-falls into; and which calls went past the guards. No part of it rests on a hook having fired."""
+"""The audit of protected paths: what changed since a person accepted it, however it was made, and
+which session that falls into; and which calls went past the guards. No part of it rests on a hook
+having fired."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +8,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.agent_file import AgentFile, read_agents
 from harness.audit.activity import Activity, Call, read_activities, transcripts_of, worktrees
 from harness.audit.attribution import NOBODY, Names, Suspect, spells, suspects
 from harness.audit.changes import (
@@ -27,8 +27,9 @@ from harness.domain.records import Experiment
 from harness.domain.statuses import CLOSED_EXPERIMENTS
 from harness.errors import ConfigError
 from harness.gates.findings import finding
-from harness.project.accepted import Accepted, accepted_list, note_receipts
-from harness.project.context import Project
+from harness.guard.accepted import Accepted, accepted_list, note_receipts
+from harness.guard.agent_files import AgentFile, read_agents
+from harness.ledger.project import Project
 
 _MOST_NAMED = 3
 
@@ -51,11 +52,15 @@ class AuditReport:
         return self.accepted is not None and not self.changes and not self.unguarded
 
 
-def audit_protected(project: Project, snapshot: Mapping[str, Any], transcripts: Sequence[Path]) -> AuditReport:
-    """Look at everything; `snapshot` is the policy as the ledger says it now, `transcripts` the folders to look in.
+def audit_protected(
+    project: Project, snapshot: Mapping[str, Any], transcripts: Sequence[Path]
+) -> AuditReport:
+    """Look at everything; `snapshot` is the policy as the ledger says it now, `transcripts` the
+    folders to look in.
 
-    Notes how far receipts were seen, beside the ledger, so that a later cut is noticed; nothing else is written.
-    Raises ConfigError when the accepted list is damaged, MissingExtraError when tree-sitter is not installed.
+    Notes how far receipts were seen, beside the ledger, so that a later cut is noticed; nothing
+    else is written. Raises ConfigError when the accepted list is damaged, MissingExtraError when
+    tree-sitter is not installed.
     """
     layout = project.layout
     accepted = accepted_list(project)
@@ -93,8 +98,9 @@ def audit_protected(project: Project, snapshot: Mapping[str, Any], transcripts: 
 def control_findings(
     project: Project, experiment: Experiment, noticed: Collection[str], transcripts: Sequence[Path]
 ) -> tuple[Finding, ...]:
-    """The control files that changed since a person accepted them and while `experiment` was open, each with the
-    sessions that it falls into; without those in `noticed`, of which a gate knows already.
+    """The control files that changed since a person accepted them and while `experiment` was open,
+    each with the sessions that it falls into; without those in `noticed`, of which a gate knows
+    already.
 
     A decided experiment is not blamed for what changed after it.
     """
@@ -103,26 +109,40 @@ def control_findings(
     try:
         accepted = accepted_list(project)
     except ConfigError as error:
-        damaged = {"path": str(project.layout.accepted), "expected": "", "actual": error.message, "sessions": []}
-        return (finding("protected_path_changed", error.message, error.mend, **damaged),)
+        damaged = {
+            "path": str(project.layout.accepted),
+            "expected": "",
+            "actual": error.message,
+            "sessions": [],
+        }
+        return (finding("protected_path_changed", error.message, error.hint, **damaged),)
     root, opened = project.layout.root, parse_iso(experiment.opened_at)
     changes = [
         change
-        for change in (*list_changes(project, accepted), *(control_changes(root, accepted) if accepted else ()))
+        for change in (
+            *list_changes(project, accepted),
+            *(control_changes(root, accepted) if accepted else ()),
+        )
         if change.path not in noticed and (change.at is None or change.at >= opened)
     ]
     activities = activities_of(project, transcripts, opened) if changes else []
     return tuple(
-        _control_finding(change, suspects(change, activities, lambda call, path: spells(call, path, str(root))))
+        _control_finding(
+            change, suspects(change, activities, lambda call, path: spells(call, path, str(root)))
+        )
         for change in changes
     )
 
 
 def _control_finding(change: Change, found: Sequence[Suspect]) -> Finding:
-    who = "; ".join(f"session {item.session}, {item.words()}" for item in found[:_MOST_NAMED]) or NOBODY
+    who = (
+        "; ".join(f"session {item.session}, {item.words()}" for item in found[:_MOST_NAMED])
+        or NOBODY
+    )
     return finding(
         "protected_path_changed",
-        f"{change.path} had {change.expected[:12]} when it was accepted and has {change.actual[:12]}: {who}.",
+        f"{change.path} had {change.expected[:12]} when it was accepted and has"
+        f" {change.actual[:12]}: {who}.",
         path=change.path,
         expected=change.expected,
         actual=change.actual,
@@ -130,12 +150,17 @@ def _control_finding(change: Change, found: Sequence[Suspect]) -> Finding:
     )
 
 
-def activities_of(project: Project, transcripts: Iterable[Path], since: datetime | None) -> list[Activity]:
+def activities_of(
+    project: Project, transcripts: Iterable[Path], since: datetime | None
+) -> list[Activity]:
     """The sessions of the project, its worktrees included."""
     root = project.layout.root
     places = (root, *worktrees(root))
     files = dict.fromkeys(
-        path for folder in transcripts for place in places for path in transcripts_of(place, folder, since)
+        path
+        for folder in transcripts
+        for place in places
+        for path in transcripts_of(place, folder, since)
     )
     return read_activities(project.layout.project("receipts"), files)
 
@@ -156,6 +181,8 @@ def _names(snapshots: Sequence[Mapping[str, Any]], root: str) -> Names:
         if id(call) not in denied:
             said = judged_again(call, snapshots) if call.input else None
             denied[id(call)] = tuple(said["paths"]) if said else ()
-        return any(path == item or path.startswith(item.rstrip("/") + "/") for item in denied[id(call)])
+        return any(
+            path == item or path.startswith(item.rstrip("/") + "/") for item in denied[id(call)]
+        )
 
     return names

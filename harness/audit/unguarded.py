@@ -1,7 +1,8 @@
-"""Calls that no guard stopped and that a rule forbids: made without a receipt of the guard, or in spite of its denial.
+"""Calls that no guard stopped and that a rule forbids: made without a receipt of the guard, or in
+spite of its denial.
 
-Each is judged again, from its transcript, by the rules as they stand now and with both readers of shell commands. Of
-a call that only the receipts know, no more than its path can be judged.
+Each is judged again, from its transcript, by the rules as they stand now and with both readers of
+shell commands. Of a call that only the receipts know, no more than its path can be judged.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,8 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from harness.audit.activity import AFTER, AFTER_BATCH, GUARD, Activity, Call
-from harness.audit.both_readers import judge_call
-from harness.policy.decide import DENY, WRITERS
+from harness.guard.policy.decide import DENY, WRITERS
+from harness.guard.shell.readers import judge_call
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,7 +36,8 @@ IN_SPITE = "denied it, and it ran all the same"
 def unguarded(
     activity: Activity, snapshots: Sequence[Mapping[str, Any]], since: datetime | None
 ) -> tuple[list[Unguarded], int]:
-    """The forbidden calls of one session after `since`, and how many calls in all the guard left no receipt of.
+    """The forbidden calls of one session after `since`, and how many calls in all the guard left no
+    receipt of.
 
     `snapshots` are the rules, one for each worktree: what one of them forbids is forbidden.
     """
@@ -52,13 +54,21 @@ def unguarded(
             unseen += 1
             found += _forbidden(activity, call, snapshots)
         elif receipt.permission == DENY and call.done:
-            found.append(_unguarded(activity, call, IN_SPITE, receipt.rule, receipt.reason, receipt.paths))
+            found.append(
+                _unguarded(activity, call, IN_SPITE, receipt.rule, receipt.reason, receipt.paths)
+            )
     return found, unseen
 
 
 def judged_again(call: Call, snapshots: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The first denial of the call by the rules as they stand now; None when all of them let it be."""
-    payload = {"tool_name": call.tool, "tool_input": dict(call.input), "cwd": call.cwd, "agent_type": call.agent_type}
+    """The first denial of the call by the rules as they stand now; None when all of them let it
+    be."""
+    payload = {
+        "tool_name": call.tool,
+        "tool_input": dict(call.input),
+        "cwd": call.cwd,
+        "agent_type": call.agent_type,
+    }
     for snapshot in snapshots:
         said = judge_call(payload, snapshot)
         if said["permission"] == DENY:
@@ -66,14 +76,17 @@ def judged_again(call: Call, snapshots: Sequence[Mapping[str, Any]]) -> dict[str
     return None
 
 
-def _forbidden(activity: Activity, call: Call, snapshots: Sequence[Mapping[str, Any]]) -> Iterator[Unguarded]:
+def _forbidden(
+    activity: Activity, call: Call, snapshots: Sequence[Mapping[str, Any]]
+) -> Iterator[Unguarded]:
     said = judged_again(call, snapshots) if call.input else None
     if said is not None:
         yield _unguarded(activity, call, NO_RECEIPT, said["rule"], said["reason"], said["paths"])
 
 
 def _only_in_receipts(activity: Activity, known: Iterable[str], root: str) -> Iterator[Call]:
-    """Calls that hooks after the tool noted and of which there is no transcript; of their input, the path at most."""
+    """Calls that hooks after the tool noted and of which there is no transcript; of their input,
+    the path at most."""
     seen = set(known)
     for receipt in activity.receipts:
         if receipt.event not in (AFTER, AFTER_BATCH) or not receipt.call or receipt.call in seen:
@@ -94,7 +107,9 @@ def _only_in_receipts(activity: Activity, known: Iterable[str], root: str) -> It
         )
 
 
-def _unguarded(activity: Activity, call: Call, guard: str, rule: str, reason: str, paths: Iterable[str]) -> Unguarded:
+def _unguarded(
+    activity: Activity, call: Call, guard: str, rule: str, reason: str, paths: Iterable[str]
+) -> Unguarded:
     return Unguarded(
         session=activity.session,
         agent=call.agent,

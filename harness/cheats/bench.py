@@ -19,22 +19,24 @@ from harness.cheats.rows import SEED, Bases, attack_row, call_rows, control_row,
 Tell = Callable[[str], None]
 
 
-def run_bench(ids: Sequence[str], cage: str, jobs: int, *, tell: Tell, base: Path | None = None) -> dict[str, Any]:
-    """All attacks and controls, or those named; `cage` as in `--cage`, `jobs` at a time.
+def run_bench(
+    ids: Sequence[str], sandbox: str, jobs: int, *, tell: Tell, base: Path | None = None
+) -> dict[str, Any]:
+    """All attacks and controls, or those named; `sandbox` as in `--sandbox`, `jobs` at a time.
 
     Raises KeyError for an id that nothing has.
     """
     chosen = [_by_id(name) for name in ids] or [*ATTACKS, *CONTROLS]
     folder = Path(tempfile.mkdtemp(prefix="cheats-", dir=base))
     try:
-        bases = make_bases(folder, cage, judged=any(_needs_candidate(item) for item in chosen))
+        bases = make_bases(folder, sandbox, judged=any(_needs_candidate(item) for item in chosen))
         rows = dict(_rows(bases, chosen, jobs, tell))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     attacks = [rows[item.id] for item in chosen if isinstance(item, Attack)]
     controls = [rows[item.id] for item in chosen if isinstance(item, Control)]
     return {
-        "cage": str(sandbox_of(cage).kind),
+        "sandbox": str(sandbox_of(sandbox).kind),
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         "seed": SEED,
         "attacks": attacks,
@@ -48,7 +50,9 @@ def _rows(
     with ProcessPoolExecutor(max_workers=jobs, mp_context=get_context("spawn")) as pool:
         together = [item.id for item in chosen if _has_calls(item.id) and not _is_apart(item)]
         tasks = [[item.id] for item in chosen if item.id not in together]
-        waiting = [pool.submit(rows_of, bases, names) for names in ([together] if together else []) + tasks]
+        waiting = [
+            pool.submit(rows_of, bases, names) for names in ([together] if together else []) + tasks
+        ]
         for future in as_completed(waiting):
             for name, row in future.result().items():
                 tell(_line(row))
@@ -69,7 +73,7 @@ def rows_of(bases: Bases, names: Sequence[str]) -> dict[str, dict[str, Any]]:
         if len(names) == 1 and not _has_calls(names[0]):
             return {names[0]: one_row(bases, names[0])}
         return call_rows(bases, [item for item in ATTACKS if item.id in names])
-    except Exception as error:  # noqa: BLE001 - the boundary of a worker: a broken row must not hide the others
+    except Exception as error:  # noqa: BLE001  a fault of the lab in one row must not hide the others
         fault = f"{error!r}\n{traceback.format_exc()}"
         return {name: {"id": name, "fault": fault, **FAULT} for name in names}
 
@@ -101,9 +105,16 @@ def _line(row: dict[str, Any]) -> str:
     if "fault" in row:
         return f"{row['id']}: the lab failed: {row['fault']}"
     if "refused" in row:
-        return f"{row['id']}: {'REFUSED ' + ', '.join(row['said']) if row['refused'] else 'not refused'}"
+        return (
+            f"{row['id']}:"
+            f" {'REFUSED ' + ', '.join(row['said']) if row['refused'] else 'not refused'}"
+        )
     first = "" if row["succeeded_undefended"] else "  NOT REAL: did not succeed undefended"
-    then = f"caught by {', '.join(row['caught_by'])}" if row["caught"] else f"GETS THROUGH: {row['reason'] or '?'}"
+    then = (
+        f"caught by {', '.join(row['caught_by'])}"
+        if row["caught"]
+        else f"GETS THROUGH: {row['reason'] or '?'}"
+    )
     return f"{row['id']}: {then}{first}"
 
 

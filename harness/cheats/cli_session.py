@@ -1,7 +1,9 @@
-"""One session of the real Claude Code CLI against a scripted model that makes the calls it is told, and nothing else.
+"""One session of the real Claude Code CLI against a scripted model that makes the calls it is told,
+and nothing else.
 
-The CLI gets an environment made from nothing, folders of the lab's own and the loopback door. With `guarded` it reads
-the project's settings, so that the project's command hooks judge each call; without, it reads none.
+The CLI gets an environment made from nothing, folders of the lab's own and the loopback gateway.
+With `guarded` it reads the project's settings, so that the project's command hooks judge each call;
+without, it reads none.
 """
 
 import json
@@ -12,9 +14,9 @@ from typing import Any
 
 from harness.cheats.place import Place
 from harness.driver.environment import DUMMY_KEY, bundled_cli
-from harness.errors import DoorError
-from harness.model_door.door import Door, Reply
-from harness.model_door.wire import Message, RecordedRequest, as_events, as_json
+from harness.errors import GatewayError
+from harness.model_gateway.gateway import Gateway, Reply
+from harness.model_gateway.wire import Message, RecordedRequest, as_events, as_json
 
 _LONGEST_S = 240.0
 _BY_HOOK = "hook error"
@@ -24,7 +26,8 @@ Call = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Script:
-    """An Answerer: the main thread makes `turns`, a message each, a subagent `within`; then both are done."""
+    """An Answerer: the main thread makes `turns`, a message each, a subagent `within`; then both
+    are done."""
 
     turns: Sequence[Sequence[Call]]
     within: Sequence[Call] = ()
@@ -43,7 +46,9 @@ class Script:
 
     def _message(self, request: RecordedRequest) -> Message:
         turns = [self.within] if request.subagent else self.turns
-        calls = turns[request.turn] if request.turn < len(turns) and request.body.get("tools") else ()
+        calls = (
+            turns[request.turn] if request.turn < len(turns) and request.body.get("tools") else ()
+        )
         said: list[dict[str, Any]] = [{"type": "tool_use", **item} for item in calls] or [
             {"type": "text", "text": "Done."}
         ]
@@ -61,20 +66,34 @@ async def _chunks(message: Message) -> AsyncIterator[bytes]:
         yield chunk
 
 
-def play(place: Place, script: Script, servers: Mapping[str, Any], *, guarded: bool) -> dict[str, str]:
-    """Call id -> what the CLI answered to the call. Raises DoorError when the session did not come about."""
-    with Door(script) as door:
+def play(
+    place: Place, script: Script, servers: Mapping[str, Any], *, guarded: bool
+) -> dict[str, str]:
+    """Call id -> what the CLI answered to the call. Raises GatewayError when the session did not
+    come about."""
+    with Gateway(script) as gateway:
         words = [
             *(str(bundled_cli()), "-p", "go", "--output-format", "stream-json", "--verbose"),
-            *("--setting-sources", "project" if guarded else "", "--permission-mode", "acceptEdits"),
+            *(
+                "--setting-sources",
+                "project" if guarded else "",
+                "--permission-mode",
+                "acceptEdits",
+            ),
             *("--allowedTools", *_TOOLS.split(), "--strict-mcp-config"),
-            *("--mcp-config", json.dumps({"mcpServers": dict(servers)}), "--session-id", str(uuid.uuid4())),
+            *(
+                "--mcp-config",
+                json.dumps({"mcpServers": dict(servers)}),
+                "--session-id",
+                str(uuid.uuid4()),
+            ),
         ]
-        ended = place.run(words, environment=_environment(place, door.url), timeout_s=_LONGEST_S)
-        if door.failure is not None or ended.returncode != 0:
-            raise DoorError(
-                f"The lab's session failed: {door.failure or ended.stderr[-400:] or ended.stdout[-400:]}.",
-                mend="Mend the lab.",
+        ended = place.run(words, environment=_environment(place, gateway.url), timeout_s=_LONGEST_S)
+        if gateway.failure is not None or ended.returncode != 0:
+            raise GatewayError(
+                "The lab's session failed:"
+                f" {gateway.failure or ended.stderr[-400:] or ended.stdout[-400:]}.",
+                hint="Fix the lab.",
             )
     return dict(_results(ended.stdout))
 

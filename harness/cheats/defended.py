@@ -1,7 +1,8 @@
 """The product, with everything on: the attack happens between its steps, and it says what it says.
 
-Training and evaluation are started as a person starts them, in processes of their own; gates, audit and ledger are
-asked through the functions that the verbs call. An agent's own programs run in the cage that the loop gives an agent.
+Training and evaluation are started as a person starts them, in processes of their own; gates, audit
+and ledger are asked through the functions that the verbs call. An agent's own programs run in the
+sandbox that the loop gives an agent.
 """
 
 import json
@@ -10,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.audit.check import check_gate
-from harness.audit.person import approve
 from harness.cheats.agent_acts import act
 from harness.cheats.attack import Attack, Control, Moment, Outcome, Truth
 from harness.cheats.effects import Scene, effect
@@ -31,19 +30,22 @@ from harness.cheats.recorded import (
     status_of,
 )
 from harness.cheats.truth import copy_code, true_score
+from harness.decisions.experiments import open_experiment, record_result
+from harness.decisions.person import approve
 from harness.domain.findings import Finding
 from harness.domain.records import Evaluation, RecordedVerdict
 from harness.domain.statuses import ExperimentStatus, GateName, Split, Verdict
 from harness.errors import HarnessError
+from harness.gates.check import check_gate
 from harness.gates.findings import outcome_of
-from harness.project.experiments import open_experiment, record_result
-from harness.project.plans import approve_plan
+from harness.plans.approval import approve_plan
 from harness.rendering.derived import write_derived
 
 NOT_BETTER = "not_better_than_the_parent"
 """Not a finding of a gate: the comparison with the parent, by which the loop keeps or discards."""
 _FAULTS = ("harness_failed",)
-"""An error that the product did not expect: neither a defence nor an attack, and somebody has to look."""
+"""An error that the product did not expect: neither a defence nor an attack, and somebody has to
+look."""
 _VERB_S = 3 * LONGEST_S
 
 
@@ -54,7 +56,9 @@ class Parent:
     """Split -> mean."""
 
 
-NOTHING: dict[str, Any] = dict.fromkeys(("id", "area", "mechanism", "source"), "") | {"kind": "training"}
+NOTHING: dict[str, Any] = dict.fromkeys(("id", "area", "mechanism", "source"), "") | {
+    "kind": "training"
+}
 
 
 def values_of(place: Place) -> dict[str, str]:
@@ -70,21 +74,26 @@ def values_of(place: Place) -> dict[str, str]:
     }
 
 
-def defended(place: Place, work: Attack | Control, cage: str, parent: "Parent") -> tuple[Outcome, Truth]:
-    """Let it happen at `place`, a copy of the project with its kept `parent`; `cage` as in `--cage`."""
+def defended(
+    place: Place, work: Attack | Control, sandbox: str, parent: "Parent"
+) -> tuple[Outcome, Truth]:
+    """Let it happen at `place`, a copy of the project with its kept `parent`; `sandbox` as in
+    `--sandbox`."""
     attack = work if isinstance(work, Attack) else _as_attack(work)
     values, seen = values_of(place), Seen()
     _prepare(place, attack, values)
     place.write(attack.files, values)
-    _act(place, attack, cage, values, seen, Moment.BEFORE)
+    _act(place, attack, sandbox, values, seen, Moment.BEFORE)
     code = copy_code(place, place.base / "code")
     first = None if attack.prepares else PARENT
     if open_one(place, f"Candidate {attack.id}", first, attack.claims, attack.summary, seen):
-        verdict = judged(place, attack, cage, values, seen, CANDIDATE)
+        verdict = judged(place, attack, sandbox, values, seen, CANDIDATE)
     else:
         verdict = None
     named = list(audited(place, seen))
-    truth = Truth(score=true_score(place, code, checkpoints_of(place, CANDIDATE)), parent=parent.true)
+    truth = Truth(
+        score=true_score(place, code, checkpoints_of(place, CANDIDATE)), parent=parent.true
+    )
     score = None if verdict is None or verdict.score is None else float(verdict.score["mean"])
     looks, seconds = looks_of(place, CANDIDATE), seconds_of(place, CANDIDATE)
     scene = Scene(place=place, values=values, log=seen.log, seconds=seconds, looks=looks)
@@ -114,14 +123,23 @@ def _as_attack(control: Control) -> Attack:
 
 
 def open_one(
-    place: Place, hypothesis: str, parent: str | None, claims: Mapping[str, str], summary: str, seen: Seen
+    place: Place,
+    hypothesis: str,
+    parent: str | None,
+    claims: Mapping[str, str],
+    summary: str,
+    seen: Seen,
 ) -> bool:
     try:
         with opened(place) as project:
-            found = open_experiment(project, hypothesis=hypothesis, rationale="", parent=parent, by="agent")
+            found = open_experiment(
+                project, hypothesis=hypothesis, rationale="", parent=parent, by="agent"
+            )
             folder = project.layout.experiment(found.id)
             (folder / "config.yaml").write_text("model: centroids\n", "utf-8")
-            record_result(project, found.id, claims=claims, summary=summary, shortfalls=(), by="agent")
+            record_result(
+                project, found.id, claims=claims, summary=summary, shortfalls=(), by="agent"
+            )
             write_derived(project)
     except HarnessError as error:
         seen.refused(error)
@@ -132,45 +150,47 @@ def open_one(
 def judged(
     place: Place,
     attack: Attack,
-    cage: str,
+    sandbox: str,
     values: Mapping[str, str],
     seen: Seen,
     experiment: str,
     *,
     decide: bool = True,
 ) -> RecordedVerdict | None:
-    """Train, evaluate and judge on both splits; a person keeps what passed and is better. The last verdict."""
-    _act(place, attack, cage, values, seen, Moment.OPENED)
+    """Train, evaluate and judge on both splits; a person keeps what passed and is better. The last
+    verdict."""
+    _act(place, attack, sandbox, values, seen, Moment.OPENED)
     words = ["--", *attack.command] if attack.command else []
     for _ in range(1 + attack.retries):
-        verb(place, seen, "train", experiment, "--cage", cage, "--json", *words)
+        verb(place, seen, "train", experiment, "--sandbox", sandbox, "--json", *words)
     seen.codes += ending_codes(place, experiment)
-    _act(place, attack, cage, values, seen, Moment.TRAINED)
-    verb(place, seen, "evaluate", experiment, "--cage", cage, "--json")
-    _act(place, attack, cage, values, seen, Moment.EVALUATED)
+    _act(place, attack, sandbox, values, seen, Moment.TRAINED)
+    verb(place, seen, "evaluate", experiment, "--sandbox", sandbox, "--json")
+    _act(place, attack, sandbox, values, seen, Moment.EVALUATED)
     verdict = gate(place, experiment, GateName.VALIDATION, seen)
     if verdict is None or verdict.verdict is not Verdict.PASS:
         return verdict
-    _act(place, attack, cage, values, seen, Moment.PASSED)
-    verb(place, seen, "evaluate", experiment, "--split", "held-out", "--cage", cage, "--json")
+    _act(place, attack, sandbox, values, seen, Moment.PASSED)
+    verb(place, seen, "evaluate", experiment, "--split", "held-out", "--sandbox", sandbox, "--json")
     for number in range(1, attack.looks):
-        _look_again(place, cage, seen, experiment, number)
+        _look_again(place, sandbox, seen, experiment, number)
     gate(place, experiment, GateName.HELD_OUT, seen)
-    _act(place, attack, cage, values, seen, Moment.CLOSED)
+    _act(place, attack, sandbox, values, seen, Moment.CLOSED)
     verdict = gate(place, experiment, GateName.HELD_OUT, seen)  # as it stands when a person decides
     if decide and verdict is not None and verdict.verdict is Verdict.PASS:
         _decide(place, experiment, verdict, seen)
     return verdict
 
 
-def _look_again(place: Place, cage: str, seen: Seen, experiment: str, number: int) -> None:
-    """All that makes a look a new one: another program, its runs, their scores and a PASS on validation."""
+def _look_again(place: Place, sandbox: str, seen: Seen, experiment: str, number: int) -> None:
+    """All that makes a look a new one: another program, its runs, their scores and a PASS on
+    validation."""
     train = place.root / "train.py"
     train.write_text(other_stream(train.read_text("utf-8"), number), "utf-8")
-    verb(place, seen, "train", experiment, "--cage", cage, "--json")
-    verb(place, seen, "evaluate", experiment, "--cage", cage, "--json")
+    verb(place, seen, "train", experiment, "--sandbox", sandbox, "--json")
+    verb(place, seen, "evaluate", experiment, "--sandbox", sandbox, "--json")
     gate(place, experiment, GateName.VALIDATION, seen)
-    verb(place, seen, "evaluate", experiment, "--split", "held-out", "--cage", cage, "--json")
+    verb(place, seen, "evaluate", experiment, "--split", "held-out", "--sandbox", sandbox, "--json")
 
 
 def _decide(place: Place, experiment: str, verdict: RecordedVerdict, seen: Seen) -> None:
@@ -187,7 +207,8 @@ def _decide(place: Place, experiment: str, verdict: RecordedVerdict, seen: Seen)
 
 
 def verb(place: Place, seen: Seen, *words: str) -> None:
-    """A verb as a person types it; what it refuses is a code. Raises HarnessError when it broke: that is no defence."""
+    """A verb as a person types it; what it refuses is a code. Raises HarnessError when it broke:
+    that is no defence."""
     ended = place.harness(*words, timeout_s=_VERB_S)
     try:
         document = json.loads(ended.stdout)
@@ -196,8 +217,11 @@ def verb(place: Place, seen: Seen, *words: str) -> None:
     seen.log += ended.stderr
     code = None if document is None else document.get("error", {}).get("code")
     if document is None or code in _FAULTS:
-        told = f"`harness {' '.join(words[:2])}` gave no answer: {ended.stdout[-300:]}{ended.stderr[-300:]}"
-        raise HarnessError(told, mend="Mend what broke, then run the row again.")
+        told = (
+            f"`harness {' '.join(words[:2])}` gave no answer:"
+            f" {ended.stdout[-300:]}{ended.stderr[-300:]}"
+        )
+        raise HarnessError(told, hint="Fix what broke, then run the row again.")
     if code is not None:
         seen.codes.append(str(code))
 
@@ -222,14 +246,16 @@ def _blocking(verdict: RecordedVerdict) -> list[Finding]:
 
 
 def _mean(split: Split, evaluations: Sequence[Evaluation]) -> dict[str, float]:
-    """Of what was recomputed on `split`, in whatever the gate found besides; nothing when nothing was."""
+    """Of what was recomputed on `split`, in whatever the gate found besides; nothing when nothing
+    was."""
     newest = {item.run: item.value for item in evaluations}
     scored = [value for value in newest.values() if value is not None]
     return {split.value: sum(scored) / len(scored)} if scored else {}
 
 
 def _prepare(place: Place, attack: Attack, values: Mapping[str, str]) -> None:
-    """What the agent made of the data while all of them lay in the project; then a person approves what is there."""
+    """What the agent made of the data while all of them lay in the project; then a person approves
+    what is there."""
     if not attack.prepares:
         return
     place.run([sys.executable, "-c", filled(attack.prepares, values)])
@@ -238,7 +264,14 @@ def _prepare(place: Place, attack: Attack, values: Mapping[str, str]) -> None:
         write_derived(project)
 
 
-def _act(place: Place, attack: Attack, cage: str, values: Mapping[str, str], seen: Seen, moment: Moment) -> None:
-    """A program of the agent, in the cage in which the loop would run the agent."""
+def _act(
+    place: Place,
+    attack: Attack,
+    sandbox: str,
+    values: Mapping[str, str],
+    seen: Seen,
+    moment: Moment,
+) -> None:
+    """A program of the agent, in the sandbox in which the loop would run the agent."""
     if moment in attack.acts:
-        seen.log += act(place, filled(attack.acts[moment], values), cage)
+        seen.log += act(place, filled(attack.acts[moment], values), sandbox)

@@ -1,4 +1,5 @@
-"""Which program a row of evidence is of: one digest over all that an attack or a control is made of."""
+"""Which program a row of evidence is of: one digest over all that an attack or a control is made
+of."""
 
 import ast
 import hashlib
@@ -15,8 +16,8 @@ _WORDS = 16
 
 
 def digest(item: Attack | Control) -> str:
-    """Hex digits over every field of `item`; of a function, over its text, what it closes over and the constants that
-    it names, but not over what it calls."""
+    """Hex digits over every field of `item`; of a function, over its text, what it closes over and
+    the constants that it names, but not over what it calls."""
     plain = {field.name: _plain(getattr(item, field.name)) for field in fields(item)}
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:_WORDS]
 
@@ -34,7 +35,11 @@ def _text(function: Callable[..., Any]) -> list[str]:
     closed = [repr(cell.cell_contents) for cell in function.__closure__ or ()]
     named = [function.__globals__.get(name) for name in code.co_names]
     source = [text for line, text in _functions(code.co_filename) if line == code.co_firstlineno]
-    return [*source, *closed, *(repr(value) for value in named if isinstance(value, str | int | float))]
+    return [
+        *source,
+        *closed,
+        *(repr(value) for value in named if isinstance(value, str | int | float)),
+    ]
 
 
 @lru_cache(maxsize=64)

@@ -1,4 +1,5 @@
-"""A project of the lab in folders of its own, and what is run on it, with an environment made from nothing."""
+"""A project of the lab in folders of its own, and what is run on it, with an environment made from
+nothing."""
 
 import os
 import pty
@@ -45,9 +46,20 @@ class Place:
     def environment(self, **more: str) -> dict[str, str]:
         """All that a process of the lab sees: of ours PATH alone, no key, no home."""
         kept = {name: os.environ[name] for name in LAB_ENVIRONMENT if name in os.environ}
-        folders = {"HOME": str(self.home), "XDG_STATE_HOME": str(self.home / "state"), "TMPDIR": str(self.home / "tmp")}
+        folders = {
+            "HOME": str(self.home),
+            "XDG_STATE_HOME": str(self.home / "state"),
+            "TMPDIR": str(self.home / "tmp"),
+        }
         (self.home / "tmp").mkdir(parents=True, exist_ok=True)
-        return {**kept, **folders, "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", **more}
+        return {
+            **kept,
+            **folders,
+            "LANG": "C.UTF-8",
+            "OMP_NUM_THREADS": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            **more,
+        }
 
     def write(self, files: Mapping[str, str], values: Mapping[str, str]) -> None:
         """Write `files` by path, `@NAME@` replaced by its value."""
@@ -57,9 +69,14 @@ class Place:
             path.write_text(filled(text, values), "utf-8")
 
     def run(
-        self, argv: Sequence[str], *, environment: Mapping[str, str] | None = None, timeout_s: float = LONGEST_S
+        self,
+        argv: Sequence[str],
+        *,
+        environment: Mapping[str, str] | None = None,
+        timeout_s: float = LONGEST_S,
     ) -> "subprocess.CompletedProcess[str]":
-        """Run to its end or limit, in the project, in a process group of its own; never raises for its failure."""
+        """Run to its end or limit, in the project, in a process group of its own; never raises for
+        its failure."""
         process = subprocess.Popen(
             list(argv),
             cwd=self.root,
@@ -98,7 +115,9 @@ class Place:
             os.close(theirs)
         return ended.stdout + ended.stderr
 
-    def harness(self, *words: str, timeout_s: float = LONGEST_S) -> "subprocess.CompletedProcess[str]":
+    def harness(
+        self, *words: str, timeout_s: float = LONGEST_S
+    ) -> "subprocess.CompletedProcess[str]":
         return self.run([sys.executable, "-m", "harness", *words], timeout_s=timeout_s)
 
     def left_behind(self) -> list[psutil.Process]:
@@ -106,7 +125,10 @@ class Place:
         found = []
         for process in psutil.process_iter():
             try:
-                if self.mark in " ".join(process.cmdline()) and process.status() != psutil.STATUS_ZOMBIE:
+                if (
+                    self.mark in " ".join(process.cmdline())
+                    and process.status() != psutil.STATUS_ZOMBIE
+                ):
                     found.append(process)
             except psutil.Error:
                 continue

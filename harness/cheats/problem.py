@@ -1,7 +1,9 @@
-"""A classification problem whose law is known, so that the true accuracy of any predictor can be computed.
+"""A classification problem whose law is known, so that the true accuracy of any predictor can be
+computed.
 
-Nine features, three classes. y is uniform on {0, 1, 2}; x_j ~ N(SHIFT if j % 3 == y else 0, 1), independent. The rows
-of a split follow from its seed alone; FRESH rows are drawn from a seed that no file of a project holds.
+Nine features, three classes. y is uniform on {0, 1, 2}; x_j ~ N(SHIFT if j % 3 == y else 0, 1),
+independent. The rows of a split follow from its seed alone; FRESH rows are drawn from a seed that
+no file of a project holds.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,5 @@
-"""The honest project: a plan, training, prediction, a scorer, and an evaluation of the project's own.
+"""The honest project: a plan, training, prediction, a scorer, and an evaluation of the project's
+own.
 
 TRAIN and PREDICT are what attacks change; EVALUATE is what a system without defences trusts.
 """
@@ -120,12 +121,14 @@ FILES = {
 
 
 def other_stream(text: str, number: int) -> str:
-    """`text` with its random numbers drawn from another stream: a program that is new and as good."""
+    """`text` with its random numbers drawn from another stream: a program that is new and as
+    good."""
     return re.sub(r"default_rng\([^)]*\)", f"default_rng([log.seed, {number}])", text)
 
 
 def instead(text: str, old: str, new: str) -> str:
-    """`text` with the one occurrence of `old` replaced. Raises ValueError when it is not there exactly once."""
+    """`text` with the one occurrence of `old` replaced. Raises ValueError when it is not there
+    exactly once."""
     if text.count(old) != 1:
         raise ValueError(f"{old!r} stands {text.count(old)} times in the program; expected once")
     return text.replace(old, new)

@@ -1,8 +1,9 @@
-"""Attacks on what is on record: the agent acts on files of a project whose candidate has passed and awaits a person.
+"""Attacks on what is on record: the agent acts on files of a project whose candidate has passed and
+awaits a person.
 
-Undefended, nobody looks at what was done. Defended, the audit and `ledger verify` look, the gate is asked again, and
-with a cage the agent acts in it. What each of them says by itself is asked without the cage, so that all that stop it
-are known.
+Undefended, nobody looks at what was done. Defended, the audit and `ledger verify` look, the gate is
+asked again, and with a sandbox the agent acts in it. What each of them says by itself is asked
+without the sandbox, so that all that stop it are known.
 """
 
 from collections.abc import Mapping
@@ -13,18 +14,22 @@ from harness.cheats.defended import Parent, gate, values_of
 from harness.cheats.effects import Scene, effect
 from harness.cheats.place import Place, filled
 from harness.cheats.recorded import CANDIDATE, Seen, audited
-from harness.domain.statuses import CageKind, GateName
+from harness.domain.statuses import GateName, SandboxKind
 
 
-def on_record(place: Place, attack: Attack, cage: str, parent: Parent) -> tuple[Outcome, Truth]:
-    """Let `attack` act at `place`, caged as `cage` says, and ask everybody."""
+def on_record(place: Place, attack: Attack, sandbox: str, parent: Parent) -> tuple[Outcome, Truth]:
+    """Let `attack` act at `place`, sandboxed as `sandbox` says, and ask everybody."""
     values, seen = values_of(place), Seen()
     program = filled(attack.acts[Moment.CLOSED], values)
-    seen.log = act(place, program, cage)
+    seen.log = act(place, program, sandbox)
     named = tuple(audited(place, seen))  # first: a gate writes anew what is derived
     done = _effect(place, attack, values, seen)
     gate(place, CANDIDATE, GateName.HELD_OUT, seen)
-    outcome = Outcome(codes=tuple(dict.fromkeys(seen.codes)), named=named, evidence={"done": done, "log": seen.log})
+    outcome = Outcome(
+        codes=tuple(dict.fromkeys(seen.codes)),
+        named=named,
+        evidence={"done": done, "log": seen.log},
+    )
     return outcome, Truth(score=parent.true, parent=parent.true)
 
 
@@ -36,9 +41,9 @@ def unwatched(place: Place, attack: Attack, parent: Parent) -> tuple[Outcome, Tr
     return outcome, Truth(score=parent.true, parent=parent.true)
 
 
-def holds_by_itself(cage: str) -> bool:
-    """Whether `cage` is one at all."""
-    return sandbox_of(cage).kind is not CageKind.NONE
+def holds_by_itself(sandbox: str) -> bool:
+    """Whether `sandbox` is one at all."""
+    return sandbox_of(sandbox).kind is not SandboxKind.NONE
 
 
 def _effect(place: Place, attack: Attack, values: Mapping[str, str], seen: Seen) -> bool:

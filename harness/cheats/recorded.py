@@ -1,4 +1,5 @@
-"""What the defended project has on record after an attack: audit and `ledger verify`, runs, checkpoints, looks."""
+"""What the defended project has on record after an attack: audit and `ledger verify`, runs,
+checkpoints, looks."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,8 +14,8 @@ from harness.domain.statuses import ExperimentStatus, RunStatus, Split, Verdict
 from harness.errors import HarnessError
 from harness.gates.evidence import counted_runs
 from harness.gates.findings import outcome_of
+from harness.ledger.project import Project, open_layout, open_project
 from harness.ledger.verify import verify
-from harness.project.context import Project, open_layout, open_project
 from harness.rendering.snapshot import policy_snapshot
 
 BY = "human:lab"
@@ -76,10 +77,16 @@ def looks_of(place: Place, experiment: str) -> int:
     """How many looks at held-out are on record for the experiment."""
     try:
         with open_project(place.root, place.environment(), read_only=True) as project:
-            looks = [item.body() for item in project.ledger.facts() if item.kind == HeldOutQueried.KIND]
+            looks = [
+                item.body() for item in project.ledger.facts() if item.kind == HeldOutQueried.KIND
+            ]
     except HarnessError:
         return 0
-    mine = [look for look in looks if look["experiment"] == experiment and look["split"] == Split.HELD_OUT]
+    mine = [
+        look
+        for look in looks
+        if look["experiment"] == experiment and look["split"] == Split.HELD_OUT
+    ]
     return len({look["query"] for look in mine})
 
 
@@ -87,8 +94,16 @@ def checkpoints_of(place: Place, experiment: str) -> list[Path]:
     """Final checkpoints that were recorded for completed runs and are there."""
     try:
         with open_project(place.root, place.environment(), read_only=True) as project:
-            runs = {run.id for run in project.ledger.runs(experiment) if run.status is RunStatus.COMPLETED}
-            found = [item for item in project.ledger.checkpoints(experiment) if item.final and item.run in runs]
+            runs = {
+                run.id
+                for run in project.ledger.runs(experiment)
+                if run.status is RunStatus.COMPLETED
+            }
+            found = [
+                item
+                for item in project.ledger.checkpoints(experiment)
+                if item.final and item.run in runs
+            ]
             paths = [place.root / item.path for item in found]
     except HarnessError:
         paths = []
@@ -96,7 +111,8 @@ def checkpoints_of(place: Place, experiment: str) -> list[Path]:
 
 
 def ending_codes(place: Place, experiment: str) -> list[str]:
-    """How the supervisor closed the runs that count, where it was not well: its findings and its reason."""
+    """How the supervisor closed the runs that count, where it was not well: its findings and its
+    reason."""
     with open_project(place.root, place.environment(), read_only=True) as project:
         counted = counted_runs(project.ledger.runs(experiment))
     return list(dict.fromkeys(code for run in counted for code in codes_of(run)))

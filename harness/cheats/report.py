@@ -27,12 +27,17 @@ def figures(document: Document) -> dict[str, int | float]:
 def problems(document: Document) -> list[str]:
     """Why the benchmark does not hold; empty when it does.
 
-    Every attack succeeded undefended, at least CAUGHT_AT_LEAST of them are caught in a cage, every one that is not has
-    a reason, everything that was said belongs to a defence and every catch to at least one, no control is refused, and
-    of one that is an improvement by truth a score is believed. A row in which the lab failed is none.
+    Every attack succeeded undefended, at least CAUGHT_AT_LEAST of them are caught in a sandbox,
+    every one that is not has a reason, everything that was said belongs to a defence and every
+    catch to at least one, no control is refused, and of one that is an improvement by truth a score
+    is believed. A row in which the lab failed is none.
     """
     rows = [*document["attacks"], *document["controls"]]
-    found = [f"{row['id']}: the lab failed: {row['fault'].splitlines()[0]}" for row in rows if "fault" in row]
+    found = [
+        f"{row['id']}: the lab failed: {row['fault'].splitlines()[0]}"
+        for row in rows
+        if "fault" in row
+    ]
     for row in (row for row in document["attacks"] if "fault" not in row):
         found += [f"{row['id']} {what}" for what in _problems_of_attack(row)]
     for row in (row for row in document["controls"] if "fault" not in row):
@@ -41,8 +46,10 @@ def problems(document: Document) -> list[str]:
         elif row["improved"] and row["believed"] is None:
             found.append(f"{row['id']} is an improvement, and no score of it is believed")
     share = figures(document)["caught_share"]
-    if document["attacks"] and document["cage"] != "none" and share < CAUGHT_AT_LEAST:
-        found.append(f"{share:.1%} of the attacks are caught; expected at least {CAUGHT_AT_LEAST:.0%}")
+    if document["attacks"] and document["sandbox"] != "none" and share < CAUGHT_AT_LEAST:
+        found.append(
+            f"{share:.1%} of the attacks are caught; expected at least {CAUGHT_AT_LEAST:.0%}"
+        )
     return found
 
 
@@ -53,13 +60,16 @@ def _problems_of_attack(row: Document) -> list[str]:
     if row["caught"] and not row["caught_by"]:
         found.append("is caught, and by no defence that has a name")
     found += [
-        f"is told of by `{code}`, which belongs to no defence" for code in row["said"] if defence_of(code) is None
+        f"is told of by `{code}`, which belongs to no defence"
+        for code in row["said"]
+        if defence_of(code) is None
     ]
     return found
 
 
 def merged(document: Document, before: Document, order: Sequence[str]) -> dict[str, Any]:
-    """`document` with those rows of the run `before` that it has not, in the `order` of the catalogue's ids.
+    """`document` with those rows of the run `before` that it has not, in the `order` of the
+    catalogue's ids.
 
     `kept` says of each of them of when it is. Rows of what the catalogue has no more are left out.
     """
@@ -77,17 +87,23 @@ def merged(document: Document, before: Document, order: Sequence[str]) -> dict[s
 
 
 def leave_one_out(document: Document) -> list[dict[str, Any]]:
-    """A row a defence: which attacks it stops, and which get through without it: those that nothing else stops."""
+    """A row a defence: which attacks it stops, and which get through without it: those that nothing
+    else stops."""
     rows = []
     for name, what in DEFENCES.items():
-        stops = [row["id"] for row in document["attacks"] if row["caught"] and name in row["caught_by"]]
-        sole = [row["id"] for row in document["attacks"] if row["caught"] and row["caught_by"] == [name]]
+        stops = [
+            row["id"] for row in document["attacks"] if row["caught"] and name in row["caught_by"]
+        ]
+        sole = [
+            row["id"] for row in document["attacks"] if row["caught"] and row["caught_by"] == [name]
+        ]
         rows.append({"defence": name, "what": what, "stops": stops, "sole": sole})
     return rows
 
 
 def needed(documents: Sequence[Document]) -> dict[str, dict[str, list[str]]]:
-    """Defence -> attack that gets through without it -> the cages in which nothing else stops it.
+    """Defence -> attack that gets through without it -> the sandboxes in which nothing else stops
+    it.
 
     The documents together: a defence is needed when it is in one of them.
     """
@@ -95,23 +111,27 @@ def needed(documents: Sequence[Document]) -> dict[str, dict[str, list[str]]]:
     for document in documents:
         for row in leave_one_out(document):
             for name in row["sole"]:
-                found[row["defence"]].setdefault(name, []).append(document["cage"])
+                found[row["defence"]].setdefault(name, []).append(document["sandbox"])
     return found
 
 
 def page(documents: Sequence[Document]) -> str:
-    """docs/cheats.md, from the evidence of a caged and an uncaged run."""
+    """docs/cheats.md, from the evidence of a sandboxed and an unsandboxed run."""
     lines = [_HEAD]
     for document in documents:
         said = figures(document)
         lines += [
-            f"## With the cage `{document['cage']}`",
+            f"## With the sandbox `{document['sandbox']}`",
             "",
-            f"Figures: `docs/evidence/cheats-{'uncaged' if document['cage'] == 'none' else 'caged'}.json`. "
-            f"{said['attacks']} attacks, each a mechanism of its own; {said['succeeded_undefended']} succeeded where "
-            f"nothing defends; {said['caught']} of them were caught ({said['caught_share']:.1%}). "
-            f"{said['controls']} controls, {said['controls_refused']} refused. Seed {document['seed']}, "
-            f"{document['date']}, {document['machine']}.{_of_before(document)}",
+            (
+                "Figures:"
+                f" `docs/evidence/cheats-{'unsandboxed' if document['sandbox'] == 'none' else 'sandboxed'}.json`."
+                f" {said['attacks']} attacks, each a mechanism of its own;"
+                f" {said['succeeded_undefended']} succeeded where nothing defends; {said['caught']}"
+                f" of them were caught ({said['caught_share']:.1%}). {said['controls']} controls,"
+                f" {said['controls_refused']} refused. Seed {document['seed']}, {document['date']},"
+                f" {document['machine']}.{_of_before(document)}"
+            ),
             "",
             *_attack_table(document["attacks"]),
             *_missed(document["attacks"]),
@@ -124,7 +144,7 @@ def page(documents: Sequence[Document]) -> str:
 _HEAD = """\
 # Cheats
 
-Rendered by `make cheats` from `docs/evidence/cheats-caged.json` and `docs/evidence/cheats-uncaged.json`.
+Rendered by `make cheats` from `docs/evidence/cheats-sandboxed.json` and `docs/evidence/cheats-unsandboxed.json`.
 
 Each attack is tried in two worlds. In the first nothing defends: training runs, and the agent's metrics, claims,
 predictions or evaluator are believed; labels lie in the project; nobody looks. There each attack must succeed, or it
@@ -137,7 +157,7 @@ evaluation, are credited to nobody. Each row carries a digest of the program tha
 """
 _NEEDED = """\
 `stops` counts the attacks that a defence stops by itself, in each of the runs above. `gets through without it` names
-those that nothing else stops, and with which cage (`none` is no cage) that is so.
+those that nothing else stops, and with which sandbox (`none` is no sandbox) that is so.
 """
 
 
@@ -185,7 +205,12 @@ def _undefended(row: Document) -> str:
 def _missed(attacks: Sequence[Document]) -> list[str]:
     missed = [row for row in attacks if not row["caught"] and "fault" not in row]
     return (
-        ["What gets through, and why:", "", *(f"- `{row['id']}`: {row['reason']}" for row in missed), ""]
+        [
+            "What gets through, and why:",
+            "",
+            *(f"- `{row['id']}`: {row['reason']}" for row in missed),
+            "",
+        ]
         if missed
         else []
     )
@@ -201,17 +226,28 @@ def _control_table(controls: Sequence[Document]) -> list[str]:
 
 
 def _defence_table(documents: Sequence[Document]) -> list[str]:
-    cages = [str(document["cage"]) for document in documents]
-    counted = [{row["defence"]: len(row["stops"]) for row in leave_one_out(document)} for document in documents]
+    sandboxes = [str(document["sandbox"]) for document in documents]
+    counted = [
+        {row["defence"]: len(row["stops"]) for row in leave_one_out(document)}
+        for document in documents
+    ]
     only = needed(documents)
     return _table(
-        ("defence", "what it is", *(f"stops, cage {cage}" for cage in cages), "gets through without it"),
+        (
+            "defence",
+            "what it is",
+            *(f"stops, sandbox {sandbox}" for sandbox in sandboxes),
+            "gets through without it",
+        ),
         (
             (
                 name,
                 what,
                 *(str(counts[name]) for counts in counted),
-                ", ".join(f"`{attack}` ({', '.join(where)})" for attack, where in only[name].items()) or "none",
+                ", ".join(
+                    f"`{attack}` ({', '.join(where)})" for attack, where in only[name].items()
+                )
+                or "none",
             )
             for name, what in DEFENCES.items()
         ),

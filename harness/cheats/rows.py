@@ -1,4 +1,5 @@
-"""The rows of the document: what came of an attack in both worlds, and of honest work where everything is on."""
+"""The rows of the document: what came of an attack in both worlds, and of honest work where
+everything is on."""
 
 import functools
 import re
@@ -33,27 +34,32 @@ class Bases:
     parent: with_defences.Parent
     judged: Place
     """`real` with a candidate that passed and awaits a person."""
-    cage: str
+    sandbox: str
 
 
-def make_bases(folder: Path, cage: str, *, judged: bool = True) -> Bases:
-    """Build both worlds' honest starting points below `folder`; a judged candidate only when it is wanted."""
+def make_bases(folder: Path, sandbox: str, *, judged: bool = True) -> Bases:
+    """Build both worlds' honest starting points below `folder`; a judged candidate only when it is
+    wanted."""
     naive, real = make_project(folder / "naive", SEED), make_project(folder / "real", SEED)
     true = without.make_parent(naive)
-    parent = make_parent(real, cage)
+    parent = make_parent(real, sandbox)
     waiting = real
     if judged:
         waiting = real.copy_to(folder / "judged")
         settle(waiting)
-        make_candidate(waiting, cage)
-    return Bases(naive=naive, naive_true=true, real=real, parent=parent, judged=waiting, cage=cage)
+        make_candidate(waiting, sandbox)
+    return Bases(
+        naive=naive, naive_true=true, real=real, parent=parent, judged=waiting, sandbox=sandbox
+    )
 
 
 def attack_row(bases: Bases, attack: Attack) -> dict[str, Any]:
     """Let `attack` happen in both worlds."""
     if attack.channel is Channel.RECORD:
         return _record_row(bases, attack)
-    first, truth = _in_copy(bases.naive, lambda place: without.undefended(place, attack, bases.naive_true))
+    first, truth = _in_copy(
+        bases.naive, lambda place: without.undefended(place, attack, bases.naive_true)
+    )
     then, known = _in_real(bases, attack)
     by = fired(attack, then, known) if caught(attack, then, known) else []
     return _row(bases, attack, (first, truth), (then, known), by)
@@ -61,26 +67,41 @@ def attack_row(bases: Bases, attack: Attack) -> dict[str, Any]:
 
 def _record_row(bases: Bases, attack: Attack) -> dict[str, Any]:
     first = _in_copy(bases.judged, lambda place: record.unwatched(place, attack, bases.parent))
-    bare = _in_copy(bases.judged, lambda place: record.on_record(place, attack, "none", bases.parent))
+    bare = _in_copy(
+        bases.judged, lambda place: record.on_record(place, attack, "none", bases.parent)
+    )
     then = bare
     by = fired(attack, *bare) if caught(attack, *bare) else []
-    if record.holds_by_itself(bases.cage):
-        then = _in_copy(bases.judged, lambda place: record.on_record(place, attack, bases.cage, bases.parent))
-        by = ordered([*by, *(fired(attack, *then, structure="cage") if caught(attack, *then) else [])])
+    if record.holds_by_itself(bases.sandbox):
+        then = _in_copy(
+            bases.judged, lambda place: record.on_record(place, attack, bases.sandbox, bases.parent)
+        )
+        by = ordered(
+            [*by, *(fired(attack, *then, structure="sandbox") if caught(attack, *then) else [])]
+        )
     return _row(bases, attack, first, then, by)
 
 
 def call_rows(bases: Bases, attacks: Sequence[Attack]) -> dict[str, dict[str, Any]]:
-    """The rows of all attacks by tool calls: a session without hooks, one with them, and each once more in the cage."""
-    first = _in_copy(bases.judged, lambda place: calls.outcomes(place, attacks, bases.parent, guarded=False))
-    then = _in_copy(bases.judged, lambda place: calls.outcomes(place, attacks, bases.parent, guarded=True))
+    """The rows of all attacks by tool calls: a session without hooks, one with them, and each once
+    more in the sandbox."""
+    first = _in_copy(
+        bases.judged, lambda place: calls.outcomes(place, attacks, bases.parent, guarded=False)
+    )
+    then = _in_copy(
+        bases.judged, lambda place: calls.outcomes(place, attacks, bases.parent, guarded=True)
+    )
     rows = {}
     for attack in attacks:
-        names_by = [*_by_findings(attack, *first[attack.id]), *_by_findings(attack, *then[attack.id])]
-        held = record.holds_by_itself(bases.cage) and _in_copy(
-            bases.judged, functools.partial(calls.held_by_cage, attack=attack, cage=bases.cage)
+        names_by = [
+            *_by_findings(attack, *first[attack.id]),
+            *_by_findings(attack, *then[attack.id]),
+        ]
+        held = record.holds_by_itself(bases.sandbox) and _in_copy(
+            bases.judged,
+            functools.partial(calls.held_by_sandbox, attack=attack, sandbox=bases.sandbox),
         )
-        by = ordered([*names_by, *(["cage"] if held else [])])
+        by = ordered([*names_by, *(["sandbox"] if held else [])])
         bare = Outcome(evidence=first[attack.id][0].evidence), first[attack.id][1]
         rows[attack.id] = _row(bases, attack, bare, then[attack.id], by)
     return rows
@@ -91,7 +112,11 @@ def _by_findings(attack: Attack, outcome: Outcome, truth: Truth) -> list[str]:
 
 
 def _row(
-    bases: Bases, attack: Attack, first: tuple[Outcome, Truth], then: tuple[Outcome, Truth], by: list[str]
+    bases: Bases,
+    attack: Attack,
+    first: tuple[Outcome, Truth],
+    then: tuple[Outcome, Truth],
+    by: list[str],
 ) -> dict[str, Any]:
     succeeded, stopped = attack.success(*first), caught(attack, *then)
     return {
@@ -105,20 +130,20 @@ def _row(
         "caught": stopped,
         "caught_by": by,
         "said": [_bare(code) for code in counts(attack, then[0])[:12]],
-        "reason": "" if stopped else reason_of(attack, bases.cage),
+        "reason": "" if stopped else reason_of(attack, bases.sandbox),
         "undefended": _plain(*first),
         "defended": _plain(*then),
     }
 
 
-def reason_of(attack: Attack, cage: str) -> str:
+def reason_of(attack: Attack, sandbox: str) -> str:
     """Why it is known to get through; nothing when nobody knows."""
-    return attack.miss or (attack.uncaged if cage == "none" else "")
+    return attack.miss or (attack.unsandboxed if sandbox == "none" else "")
 
 
 def control_row(bases: Bases, control: Control) -> dict[str, Any]:
-    """Let honest work happen where everything is on; refused when a code is said that it does not expect. `improved` is
-    told by the truth."""
+    """Let honest work happen where everything is on; refused when a code is said that it does not
+    expect. `improved` is told by the truth."""
     outcome, truth = _in_real(bases, control)
     said = [code for code in (*outcome.codes, *outcome.named) if code not in control.expects]
     return {
@@ -133,7 +158,9 @@ def control_row(bases: Bases, control: Control) -> dict[str, Any]:
 
 
 def _in_real(bases: Bases, item: Attack | Control) -> tuple[Outcome, Truth]:
-    return _in_copy(bases.real, lambda place: with_defences.defended(place, item, bases.cage, bases.parent))
+    return _in_copy(
+        bases.real, lambda place: with_defences.defended(place, item, bases.sandbox, bases.parent)
+    )
 
 
 def _in_copy(source: Place, happen: Callable[[Place], Result]) -> Result:

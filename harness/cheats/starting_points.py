@@ -1,4 +1,5 @@
-"""Where every attack begins in the defended world: an honest parent that was kept, a candidate that awaits a person."""
+"""Where every attack begins in the defended world: an honest parent that was kept, a candidate that
+awaits a person."""
 
 import json
 import subprocess
@@ -18,11 +19,11 @@ from harness.cheats.truth import copy_code, true_score
 from harness.domain.statuses import ExperimentStatus, Verdict
 from harness.errors import HarnessError
 from harness.install.install import install
-from harness.project.plans import approve_plan
+from harness.plans.approval import approve_plan
 from harness.rendering.derived import write_derived
 
 
-def make_parent(place: Place, cage: str) -> Parent:
+def make_parent(place: Place, sandbox: str) -> Parent:
     """Install, approve, and one honest experiment that is trained, judged and kept."""
     git = ["git", "-c", "user.name=lab", "-c", "user.email=lab@localhost"]
     place.run([*git, "init", "-q", "-b", "main"])
@@ -34,30 +35,40 @@ def make_parent(place: Place, cage: str) -> Parent:
         write_derived(project)
     seen = Seen()
     open_one(place, "The first three features", None, {}, "As recomputed.", seen)
-    judged(place, Attack(**NOTHING), cage, {}, seen, PARENT)
+    judged(place, Attack(**NOTHING), sandbox, {}, seen, PARENT)
     with opened(place) as project:
         if project.ledger.experiment(PARENT).status is not ExperimentStatus.KEPT:
-            raise HarnessError(f"The lab's honest parent was not kept: {seen.codes}.", mend="Mend the lab.")
+            raise HarnessError(
+                f"The lab's honest parent was not kept: {seen.codes}.", hint="Fix the lab."
+            )
     code = copy_code(place, place.base / "code")
-    return Parent(true=true_score(place, code, checkpoints_of(place, PARENT)), recomputed=seen.recomputed)
+    return Parent(
+        true=true_score(place, code, checkpoints_of(place, PARENT)), recomputed=seen.recomputed
+    )
 
 
 def settle(place: Place) -> None:
-    """What is derived names its project's folder: written anew where a copy stands. Nothing to do outside a project."""
+    """What is derived names its project's folder: written anew where a copy stands. Nothing to do
+    outside a project."""
     if (place.root / ".harness/config.toml").is_file():
         with opened(place) as project:
             write_derived(project)
 
 
-def make_candidate(place: Place, cage: str) -> None:
+def make_candidate(place: Place, sandbox: str) -> None:
     """A good experiment that passed both gates and awaits a person, after `make_parent`."""
     seen = Seen()
-    attack = Attack(**{**NOTHING, "id": "good"}, files={"train.py": instead(TRAIN, "FEATURES = 3", "FEATURES = 9")})
+    attack = Attack(
+        **{**NOTHING, "id": "good"},
+        files={"train.py": instead(TRAIN, "FEATURES = 3", "FEATURES = 9")},
+    )
     place.write(attack.files, {})
     open_one(place, "All nine features", PARENT, {}, "As recomputed.", seen)
-    verdict = judged(place, attack, cage, {}, seen, CANDIDATE, decide=False)
+    verdict = judged(place, attack, sandbox, {}, seen, CANDIDATE, decide=False)
     if verdict is None or verdict.verdict is not Verdict.PASS:
-        raise HarnessError(f"The lab's good candidate did not pass: {seen.codes}.", mend="Mend the lab.")
+        raise HarnessError(
+            f"The lab's good candidate did not pass: {seen.codes}.", hint="Fix the lab."
+        )
     _leave_a_receipt(place)
 
 

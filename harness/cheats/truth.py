@@ -1,4 +1,5 @@
-"""The true accuracy of a predictor: its own predict program on fresh rows, scored here and nowhere else."""
+"""The true accuracy of a predictor: its own predict program on fresh rows, scored here and nowhere
+else."""
 
 import csv
 import math
@@ -18,13 +19,17 @@ _NOT_CODE = {".git", ".harness", ".claude", "data"}
 
 
 def true_score(place: Place, code: Path, checkpoints: Sequence[Path]) -> float:
-    """Mean accuracy of predict.py below `code` with each checkpoint, on rows that no file of the project holds.
+    """Mean accuracy of predict.py below `code` with each checkpoint, on rows that no file of the
+    project holds.
 
-    It is that over all rows: one that is left out or answered with NaN is wrong, so that who answers only what is easy
-    is worse by truth, not better. A predictor that gives no answers here at all knows nothing: CHANCE.
+    It is that over all rows: one that is left out or answered with NaN is wrong, so that who
+    answers only what is easy is worse by truth, not better. A predictor that gives no answers here
+    at all knows nothing: CHANCE.
     """
     rows = fresh(place.seed)
-    scores = [accuracy(answers_of(place, code, checkpoint, rows), rows) for checkpoint in checkpoints]
+    scores = [
+        accuracy(answers_of(place, code, checkpoint, rows), rows) for checkpoint in checkpoints
+    ]
     return float(np.mean(scores)) if scores else CHANCE
 
 
@@ -42,13 +47,20 @@ def copy_code(place: Place, target: Path) -> Path:
 
 
 def answers_of(place: Place, code: Path, checkpoint: Path, rows: Rows) -> dict[str, str] | None:
-    """Row id -> what predict.py below `code` answers with `checkpoint`; None when it wrote nothing that can be read."""
+    """Row id -> what predict.py below `code` answers with `checkpoint`; None when it wrote nothing
+    that can be read."""
     with tempfile.TemporaryDirectory(dir=place.base, prefix="truth-") as name:
         folder = Path(name)
         work = shutil.copytree(code, folder / "code", symlinks=True)
         np.savez(folder / "inputs.npz", x=rows.x, id=rows.id)
-        files = {"CHECKPOINT": checkpoint, "INPUTS": folder / "inputs.npz", "PREDICTIONS": folder / "said.npz"}
-        environment = place.environment(**{f"HARNESS_{key}": str(path) for key, path in files.items()})
+        files = {
+            "CHECKPOINT": checkpoint,
+            "INPUTS": folder / "inputs.npz",
+            "PREDICTIONS": folder / "said.npz",
+        }
+        environment = place.environment(
+            **{f"HARNESS_{key}": str(path) for key, path in files.items()}
+        )
         moved = Place(base=folder, seed=place.seed)
         (folder / "project").symlink_to(work)
         moved.run([sys.executable, "predict.py"], environment=environment)
@@ -69,8 +81,8 @@ def _read(path: Path) -> dict[str, str] | None:
 
 
 def accuracy(answers: Mapping[str, str] | None, rows: Rows) -> float:
-    """Share of all `rows` that are answered right, as numbers: 2, 2.0 and "2" are one answer. A row without an answer,
-    or with one that is no number, is wrong; without any answers, CHANCE."""
+    """Share of all `rows` that are answered right, as numbers: 2, 2.0 and "2" are one answer. A row
+    without an answer, or with one that is no number, is wrong; without any answers, CHANCE."""
     if answers is None:
         return CHANCE
     pairs = zip(rows.id.tolist(), rows.y.tolist(), strict=True)

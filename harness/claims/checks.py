@@ -19,7 +19,9 @@ def missing(what: str) -> Answer:
 
 def of_plan(metric: str | None, experiment: KnownExperiment) -> Callable[[float], float] | None:
     """How the plan's metric becomes the one that is written; None when it is another one."""
-    name, plan = (_SPLIT.sub("", _plain(said)) for said in (metric or experiment.metric, experiment.metric))
+    name, plan = (
+        _SPLIT.sub("", _plain(said)) for said in (metric or experiment.metric, experiment.metric)
+    )
     if name == plan or name == "score" or plan.endswith(f" {name}"):
         return lambda value: value
     if words.COMPLEMENT.get(name) == plan:
@@ -36,53 +38,95 @@ def check_value(statement: Statement, experiment: KnownExperiment, _known: Known
     change = of_plan(statement.metric, experiment)
     logged = _logged(statement, experiment)
     if change is None or statement.split == "train":
-        return logged or missing(f"{experiment.id} has no recomputed or logged {statement.metric or 'value'}")
+        return logged or missing(
+            f"{experiment.id} has no recomputed or logged {statement.metric or 'value'}"
+        )
     figure, said = statement.figure, statement.before
     scores = _scores(statement, experiment)
     tier = next((tier for tier in experiment.tiers if figure.agrees(change(tier))), None)
-    if tier is not None and (words.THRESHOLD.search(said) or words.TIER_AFTER.match(statement.after)):
+    if tier is not None and (
+        words.THRESHOLD.search(said) or words.TIER_AFTER.match(statement.after)
+    ):
         return _of_tier(statement, experiment, tier, scores)
     if not scores:
-        return missing(f"{experiment.id} has no recomputed {experiment.metric} on {statement.split or 'any split'}")
+        return missing(
+            f"{experiment.id} has no recomputed {experiment.metric} on"
+            f" {statement.split or 'any split'}"
+        )
     for split, score in scores:
         if why := _agreeing(statement, experiment, score, change):
             return ClaimKind.RECOMPUTED, f"{experiment.id} {split}: {why}"
-    if logged is not None and logged[0] is ClaimKind.LOGGED and words.WHILE_TRAINING.search(statement.sentence.text):
+    if (
+        logged is not None
+        and logged[0] is ClaimKind.LOGGED
+        and words.WHILE_TRAINING.search(statement.sentence.text)
+    ):
         return logged
     return ClaimKind.CONTRADICTED, _told(statement, experiment, scores, change)
 
 
 def _of_tier(
-    statement: Statement, experiment: KnownExperiment, tier: float, scores: list[tuple[str, KnownScore]]
+    statement: Statement,
+    experiment: KnownExperiment,
+    tier: float,
+    scores: list[tuple[str, KnownScore]],
 ) -> Answer:
     """A tier may be named; that it was met is a claim."""
-    below = [name for name, score in scores if (score.mean < tier) == experiment.maximize and score.mean != tier]
+    below = [
+        name
+        for name, score in scores
+        if (score.mean < tier) == experiment.maximize and score.mean != tier
+    ]
     text = statement.sentence.text
     if below and words.MET.search(text) and not words.NOT_MET.search(text):
-        return ClaimKind.CONTRADICTED, f"{experiment.id} does not reach the tier {tier:g} on {', '.join(below)}"
+        return (
+            ClaimKind.CONTRADICTED,
+            f"{experiment.id} does not reach the tier {tier:g} on {', '.join(below)}",
+        )
     return ClaimKind.RECOMPUTED, "a tier of the plan"
 
 
 def _scores(statement: Statement, experiment: KnownExperiment) -> list[tuple[str, KnownScore]]:
     wanted = statement.split
-    return [(name, score) for name, score in experiment.scores.items() if wanted is None or name == wanted]
+    return [
+        (name, score)
+        for name, score in experiment.scores.items()
+        if wanted is None or name == wanted
+    ]
 
 
 def _agreeing(
-    statement: Statement, experiment: KnownExperiment, score: KnownScore, change: Callable[[float], float]
+    statement: Statement,
+    experiment: KnownExperiment,
+    score: KnownScore,
+    change: Callable[[float], float],
 ) -> str:
     """In which sense the score is the number; empty when it is not."""
     figure, said = statement.figure, statement.before
     mean = change(score.mean)
-    if words.BASELINE.search(said) and score.baseline is not None and figure.agrees(change(score.baseline)):
+    if (
+        words.BASELINE.search(said)
+        and score.baseline is not None
+        and figure.agrees(change(score.baseline))
+    ):
         return f"trivial predictor {change(score.baseline):.6g}"
     if words.NO_LESS.search(said) or words.NO_MORE.search(said):
-        bound = figure.claim.value / (100 if figure.unit == "%" or (figure.claim.value > 1 >= abs(mean)) else 1)
+        bound = figure.claim.value / (
+            100 if figure.unit == "%" or (figure.claim.value > 1 >= abs(mean)) else 1
+        )
         holds = mean >= bound if words.NO_LESS.search(said) else mean <= bound
         return f"recomputed {mean:.6g}" if holds else ""
-    if words.BEST.search(said) and len(experiment.scores) and re.search(r"\b(?:seeds?|runs?|of)\b", said, re.I):
+    if (
+        words.BEST.search(said)
+        and len(experiment.scores)
+        and re.search(r"\b(?:seeds?|runs?|of)\b", said, re.I)
+    ):
         best = max(score.values) if experiment.maximize else min(score.values)
-        return f"best of {len(score.values)} seeds {change(best):.6g}" if figure.agrees(change(best)) else ""
+        return (
+            f"best of {len(score.values)} seeds {change(best):.6g}"
+            if figure.agrees(change(best))
+            else ""
+        )
     if figure.agrees(mean):
         return f"recomputed {mean:.6g}, the mean over {len(score.values)} seeds"
     of_one = words.SEED_VALUE.search(said) or _in_a_list_of_seeds(statement, len(score.values))
@@ -92,11 +136,14 @@ def _agreeing(
 
 
 def _in_a_list_of_seeds(statement: Statement, seeds: int) -> bool:
-    """Whether the number is one of as many in a row as there are seeds: `0.604, 0.611 and 0.615`."""
+    """Whether the number is one of as many in a row as there are seeds: `0.604, 0.611 and
+    0.615`."""
     text, place = statement.sentence.text, statement.figure.start
     if not re.search(r"\bseeds?\b", text, re.I):
         return False
-    lists = re.finditer(r"\d*\.?\d+(?: ?%)?(?:(?:\s*(?:,|/)\s*|,?\s+and\s+)\d*\.?\d+(?: ?%)?)+", text)
+    lists = re.finditer(
+        r"\d*\.?\d+(?: ?%)?(?:(?:\s*(?:,|/)\s*|,?\s+and\s+)\d*\.?\d+(?: ?%)?)+", text
+    )
     around = next((match.group() for match in lists if match.start() <= place < match.end()), "")
     return seeds > 1 and len(re.findall(r"\d*\.?\d+", around)) == seeds
 
@@ -120,16 +167,31 @@ def _told(
 def _logged(statement: Statement, experiment: KnownExperiment) -> Answer | None:
     """Against what training wrote; None when it logged no such metric."""
     name = _plain(statement.metric or experiment.metric)
-    keys = [key for key in experiment.logged if _plain(key) == name or set(name.split()) <= set(_plain(key).split())]
+    keys = [
+        key
+        for key in experiment.logged
+        if _plain(key) == name or set(name.split()) <= set(_plain(key).split())
+    ]
     if statement.split is not None:
-        short = {"validation": ("val", "dev"), "train": ("train",), "held_out": ("test", "held")}[statement.split]
-        keys = [key for key in keys if any(part in key.lower() for part in short) or _plain(key) == name]
+        short = {"validation": ("val", "dev"), "train": ("train",), "held_out": ("test", "held")}[
+            statement.split
+        ]
+        keys = [
+            key for key in keys if any(part in key.lower() for part in short) or _plain(key) == name
+        ]
     if not keys:
         return None
     for key in keys:
-        if any(statement.figure.agrees(value) or statement.figure.near(value) for value in experiment.logged[key]):
+        if any(
+            statement.figure.agrees(value) or statement.figure.near(value)
+            for value in experiment.logged[key]
+        ):
             return ClaimKind.LOGGED, f"{experiment.id}: metrics.jsonl has it as {key}"
-    last = ", ".join(f"{key} ended at {experiment.logged[key][-1]:.6g}" for key in keys[:3] if experiment.logged[key])
+    last = ", ".join(
+        f"{key} ended at {experiment.logged[key][-1]:.6g}"
+        for key in keys[:3]
+        if experiment.logged[key]
+    )
     return ClaimKind.CONTRADICTED, f"{experiment.id}: no row has it; {last}"
 
 
@@ -142,20 +204,29 @@ def _difference(statement: Statement, experiment: KnownExperiment, known: Known)
     seen = []
     for split, score in _scores(statement, experiment):
         theirs = other.scores.get(split) if other is not None else None
-        reference = theirs.mean if theirs is not None else (score.baseline if other is None else None)
+        reference = (
+            theirs.mean if theirs is not None else (score.baseline if other is None else None)
+        )
         if reference is None:
             continue
         gain = (score.mean - reference) * (1 if experiment.maximize else -1)
         relative = abs(gain / reference) if reference else 0.0
         error = (
-            abs(gain / (1 - reference)) if 0 <= reference < 1 and "error" in statement.sentence.text.lower() else 0.0
+            abs(gain / (1 - reference))
+            if 0 <= reference < 1 and "error" in statement.sentence.text.lower()
+            else 0.0
         )
         seen.append(f"{gain:+.6g} on {split} to {other.id if other else 'the trivial predictor'}")
         right_way = (gain < 0) == statement.worse or not experiment.maximize or error > 0
-        if right_way and (statement.figure.agrees_points(abs(gain)) or _relative(statement.figure, relative, error)):
+        if right_way and (
+            statement.figure.agrees_points(abs(gain))
+            or _relative(statement.figure, relative, error)
+        ):
             return ClaimKind.RECOMPUTED, f"{experiment.id}: {seen[-1]}"
     if not seen:
-        return missing(f"{experiment.id} and what it is compared with have no recomputed scores on one split")
+        return missing(
+            f"{experiment.id} and what it is compared with have no recomputed scores on one split"
+        )
     return ClaimKind.CONTRADICTED, f"{experiment.id}: recomputed {'; '.join(seen)}"
 
 
@@ -169,11 +240,20 @@ def _spread(statement: Statement, experiment: KnownExperiment, _known: Known) ->
         halves = [] if score.interval is None else [(score.interval[1] - score.interval[0]) / 2]
         widths = [width for width in (score.spread, *halves) if width is not None]
         seen += [f"{split} {width:.3g}" for width in widths]
-        if any(statement.figure.agrees_points(width) or statement.figure.near(width) for width in widths):
-            return ClaimKind.RECOMPUTED, f"{experiment.id} {split}: spread over seeds, or half the interval"
+        if any(
+            statement.figure.agrees_points(width) or statement.figure.near(width)
+            for width in widths
+        ):
+            return (
+                ClaimKind.RECOMPUTED,
+                f"{experiment.id} {split}: spread over seeds, or half the interval",
+            )
     if not seen:
         return missing(f"{experiment.id} has no recomputed spread")
-    return ClaimKind.CONTRADICTED, f"{experiment.id}: spread over seeds, half of the interval: {', '.join(seen)}"
+    return (
+        ClaimKind.CONTRADICTED,
+        f"{experiment.id}: spread over seeds, half of the interval: {', '.join(seen)}",
+    )
 
 
 def _interval(statement: Statement, experiment: KnownExperiment, _known: Known) -> Answer:
@@ -200,7 +280,10 @@ def _counts(statement: Statement, experiment: KnownExperiment, _known: Known) ->
         return missing(f"{experiment.id} has no {what}")
     agrees = int(statement.figure.claim.value) in truth
     shown = " or ".join(map(str, sorted(truth)))
-    return ClaimKind.RECOMPUTED if agrees else ClaimKind.CONTRADICTED, f"{experiment.id} has {shown} {what}"
+    return (
+        ClaimKind.RECOMPUTED if agrees else ClaimKind.CONTRADICTED,
+        f"{experiment.id} has {shown} {what}",
+    )
 
 
 CHECKS: dict[Sort, Callable[[Statement, KnownExperiment, Known], Answer]] = {

@@ -9,7 +9,7 @@ from harness.claims.known import Known
 from harness.errors import UsageError
 
 FOLDER = "docs/evidence"
-_MEND = "Write it anew with its program and `--record`."
+_HINT = "Write it anew with its program and `--record`."
 
 
 def read_evidence_files(root: Path) -> dict[str, dict[str, float]]:
@@ -17,17 +17,22 @@ def read_evidence_files(root: Path) -> dict[str, dict[str, float]]:
 
     Raises UsageError for a file that is no JSON object with `name`, `command` and `figures`.
     """
-    return {path.relative_to(root).as_posix(): _figures(path) for path in sorted((root / FOLDER).glob("*.json"))}
+    return {
+        path.relative_to(root).as_posix(): _figures(path)
+        for path in sorted((root / FOLDER).glob("*.json"))
+    }
 
 
 def _figures(path: Path) -> dict[str, float]:
     try:
         document = json.loads(path.read_text("utf-8"))
     except ValueError as error:
-        raise UsageError(f"{path} is no JSON: {error}.", mend=_MEND) from error
+        raise UsageError(f"{path} is no JSON: {error}.", hint=_HINT) from error
     missing = {"name", "command", "figures"} - set(document if isinstance(document, dict) else ())
     if missing or not isinstance(document["figures"], dict):
-        raise UsageError(f"{path} lacks {', '.join(sorted(missing)) or 'a mapping under figures'}.", mend=_MEND)
+        raise UsageError(
+            f"{path} lacks {', '.join(sorted(missing)) or 'a mapping under figures'}.", hint=_HINT
+        )
     numbers = {key: _number(value) for key, value in document["figures"].items()}
     return {key: value for key, value in numbers.items() if value is not None}
 
@@ -41,6 +46,7 @@ def _number(value: object) -> float | None:
 
 
 def known_files(root: Path) -> Known:
-    """What the repository at `root` knows without a ledger: its files of evidence and its programs in bench/."""
+    """What the repository at `root` knows without a ledger: its files of evidence and its programs
+    in bench/."""
     programs = frozenset(path.relative_to(root).as_posix() for path in root.glob("bench/**/*.py"))
     return Known(evidence=read_evidence_files(root), programs=programs)

@@ -1,4 +1,5 @@
-"""Numbers in a sentence, as numerals and as words; dates, versions, ids, code and quotations are masked before."""
+"""Numbers in a sentence, as numerals and as words; dates, versions, ids, code and quotations are
+masked before."""
 
 import math
 import re
@@ -15,24 +16,39 @@ _MASKED = tuple(
         (r"\"[^\"\n]{0,300}\"|“[^”]{0,300}”|«[^»]{0,300}»", 0),
         (r"\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?)?", 0),
         (r"\b\d{1,2}:\d{2}(?::\d{2})?\b", 0),
-        (r"\b\d{1,2}\.? (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?(?: \d{4})?\b", re.I),
-        (r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? \d{1,2}(?:, \d{4})?\b", re.I),
+        (
+            r"\b\d{1,2}\.? (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?(?: \d{4})?\b",
+            re.I,
+        ),
+        (
+            r"\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? \d{1,2}(?:, \d{4})?\b",
+            re.I,
+        ),
         (r"(?<![\d.,])(?:19|20)\d\d(?![\d.%])(?!\s?(?:%|rows|examples|samples))", 0),
         (r"\bv?\d+(?:\.\d+){2,}\b|\bv\d+(?:\.\d+)*\b", 0),
-        (r"\b(?:python|torch|pytorch|numpy|linux|kernel|version|release|ubuntu|cuda|cli|schema|sqlite)\s*"
-         r"(?:>=|<=|==)?\s*"
-         r"\d+(?:\.\d+)*\b", re.I),
-        (r"(?:#|§|\b(?:issue|section|sec\.|step|figure|table|page|p\.|line|port|exit(?: code)?|code|chapter|adr|rule|"
-         r"pr|phase|part|version|eq\.|equation|signal|errno|item)\s?#?)\s?\d+(?:\.\d+)*\b", re.I),
+        (
+            r"\b(?:python|torch|pytorch|numpy|linux|kernel|version|release|ubuntu|cuda|cli|schema|sqlite)\s*"
+            r"(?:>=|<=|==)?\s*"
+            r"\d+(?:\.\d+)*\b",
+            re.I,
+        ),
+        (
+            r"(?:#|§|\b(?:issue|section|sec\.|step|figure|table|page|p\.|line|port|exit(?: code)?|code|chapter|adr|rule|"
+            r"pr|phase|part|version|eq\.|equation|signal|errno|item)\s?#?)\s?\d+(?:\.\d+)*\b",
+            re.I,
+        ),
         (r"\b(?:ln|log\d*|sqrt|exp)\s?\(?\d+(?:\.\d+)?", 0),
         (r"\b\d+(?:\.\d+)? ?%(?= (?:confidence|bootstrap|credible|interval|ci\b))", re.I),
         (r"(?<![\w.])(?=[\da-f]*[a-f])(?=[\da-f]*\d)[\da-f]{7,64}\b", 0),
         (r"\b(?!(?:f1|r2|top-?1)\b)[A-Za-z_][\w-]*\d[\w-]*(?:\.\w+)*", re.I),
-        (r"(?<![\w.])(?!(?:(?:val|valid|validation|dev|eval|test|train|training)/[a-z_]+|\d[\d,]*/\d[\d,]*)"
-         r"(?![\w/-]|\.\w))"
-         r"[\w.-]*/[\w./-]+", re.I),
+        (
+            r"(?<![\w.])(?!(?:(?:val|valid|validation|dev|eval|test|train|training)/[a-z_]+|\d[\d,]*/\d[\d,]*)"
+            r"(?![\w/-]|\.\w))"
+            r"[\w.-]*/[\w./-]+",
+            re.I,
+        ),
     )
-)  # fmt: skip
+)
 _NUMERAL = re.compile(
     r"(?<![\w.,])(?P<sign>[-+−]?)(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,2},\d{1,2}(?=\s?%)|\d+(?:\.\d+)?|\.\d+)"
     r"(?P<exponent>e[-+]?\d{1,3})?(?=\b|\D|$)(?!\.\d)(?P<unit>\s?(?:%|percent\b|per cent\b|pp\b"
@@ -54,12 +70,36 @@ _WORDS = re.compile(
     r"|(?=[ -](?:random |different )?(?:seeds?|runs|launches|tries|rows|examples|samples)\b))",
     re.I,
 )
-_FRACTIONS = {"twice": 2.0, "double": 2.0, "doubles": 2.0, "doubled": 2.0, "triple": 3.0, "half": 0.5, "halves": 0.5,
-              "halved": 0.5, "a third": 1 / 3, "a quarter": 0.25, "two thirds": 2 / 3}  # fmt: skip
-_FRACTION = re.compile(r"\b(?:" + "|".join(sorted(_FRACTIONS, key=len, reverse=True)) + r")\b", re.I)
-_UNITS = {"%": "%", "percent": "%", "per cent": "%", "pp": "points", "point": "points", "points": "points",
-          "percentage point": "points", "percentage points": "points", "x": "x", "×": "x", "times": "x",
-          "fold": "x"}  # fmt: skip
+_FRACTIONS = {
+    "twice": 2.0,
+    "double": 2.0,
+    "doubles": 2.0,
+    "doubled": 2.0,
+    "triple": 3.0,
+    "half": 0.5,
+    "halves": 0.5,
+    "halved": 0.5,
+    "a third": 1 / 3,
+    "a quarter": 0.25,
+    "two thirds": 2 / 3,
+}
+_FRACTION = re.compile(
+    r"\b(?:" + "|".join(sorted(_FRACTIONS, key=len, reverse=True)) + r")\b", re.I
+)
+_UNITS = {
+    "%": "%",
+    "percent": "%",
+    "per cent": "%",
+    "pp": "points",
+    "point": "points",
+    "points": "points",
+    "percentage point": "points",
+    "percentage points": "points",
+    "x": "x",
+    "×": "x",
+    "times": "x",
+    "fold": "x",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,16 +122,19 @@ class Figure:
         return not self.unit and self.claim.text.isdigit()
 
     def agrees(self, value: float) -> bool:
-        """Whether `value`, of a metric, is this number within half a unit of its last digit and that says something.
+        """Whether `value`, of a metric, is this number within half a unit of its last digit and
+        that says something.
 
-        A number with a percent sign, or above 1, is a percentage of a value between 0 and 1; 0.94 % is not 0.94.
+        A number with a percent sign, or above 1, is a percentage of a value between 0 and 1; 0.94 %
+        is not 0.94.
         """
         plain = self.unit != "%" or abs(value) > 1
         percent = abs(value) <= 1 and (self.unit == "%" or self.claim.value > 1)
         return (plain and self.near(value)) or (percent and self.near(100 * value))
 
     def agrees_points(self, value: float) -> bool:
-        """As `agrees`, of a difference: points and percent are hundredths, a plain number is one or the other."""
+        """As `agrees`, of a difference: points and percent are hundredths, a plain number is one or
+        the other."""
         hundredths = self.unit in ("points", "%") or self.claim.value >= 1
         return self.near(100 * value) if hundredths and abs(value) <= 1 else self.near(value)
 
@@ -99,11 +142,14 @@ class Figure:
         if self.fraction:
             return abs(value - self.claim.value) <= 0.1 * self.claim.value
         rounded = round(value, 9)
-        return agrees(self.claim, rounded) and (precise_enough(self.claim, rounded) or self.claim.value == 0)
+        return agrees(self.claim, rounded) and (
+            precise_enough(self.claim, rounded) or self.claim.value == 0
+        )
 
 
 def normalise(text: str) -> str:
-    """Digits of other scripts, odd spaces and emphasis as plain text, on the same lines; signs that nobody sees go."""
+    """Digits of other scripts, odd spaces and emphasis as plain text, on the same lines; signs that
+    nobody sees go."""
     plain = "".join(map(_plain_sign, text))
     return re.sub(r"\*|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", " ", plain)
 
@@ -119,8 +165,8 @@ def _plain_sign(sign: str) -> str:
 
 
 def masked(sentence: str, *, code: bool) -> str:
-    """`sentence` with what holds no claim blanked, of the same length. With `code` a span that is only a number, a name
-    or `name=number` stays."""
+    """`sentence` with what holds no claim blanked, of the same length. With `code` a span that is
+    only a number, a name or `name=number` stays."""
 
     def blank(match: re.Match[str]) -> str:
         return " " * len(match.group())
@@ -142,15 +188,25 @@ def masked(sentence: str, *, code: bool) -> str:
 def figures(text: str) -> list[Figure]:
     """The numbers of a masked sentence, in order; one that is not finite is none."""
     found = [*_numerals(text), *_in_words(text), *_fractions(text)]
-    return sorted((item for item in found if math.isfinite(item.claim.value)), key=lambda item: item.start)
+    return sorted(
+        (item for item in found if math.isfinite(item.claim.value)), key=lambda item: item.start
+    )
 
 
 def _numerals(text: str) -> Iterator[Figure]:
     for match in _NUMERAL.finditer(text):
         number = match["number"]
         decimal_comma = re.fullmatch(r"\d{1,2},\d{1,2}", number)
-        digits = (number.replace(",", ".") if decimal_comma else number.replace(",", "")) + (match["exponent"] or "")
-        yield _figure(digits, match["unit"], match["sign"].replace("−", "-"), match.start("number"), match.end())
+        digits = (number.replace(",", ".") if decimal_comma else number.replace(",", "")) + (
+            match["exponent"] or ""
+        )
+        yield _figure(
+            digits,
+            match["unit"],
+            match["sign"].replace("−", "-"),
+            match.start("number"),
+            match.end(),
+        )
 
 
 def _in_words(text: str) -> Iterator[Figure]:
@@ -158,7 +214,9 @@ def _in_words(text: str) -> Iterator[Figure]:
         parts = re.split(r"[- ]", match["words"].lower())
         digits = str(sum(NUMBER_WORDS[part] for part in parts))
         if match["point"]:
-            digits += "." + "".join(str(NUMBER_WORDS[part]) for part in match["digits"].lower().split())
+            digits += "." + "".join(
+                str(NUMBER_WORDS[part]) for part in match["digits"].lower().split()
+            )
         yield _figure(digits, match["unit"], "", match.start(), match.end())
 
 
@@ -167,7 +225,9 @@ def _fractions(text: str) -> Iterator[Figure]:
         value = _FRACTIONS[match.group().lower()]
         claim = Claim(value, repr(value))
         unit = "x" if value >= 1 else ""
-        yield Figure(claim=claim, unit=unit, sign="", start=match.start(), end=match.end(), fraction=True)
+        yield Figure(
+            claim=claim, unit=unit, sign="", start=match.start(), end=match.end(), fraction=True
+        )
 
 
 def _figure(digits: str, unit: str | None, sign: str, start: int, end: int) -> Figure:

@@ -13,18 +13,23 @@ _ASSERTS = re.compile(
     re.I,
 )
 _FORECAST = re.compile(
-    r"\b(?:would|might|may|(?:we|i|and) (?:expect|hope)|expect(?:ing|s|ed)|hop(?:e (?:to|for)|ing)|suppose"
+    r"\b(?:would|might|may|(?:we|i|and) (?:expect|hope)|expect(?:ing|s|ed)|hop(?:e"
+    r" (?:to|for)|ing)|suppose"
     r"|hypothes\w+|next:)(?!\w)",
     re.I,
 )
-_SETS_OUT = re.compile(r"\b(?:if|whether|try|guess\w*|plan(?:ned|s)? to|e\.g\.|for example|such as)(?!\w)", re.I)
+_SETS_OUT = re.compile(
+    r"\b(?:if|whether|try|guess\w*|plan(?:ned|s)? to|e\.g\.|for example|such as)(?!\w)", re.I
+)
 _WORDS_BETWEEN = 4
-"""Between `if` or `try` and the number of which it makes a case: `if validation accuracy reaches 0.65`."""
+"""Between `if` or `try` and the number of which it makes a case: `if validation accuracy reaches
+0.65`."""
 
 
 def is_forecast(read: Read, figure: Figure) -> bool:
-    """In a report a word makes a forecast of its own clause alone, and `if` or `try` of what follows it directly: else
-    one ordinary word would hide all numbers behind it. In other texts, of all that follows in its sentence."""
+    """In a report a word makes a forecast of its own clause alone, and `if` or `try` of what
+    follows it directly: else one ordinary word would hide all numbers behind it. In other texts, of
+    all that follows in its sentence."""
     before = read.before(figure)[read.sentence.first :][-_NEAR:]
     if not read.sentence.report:
         return words.CONJECTURE.search(before) is not None
@@ -33,7 +38,9 @@ def is_forecast(read: Read, figure: Figure) -> bool:
     clause = _clause(before, {name for name, _, _ in read.metrics})
     if _FORECAST.search(clause):
         return True
-    return any(len(clause[match.end() :].split()) <= _WORDS_BETWEEN for match in _SETS_OUT.finditer(clause))
+    return any(
+        len(clause[match.end() :].split()) <= _WORDS_BETWEEN for match in _SETS_OUT.finditer(clause)
+    )
 
 
 def _clause(before: str, metrics: set[str]) -> str:

@@ -1,4 +1,5 @@
-"""A statement against what is known: recomputed, logged, contradicted or unsupported, with the evidence."""
+"""A statement against what is known: recomputed, logged, contradicted or unsupported, with the
+evidence."""
 
 from dataclasses import dataclass, replace
 
@@ -25,17 +26,24 @@ class JudgedClaim:
     experiment: str | None = None
     split: str | None = None
     decides: bool = False
-    """Whether it names the plan's metric or another experiment: a gate fails when it does not hold."""
+    """Whether it names the plan's metric or another experiment: a gate fails when it does not
+    hold."""
 
 
 def judge_statement(statement: Statement, known: Known, *, file: str) -> JudgedClaim:
     kind, evidence = _answer(statement, known)
-    name = statement.metric or (statement.sort.value if statement.sort is not Sort.VALUE else "score")
+    name = statement.metric or (
+        statement.sort.value if statement.sort is not Sort.VALUE else "score"
+    )
     return JudgedClaim(
         file=file,
         line=statement.line,
         text=" ".join(statement.sentence.text.split())[:300],
-        metric=name if statement.sort in (Sort.VALUE, Sort.SAVING, Sort.MEASUREMENT) else f"{statement.sort} of {name}",
+        metric=(
+            name
+            if statement.sort in (Sort.VALUE, Sort.SAVING, Sort.MEASUREMENT)
+            else f"{statement.sort} of {name}"
+        ),
         value=statement.figure.sign + statement.text,
         kind=kind,
         evidence=evidence,
@@ -49,20 +57,30 @@ def _decides(statement: Statement, known: Known) -> bool:
     if statement.sort in (Sort.SAVING, Sort.MEASUREMENT) or statement.split == "train":
         return False
     own = known.experiments.get(statement.sentence.experiment or "")
-    another = statement.experiment is not None and statement.experiment != statement.sentence.experiment
-    return another or statement.metric is None or (own is not None and of_plan(statement.metric, own) is not None)
+    another = (
+        statement.experiment is not None and statement.experiment != statement.sentence.experiment
+    )
+    return (
+        another
+        or statement.metric is None
+        or (own is not None and of_plan(statement.metric, own) is not None)
+    )
 
 
 def _answer(statement: Statement, known: Known) -> Answer:
     if statement.sort is Sort.SAVING:
         return _saving(statement, known)
     if statement.sort is Sort.MEASUREMENT:
-        return _from_evidence(statement, known) or missing("a measurement needs a file in docs/evidence, named here")
+        return _from_evidence(statement, known) or missing(
+            "a measurement needs a file in docs/evidence, named here"
+        )
     if statement.experiment is None:
         return _from_evidence(statement, known) or _anybody(statement, known)
     found = known.experiments.get(statement.experiment)
     if found is None:
-        return _from_evidence(statement, known) or missing(f"{statement.experiment} is not in the ledger")
+        return _from_evidence(statement, known) or missing(
+            f"{statement.experiment} is not in the ledger"
+        )
     answer = _compared(statement, found, known)
     if answer[0] is ClaimKind.UNSUPPORTED:
         return _from_evidence(statement, known) or answer
@@ -70,16 +88,23 @@ def _answer(statement: Statement, known: Known) -> Answer:
 
 
 def _compared(statement: Statement, experiment: KnownExperiment, known: Known) -> Answer:
-    """A value against the experiment, or against what it is compared with where the words say so."""
+    """A value against the experiment, or against what it is compared with where the words say
+    so."""
     own = CHECKS[statement.sort](statement, experiment, known)
     if statement.reference is None or experiment.id != statement.sentence.experiment:
         return own
     parent = known.experiments.get(experiment.parent or "")
     if statement.reference is Reference.PARENT:
-        return check_value(statement, parent, known) if parent else missing(f"{experiment.id} has no parent")
+        return (
+            check_value(statement, parent, known)
+            if parent
+            else missing(f"{experiment.id} has no parent")
+        )
     if own[0] in HOLDS:
         return own
-    named = [known.experiments.get(name) for name in words.EXPERIMENT.findall(statement.sentence.text)]
+    named = [
+        known.experiments.get(name) for name in words.EXPERIMENT.findall(statement.sentence.text)
+    ]
     bare = replace(statement, before="")  # `than 0.60` is then no bound of another's score
     answers = [check_value(bare, item, known) for item in (parent, *named) if item is not None]
     return next((item for item in answers if item[0] in HOLDS), own)
@@ -90,19 +115,27 @@ def _anybody(statement: Statement, known: Known) -> Answer:
     if not known.experiments:
         return missing("no experiment and no file of evidence is named")
     if statement.sort in (Sort.DIFFERENCE, Sort.SPREAD, Sort.INTERVAL, Sort.RUNS):
-        pairs = (CHECKS[statement.sort](statement, item, known) for item in known.experiments.values())
+        pairs = (
+            CHECKS[statement.sort](statement, item, known) for item in known.experiments.values()
+        )
     else:
         pairs = (check_value(statement, item, known) for item in known.experiments.values())
     answers = list(pairs)
     for kind in (ClaimKind.RECOMPUTED, ClaimKind.LOGGED, ClaimKind.CONTRADICTED):
         if (found := next((item for item in answers if item[0] is kind), None)) is not None:
-            return found if kind is not ClaimKind.CONTRADICTED else (kind, f"no experiment has it, e.g. {found[1]}")
+            return (
+                found
+                if kind is not ClaimKind.CONTRADICTED
+                else (kind, f"no experiment has it, e.g. {found[1]}")
+            )
     return missing("no experiment has a recomputed or logged value of it")
 
 
 def _saving(statement: Statement, known: Known) -> Answer:
     """Speed and saving figures say measured or projected, and what shows it."""
-    mine, other = (known.experiments.get(name or "") for name in (statement.experiment, statement.other))
+    mine, other = (
+        known.experiments.get(name or "") for name in (statement.experiment, statement.other)
+    )
     timed = mine is not None and other is not None and mine.seconds and other.seconds
     if timed and mine and other and mine.seconds and other.seconds:
         ratio = other.seconds / mine.seconds
@@ -122,7 +155,8 @@ def _saving(statement: Statement, known: Known) -> Answer:
     if programs and words.PROJECTED.search(statement.sentence.around):
         return ClaimKind.LOGGED, f"projected, by {programs[0]}"
     return missing(
-        "a measured figure names the file in docs/evidence that has it, a projected one its program in bench/"
+        "a measured figure names the file in docs/evidence that has it, a projected one its program"
+        " in bench/"
     )
 
 

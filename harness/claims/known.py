@@ -9,7 +9,8 @@ class ClaimKind(StrEnum):
     RECOMPUTED = "recomputed"
     """Agrees with what the harness computed from checkpoints or holds in its ledger."""
     LOGGED = "logged"
-    """Agrees with rows of a run logger, or with a file of evidence that the measuring program wrote."""
+    """Agrees with rows of a run logger, or with a file of evidence that the measuring program
+    wrote."""
     CONTRADICTED = "contradicted"
     UNSUPPORTED = "unsupported"
 
@@ -61,4 +62,6 @@ class Known:
     def metrics(self) -> frozenset[str]:
         """Names of the plans' metrics and of all that training logged."""
         found = self.experiments.values()
-        return frozenset({item.metric for item in found} | {name for item in found for name in item.logged})
+        return frozenset(
+            {item.metric for item in found} | {name for item in found for name in item.logged}
+        )

@@ -33,7 +33,8 @@ class Sentence:
     around: str = ""
     """The block that the sentence is in: where `measured` may stand."""
     pointers: frozenset[str] = frozenset()
-    """Files of evidence that the sentence or row names, else its block, else its section; programs that any names."""
+    """Files of evidence that the sentence or row names, else its block, else its section; programs
+    that any names."""
     report: bool = False
 
     def line_of(self, place: int) -> int:
@@ -52,10 +53,13 @@ def sentences(
 ) -> list[Sentence]:
     """The sentences of a Markdown text that may hold claims.
 
-    `experiment` is what the file is about; in a `report` fences of plain output count too; with `quotes` also
-    quotations do (the decision log quotes the very words of its decisions).
+    `experiment` is what the file is about; in a `report` fences of plain output count too; with
+    `quotes` also quotations do (the decision log quotes the very words of its decisions).
     """
-    lines = [normalise(unescape(line)) for line in without_comments(_without_front_matter(text)).split("\n")]
+    lines = [
+        normalise(unescape(line))
+        for line in without_comments(_without_front_matter(text)).split("\n")
+    ]
     sections = list(_sections(lines))
     found: list[Sentence] = []
     for block in _blocks(lines, report=report, quotes=quotes):
@@ -65,7 +69,10 @@ def sentences(
         around = " ".join(block.lines)
         given = {"experiment": about or experiment, "around": around, "report": report}
         made = _cells(block, given) if block.kind == "table" else _of_text(block, given)
-        found += (replace(item, pointers=_nearest(item.pointers, pointers(around), named)) for item in made)
+        found += (
+            replace(item, pointers=_nearest(item.pointers, pointers(around), named))
+            for item in made
+        )
     return found
 
 
@@ -82,7 +89,8 @@ def pointers(text: str) -> set[str]:
 
 
 def without_pointers(text: str) -> str:
-    """`text` with them blanked, of the same length: a file's name says nothing about a figure in it."""
+    """`text` with them blanked, of the same length: a file's name says nothing about a figure in
+    it."""
     return _POINTER.sub(lambda match: " " * len(match.group()), text)
 
 
@@ -93,7 +101,8 @@ def _without_front_matter(text: str) -> str:
 
 
 def _sections(lines: list[str]) -> Iterator[tuple[str | None, set[str]]]:
-    """For each line: the experiment of its heading, and the pointers between its heading and the next one."""
+    """For each line: the experiment of its heading, and the pointers between its heading and the
+    next one."""
     starts = [index for index, line in enumerate(lines) if _HEADING.match(line)]
     for begin, end in zip([0, *starts], [*starts, len(lines)], strict=True):
         part = lines[begin:end]
@@ -114,7 +123,10 @@ def _blocks(lines: list[str], *, report: bool, quotes: bool) -> Iterator[_Block]
             continue
         if opened := re.match(r"\s*(```+|~~~+)\s*(\w*)", line):
             yield block
-            fence, kept = opened[1], report and opened[2].lower() in ("", "text", "output", "console", "txt")
+            fence, kept = (
+                opened[1],
+                report and opened[2].lower() in ("", "text", "output", "console", "txt"),
+            )
             block = _Block(number + 1)
             continue
         kind = _kind(line, report=report, quotes=quotes)
@@ -150,12 +162,15 @@ def _of_text(block: _Block, given: Mapping[str, Any]) -> Iterator[Sentence]:
         if part.strip():
             first = block.line + sum(start <= begin for start in starts[1:])
             breaks = tuple(start - begin for start in starts if begin < start < end)
-            yield Sentence(line=first, text=part, breaks=breaks, pointers=frozenset(pointers(part)), **given)
+            yield Sentence(
+                line=first, text=part, breaks=breaks, pointers=frozenset(pointers(part)), **given
+            )
         begin = end
 
 
 def _ends(text: str) -> Iterator[int]:
-    """Where sentences end; one that is longer than anybody writes is cut at a space, so that reading stays quick."""
+    """Where sentences end; one that is longer than anybody writes is cut at a space, so that
+    reading stays quick."""
     begin = 0
     for end in [*(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]:
         while end - begin > _LONGEST:
@@ -166,20 +181,37 @@ def _ends(text: str) -> Iterator[int]:
 
 
 def _cells(block: _Block, given: Mapping[str, Any]) -> Iterator[Sentence]:
-    rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))] for line in block.lines]
+    rows = [
+        [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
+        for line in block.lines
+    ]
     headed = len(block.lines) > 1 and _RULE.fullmatch(block.lines[1]) is not None
     header = rows[0] if headed else []
     for place, row in enumerate(rows):
         if headed and place < 2:
             continue
         named = frozenset(pointers(block.lines[place]))
-        if headed and row[0].isdigit():  # of a row called `1` its column says what is counted: a seed, an epoch
+        if (
+            headed and row[0].isdigit()
+        ):  # of a row called `1` its column says what is counted: a seed, an epoch
             row = [f"{header[0]} {row[0]}", *row[1:]]
-        seeds = [f"seed {cell}" for name, cell in zip(header, row, strict=False) if name.lower() == "seed"]
+        seeds = [
+            f"seed {cell}"
+            for name, cell in zip(header, row, strict=False)
+            if name.lower() == "seed"
+        ]
         label = ", ".join(
-            dict.fromkeys([*row[:1], *seeds, *(name for cell in row for name in EXPERIMENT.findall(cell))])
+            dict.fromkeys(
+                [*row[:1], *seeds, *(name for cell in row for name in EXPERIMENT.findall(cell))]
+            )
         )
         for column, cell in enumerate(row):
             above = header[column] if column < len(header) else ""
             context = f"{label if column else ''}, {above}: "
-            yield Sentence(line=block.line + place, text=context + cell, first=len(context), pointers=named, **given)
+            yield Sentence(
+                line=block.line + place,
+                text=context + cell,
+                first=len(context),
+                pointers=named,
+                **given,
+            )

@@ -1,4 +1,5 @@
-"""Where a number stands for what an experiment is compared with: its parent, a baseline, what was before."""
+"""Where a number stands for what an experiment is compared with: its parent, a baseline, what was
+before."""
 
 import re
 from enum import StrEnum
@@ -11,7 +12,8 @@ class Reference(StrEnum):
     PARENT = "parent"
     """Said of the parent: it must be the parent's."""
     COMPARED = "compared"
-    """Behind `from`, `than`, `against`: the experiment's own, its parent's, or that of one that is named."""
+    """Behind `from`, `than`, `against`: the experiment's own, its parent's, or that of one that is
+    named."""
 
 
 _FILLERS = (
@@ -22,10 +24,13 @@ _COMPARES = r"than|over|against|to|with|beats?|beat|from|versus|vs\.?"
 _EARLIER = r"baseline|reference|previous\w*|before|earlier|parent|instead of|had been"
 _PAIR = re.compile(r"(?P<from>\bfrom\s+)?[\d.]+\s?%?\s*(?:to|vs\.?|versus|against)\s*\Z", re.I)
 _AFTER = re.compile(
-    r"\s*[,(]?\s*(?:(?:for|of|in|by|is|was) )?(?:(?:the|its|our) )?parent\b(?P<rest>.{0,20})", re.I | re.S
+    r"\s*[,(]?\s*(?:(?:for|of|in|by|is|was) )?(?:(?:the|its|our) )?parent\b(?P<rest>.{0,20})",
+    re.I | re.S,
 )
 _OTHER_AFTER = re.compile(
-    r"\s*[,(]?\s*(?:(?:before|earlier|previously)(?=\s*(?:[,.;)]|\Z))|(?:for|of|in) the (?:baseline|reference)\b)", re.I
+    r"\s*[,(]?\s*(?:(?:before|earlier|previously)(?=\s*(?:[,.;)]|\Z))|(?:for|of|in) the"
+    r" (?:baseline|reference)\b)",
+    re.I,
 )
 
 
@@ -35,11 +40,17 @@ def reference_of(read: Read, figure: Figure) -> Reference | None:
     if context:
         return _of_cell(context)
     behind = _AFTER.match(read.after(figure))
-    if behind and not re.match(r"(?:['’]s)?\s*(?:had|at|was|is|has|of|with)?\s*[:=(]?\s*[\d.]", behind["rest"]):
+    if behind and not re.match(
+        r"(?:['’]s)?\s*(?:had|at|was|is|has|of|with)?\s*[:=(]?\s*[\d.]", behind["rest"]
+    ):
         return Reference.PARENT
     fillers = "|".join([_FILLERS, *(re.escape(name) for name, _, _ in read.metrics)])
     tail = rf"(?:\s*['’]s)?(?: (?:{fillers}))*\s*[(:=,]?\s*\Z"
-    said = re.search(rf"(?P<than>\b(?:{_COMPARES}) )?(?:(?:the|its|our) )?\bparent(?P<own>['’]s)?{tail}", before, re.I)
+    said = re.search(
+        rf"(?P<than>\b(?:{_COMPARES}) )?(?:(?:the|its|our) )?\bparent(?P<own>['’]s)?{tail}",
+        before,
+        re.I,
+    )
     if said:
         return Reference.PARENT if said["own"] or not said["than"] else Reference.COMPARED
     compared = re.search(rf"\b(?:{_COMPARES}|{_EARLIER}){tail}", before, re.I)
@@ -56,4 +67,8 @@ def _of_cell(context: str) -> Reference | None:
         return None
     if re.search(r"\bparent\b", context, re.I):
         return Reference.PARENT
-    return Reference.COMPARED if re.search(r"\b(?:baseline|reference|previous|before)\b", context, re.I) else None
+    return (
+        Reference.COMPARED
+        if re.search(r"\b(?:baseline|reference|previous|before)\b", context, re.I)
+        else None
+    )

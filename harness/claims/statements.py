@@ -12,7 +12,14 @@ from harness.claims.passages import Sentence
 from harness.claims.references import Reference, reference_of
 from harness.claims.scores import belongs, is_score, is_setting
 from harness.claims.shares import shares
-from harness.claims.ties import Read, adjacent_metric, experiment_of, metric_of, read_sentence, split_of
+from harness.claims.ties import (
+    Read,
+    adjacent_metric,
+    experiment_of,
+    metric_of,
+    read_sentence,
+    split_of,
+)
 
 
 class Sort(StrEnum):
@@ -64,13 +71,22 @@ class Statement:
 
 
 def statements(sentence: Sentence, metrics: frozenset[str]) -> list[Statement]:
-    """The claims of a sentence; `metrics` are names that the project knows beside the usual ones."""
+    """The claims of a sentence; `metrics` are names that the project knows beside the usual
+    ones."""
     read = read_sentence(sentence, metrics)
     told = list(shares(read)) if sentence.report else []
-    found = [_make(read, figure, Sort.VALUE, metric=name) for figure, name in told if not is_forecast(read, figure)]
+    found = [
+        _make(read, figure, Sort.VALUE, metric=name)
+        for figure, name in told
+        if not is_forecast(read, figure)
+    ]
     for figure in read.figures:
         apart = all(figure.end <= share.start or share.end <= figure.start for share, _ in told)
-        if apart and figure.start >= sentence.first and (made := _statement(read, figure)) is not None:
+        if (
+            apart
+            and figure.start >= sentence.first
+            and (made := _statement(read, figure)) is not None
+        ):
             found.append(made)
     return sorted(found, key=lambda item: item.figure.start)
 
@@ -87,9 +103,20 @@ def _statement(read: Read, figure: Figure) -> Statement | None:
 
 def _make(read: Read, figure: Figure, sort: Sort, **more: object) -> Statement:
     mine = experiment_of(read, figure)
-    given = {"experiment": mine, "metric": metric_of(read, figure), "split": split_of(read, figure), **more}
+    given = {
+        "experiment": mine,
+        "metric": metric_of(read, figure),
+        "split": split_of(read, figure),
+        **more,
+    }
     given["reference"] = reference_of(read, figure) if sort is Sort.VALUE else None
-    return Statement(sort=sort, figure=figure, sentence=read.sentence, before=read.before(figure)[-_NEAR:], **given)  # type: ignore[arg-type]
+    return Statement(
+        sort=sort,
+        figure=figure,
+        sentence=read.sentence,
+        before=read.before(figure)[-_NEAR:],
+        **given,  # type: ignore[arg-type]
+    )
 
 
 def _count(read: Read, figure: Figure, before: str, after: str) -> Statement | None:
@@ -108,9 +135,13 @@ def _saving(read: Read, figure: Figure, before: str, after: str) -> Statement | 
     near = read.text[max(0, figure.start - 70) : figure.end + 50]
     speaks = words.SAVING.search(near) and words.SAVES.search(near)
     quantity = figure.unit in ("x", "%") or figure.fraction
-    if not (quantity and speaks) or (figure.unit == "%" and adjacent_metric(read, figure) is not None):
+    if not (quantity and speaks) or (
+        figure.unit == "%" and adjacent_metric(read, figure) is not None
+    ):
         return None
-    if re.match(r"\s*-?(?:as (?:many|often)|a (?:day|turn|session|run)|in a|before|later)\b", after):
+    if re.match(
+        r"\s*-?(?:as (?:many|often)|a (?:day|turn|session|run)|in a|before|later)\b", after
+    ):
         return None
     others = [name for name, _, _ in read.experiments if name != experiment_of(read, figure)]
     return _make(read, figure, Sort.SAVING, other=others[0] if others else None)
@@ -118,16 +149,24 @@ def _saving(read: Read, figure: Figure, before: str, after: str) -> Statement | 
 
 def _spread(read: Read, figure: Figure, before: str, _after: str) -> Statement | None:
     tied = read.metrics or read.experiments or read.sentence.report
-    of_inputs = re.search(r"\b(?:normali[sz]|standardi[sz]|scaled|pixels?|inputs?|features?)", before, re.I)
+    of_inputs = re.search(
+        r"\b(?:normali[sz]|standardi[sz]|scaled|pixels?|inputs?|features?)", before, re.I
+    )
     context = read.text[: read.sentence.first]
-    said = words.SPREAD.search(before) or re.search(r"\b(?:spread|std|sd|standard deviation)\b", context, re.I)
+    said = words.SPREAD.search(before) or re.search(
+        r"\b(?:spread|std|sd|standard deviation)\b", context, re.I
+    )
     return _make(read, figure, Sort.SPREAD) if said and tied and not of_inputs else None
 
 
 def _interval(read: Read, figure: Figure, before: str, after: str) -> Statement | None:
     tied = read.metrics or experiment_of(read, figure) is not None
-    pair = re.search(r"[\[(]\s*$", before) and re.match(r"\s*(?:,|to|-|–|\.\.)\s*[\d.]+\s?%?\s*[\])]", after)
-    second = re.search(r"[\[(]\s*[\d.]+\s?%?\s*(?:,|to|-|–|\.\.)\s*$", before) and re.match(r"\s*[\])]", after)
+    pair = re.search(r"[\[(]\s*$", before) and re.match(
+        r"\s*(?:,|to|-|–|\.\.)\s*[\d.]+\s?%?\s*[\])]", after
+    )
+    second = re.search(r"[\[(]\s*[\d.]+\s?%?\s*(?:,|to|-|–|\.\.)\s*$", before) and re.match(
+        r"\s*[\])]", after
+    )
     speaks = read.metrics or re.search(r"\b(?:interval|CI)\b", read.text)
     of_gain = not read.metrics and re.search(r"\b(?:improvement|gain|difference)\b", before, re.I)
     if not speaks or of_gain:
@@ -137,23 +176,31 @@ def _interval(read: Read, figure: Figure, before: str, after: str) -> Statement 
 
 
 def _difference(read: Read, figure: Figure, before: str, after: str) -> Statement | None:
-    if not (read.metrics or read.experiments or read.sentence.report) or words.NOUN_AFTER.match(after):
+    if not (read.metrics or read.experiments or read.sentence.report) or words.NOUN_AFTER.match(
+        after
+    ):
         return None
     later, earlier = words.BETTER_AFTER.match(after), words.BY.search(before[-60:])
     signed = bool(figure.sign) and not re.search(r"[=:(\[]\s*$", before) and not figure.whole
-    compared = re.match(r"\s?%?\s*(?:to|vs\.?|versus|against)\s+[\d.]", after)  # a score and the other's
+    compared = re.match(
+        r"\s?%?\s*(?:to|vs\.?|versus|against)\s+[\d.]", after
+    )  # a score and the other's
     compared = compared or re.search(r"['’]s\s+$", before)
     if re.search(r"\b(?:floor|threshold|noise)(?: of)?\s*$", before, re.I):
         return None
     of_rows = figure.whole and re.search(r"\brows\b", before)
-    column = bool(read.sentence.first) and words.GAIN_COLUMN.search(read.text[: read.sentence.first])
+    column = bool(read.sentence.first) and words.GAIN_COLUMN.search(
+        read.text[: read.sentence.first]
+    )
     plain = later or (earlier and not figure.whole and not compared)
     if of_rows or not (plain or figure.unit == "points" or signed or (column and not figure.whole)):
         return None
     said = (later or earlier) if (later or earlier) else None
     worse = figure.sign == "-" or bool(said and said.groupdict().get("down"))
     experiment = experiment_of(read, figure)
-    following = [name for name, start, _ in read.experiments if start > figure.end and name != experiment]
+    following = [
+        name for name, start, _ in read.experiments if start > figure.end and name != experiment
+    ]
     others = following or [name for name, _, _ in read.experiments if name != experiment]
     return _make(read, figure, Sort.DIFFERENCE, other=others[0] if others else None, worse=worse)
 
@@ -173,13 +220,23 @@ def _value(read: Read, figure: Figure, before: str, after: str) -> Statement | N
 
 
 def _measurement(read: Read, figure: Figure, before: str, after: str) -> Statement | None:
-    """A duration, a size or an outcome of tests that a text outside an experiment states as measured."""
-    if read.sentence.report or read.sentence.experiment or read.experiments or words.LIMIT.search(before):
+    """A duration, a size or an outcome of tests that a text outside an experiment states as
+    measured."""
+    if (
+        read.sentence.report
+        or read.sentence.experiment
+        or read.experiments
+        or words.LIMIT.search(before)
+    ):
         return None
     amount = words.AMOUNT_AFTER.match(after) or re.match(
         r"\s+to\s+[\d.]+(?:\s(?:minutes|seconds|hours|GB|MB|ms)| on | \()", after
     )
-    timed = amount and words.RUNS_FOR.search(before) and words.DURATION_VERB.search(before + figure.claim.text)
+    timed = (
+        amount
+        and words.RUNS_FOR.search(before)
+        and words.DURATION_VERB.search(before + figure.claim.text)
+    )
     counted = figure.whole and words.OUTCOME_AFTER.match(after)
     share = figure.unit == "%" and words.OF_CASES.match(after)
     return _make(read, figure, Sort.MEASUREMENT) if timed or counted or share else None

@@ -33,30 +33,46 @@ def read_sentence(sentence: Sentence, metrics: frozenset[str]) -> Read:
     named = _metric_pattern(metrics).finditer(text)
     spans = [(match["name"].lower(), match.start(), match.end()) for match in named]
     said = words.SPLITS.finditer(re.sub(r"[_/]", " ", text))
-    splits = [(match.lastgroup or "", match.start(), match.end()) for match in said if match.lastgroup]
-    experiments = [(match.group(), match.start(), match.end()) for match in words.EXPERIMENT.finditer(sentence.text)]
+    splits = [
+        (match.lastgroup or "", match.start(), match.end()) for match in said if match.lastgroup
+    ]
+    experiments = [
+        (match.group(), match.start(), match.end())
+        for match in words.EXPERIMENT.finditer(sentence.text)
+    ]
     return Read(
-        sentence=sentence, text=text, metrics=spans, experiments=experiments, splits=splits, figures=figures(text)
+        sentence=sentence,
+        text=text,
+        metrics=spans,
+        experiments=experiments,
+        splits=splits,
+        figures=figures(text),
     )
 
 
 def _metric_pattern(metrics: frozenset[str]) -> re.Pattern[str]:
     names = sorted({*words.METRICS, *(name.lower() for name in metrics)}, key=len, reverse=True)
-    spelled = (r"[ _/-]".join(re.escape(part) for part in re.split(r"[ _/-]", name) if part) for name in names)
+    spelled = (
+        r"[ _/-]".join(re.escape(part) for part in re.split(r"[ _/-]", name) if part)
+        for name in names
+    )
     prefix = r"(?:(?:val|valid|validation|dev|eval|test|train|training|best|final|mean)[_/])?"
     return re.compile(rf"(?<![\w-]){prefix}(?P<name>{'|'.join(spelled)})(?![\w])", re.I)
 
 
 _CONNECTS = re.compile(
     r"(?:[\s:=(,~≈|→]|->|\b(?:is|was|are|of|at|to|an?|the|now|only|about|around|roughly|nearly|almost|over|reach\w*|score\w*"
-    r"|mean|value|recomputed|measured|final|on|in|by|for|validation|held[- ]out|test|train\w*|from|has|had|hits?"
+    r"|mean|value|recomputed|measured|final|on|in|by|for|validation|held[-"
+    r" ]out|test|train\w*|from|has|had|hits?"
     r"|climb\w*|improved|increased|jumped|grew|went|fell|dropped|rose|rises|stands|still|and|best|seed|set|split|data|above|below|exactly|came|out|equals?|percent|model|rows)\b"
     r"|exp-\d+|%|>=|≥|>)*\Z"
 )
 
 
 _BACKWARDS = re.compile(
-    r"\s*(?:(?:in|of|mean|the|on|validation|val|held[- ]out|test|training|train|macro|balanced)\b\s*)*\Z", re.I
+    r"\s*(?:(?:in|of|mean|the|on|validation|val|held[-"
+    r" ]out|test|training|train|macro|balanced)\b\s*)*\Z",
+    re.I,
 )
 
 
@@ -65,7 +81,9 @@ def adjacent_metric(read: Read, figure: Figure) -> str | None:
     for name, start, end in read.metrics:
         if start >= figure.end and _BACKWARDS.match(read.text[figure.end : start]):
             return name
-        if end <= figure.start and _CONNECTS.match(read.text[end : figure.start - len(figure.sign)]):
+        if end <= figure.start and _CONNECTS.match(
+            read.text[end : figure.start - len(figure.sign)]
+        ):
             following = [item for item in read.metrics if end <= item[1] < figure.start]
             if not following:
                 return name
@@ -73,7 +91,8 @@ def adjacent_metric(read: Read, figure: Figure) -> str | None:
 
 
 def metric_of(read: Read, figure: Figure) -> str | None:
-    """The metric that the number is most likely of: adjacent, else the last before it, else the next in 40 places."""
+    """The metric that the number is most likely of: adjacent, else the last before it, else the
+    next in 40 places."""
     if (adjacent := adjacent_metric(read, figure)) is not None:
         return adjacent
     earlier = [name for name, _, end in read.metrics if end <= figure.start]
@@ -86,23 +105,35 @@ def experiment_of(read: Read, figure: Figure) -> str | None:
     if not named:
         return read.sentence.experiment
     paired = [item for item in read.figures if item.start >= read.sentence.first and not item.whole]
-    if figure in paired and len(paired) == len(named) > 1 and named[-1][2] <= paired[0].start and _listed(read):
+    if (
+        figure in paired
+        and len(paired) == len(named) > 1
+        and named[-1][2] <= paired[0].start
+        and _listed(read)
+    ):
         return named[paired.index(figure)][0]
     directly = re.search(
-        r"(exp-\d{4,})(?:'s)?\s*[(:=]\s*\Z", read.sentence.text[max(0, figure.start - 60) : figure.start]
+        r"(exp-\d{4,})(?:'s)?\s*[(:=]\s*\Z",
+        read.sentence.text[max(0, figure.start - 60) : figure.start],
     )
     if directly:
         return directly[1]
     if read.sentence.experiment and re.search(r"\bfrom\b.*\bto\s*\Z", read.before(figure)[-80:]):
         return read.sentence.experiment
-    owned = re.search(r"(exp-\d{4,})['’]s\s+(?:[\w-]+\s+){0,3}\Z", read.sentence.text[: figure.start][-60:])
+    owned = re.search(
+        r"(exp-\d{4,})['’]s\s+(?:[\w-]+\s+){0,3}\Z", read.sentence.text[: figure.start][-60:]
+    )
     if owned:
         return owned[1]
-    following = re.match(r"\s*(?:for|of|in|by|with)\s+(exp-\d{4,})", read.sentence.text[figure.end :])
+    following = re.match(
+        r"\s*(?:for|of|in|by|with)\s+(exp-\d{4,})", read.sentence.text[figure.end :]
+    )
     if following:
         return following[1]
     earlier = [item for item in named if item[2] <= figure.start]
-    compared = earlier and re.search(r"\b(?:than|over|against|to|from|of)\s*\Z", read.text[: earlier[-1][1]])
+    compared = earlier and re.search(
+        r"\b(?:than|over|against|to|from|of)\s*\Z", read.text[: earlier[-1][1]]
+    )
     if compared and len(earlier) == 1:
         return read.sentence.experiment or earlier[-1][0]
     if earlier:
@@ -114,7 +145,10 @@ def experiment_of(read: Read, figure: Figure) -> str | None:
 
 def _listed(read: Read) -> bool:
     """Whether the experiments stand in one list: `exp-0001 and exp-0002 reach 0.81 and 0.94`."""
-    gaps = [read.text[left[2] : right[1]] for left, right in zip(read.experiments, read.experiments[1:], strict=False)]
+    gaps = [
+        read.text[left[2] : right[1]]
+        for left, right in zip(read.experiments, read.experiments[1:], strict=False)
+    ]
     return all(re.fullmatch(r"[\s,]*(?:and)?\s*", gap) for gap in gaps)
 
 

@@ -3,21 +3,53 @@
 import re
 
 METRICS = (
-    "balanced accuracy", "accuracy", "acc", "error rate", "f1", "macro f1", "auc", "roc auc", "auroc", "precision",
-    "recall", "log loss", "logloss", "loss", "perplexity", "bleu", "rouge", "rmse", "mae", "mse", "r2", "pass rate",
-    "top-1 accuracy", "top-1", "top1", "classification error", "validation error", "val error",
-)  # fmt: skip
+    "balanced accuracy",
+    "accuracy",
+    "acc",
+    "error rate",
+    "f1",
+    "macro f1",
+    "auc",
+    "roc auc",
+    "auroc",
+    "precision",
+    "recall",
+    "log loss",
+    "logloss",
+    "loss",
+    "perplexity",
+    "bleu",
+    "rouge",
+    "rmse",
+    "mae",
+    "mse",
+    "r2",
+    "pass rate",
+    "top-1 accuracy",
+    "top-1",
+    "top1",
+    "classification error",
+    "validation error",
+    "val error",
+)
 """Metrics that count wherever they stand, beside those that the project knows."""
 SAME = {
-    "acc": "accuracy", "auroc": "roc auc", "logloss": "log loss", "top 1 accuracy": "accuracy", "top 1": "accuracy",
-    "top1": "accuracy", "classification error": "error rate", "validation error": "error rate",
+    "acc": "accuracy",
+    "auroc": "roc auc",
+    "logloss": "log loss",
+    "top 1 accuracy": "accuracy",
+    "top 1": "accuracy",
+    "top1": "accuracy",
+    "classification error": "error rate",
+    "validation error": "error rate",
     "val error": "error rate",
-}  # fmt: skip
+}
 COMPLEMENT = {"error rate": "accuracy"}
 """Metric -> the one that it is 1 minus."""
 
 SPLITS = re.compile(
-    r"\b(?:(?P<validation>validation|val|dev)|(?P<held_out>held[- _]?out|test(?= (?:set|split|data|accuracy|score)))"
+    r"\b(?:(?P<validation>validation|val|dev)|(?P<held_out>held[- _]?out|test(?="
+    r" (?:set|split|data|accuracy|score)))"
     r"|(?P<train>train(?:ing)?))\b",
     re.I,
 )
@@ -26,7 +58,8 @@ SCORE = re.compile(r"\b(?:scores?|(?<!as a )result)\b[^,;\d]{0,40}$", re.I)
 """Means the plan's metric where an experiment is spoken of."""
 ACHIEVES = re.compile(
     r"\b(?:reach\w*|achiev\w*|scor\w+|hits?|got|gets?|obtain\w*|attain\w*"
-    r"|(?:ends?|ended|lands?|landed) (?:up )?(?:at|with)|beats?|recomputed|now at|climb\w* to|rose to"
+    r"|(?:ends?|ended|lands?|landed) (?:up )?(?:at|with)|beats?|recomputed|now at|climb\w*"
+    r" to|rose to"
     r"|right)\b[^.;]{0,40}$|\b(?:gives?|gave|yields?|yielded)(?: (?:about|only))? $",
     re.I,
 )
@@ -40,8 +73,10 @@ OF_A_NETWORK = re.compile(
     re.I,
 )
 _SETTINGS = (
-    r"lr|learning[- ]rate|(?<!error )(?<!pass )rate|dropout|momentum|decay|alpha|betas?\d?|gamma|lambda|width|depth"
-    r"|seeds?|epochs?|steps?|batch(?:[- ]size)?|temperature|probability|fraction|quantile|percentile|version|weights?"
+    r"lr|learning[- ]rate|(?<!error )(?<!pass"
+    r" )rate|dropout|momentum|decay|alpha|betas?\d?|gamma|lambda|width|depth"
+    r"|seeds?|epochs?|steps?|batch(?:[-"
+    r" ]size)?|temperature|probability|fraction|quantile|percentile|version|weights?"
     r"|noise|sigma|eps(?:ilon)?|cut|clip\w*|patience|factor|size|scale|confidence|significance|p|smoothing|ema|norms?"
     r"|thresholds?|coef\w*|warm-?up|floor|holm|discount|top-[pk]|rank|ratio|penalty|rho|tau|mu|delta|tolerance|tol"
     r"|erasing|mixup|cutmix|jitter|range|level|entropy|kl"
@@ -55,13 +90,15 @@ HYPER = re.compile(
 )
 SETTING_WORD = re.compile(rf"\b(?:{_SETTINGS})\b", re.I)
 ASIDE = re.compile(
-    r"\b(?:with|without|after|over|across|at|for|using|under|in|on)\s+(?:[\w-]+\s+){0,3}?[\w-]+ (?:is|was)\s+"
+    r"\b(?:with|without|after|over|across|at|for|using|under|in|on)\s+(?:[\w-]+\s+){0,3}?[\w-]+"
+    r" (?:is|was)\s+"
     r"(?:(?:about|only|now|at|over|above) )*$",
     re.I,
 )
 """Between a metric and its number: `accuracy after 30 epochs is`."""
 SETTING_AFTER = re.compile(
-    r"\s+(?:[\w-]+ )?(?:dropout|smoothing|momentum|quantile|percentile|utili[sz]ation|sparsity|probability|ratio"
+    r"\s+(?:[\w-]+"
+    r" )?(?:dropout|smoothing|momentum|quantile|percentile|utili[sz]ation|sparsity|probability|ratio"
     r"|correlation|similarity|noise|decay|threshold)\b",
     re.I,
 )
@@ -75,55 +112,76 @@ QUANTITY = re.compile(
 NOUN_AFTER = re.compile(
     r"\s?-?(?:s|ms|us|µs|secs?|seconds?|mins?|minutes?|h|hours?|days?|weeks?|[kKMGT]i?B|bytes|cores?|cpus?|gpus?|epochs?"
     r"|layers?|steps?|units?|neurons?|param\w*|tokens?|classes|features?|columns?|heads?|folds?|characters|lines?|files?"
-    r"|experiments?|queries|trees|iterations?|batches|hidden|mb|gb|kb|fold cross\w*|dimension\w*|pixels?|hz|workers?"
+    r"|experiments?|queries|trees|iterations?|batches|hidden|mb|gb|kb|fold"
+    r" cross\w*|dimension\w*|pixels?|hz|workers?"
     r"|[kKMB](?!\w)"
     r"|(?:or more )?rows|examples|samples|million|billion|thousand|processes|°|degrees?)\b"
 )
 THRESHOLD = re.compile(
-    r"\b(?:tiers?|thresholds?|goals?|targets?|aims?|limits?|requires?|required|demands?|needs?|asks? for|must|should"
+    r"\b(?:tiers?|thresholds?|goals?|targets?|aims?|limits?|requires?|required|demands?|needs?|asks?"
+    r" for|must|should"
     r"|could|budget|floor|cut-?off|bar)\b[^.;]{0,40}$",
     re.I,
 )
 COMPARABLE = re.compile(r"\b(?:it|models?|networks?|parent|baseline|score|result)\b", re.I)
-TIER_AFTER = re.compile(r"\s*(?:tier|goal|target|bar|threshold|that (?:the )?(?:must|should|could))\b", re.I)
+TIER_AFTER = re.compile(
+    r"\s*(?:tier|goal|target|bar|threshold|that (?:the )?(?:must|should|could))\b", re.I
+)
 GOAL = re.compile(r"\b(?:tier|goal|target|bar)s?(?: (?:of|at|is|was))? $", re.I)
-MET = re.compile(r"\b(?:met|meets|passed|passes|reached|reaches|cleared|exceed\w*|beat|beaten|achieved)\b", re.I)
-NOT_MET = re.compile(r"\b(?:not|never|no|neither|miss\w*|short|fails?|failed|below|under|would|if)\b|n['’]t\b", re.I)
+MET = re.compile(
+    r"\b(?:met|meets|passed|passes|reached|reaches|cleared|exceed\w*|beat|beaten|achieved)\b", re.I
+)
+NOT_MET = re.compile(
+    r"\b(?:not|never|no|neither|miss\w*|short|fails?|failed|below|under|would|if)\b|n['’]t\b", re.I
+)
 LIMIT = re.compile(
-    r"(?:\b(?:at most|up to|within|no more than|limit\w*|timeouts?|every|each|for at most|default\w*|older than"
-    r"|newer than|after|until|waits?|fewer than|less than|more than|at least|sleep\w*)|[<>≤≥]=?)[^.;,]{0,20}$",
+    r"(?:\b(?:at most|up to|within|no more than|limit\w*|timeouts?|every|each|for at"
+    r" most|default\w*|older than"
+    r"|newer than|after|until|waits?|fewer than|less than|more than|at"
+    r" least|sleep\w*)|[<>≤≥]=?)[^.;,]{0,20}$",
     re.I,
 )
 CONJECTURE = re.compile(
-    r"\b(?:would|might|may|(?:we|i|and) (?:expect|hope)|expect(?:ing|s)|hop(?:e to|ing)|e\.g\.|for example|such as"
+    r"\b(?:would|might|may|(?:we|i|and) (?:expect|hope)|expect(?:ing|s)|hop(?:e to|ing)|e\.g\.|for"
+    r" example|such as"
     r"|suppose|if|hypothes\w+|guess\w*|next:|try|whether|plan(?:ned|s)? to)\b",
     re.I,
 )
-NO_LESS = re.compile(r"(?:at least|no less than|above|over|more than|exceed\w*|beyond|>=?|≥)\s*(?:an? )?$", re.I)
+NO_LESS = re.compile(
+    r"(?:at least|no less than|above|over|more than|exceed\w*|beyond|>=?|≥)\s*(?:an? )?$", re.I
+)
 NO_MORE = re.compile(r"(?:at most|no more than|below|under|less than|<=?|≤)\s*(?:an? )?$", re.I)
 BEST = re.compile(r"\b(?:best|luckiest|highest|top|maximum|max)\b[^.;]{0,60}$", re.I)
 SEED_VALUE = re.compile(r"\b(?:(?<!over )(?<!seeds )seed|run-\d+|run)\b[^.;]{0,30}$", re.I)
 BASELINE = re.compile(r"\b(?:trivial|majority|chance|baseline|dummy)\b[^.;]{0,40}$", re.I)
-WHILE_TRAINING = re.compile(r"\b(?:epochs?|logged|while training|during training|train(?:ing)?)\b", re.I)
+WHILE_TRAINING = re.compile(
+    r"\b(?:epochs?|logged|while training|during training|train(?:ing)?)\b", re.I
+)
 BY = re.compile(
-    r"\b(?:(?P<up>improv\w+|gain\w*|better|rose|rises?|increas\w+|higher|(?<!makes )(?<!made )up|ahead"
+    r"\b(?:(?P<up>improv\w+|gain\w*|better|rose|rises?|increas\w+|higher|(?<!makes )(?<!made"
+    r" )up|ahead"
     r"|adds?|beats? [^.;]{0,30})"
-    r"|(?P<down>drop(?:s|ped)?\b|fell|falls?|decreas\w+|lower|worse|los[et]s?|behind|down))(?: of| by| again)?"
-    r"(?: (?:another|an? |about|some|nearly|almost|over|more than))?(?: (?!(?:from|to|at|than)\b)[\w-]+)?"
+    r"|(?P<down>drop(?:s|ped)?\b|fell|falls?|decreas\w+|lower|worse|los[et]s?|behind|down))(?: of|"
+    r" by| again)?"
+    r"(?: (?:another|an? |about|some|nearly|almost|over|more than))?(?:"
+    r" (?!(?:from|to|at|than)\b)[\w-]+)?"
     r"(?: by| of)?\s*$",
     re.I,
 )
 BETTER_AFTER = re.compile(
     r"\s*(?:absolute |relative )?(?:(?P<up>better|higher|more accurate|above"
-    r"|over(?! (?:the |all |these |our |\w+ )?(?:seeds|runs|epochs|rows|classes))|ahead|improvement|gain|more than exp)"
+    r"|over(?! (?:the |all |these |our |\w+"
+    r" )?(?:seeds|runs|epochs|rows|classes))|ahead|improvement|gain|more than exp)"
     r"|(?P<down>worse|lower|below|behind|drop|less than exp))\b",
     re.I,
 )
 SPREAD = re.compile(
-    r"(?:±|\+/-|\+-|plus or minus|(?:spread|std|standard deviation|sd)(?: over seeds)?(?: of| is|:|=)?)\s*$"
+    r"(?:±|\+/-|\+-|plus or minus|(?:spread|std|standard deviation|sd)(?: over seeds)?(?: of|"
+    r" is|:|=)?)\s*$"
 )
 INTERVAL = re.compile(
-    r"\b(?:intervals?|CI|confidence (?:limits?|bounds?))\b[^.;\d]{0,25}(?:\d[\d.]*\s?%?\s*(?:-|–|to|and|,|\.\.)\s*)?$",
+    r"\b(?:intervals?|CI|confidence"
+    r" (?:limits?|bounds?))\b[^.;\d]{0,25}(?:\d[\d.]*\s?%?\s*(?:-|–|to|and|,|\.\.)\s*)?$",
     re.I,
 )
 GAIN_COLUMN = re.compile(
@@ -131,21 +189,26 @@ GAIN_COLUMN = re.compile(
 )
 """Of a cell's row or column: it holds a difference."""
 COUNTED = re.compile(
-    r"\s?-?(?:(?P<seeds>(?:random |different )?seeds?)|(?P<rows>(?:[\w-]+ )?(?:rows|examples|samples))"
+    r"\s?-?(?:(?P<seeds>(?:random |different )?seeds?)|(?P<rows>(?:[\w-]+"
+    r" )?(?:rows|examples|samples))"
     r"|(?P<runs>(?:registered )?(?:runs|launches|tries|attempts)(?! compared)))\b",
     re.I,
 )
 COUNT_BEFORE = re.compile(
-    r"\b(?:(?P<seeds>seeds|n_seeds)|(?P<rows>rows|n_rows|n)|(?P<runs>runs|launches))\s*[:=]\s*$", re.I
+    r"\b(?:(?P<seeds>seeds|n_seeds)|(?P<rows>rows|n_rows|n)|(?P<runs>runs|launches))\s*[:=]\s*$",
+    re.I,
 )
 SAVING_WORDS = (
-    r"fast\w*|quick\w*|slow\w*|speed\w*|cheap\w*|saves?|saving\w*|saved|smaller|less (?:memory|time|disk|compute|money)"
+    r"fast\w*|quick\w*|slow\w*|speed\w*|cheap\w*|saves?|saving\w*|saved|smaller|less"
+    r" (?:memory|time|disk|compute|money)"
     r"|fewer tokens|memory|cost\w*|throughput|latency|time|overhead|tokens"
 )
 SAVING = re.compile(rf"\b(?:{SAVING_WORDS})\b", re.I)
 SAVES = re.compile(
-    r"\b(?:saves?|saving\w*|saved|cuts?|reduc\w+|halv\w+|shrinks?|lowers?|speeds? up|speed-?ups?|less|fewer|faster"
-    r"|as fast|as quick\w*|as slow|slower|quicker|cheaper|smaller|overhead|more throughput|baseline)\b",
+    r"\b(?:saves?|saving\w*|saved|cuts?|reduc\w+|halv\w+|shrinks?|lowers?|speeds?"
+    r" up|speed-?ups?|less|fewer|faster"
+    r"|as fast|as quick\w*|as slow|slower|quicker|cheaper|smaller|overhead|more"
+    r" throughput|baseline)\b",
     re.I,
 )
 SAID_HOW = re.compile(r"\b(?:measured|projected)\b", re.I)
@@ -156,7 +219,8 @@ RUNS_FOR = re.compile(
     re.I,
 )
 DURATION_VERB = re.compile(
-    r"\b(?:takes?|took|lasts?|lasted|measured|costs?|spent|finish\w*|peaks?|median|runs? (?:for )?(?:about )?\d"
+    r"\b(?:takes?|took|lasts?|lasted|measured|costs?|spent|finish\w*|peaks?|median|runs? (?:for"
+    r" )?(?:about )?\d"
     r"|ran (?:in|for)|uses about|the tests \d)",
     re.I,
 )
@@ -165,10 +229,12 @@ AMOUNT_AFTER = re.compile(
     r"(?! (?:budget|limit))"
 )
 OUTCOME_AFTER = re.compile(
-    r"\s+(?:(?:of|out of) (?:the )?\d+ )?(?:[\w-]+ ){0,3}?(?:passed|failed|caught|missed|refused|succeed\w*"
+    r"\s+(?:(?:of|out of) (?:the )?\d+ )?(?:[\w-]+"
+    r" ){0,3}?(?:passed|failed|caught|missed|refused|succeed\w*"
     r"|stopped|got through)\b",
     re.I,
 )
 OF_CASES = re.compile(
-    r"\s+of (?:the )?(?:[\w-]+ )?(?:cases|attempts|attacks|calls|runs|tests|sessions|controls)\b", re.I
+    r"\s+of (?:the )?(?:[\w-]+ )?(?:cases|attempts|attacks|calls|runs|tests|sessions|controls)\b",
+    re.I,
 )

@@ -1,4 +1,5 @@
-"""`harness audit`: what changed at the protected paths since a person accepted them, and in which session."""
+"""`harness audit`: what changed at the protected paths since a person accepted them, and in which
+session."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,20 +18,31 @@ from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.clock import iso
 from harness.errors import ConfigError
-from harness.project.accepted import Accepted, accept_on_record, accepted_list
-from harness.project.context import Project, open_project
+from harness.guard.accepted import Accepted, accept_on_record, accepted_list
+from harness.ledger.project import Project, open_project
 from harness.rendering.snapshot import policy_snapshot
 
 _MOST_SESSIONS = 3
 _PUT_BACK = {
     ChangeKind.PAGE: "the ledger says otherwise; `harness ledger rebuild` writes the page anew",
-    ChangeKind.LIST: "the ledger remembers another list of accepted files; compare them with git before you accept",
+    ChangeKind.LIST: (
+        "the ledger remembers another list of accepted files; compare them with git before you"
+        " accept"
+    ),
 }
-_NEXT = "Look at each; restore what should not have changed. A person accepts the rest with `harness audit --accept`."
+_NEXT = (
+    "Look at each; restore what should not have changed. A person accepts the rest with `harness"
+    " audit --accept`."
+)
 
 
 @click.command("audit")
-@click.option("--accept", "accepting", is_flag=True, help="Take the control files as they are now. A person's verb.")
+@click.option(
+    "--accept",
+    "accepting",
+    is_flag=True,
+    help="Take the control files as they are now. A person's verb.",
+)
 @click.option(
     "--transcripts",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -40,9 +52,11 @@ _NEXT = "Look at each; restore what should not have changed. A person accepts th
 @project_option
 @json_option
 def command(accepting: bool, transcripts: tuple[Path, ...], project: Path, as_json: bool) -> None:
-    """Name every protected file that changed, the session that it falls into, and the calls that no guard stopped.
+    """Name every protected file that changed, the session that it falls into, and the calls that no
+    guard stopped.
 
-    It remembers how far it saw the sessions' receipts, and changes nothing else. Exit 1 when anything was found.
+    It remembers how far it saw the sessions' receipts, and changes nothing else. Exit 1 when
+    anything was found.
     """
     if accepting:
         by = require_person("audit --accept", environment())
@@ -50,7 +64,9 @@ def command(accepting: bool, transcripts: tuple[Path, ...], project: Path, as_js
             _accept(opened, by, as_json=as_json)
         return
     folders = transcripts or (transcript_home(environment()),)
-    with open_project(project, environment(), read_only=True) as opened:  # of the ledger nothing is changed
+    with open_project(
+        project, environment(), read_only=True
+    ) as opened:  # of the ledger nothing is changed
         report = audit_protected(opened, policy_snapshot(opened), folders)
     emit(_document(report, folders), as_json=as_json, text=lambda: "\n".join(_lines(report)))
     sys.exit(0 if report.clean else 1)
@@ -62,10 +78,17 @@ def _accept(project: Project, by: str, *, as_json: bool) -> None:
         before = accepted_list(project)
     except ConfigError:  # damaged: it is what is being replaced
         before = None
-    changes = [change.path for change in control_changes(layout.root, before)] if before is not None else []
+    changes = (
+        [change.path for change in control_changes(layout.root, before)]
+        if before is not None
+        else []
+    )
     made = accept_on_record(project, by=by)
     document = {"accepted": _plain(made), "files": len(made.files), "changed": changes}
-    lines = [f"accepted {len(made.files)} control files by {by}", *(f"  changed: {path}" for path in changes)]
+    lines = [
+        f"accepted {len(made.files)} control files by {by}",
+        *(f"  changed: {path}" for path in changes),
+    ]
     emit(document, as_json=as_json, text=lambda: "\n".join(lines))
 
 
@@ -85,7 +108,8 @@ def _document(report: AuditReport, folders: Sequence[Path]) -> dict[str, Any]:
                 "actual": change.actual,
                 "changed_at": None if change.at is None else iso(change.at),
                 "sessions": [
-                    {"session": item.session, "confidence": item.words(), "calls": list(item.calls)} for item in found
+                    {"session": item.session, "confidence": item.words(), "calls": list(item.calls)}
+                    for item in found
                 ],
                 "covered": bool(found),
             }
@@ -122,7 +146,10 @@ def _document(report: AuditReport, folders: Sequence[Path]) -> dict[str, Any]:
 
 def _lines(report: AuditReport) -> Iterator[str]:
     if report.accepted is None:
-        yield "nothing was accepted yet, so nobody can say what changed: a person runs `harness audit --accept`"
+        yield (
+            "nothing was accepted yet, so nobody can say what changed: a person runs `harness audit"
+            " --accept`"
+        )
     else:
         yield f"compared with what {report.accepted.by} accepted at {report.accepted.at}"
     for change, found in report.changes:
@@ -137,11 +164,16 @@ def _lines(report: AuditReport) -> Iterator[str]:
 
 def _change_lines(change: Change, found: Sequence[Suspect]) -> Iterator[str]:
     when = f"; last changed {iso(change.at)}" if change.at is not None else ""
-    yield f"{change.path} ({change.kind.value}): expected {change.expected[:12]}, is {change.actual[:12]}{when}"
+    yield (
+        f"{change.path} ({change.kind.value}): expected {change.expected[:12]}, is"
+        f" {change.actual[:12]}{when}"
+    )
     if change.kind in _PUT_BACK:
         yield f"  {_PUT_BACK[change.kind]}"
     for item in found[:_MOST_SESSIONS]:
-        calls = ", ".join(f"{call['tool']} {call['tool_use_id']} at {call['time']}" for call in item.calls)
+        calls = ", ".join(
+            f"{call['tool']} {call['tool_use_id']} at {call['time']}" for call in item.calls
+        )
         yield f"  session {item.session}, {item.words()}" + (f": {calls}" if calls else "")
     if len(found) > _MOST_SESSIONS:
         yield f"  and {len(found) - _MOST_SESSIONS} more sessions"
@@ -151,5 +183,8 @@ def _change_lines(change: Change, found: Sequence[Suspect]) -> Iterator[str]:
 
 def _call_lines(item: Unguarded) -> Iterator[str]:
     who = f" (agent {item.agent})" if item.agent else ""
-    yield f"session {item.session}{who}: {item.tool} {item.call} at {iso(item.time)}; the guard {item.guard}"
+    yield (
+        f"session {item.session}{who}: {item.tool} {item.call} at {iso(item.time)}; the guard"
+        f" {item.guard}"
+    )
     yield f"  {item.rule}: {item.reason}"

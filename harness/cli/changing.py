@@ -1,4 +1,5 @@
-"""The one way in which a verb opens a project to change it: what is derived from the ledger is written at its end."""
+"""The one way in which a verb opens a project to change it: what is derived from the ledger is
+written at its end."""
 
 import contextlib
 from collections.abc import Iterator
@@ -6,7 +7,7 @@ from pathlib import Path
 
 from harness.cli.output import environment
 from harness.errors import HarnessError
-from harness.project.context import Project, open_project
+from harness.ledger.project import Project, open_project
 from harness.rendering.derived import write_derived
 
 
@@ -14,13 +15,14 @@ from harness.rendering.derived import write_derived
 def changing(
     start: Path, *, restore: bool = False, new_config: bool = False, deriving: bool = False
 ) -> Iterator[Project]:
-    """The project that contains `start`, open for writing; see `open_project` for the arguments and what is raised.
+    """The project that contains `start`, open for writing; see `open_project` for the arguments and
+    what is raised.
 
-    In a clone whose facts are not imported yet a verb that is to record something is refused (facts_not_imported);
-    `deriving` says that this one records nothing.
+    In a clone whose facts are not imported yet a verb that is to record something is refused
+    (facts_not_imported); `deriving` says that this one records nothing.
 
-    Also a verb that fails or is interrupted may have recorded facts: they are shown, as far as the ledger lets it, and
-    its own error stays the answer.
+    Also a verb that fails or is interrupted may have recorded facts: they are shown, as far as the
+    ledger lets it, and its own error stays the answer.
     """
     with open_project(start, environment(), restore=restore, new_config=new_config) as project:
         if not (restore or deriving):

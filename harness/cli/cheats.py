@@ -11,7 +11,7 @@ import click
 from harness.cheats.bench import known_ids, run_bench
 from harness.cheats.report import figures, leave_one_out, merged, page, problems
 from harness.cli.groups import VerbGroup
-from harness.cli.output import cage_option, emit, json_option
+from harness.cli.output import emit, json_option, sandbox_option
 from harness.clock import SystemClock, iso
 from harness.errors import UsageError
 from harness.files import atomic_write, pretty_json
@@ -24,32 +24,37 @@ def command() -> None:
 
 @command.command("run")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
-@click.option("--jobs", type=click.IntRange(1, 64), default=2, help="How many at a time; default: 2.")
+@click.option(
+    "--jobs", type=click.IntRange(1, 64), default=2, help="How many at a time; default: 2."
+)
 @click.option(
     "--evidence",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Also write the document to this file; with ID, what stands there of others is kept.",
 )
-@cage_option
+@sandbox_option
 @json_option
-def run(ids: tuple[str, ...], jobs: int, evidence: Path | None, cage: str, as_json: bool) -> None:
-    """Let each attack happen in two worlds, and each control in the defended one; all of them without an ID.
+def run(
+    ids: tuple[str, ...], jobs: int, evidence: Path | None, sandbox: str, as_json: bool
+) -> None:
+    """Let each attack happen in two worlds, and each control in the defended one; all of them
+    without an ID.
 
-    Everything happens in folders of its own that are removed. Exit 1 when an attack did not succeed undefended, one
-    gets through that nobody knows of or is caught by nothing that has a name, fewer than 95% are caught in a cage, a
-    control is refused, or the lab itself failed.
+    Everything happens in folders of its own that are removed. Exit 1 when an attack did not succeed
+    undefended, one gets through that nobody knows of or is caught by nothing that has a name, fewer
+    than 95% are caught in a sandbox, a control is refused, or the lab itself failed.
     """
     if unknown := sorted(set(ids) - set(known_ids())):
         raise UsageError(
             f"There is no attack or control {', '.join(unknown)}.",
-            mend=f"Known: {', '.join(known_ids())}.",
+            hint=f"Known: {', '.join(known_ids())}.",
             code="unknown_cheat",
         )
-    document = run_bench(ids, cage, jobs, tell=lambda line: click.echo(line, err=True))
+    document = run_bench(ids, sandbox, jobs, tell=lambda line: click.echo(line, err=True))
     if ids and evidence is not None and evidence.is_file():
         document = merged(document, json.loads(evidence.read_text("utf-8")), known_ids())
     found = problems(document)
-    whole = _evidence(document, cage, found)
+    whole = _evidence(document, sandbox, found)
     if evidence is not None:
         evidence.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(evidence, pretty_json(whole))
@@ -58,9 +63,17 @@ def run(ids: tuple[str, ...], jobs: int, evidence: Path | None, cage: str, as_js
 
 
 @command.command("render")
-@click.argument("evidence", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument(
+    "evidence",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+)
 @click.option(
-    "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The Markdown file to write."
+    "--out",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The Markdown file to write.",
 )
 @json_option
 def render(evidence: tuple[Path, ...], out: Path, as_json: bool) -> None:
@@ -69,16 +82,16 @@ def render(evidence: tuple[Path, ...], out: Path, as_json: bool) -> None:
     emit({"written": str(out)}, as_json=as_json, text=lambda: f"wrote {out}")
 
 
-def _evidence(document: dict[str, Any], cage: str, found: list[str]) -> dict[str, Any]:
+def _evidence(document: dict[str, Any], sandbox: str, found: list[str]) -> dict[str, Any]:
     return {
-        "name": f"cheats, cage {document['cage']}",
-        "command": f"harness cheats run --cage {cage}",
+        "name": f"cheats, sandbox {document['sandbox']}",
+        "command": f"harness cheats run --sandbox {sandbox}",
         "date": iso(SystemClock().now())[:10],
         "version": version("experiment-harness"),
         "machine": document["machine"],
         "seed": document["seed"],
         "figures": figures(document),
-        "cage": document["cage"],
+        "sandbox": document["sandbox"],
         "problems": found,
         "attacks": document["attacks"],
         "controls": document["controls"],
@@ -90,8 +103,10 @@ def _evidence(document: dict[str, Any], cage: str, found: list[str]) -> dict[str
 def _lines(document: dict[str, Any], found: list[str]) -> list[str]:
     said = document["figures"]
     lines = [
-        f"{said['caught']} of {said['succeeded_undefended']} attacks that succeed undefended are caught "
-        f"({said['caught_share']:.1%}), cage {document['cage']}",
+        (
+            f"{said['caught']} of {said['succeeded_undefended']} attacks that succeed undefended"
+            f" are caught ({said['caught_share']:.1%}), sandbox {document['sandbox']}"
+        ),
         f"{said['controls_refused']} of {said['controls']} controls are refused",
     ]
     missed = [row for row in document["attacks"] if not row["caught"] and "fault" not in row]

@@ -1,4 +1,5 @@
-"""`harness claims audit`: every number that a text claims, against what was recomputed, logged or measured."""
+"""`harness claims audit`: every number that a text claims, against what was recomputed, logged or
+measured."""
 
 import sys
 from pathlib import Path
@@ -8,7 +9,6 @@ import click
 
 from harness.artifacts.result import parse_result
 from harness.artifacts.text import read_text
-from harness.audit.claim_facts import commit_messages, experiment_of_path, known_facts, text_sentences
 from harness.claims.audit import front_matter_claims, judged
 from harness.claims.judge import JudgedClaim
 from harness.claims.known import HOLDS, Known
@@ -16,9 +16,18 @@ from harness.claims.passages import sentences
 from harness.cli.groups import VerbGroup
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.errors import NotFoundError, UsageError
-from harness.project.context import Project, open_project
+from harness.gates.claim_facts import (
+    commit_messages,
+    experiment_of_path,
+    known_facts,
+    text_sentences,
+)
+from harness.ledger.project import Project, open_project
 
-_NEXT = "Write the number that is known, or what shows it: docs/claims.md; a sentence without a number claims nothing."
+_NEXT = (
+    "Write the number that is known, or what shows it: docs/claims.md; a sentence without a number"
+    " claims nothing."
+)
 
 
 @click.group("claims", cls=VerbGroup)
@@ -29,15 +38,22 @@ def command() -> None:
 @command.command("audit")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--git", "git", is_flag=True, help="Commit messages too.")
-@click.option("--since", metavar="EXP", default=None, help="Of commits only those since EXP was opened.")
+@click.option(
+    "--since", metavar="EXP", default=None, help="Of commits only those since EXP was opened."
+)
 @project_option
 @json_option
-def audit(files: tuple[Path, ...], git: bool, since: str | None, project: Path, as_json: bool) -> None:
-    """Name every claim in FILES (of a folder: its .md files) and whether it is recomputed, logged, contradicted or
-    unsupported. Changes nothing; exit 1 when any is contradicted or unsupported."""
+def audit(
+    files: tuple[Path, ...], git: bool, since: str | None, project: Path, as_json: bool
+) -> None:
+    """Name every claim in FILES (of a folder: its .md files) and whether it is recomputed, logged,
+    contradicted or unsupported. Changes nothing; exit 1 when any is contradicted or unsupported."""
     if (not files and not git) or (since and not git):
         wrong = "--since is about commits" if files else "There is nothing to read"
-        raise UsageError(f"{wrong}; expected FILES, --git, or both.", mend="E.g. `harness claims audit README.md`.")
+        raise UsageError(
+            f"{wrong}; expected FILES, --git, or both.",
+            hint="E.g. `harness claims audit README.md`.",
+        )
     with open_project(project, environment(), read_only=True) as opened:
         known = known_facts(opened)
         claims = [claim for path in _texts(files) for claim in _of_file(opened, path, known)]
@@ -56,7 +72,9 @@ def _texts(files: tuple[Path, ...]) -> list[Path]:
     found: list[Path] = []
     for path in files:
         if not path.exists():
-            raise NotFoundError(f"{path} is not there.", mend="Name files or folders with Markdown.")
+            raise NotFoundError(
+                f"{path} is not there.", hint="Name files or folders with Markdown."
+            )
         found += sorted(path.rglob("*.md")) if path.is_dir() else [path]
     return found
 
@@ -84,7 +102,14 @@ def _plain(claim: JudgedClaim) -> dict[str, Any]:
 
 
 def _shown(claims: list[JudgedClaim], wrong: list[JudgedClaim]) -> str:
-    lines = [f"{item.file}:{item.line}: {item.metric} {item.value} is {item.kind}: {item.evidence}" for item in wrong]
+    lines = [
+        f"{item.file}:{item.line}: {item.metric} {item.value} is {item.kind}: {item.evidence}"
+        for item in wrong
+    ]
     return "\n".join(
-        [*lines, f"{len(claims)} claims, {len(wrong)} of them without support", *([_NEXT] if wrong else [])]
+        [
+            *lines,
+            f"{len(claims)} claims, {len(wrong)} of them without support",
+            *([_NEXT] if wrong else []),
+        ]
     )

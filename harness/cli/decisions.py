@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from harness.cli.output import emit, environment, json_option, project_option
-from harness.project.context import open_project
+from harness.ledger.project import open_project
 from harness.views.tables import render_table
 
 
@@ -37,5 +37,9 @@ def command(experiment: str | None, project: Path, as_json: bool) -> None:
     emit(
         {"decisions": rows},
         as_json=as_json,
-        text=lambda: render_table("", columns, table, colour=sys.stdout.isatty()) if rows else "no decision yet",
+        text=lambda: (
+            render_table("", columns, table, colour=sys.stdout.isatty())
+            if rows
+            else "no decision yet"
+        ),
     )

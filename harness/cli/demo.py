@@ -6,22 +6,27 @@ from typing import Any
 
 import click
 
-from harness.cli.output import cage_option, emit, environment, json_option
+from harness.cli.output import emit, environment, json_option, sandbox_option
 from harness.cli.progress import print_event
 from harness.demo.run import free_directory, run_demo
 
 
 @click.command("demo")
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path), required=False)
-@click.option("--seed", type=int, default=None, help="Seed of the held-out data; default: a fresh one.")
-@cage_option
+@click.option(
+    "--seed", type=int, default=None, help="Seed of the held-out data; default: a fresh one."
+)
+@sandbox_option
 @json_option
-def command(directory: Path | None, seed: int | None, cage: str, as_json: bool) -> None:
+def command(directory: Path | None, seed: int | None, sandbox: str, as_json: bool) -> None:
     """Leave a judged project in DIRECTORY (default: ./demo-project): four experiments, one kept.
 
-    Agents are played by a script, through the real Claude Code CLI; training, scoring and gates are real.
+    Agents are played by a script, through the real Claude Code CLI; training, scoring and gates are
+    real.
     """
     target = directory or free_directory(Path("demo-project"))
-    summary: dict[str, Any] = run_demo(target, cage=cage, seed=seed, environment=environment(), on_progress=print_event)
+    summary: dict[str, Any] = run_demo(
+        target, sandbox=sandbox, seed=seed, environment=environment(), on_progress=print_event
+    )
     emit(summary, as_json=as_json, text=lambda: summary["text"])
     sys.exit(0 if summary["target_hit"] else 1)

@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from harness.audit.evaluate import evaluate_experiment
 from harness.cli.changing import changing
-from harness.cli.output import cage_option, emit, json_option, project_option, sandbox_for
+from harness.cli.output import emit, json_option, project_option, sandbox_for, sandbox_option
 from harness.domain.statuses import Split
+from harness.evaluation.experiment import evaluate_experiment
 from harness.views.snapshot import split_score
 from harness.views.tables import score_text
 
@@ -17,26 +17,37 @@ from harness.views.tables import score_text
 @click.command("evaluate")
 @click.argument("experiment")
 @click.option("--split", type=click.Choice(["validation", "held-out"]), default="validation")
-@cage_option
+@sandbox_option
 @project_option
 @json_option
-def command(experiment: str, split: str, cage: str, project: Path, as_json: bool) -> None:
+def command(experiment: str, split: str, sandbox: str, project: Path, as_json: bool) -> None:
     """Recompute the score of EXPERIMENT from its checkpoints, one evaluation a seed.
 
-    A look at held-out counts against the plan's query budget. Exit 1 when a checkpoint could not be scored.
+    A look at held-out counts against the plan's query budget. Exit 1 when a checkpoint could not be
+    scored.
     """
     with changing(project) as opened:
         chosen = Split(split.replace("-", "_"))
-        evaluations = evaluate_experiment(opened, experiment, chosen, sandbox_for(cage))
+        evaluations = evaluate_experiment(opened, experiment, chosen, sandbox_for(sandbox))
         row = split_score(opened, opened.ledger.experiment(experiment), chosen)
     results: list[dict[str, Any]] = [
-        {"run": item.run, "seed": item.seed, "value": item.value, "n": item.n, "findings": list(item.findings)}
+        {
+            "run": item.run,
+            "seed": item.seed,
+            "value": item.value,
+            "n": item.n,
+            "findings": list(item.findings),
+        }
         for item in evaluations
     ]
     ok = bool(results) and all(item["value"] is not None for item in results)
     lines = [f"{item['run']}  seed {item['seed']}  {_number(item['value'])}" for item in results]
     lines += [f"  - {', '.join(runs)}: {text}" for text, runs in _by_finding(results).items()]
-    lines.append(f"{experiment}  {score_text(row)}" if results else f"{experiment} has no completed run to evaluate")
+    lines.append(
+        f"{experiment}  {score_text(row)}"
+        if results
+        else f"{experiment} has no completed run to evaluate"
+    )
     emit(
         {"experiment": experiment, "split": chosen, "evaluations": results, "score": row["score"]},
         as_json=as_json,
@@ -50,9 +61,10 @@ def _number(value: float | None) -> str:
 
 
 def _by_finding(results: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """What was found -> the runs that it was found for: the same crash of three seeds is told once."""
+    """What was found -> the runs that it was found for: the same crash of three seeds is told
+    once."""
     runs: dict[str, list[str]] = {}
     for item in results:
         for found in item["findings"]:
-            runs.setdefault(f"{found['message']} {found['mend']}", []).append(item["run"])
+            runs.setdefault(f"{found['message']} {found['hint']}", []).append(item["run"])
     return runs

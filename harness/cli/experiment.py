@@ -7,16 +7,16 @@ from typing import Any
 
 import click
 
-from harness.audit.claimed import claim_notes
 from harness.cli.changing import changing
 from harness.cli.groups import VerbGroup
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import caller, session_of
+from harness.decisions.claimed import claim_notes
+from harness.decisions.experiments import open_experiment, record_result
 from harness.domain.findings import as_text
 from harness.domain.statuses import spoken
 from harness.errors import UsageError
-from harness.project.context import open_project
-from harness.project.experiments import open_experiment, record_result
+from harness.ledger.project import open_project
 from harness.views.comparison import comparison
 from harness.views.details import details
 from harness.views.snapshot import experiment_row, experiment_rows
@@ -58,24 +58,47 @@ def new(hypothesis: str, rationale: str, parent: str | None, project: Path, as_j
 
 @command.command("result")
 @click.argument("experiment")
-@click.option("--claim", "claims", multiple=True, metavar="METRIC=VALUE", help="A recomputed number, digit for digit.")
+@click.option(
+    "--claim",
+    "claims",
+    multiple=True,
+    metavar="METRIC=VALUE",
+    help="A recomputed number, digit for digit.",
+)
 @click.option("--summary", required=True, help="What the evaluation says.")
-@click.option("--shortfall", "shortfalls", multiple=True, help="What is missing, most important first.")
+@click.option(
+    "--shortfall", "shortfalls", multiple=True, help="What is missing, most important first."
+)
 @project_option
 @json_option
 def result(
-    experiment: str, claims: Sequence[str], summary: str, shortfalls: Sequence[str], project: Path, as_json: bool
+    experiment: str,
+    claims: Sequence[str],
+    summary: str,
+    shortfalls: Sequence[str],
+    project: Path,
+    as_json: bool,
 ) -> None:
-    """Write result.md of EXPERIMENT: `harness experiment result exp-0001 --claim accuracy=0.94 --summary TEXT`."""
+    """Write result.md of EXPERIMENT: `harness experiment result exp-0001 --claim accuracy=0.94
+    --summary TEXT`."""
     read = _claims(claims)
     with changing(project) as opened:
         path = record_result(
-            opened, experiment, claims=read, summary=summary, shortfalls=shortfalls, by=caller(environment())
+            opened,
+            experiment,
+            claims=read,
+            summary=summary,
+            shortfalls=shortfalls,
+            by=caller(environment()),
         )
         findings = claim_notes(opened, experiment, read)
     lines = [f"wrote {path}", as_text(findings), f"next: `harness gate check {experiment}`"]
     emit(
-        {"experiment": experiment, "written": str(path), "findings": [finding.plain() for finding in findings]},
+        {
+            "experiment": experiment,
+            "written": str(path),
+            "findings": [finding.plain() for finding in findings],
+        },
         as_json=as_json,
         text=lambda: "\n".join(filter(None, lines)),
     )
@@ -91,7 +114,9 @@ def list_command(project: Path, as_json: bool) -> None:
     emit(
         {"experiments": rows},
         as_json=as_json,
-        text=lambda: experiments_table(rows, colour=sys.stdout.isatty()) if rows else "no experiment yet",
+        text=lambda: (
+            experiments_table(rows, colour=sys.stdout.isatty()) if rows else "no experiment yet"
+        ),
     )
 
 
@@ -114,11 +139,15 @@ def show(experiment: str, project: Path, as_json: bool) -> None:
 @project_option
 @json_option
 def compare_command(candidate: str, reference: str, project: Path, as_json: bool) -> None:
-    """Say whether CANDIDATE is better than REFERENCE beyond the noise floor; exit 1 when it is not."""
+    """Say whether CANDIDATE is better than REFERENCE beyond the noise floor; exit 1 when it is
+    not."""
     with open_project(project, environment(), read_only=True) as opened:
         document = comparison(opened, candidate, reference)
     sides = (document["candidate"], document["reference"])
-    lines = [f"{side['id']}  {side['score']:.4g}  {side['n_seeds']} seeds, {side['evidence']}" for side in sides]
+    lines = [
+        f"{side['id']}  {side['score']:.4g}  {side['n_seeds']} seeds, {side['evidence']}"
+        for side in sides
+    ]
     emit(document, as_json=as_json, text=lambda: "\n".join([*lines, document["why"]]))
     sys.exit(0 if document["better"] else 1)
 
@@ -130,7 +159,10 @@ def _claims(given: Sequence[str]) -> dict[str, str]:
         metric, sign, value = text.partition("=")
         if not sign or not metric.strip() or metric.strip() in read:
             what = "is given twice" if sign and metric.strip() else "is no claim"
-            raise UsageError(f"--claim {text!r} {what}; expected METRIC=VALUE.", mend="E.g. `--claim accuracy=0.94`.")
+            raise UsageError(
+                f"--claim {text!r} {what}; expected METRIC=VALUE.",
+                hint="E.g. `--claim accuracy=0.94`.",
+            )
         read[metric.strip()] = value.strip()
     return read
 
@@ -143,13 +175,20 @@ def _show_text(row: dict[str, Any], document: dict[str, Any]) -> str:
         f"parent   {row['parent'] or '-'}",
         f"score    {score_text(row)}",
         f"verdict  {document['standing'] or '-'}{elsewhere}{gate}",
-        *(f"  - {finding['message']} {finding['mend']}" for finding in row["findings"]),
-        *(f"  noticed: {note}" for verdict in document["verdicts"][-1:] for note in verdict["notes"]),
+        *(f"  - {finding['message']} {finding['hint']}" for finding in row["findings"]),
+        *(
+            f"  noticed: {note}"
+            for verdict in document["verdicts"][-1:]
+            for note in verdict["notes"]
+        ),
     ]
     parts = ["\n".join(head) + "\n"]
     for title in ("runs", "alarms", "imported", "evaluations", "decisions"):
         if rows := document[title]:
             columns = list(rows[0])
-            cells = [[("-" if item[column] is None else item[column]) for column in columns] for item in rows]
+            cells = [
+                [("-" if item[column] is None else item[column]) for column in columns]
+                for item in rows
+            ]
             parts.append(render_table(title, columns, cells, colour=sys.stdout.isatty()))
     return "\n".join(parts)

@@ -6,15 +6,15 @@ from pathlib import Path
 import click
 
 from harness.audit.activity import transcript_home
-from harness.audit.check import check_gate
-from harness.audit.person import approve, reject
 from harness.cli.changing import changing
 from harness.cli.groups import VerbGroup
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import require_person
+from harness.decisions.person import approve, reject
 from harness.domain.findings import Finding, as_text
 from harness.domain.records import Decision, RecordedVerdict
 from harness.domain.statuses import GateName, Verdict, spoken
+from harness.gates.check import check_gate
 
 REASON = click.option("--reason", required=True, help="Why; it stands in the decision log.")
 
@@ -26,13 +26,19 @@ def command() -> None:
 
 @command.command("check")
 @click.argument("experiment")
-@click.option("--gate", type=click.Choice(["validation", "held-out"]), default=None, help="Default: the next one due.")
+@click.option(
+    "--gate",
+    type=click.Choice(["validation", "held-out"]),
+    default=None,
+    help="Default: the next one due.",
+)
 @project_option
 @json_option
 def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> None:
     """Judge EXPERIMENT on its evidence; exit 0 only for PASS. Looking twice gives the same answer.
 
-    Of an experiment that is kept or discarded nothing is recorded: the verdict that it was decided on stands.
+    Of an experiment that is kept or discarded nothing is recorded: the verdict that it was decided
+    on stands.
     """
     with changing(project) as opened:
         name = GateName(gate.replace("-", "_")) if gate else None
@@ -47,16 +53,26 @@ def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> No
         "comparison": verdict.comparison,
         "findings": list(verdict.findings),
         "notes": list(verdict.notes),
-        "evidence": [{"name": item, "sha256": digest} for item, digest in sorted(verdict.evidence.items())],
+        "evidence": [
+            {"name": item, "sha256": digest} for item, digest in sorted(verdict.evidence.items())
+        ],
     }
     findings = [Finding.from_plain(item) for item in verdict.findings]
     asked = spoken(verdict.gate)
-    head = f"{experiment}  {asked} gate: {verdict.verdict}" + (f" ({verdict.tier})" if verdict.tier else "")
+    head = f"{experiment}  {asked} gate: {verdict.verdict}" + (
+        f" ({verdict.tier})" if verdict.tier else ""
+    )
     notes = [f"  noticed: {note}" for note in verdict.notes]
-    shown = "" if verdict.id else f"  {experiment} is decided: nothing was recorded, its verdict stands."
+    shown = (
+        ""
+        if verdict.id
+        else f"  {experiment} is decided: nothing was recorded, its verdict stands."
+    )
     then = _next(verdict) if verdict.id and verdict.verdict is Verdict.PASS else ""
     emit(
-        document, as_json=as_json, text=lambda: "\n".join(filter(None, (head, as_text(findings), *notes, shown, then)))
+        document,
+        as_json=as_json,
+        text=lambda: "\n".join(filter(None, (head, as_text(findings), *notes, shown, then))),
     )
     sys.exit(0 if verdict.verdict is Verdict.PASS else 1)
 
@@ -64,11 +80,16 @@ def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> No
 @command.command("approve")
 @click.argument("experiment")
 @REASON
-@click.option("--override", is_flag=True, help="Keep it although a gate did not pass; recorded as OVERRIDE.")
+@click.option(
+    "--override", is_flag=True, help="Keep it although a gate did not pass; recorded as OVERRIDE."
+)
 @project_option
 @json_option
-def approve_command(experiment: str, reason: str, override: bool, project: Path, as_json: bool) -> None:
-    """Keep EXPERIMENT: it has a PASS on validation and on held-out, or --override. A person's verb."""
+def approve_command(
+    experiment: str, reason: str, override: bool, project: Path, as_json: bool
+) -> None:
+    """Keep EXPERIMENT: it has a PASS on validation and on held-out, or --override. A person's
+    verb."""
     by = require_person("gate approve", environment())
     with changing(project) as opened:
         decisions = approve(opened, experiment, by=by, reason=reason, override=override)
@@ -91,11 +112,17 @@ def reject_command(experiment: str, reason: str, project: Path, as_json: bool) -
 def _next(verdict: RecordedVerdict) -> str:
     """The step after a PASS."""
     if verdict.gate == GateName.VALIDATION:
-        return f"next: `harness evaluate {verdict.experiment} --split held-out`, then the same gate check again"
+        return (
+            f"next: `harness evaluate {verdict.experiment} --split held-out`, then the same gate"
+            " check again"
+        )
     return f"next: `harness gate approve {verdict.experiment} --reason TEXT`"
 
 
 def _print(decisions: list[Decision], *, as_json: bool) -> None:
-    rows = [{"id": item.id, "kind": item.kind, "experiment": item.experiment, "by": item.by} for item in decisions]
+    rows = [
+        {"id": item.id, "kind": item.kind, "experiment": item.experiment, "by": item.by}
+        for item in decisions
+    ]
     lines = [f"{row['id']}  {row['kind']} {row['experiment']} by {row['by']}" for row in rows]
     emit({"decisions": rows}, as_json=as_json, text=lambda: "\n".join(lines))

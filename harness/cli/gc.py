@@ -8,7 +8,7 @@ import click
 from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import caller
-from harness.project.context import Project, open_project
+from harness.ledger.project import Project, open_project
 from harness.runs.removal import Removal, remove_unneeded
 
 
@@ -18,13 +18,16 @@ from harness.runs.removal import Removal, remove_unneeded
 @project_option
 @json_option
 def command(experiments: tuple[str, ...], dry_run: bool, project: Path, as_json: bool) -> None:
-    """Remove checkpoints of EXP, by default of all experiments, that nothing rests on; each removal is recorded.
+    """Remove checkpoints of EXP, by default of all experiments, that nothing rests on; each removal
+    is recorded.
 
     Exit 1 when one that should have gone could not be removed.
     """
     opening = open_project(project, environment(), read_only=True) if dry_run else changing(project)
     with opening as opened:
-        done = remove_unneeded(opened, _named(opened, experiments), by=caller(environment()), dry_run=dry_run)
+        done = remove_unneeded(
+            opened, _named(opened, experiments), by=caller(environment()), dry_run=dry_run
+        )
     document = {"dry_run": dry_run, "removed": done.removed, "kept": done.kept, "bytes": done.bytes}
     emit(document, as_json=as_json, text=lambda: "\n".join(_lines(done, dry_run=dry_run)))
     sys.exit(1 if done.failed else 0)
@@ -38,6 +41,9 @@ def _lines(done: Removal, *, dry_run: bool) -> list[str]:
     said = "would remove" if dry_run else "removed"
     return [
         *(f"kept {item['path']}: {item['why']}" for item in done.kept),
-        *(f"{said} {item['path']}  {item['bytes']:,} bytes  {item['sha256'][:12]}" for item in done.removed),
+        *(
+            f"{said} {item['path']}  {item['bytes']:,} bytes  {item['sha256'][:12]}"
+            for item in done.removed
+        ),
         f"{said} {len(done.removed)} checkpoints, {done.bytes:,} bytes; {len(done.kept)} kept",
     ]

@@ -9,8 +9,8 @@ from harness.artifacts.text import decode, read_text
 from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import caller, session_of
+from harness.decisions.hand_offs import write_hand_off
 from harness.errors import UsageError
-from harness.project.hand_offs import write_hand_off
 
 STDIN = "-"
 
@@ -18,12 +18,24 @@ STDIN = "-"
 @click.command("handoff")
 @click.argument("source", required=False, metavar="[-]")
 @click.option("--note", default=None, help="The hand-off itself.")
-@click.option("--file", type=click.Path(dir_okay=False, path_type=Path), default=None, help="Read it from a file.")
-@click.option("--experiment", default=None, help="What it is about; default: the one that is not decided yet.")
+@click.option(
+    "--file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=None,
+    help="Read it from a file.",
+)
+@click.option(
+    "--experiment", default=None, help="What it is about; default: the one that is not decided yet."
+)
 @project_option
 @json_option
 def command(
-    source: str | None, note: str | None, file: Path | None, experiment: str | None, project: Path, as_json: bool
+    source: str | None,
+    note: str | None,
+    file: Path | None,
+    experiment: str | None,
+    project: Path,
+    as_json: bool,
 ) -> None:
     """Record a hand-off of at most 4,000 characters; the next session reads it in its briefing.
 
@@ -41,12 +53,18 @@ def command(
         "experiment": written.experiment,
         "at": written.at,
     }
-    emit(document, as_json=as_json, text=lambda: f"wrote {path}; the next session's briefing shows it")
+    emit(
+        document,
+        as_json=as_json,
+        text=lambda: f"wrote {path}; the next session's briefing shows it",
+    )
 
 
 def _text(source: str | None, note: str | None, file: Path | None) -> str:
     if sum(given is not None for given in (source, note, file)) != 1 or source not in (None, STDIN):
-        raise UsageError("A hand-off is one text.", mend="Give one of `--note TEXT`, `--file FILE` and `-`.")
+        raise UsageError(
+            "A hand-off is one text.", hint="Give one of `--note TEXT`, `--file FILE` and `-`."
+        )
     if note is not None:
         return note
     if file is not None:

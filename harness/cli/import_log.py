@@ -7,9 +7,9 @@ import click
 from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import caller
+from harness.decisions.imported import import_log
 from harness.domain.statuses import Evidence
 from harness.foreign.formats import find_logs
-from harness.project.imported import import_log
 
 _MOST_LOGS = 50
 
@@ -26,7 +26,9 @@ def command(path: Path, experiment: str | None, project: Path, as_json: bool) ->
     """
     with changing(project) as opened:
         logs = find_logs(path, most=_MOST_LOGS)
-        facts = [import_log(opened, log, experiment=experiment, by=caller(environment())) for log in logs]
+        facts = [
+            import_log(opened, log, experiment=experiment, by=caller(environment())) for log in logs
+        ]
     document = {"evidence": Evidence.LOGGED.value, "imported": [fact.body() for fact in facts]}
     lines = [
         f"{fact.path}: {fact.format}, {len(fact.runs)} run{'s' if len(fact.runs) > 1 else ''}, "

@@ -30,21 +30,37 @@ _NEXT = "next: fill in {plan}, then `harness plan check {plan}` and `harness pla
     "--hooks",
     type=click.Choice([mode.value for mode in HooksMode]),
     default=None,
-    help="project: in .claude/ (default); plugin: the plugin's, nothing is written outside .harness/; none: no hooks.",
+    help=(
+        "project: in .claude/ (default); plugin: the plugin's, nothing is written outside"
+        " .harness/; none: no hooks."
+    ),
 )
 @json_option
-def command(directory: Path, dry_run: bool, take_out: bool, hooks: str | None, as_json: bool) -> None:
-    """Make DIRECTORY a project with hooks, agents and slash commands; what a person wrote there stays. A person's verb.
+def command(
+    directory: Path, dry_run: bool, take_out: bool, hooks: str | None, as_json: bool
+) -> None:
+    """Make DIRECTORY a project with hooks, agents and slash commands; what a person wrote there
+    stays. A person's verb.
 
-    A second call changes nothing; a newer harness replaces what is as it was written and names what was edited. Exit 1
-    when a file was left as it is, or a guard is dead afterwards.
+    A second call changes nothing; a newer harness replaces what is as it was written and names what
+    was edited. Exit 1 when a file was left as it is, or a guard is dead afterwards.
     """
-    by = require_person("init", environment(), needs_terminal=False)  # it approves no plan and no score
+    by = require_person(
+        "init", environment(), needs_terminal=False
+    )  # it approves no plan and no score
     if take_out:
-        _print_removal(remove(directory, environment(), by=by, dry_run=dry_run), dry_run=dry_run, as_json=as_json)
+        _print_removal(
+            remove(directory, environment(), by=by, dry_run=dry_run),
+            dry_run=dry_run,
+            as_json=as_json,
+        )
     else:
         mode = None if hooks is None else HooksMode(hooks)
-        _print(install(directory, mode, environment(), by=by, dry_run=dry_run), dry_run=dry_run, as_json=as_json)
+        _print(
+            install(directory, mode, environment(), by=by, dry_run=dry_run),
+            dry_run=dry_run,
+            as_json=as_json,
+        )
 
 
 def _print(done: Installation, *, dry_run: bool, as_json: bool) -> None:
@@ -83,7 +99,9 @@ def _files(
     return {
         "dry_run": dry_run,
         "changes": [{"path": item.path, "action": item.action} for item in changes],
-        "conflicts": [{"path": item.path, "message": item.message, "mend": item.mend} for item in conflicts],
+        "conflicts": [
+            {"path": item.path, "message": item.message, "hint": item.hint} for item in conflicts
+        ],
         "notes": list(notes),
     }
 
@@ -96,9 +114,15 @@ def _lines(done: Installation, report: Report | None, *, dry_run: bool) -> list[
     if dry_run:
         return [*lines, "nothing was changed"]
     if report is not None:
-        lines += report.lines() if report.dead else ["all guards are alive (`harness doctor` also starts the CLI once)"]
+        lines += (
+            report.lines()
+            if report.dead
+            else ["all guards are alive (`harness doctor` also starts the CLI once)"]
+        )
     if done.place.mode is HooksMode.PLUGIN:
-        lines.append("the hooks are the plugin's; it enforces here once it is installed in Claude Code")
+        lines.append(
+            "the hooks are the plugin's; it enforces here once it is installed in Claude Code"
+        )
     plan = next((item.path for item in done.changes if item.path.endswith("plan.md")), None)
     return [*lines, _NEXT.format(plan=plan)] if plan else lines
 
@@ -110,11 +134,17 @@ def _shown(changes: Sequence[Change], *, dry_run: bool) -> list[str]:
     copies = [item for item in changes if item.path.startswith(VENDORED)]
     lines = [f"{_DONE[item.action]} {item.path}" for item in changes if item not in copies]
     counts = Counter(_DONE[item.action] for item in copies)
-    return [*lines, *(f"{done} {count} file{'s' * (count != 1)} below {VENDORED}" for done, count in counts.items())]
+    return [
+        *lines,
+        *(
+            f"{done} {count} file{'s' * (count != 1)} below {VENDORED}"
+            for done, count in counts.items()
+        ),
+    ]
 
 
 _DONE = {"create": "wrote", "change": "changed", "delete": "removed"}
 
 
 def _told(conflicts: Sequence[Conflict]) -> list[str]:
-    return [f"left as it is: {item.message}\n  {item.mend}" for item in conflicts]
+    return [f"left as it is: {item.message}\n  {item.hint}" for item in conflicts]

@@ -10,8 +10,8 @@ from harness.cli.groups import VerbGroup
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.ledger.exchange import export_facts, import_facts
+from harness.ledger.project import open_layout
 from harness.ledger.verify import verify
-from harness.project.context import open_layout
 from harness.rendering.derived import write_derived
 
 FOLDER = click.argument("folder", type=click.Path(file_okay=False, path_type=Path), required=False)
@@ -26,7 +26,8 @@ def command() -> None:
 @project_option
 @json_option
 def verify_command(project: Path, as_json: bool) -> None:
-    """Re-derive every hash; exit 1 and name the fact when anything was changed, reordered or cut."""
+    """Re-derive every hash; exit 1 and name the fact when anything was changed, reordered or
+    cut."""
     layout = open_layout(project, environment())
     problems = verify(layout.ledger_db, layout.anchors, layout.facts_dir)
     document = {"verified": not problems, "problems": [problem._asdict() for problem in problems]}
@@ -55,12 +56,15 @@ def rebuild_command(project: Path, as_json: bool) -> None:
 @project_option
 @json_option
 def export_command(folder: Path | None, project: Path, as_json: bool) -> None:
-    """Write the facts as text, one file a writer, to FOLDER (default: the project's memory/facts)."""
+    """Write the facts as text, one file a writer, to FOLDER (default: the project's
+    memory/facts)."""
     with changing(project, deriving=True) as opened:
         written = export_facts(opened.ledger, folder or opened.layout.facts_dir)
         target = folder or opened.layout.facts_dir
     lines = [f"wrote {path}" for path in written] or [f"nothing new: {target} has every fact"]
-    emit({"written": [str(path) for path in written]}, as_json=as_json, text=lambda: "\n".join(lines))
+    emit(
+        {"written": [str(path) for path in written]}, as_json=as_json, text=lambda: "\n".join(lines)
+    )
 
 
 @command.command("import")
@@ -68,7 +72,8 @@ def export_command(folder: Path | None, project: Path, as_json: bool) -> None:
 @project_option
 @json_option
 def import_command(folder: Path | None, project: Path, as_json: bool) -> None:
-    """Take in facts from FOLDER (default: the project's memory/facts), e.g. after a clone. A person's verb."""
+    """Take in facts from FOLDER (default: the project's memory/facts), e.g. after a clone. A
+    person's verb."""
     require_person("ledger import", environment())
     with changing(project, restore=True) as opened:
         imported = import_facts(opened.ledger, folder or opened.layout.facts_dir)

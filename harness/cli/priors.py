@@ -12,10 +12,10 @@ from harness.cli.changing import changing
 from harness.cli.groups import VerbGroup
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import require_person
+from harness.decisions.priors import CHECK_SECONDS, CheckedPrior, check_priors
 from harness.domain.records import Prior
 from harness.errors import UsageError
-from harness.project.context import open_project
-from harness.project.priors import CHECK_SECONDS, CheckedPrior, check_priors
+from harness.ledger.project import open_project
 
 
 @click.group("priors", cls=VerbGroup)
@@ -47,7 +47,13 @@ def list_command(project: Path, as_json: bool) -> None:
 @project_option
 @json_option
 def add(
-    lesson: str, evidence: str, rule: str, check: str | None, supersedes: str | None, project: Path, as_json: bool
+    lesson: str,
+    evidence: str,
+    rule: str,
+    check: str | None,
+    supersedes: str | None,
+    project: Path,
+    as_json: bool,
 ) -> None:
     """Record a prior. A person's verb: its check is a command that others will run."""
     by = require_person("priors add", environment())
@@ -61,11 +67,18 @@ def add(
 
 @command.command("check")
 @click.argument("prior", nargs=-1)
-@click.option("--seconds", type=click.FloatRange(min=0.1), default=CHECK_SECONDS, show_default=True, help="A check.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0.1),
+    default=CHECK_SECONDS,
+    show_default=True,
+    help="A check.",
+)
 @project_option
 @json_option
 def check_command(prior: Sequence[str], seconds: float, project: Path, as_json: bool) -> None:
-    """Run the checks of the named priors, by default of all that stand; exit 1 when one does not hold."""
+    """Run the checks of the named priors, by default of all that stand; exit 1 when one does not
+    hold."""
     with open_project(project, environment(), read_only=True) as opened:
         checked = check_priors(opened, prior, environment(), seconds=seconds)
     ok = not any(item.holds.broken for item in checked)
@@ -81,7 +94,9 @@ def _words(check: str) -> list[str]:
     try:
         return shlex.split(check)
     except ValueError as error:
-        raise UsageError(f"--check cannot be read as words: {error}.", mend="Quote it as for a shell.") from error
+        raise UsageError(
+            f"--check cannot be read as words: {error}.", hint="Quote it as for a shell."
+        ) from error
 
 
 def _standing(prior: Prior) -> str:
@@ -115,9 +130,12 @@ def _answer(item: CheckedPrior) -> dict[str, Any]:
 
 
 def _said(item: CheckedPrior) -> str:
-    """A check that holds is one line; of one that does not, the end of what it printed stands below."""
+    """A check that holds is one line; of one that does not, the end of what it printed stands
+    below."""
     head = f"{item.holds:<8}  {item.prior.id}  {item.prior.lesson}"
     if not item.holds.broken:
         return head
     command = shlex.join(item.prior.check or ())
-    return "\n".join([head, f"          {command}", *(f"          {line}" for line in item.output.splitlines())])
+    return "\n".join(
+        [head, f"          {command}", *(f"          {line}" for line in item.output.splitlines())]
+    )

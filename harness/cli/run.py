@@ -6,13 +6,20 @@ from pathlib import Path
 import click
 
 from harness.cli.changing import changing
-from harness.cli.output import cage_option, emit, environment, json_option, project_option, sandbox_for
+from harness.cli.output import (
+    emit,
+    environment,
+    json_option,
+    project_option,
+    sandbox_for,
+    sandbox_option,
+)
 from harness.cli.progress import print_event
 from harness.cli.split import watched_beside
 from harness.domain.facts import LoopEnded
-from harness.driver.doors import open_door
+from harness.driver.gateways import open_gateway
 from harness.driver.loop_runner import run_loop
-from harness.project.plans import require_approved
+from harness.plans.approval import require_approved
 
 SCENARIO = click.option(
     "--scenario",
@@ -30,34 +37,49 @@ RECORD = click.option(
 @click.argument("plan", type=click.Path(dir_okay=False, path_type=Path), default="plan.md")
 @SCENARIO
 @RECORD
-@cage_option
+@sandbox_option
 @project_option
 @json_option
-def command(plan: Path, scenario: Path | None, record: Path | None, cage: str, project: Path, as_json: bool) -> None:
-    """Run experiments by the approved PLAN until its target, its budget or its patience is reached."""
-    _loop(project, plan, scenario, record, cage, as_json)
+def command(
+    plan: Path,
+    scenario: Path | None,
+    record: Path | None,
+    sandbox: str,
+    project: Path,
+    as_json: bool,
+) -> None:
+    """Run experiments by the approved PLAN until its target, its budget or its patience is
+    reached."""
+    _loop(project, plan, scenario, record, sandbox, as_json)
 
 
 @click.command("continue")
 @SCENARIO
 @RECORD
-@cage_option
+@sandbox_option
 @project_option
 @json_option
-def continue_command(scenario: Path | None, record: Path | None, cage: str, project: Path, as_json: bool) -> None:
+def continue_command(
+    scenario: Path | None, record: Path | None, sandbox: str, project: Path, as_json: bool
+) -> None:
     """Go on where the loop was cut: close what was lost, end what is left over, then run."""
-    _loop(project, None, scenario, record, cage, as_json)
+    _loop(project, None, scenario, record, sandbox, as_json)
 
 
 def _loop(
-    project: Path, plan: Path | None, scenario: Path | None, record: Path | None, cage: str, as_json: bool
+    project: Path,
+    plan: Path | None,
+    scenario: Path | None,
+    record: Path | None,
+    sandbox: str,
+    as_json: bool,
 ) -> None:
     with changing(project) as opened:
         approved = require_approved(opened, plan)
-        door = open_door(opened, approved, environment(), scenario=scenario, record=record)
-        sandbox = sandbox_for(cage, required=approved.content.get("sandbox") == "required")
+        gateway = open_gateway(opened, approved, environment(), scenario=scenario, record=record)
+        chosen = sandbox_for(sandbox, required=approved.content.get("sandbox") == "required")
         with watched_beside(project, environment(), wanted=sys.stdout.isatty() and not as_json):
-            ended: LoopEnded = run_loop(opened, door, sandbox, on_progress=print_event)
+            ended: LoopEnded = run_loop(opened, gateway, chosen, on_progress=print_event)
     document = {"plan": ended.plan, "reason": ended.reason, "detail": ended.detail}
     emit(document, as_json=as_json, text=lambda: f"stopped: {ended.reason}. {ended.detail}")
     sys.exit(0 if ended.reason == "target" else 1)

@@ -7,24 +7,26 @@ from typing import Any
 import click
 
 from harness.cli.output import emit, environment, json_option, project_option, sandbox_for
-from harness.project.context import open_project
+from harness.ledger.project import open_project
 from harness.projections.briefing import briefing
 from harness.views.snapshot import snapshot
 from harness.views.tables import experiments_table
 
 
 @click.command("status")
-@click.option("--briefing", "only_briefing", is_flag=True, help="Print what the next session is told.")
+@click.option(
+    "--briefing", "only_briefing", is_flag=True, help="Print what the next session is told."
+)
 @project_option
 @json_option
 def command(only_briefing: bool, project: Path, as_json: bool) -> None:
-    """Show the plan, the cage, what runs now and the newest experiments."""
+    """Show the plan, the sandbox, what runs now and the newest experiments."""
     with open_project(project, environment(), read_only=True) as opened:
         if only_briefing:
             text = briefing(opened.ledger)
             emit({"briefing": text}, as_json=as_json, text=lambda: text)
             return
-        picture = snapshot(opened, cage=sandbox_for("auto").kind)
+        picture = snapshot(opened, sandbox=sandbox_for("auto").kind)
     emit(picture, as_json=as_json, text=lambda: _text(picture))
 
 
@@ -32,21 +34,27 @@ def _text(picture: dict[str, Any]) -> str:
     plan = picture["plan"]
     lines = [
         f"project  {picture['project']['id']}  {picture['project']['root']}",
-        f"plan     {plan['name']}, version {plan['version']} ({plan['path']}): {plan['workflow']}, "
-        f"gates {plan['gates']}"
-        if plan
-        else "plan     none approved: `harness plan approve plan.md`",
-        f"cage     {picture['cage']}",
+        (
+            f"plan     {plan['name']}, version {plan['version']} ({plan['path']}):"
+            f" {plan['workflow']}, gates {plan['gates']}"
+            if plan
+            else "plan     none approved: `harness plan approve plan.md`"
+        ),
+        f"sandbox     {picture['sandbox']}",
         f"state    {picture['paths']['state']}",
     ]
     if picture["facts_wait"]:
         lines.append("memory   this clone's facts are not read in yet: `harness ledger import`")
     if plan and plan["changed"]:
-        lines.append(f"         {plan['path']} has changed since: `harness plan approve` makes it a new version")
+        lines.append(
+            f"         {plan['path']} has changed since: `harness plan approve` makes it a new"
+            " version"
+        )
     if picture["active"]:
         lines.append(f"active   {picture['active']}")
     lines += [
-        f"running  {run['experiment']}/{run['run']} seed {run['seed']}" + ("" if run["alive"] else "  (process gone)")
+        f"running  {run['experiment']}/{run['run']} seed {run['seed']}"
+        + ("" if run["alive"] else "  (process gone)")
         for run in picture["runs"]
     ]
     lines += [f"alarm    {found['message']}" for found in picture["alarms"]]

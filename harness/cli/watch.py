@@ -18,7 +18,7 @@ from harness.clock import SystemClock
 from harness.domain.statuses import FINAL_RUNS
 from harness.errors import NotFoundError, UsageError
 from harness.foreign.formats import find_logs
-from harness.project.context import Project, open_project
+from harness.ledger.project import Project, open_project
 from harness.views.dashboard import draw
 from harness.views.follow import MOST_RUNS, Follower
 from harness.views.follow_experiment import ExperimentFollower
@@ -35,18 +35,29 @@ _EXPERIMENT = re.compile(r"exp-\d+")
 @click.argument("target", nargs=-1)
 @click.option("--once", is_flag=True, help="Show where the runs are now, and leave.")
 @click.option("--follow", is_flag=True, help="Go on: to the next experiment, or for ever on a log.")
-@click.option("--split", "beside", is_flag=True, help="Open it beside this pane of tmux, and leave.")
-@click.option("--plain", is_flag=True, help="Lines instead of a screen; so it is where no terminal reads.")
+@click.option(
+    "--split", "beside", is_flag=True, help="Open it beside this pane of tmux, and leave."
+)
+@click.option(
+    "--plain", is_flag=True, help="Lines instead of a screen; so it is where no terminal reads."
+)
 @project_option
 @json_option
 def command(
-    target: tuple[str, ...], once: bool, follow: bool, beside: bool, plain: bool, project: Path, as_json: bool
+    target: tuple[str, ...],
+    once: bool,
+    follow: bool,
+    beside: bool,
+    plain: bool,
+    project: Path,
+    as_json: bool,
 ) -> None:
-    """Follow TARGET until its training ends: an experiment (default: the active one), or logs that other programs
-    write, files or folders, several side by side.
+    """Follow TARGET until its training ends: an experiment (default: the active one), or logs that
+    other programs write, files or folders, several side by side.
 
-    Known are JSON lines, CSV and TSV, trainer_state.json, printed steps, and TensorBoard's event files. Exit 1 when the
-    newest run of a seed did not complete. With --json only the end is printed, as one object.
+    Known are JSON lines, CSV and TSV, trainer_state.json, printed steps, and TensorBoard's event
+    files. Exit 1 when the newest run of a seed did not complete. With --json only the end is
+    printed, as one object.
     """
     if beside:
         pane = split([*target, "--project", str(project.resolve())], environment())
@@ -56,7 +67,14 @@ def command(
     lines = plain or as_json or once or not console.is_terminal or console.is_dumb_terminal
     screened = None if lines else console
     if not target or (len(target) == 1 and _EXPERIMENT.fullmatch(target[0])):
-        _watch_project(project, target[0] if target else None, screened, once=once, follow=follow, as_json=as_json)
+        _watch_project(
+            project,
+            target[0] if target else None,
+            screened,
+            once=once,
+            follow=follow,
+            as_json=as_json,
+        )
     follower = LogFollower(_logs(target), SystemClock())
     _follow(follower, screened, once=once, ends=not follow, quiet=as_json)
     if screened is None:
@@ -66,13 +84,22 @@ def command(
 
 
 def _watch_project(
-    place: Path, experiment: str | None, console: Console | None, *, once: bool, follow: bool, as_json: bool
+    place: Path,
+    experiment: str | None,
+    console: Console | None,
+    *,
+    once: bool,
+    follow: bool,
+    as_json: bool,
 ) -> None:
-    """Ends the program. With `follow` only a person, or the end of the project's folder, ends it."""
+    """Ends the program. With `follow` only a person, or the end of the project's folder, ends
+    it."""
     with open_project(place, environment(), read_only=True) as opened:
         done: set[str] = set()
         while True:
-            name = _experiment(opened, experiment, console, waits=follow or console is not None, done=done)
+            name = _experiment(
+                opened, experiment, console, waits=follow or console is not None, done=done
+            )
             follower = ExperimentFollower(opened, name)
             _follow(follower, console, once=once, ends=True, quiet=as_json)
             document = follower.document()
@@ -87,8 +114,11 @@ def _watch_project(
         sys.exit(0 if once or follower.succeeded() else 1)
 
 
-def _experiment(project: Project, named: str | None, console: Console | None, *, waits: bool, done: set[str]) -> str:
-    """The experiment to follow; with `waits` the first that is not `done` yet, however long that takes."""
+def _experiment(
+    project: Project, named: str | None, console: Console | None, *, waits: bool, done: set[str]
+) -> str:
+    """The experiment to follow; with `waits` the first that is not `done` yet, however long that
+    takes."""
     try:
         found = watched(project, named)
         if found not in done:
@@ -96,7 +126,10 @@ def _experiment(project: Project, named: str | None, console: Console | None, *,
     except NotFoundError:
         if named is not None or not waits:
             raise
-    told = f"waiting for {'the next' if done else 'the first'} run at {project.layout.project('checklist').parent}"
+    told = (
+        f"waiting for {'the next' if done else 'the first'} run at"
+        f" {project.layout.project('checklist').parent}"
+    )
     if console is None:
         click.echo(told, err=True)
         return _wait(project, done)
@@ -116,7 +149,9 @@ def _wait(project: Project, done: set[str]) -> str:
             return found
 
 
-def _follow(follower: Follower, console: Console | None, *, once: bool, ends: bool, quiet: bool) -> None:
+def _follow(
+    follower: Follower, console: Console | None, *, once: bool, ends: bool, quiet: bool
+) -> None:
     clock = SystemClock()
     if once:
         read_all(follower)
@@ -124,7 +159,10 @@ def _follow(follower: Follower, console: Console | None, *, once: bool, ends: bo
         on_screen(console, follower, clock, ends=ends)
     else:
         in_lines(
-            follower, clock, (lambda _line: None) if quiet else lambda line: click.echo(_printable(line)), ends=ends
+            follower,
+            clock,
+            (lambda _line: None) if quiet else lambda line: click.echo(_printable(line)),
+            ends=ends,
         )
 
 
@@ -135,7 +173,10 @@ def _logs(targets: Sequence[str]) -> list[Path]:
         if not path.exists() and os.sep not in text and not path.suffix:
             raise UsageError(
                 f"There is no log {text!r}, and it is no experiment's id either.",
-                mend="Name an experiment, e.g. exp-0001, or a log; one that is not there yet as ./run.log.",
+                hint=(
+                    "Name an experiment, e.g. exp-0001, or a log; one that is not there yet as"
+                    " ./run.log."
+                ),
                 code="no_log",
             )
     return [log for path in paths for log in find_logs(path, most=MOST_RUNS)]
@@ -152,7 +193,11 @@ def _text(document: dict[str, Any]) -> str:
         (
             run["run"],
             run["seed"],
-            run["status"] if run["alive"] or run["status"] in FINAL_RUNS else f"{run['status']} (nobody watches it)",
+            (
+                run["status"]
+                if run["alive"] or run["status"] in FINAL_RUNS
+                else f"{run['status']} (nobody watches it)"
+            ),
             _epoch(run),
             "  ".join(f"{name} {number(value)}" for name, value in run["metrics"].items()) or "-",
             "-" if run["seconds"] is None else f"{run['seconds']:.1f}",
@@ -165,7 +210,9 @@ def _text(document: dict[str, Any]) -> str:
         for run in document["runs"]
         for alarm in run["alarms"]
     ]
-    head = f"{document['experiment']}: {document['state']} ({document['evidence']}, not recomputed)\n"
+    head = (
+        f"{document['experiment']}: {document['state']} ({document['evidence']}, not recomputed)\n"
+    )
     table = render_table("", columns, rows, colour=sys.stdout.isatty()) if rows else "no run yet\n"
     return _printable(head + table + "\n".join(alarms))
 

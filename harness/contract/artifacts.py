@@ -1,7 +1,7 @@
 """The one declaration of what files an experiment is made of, who writes each, and in which form.
 
-Prompts, policy snapshot, gates and `artifacts.locate` are derived from this table; no other code or template
-names one of these paths.
+Prompts, policy snapshot, gates and `artifacts.locate` are derived from this table; no other code or
+template names one of these paths.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,8 @@ class Artifact:
     name: str
     """How code and messages call it; stable."""
     path: str
-    """Relative to its scope's folder: the project, `.harness/experiments/<exp>/` or `.../runs/<run>/`."""
+    """Relative to its scope's folder: the project, `.harness/experiments/<exp>/` or
+    `.../runs/<run>/`."""
     scope: Scope
     writer: str
     """A role's name, HARNESS or HUMAN; nobody else may change it."""
@@ -44,39 +45,173 @@ EXPERIMENTS = ".harness/experiments"
 RUNS = "runs"
 
 ARTIFACTS: tuple[Artifact, ...] = (
-    Artifact("plan", "plan.md", Scope.PROJECT, HUMAN, Form.MARKDOWN, "objective, oracle, budgets, data, gates"),
+    Artifact(
+        "plan",
+        "plan.md",
+        Scope.PROJECT,
+        HUMAN,
+        Form.MARKDOWN,
+        "objective, oracle, budgets, data, gates",
+    ),
     Artifact("plans", "plans", Scope.PROJECT, HUMAN, Form.FOLDER, "further plans, one file each"),
-    Artifact("config_toml", ".harness/config.toml", Scope.PROJECT, HUMAN, Form.TOML, "the project's id and settings"),
-    Artifact("policy", ".harness/policy.json", Scope.PROJECT, HARNESS, Form.JSON, "the snapshot that hooks read"),
-    Artifact("receipts", ".harness/receipts", Scope.PROJECT, HARNESS, Form.FOLDER, "every permission, one line each"),
-    Artifact("checklist", f"{EXPERIMENTS}/CHECKLIST.md", Scope.PROJECT, HARNESS, Form.MARKDOWN, "all experiments"),
-    Artifact("memory", ".harness/memory", Scope.PROJECT, HARNESS, Form.FOLDER, "state, decisions, briefing, facts"),
-    Artifact("priors", ".harness/PRIORS.md", Scope.PROJECT, HARNESS, Form.MARKDOWN, "lessons with their evidence"),
-    Artifact("hypothesis", "hypothesis.md", Scope.EXPERIMENT, "model-builder", Form.MARKDOWN, "what is tried and why"),
-    Artifact("config", "config.yaml", Scope.EXPERIMENT, "model-builder", Form.YAML, "the configuration that is tried"),
-    Artifact("next", "next.md", Scope.EXPERIMENT, "model-builder", Form.MARKDOWN, "what to try next, best first"),
-    Artifact("result", "result.md", Scope.EXPERIMENT, "oracle", Form.MARKDOWN, "what the evaluation says"),
-    Artifact("diagnosis", "diagnosis.md", Scope.EXPERIMENT, "training-checker", Form.MARKDOWN, "why a run went wrong"),
-    Artifact("methods", "methods.md", Scope.EXPERIMENT, "research-scout", Form.MARKDOWN, "methods that answer it"),
-    Artifact("code", "code.json", Scope.EXPERIMENT, HARNESS, Form.JSON, "the code snapshot: path to hash"),
-    Artifact("score", "score.json", Scope.EXPERIMENT, HARNESS, Form.JSON, "the mean over seeds, with the spread"),
+    Artifact(
+        "config_toml",
+        ".harness/config.toml",
+        Scope.PROJECT,
+        HUMAN,
+        Form.TOML,
+        "the project's id and settings",
+    ),
+    Artifact(
+        "policy",
+        ".harness/policy.json",
+        Scope.PROJECT,
+        HARNESS,
+        Form.JSON,
+        "the snapshot that hooks read",
+    ),
+    Artifact(
+        "receipts",
+        ".harness/receipts",
+        Scope.PROJECT,
+        HARNESS,
+        Form.FOLDER,
+        "every permission, one line each",
+    ),
+    Artifact(
+        "checklist",
+        f"{EXPERIMENTS}/CHECKLIST.md",
+        Scope.PROJECT,
+        HARNESS,
+        Form.MARKDOWN,
+        "all experiments",
+    ),
+    Artifact(
+        "memory",
+        ".harness/memory",
+        Scope.PROJECT,
+        HARNESS,
+        Form.FOLDER,
+        "state, decisions, briefing, facts",
+    ),
+    Artifact(
+        "priors",
+        ".harness/PRIORS.md",
+        Scope.PROJECT,
+        HARNESS,
+        Form.MARKDOWN,
+        "lessons with their evidence",
+    ),
+    Artifact(
+        "hypothesis",
+        "hypothesis.md",
+        Scope.EXPERIMENT,
+        "model-builder",
+        Form.MARKDOWN,
+        "what is tried and why",
+    ),
+    Artifact(
+        "config",
+        "config.yaml",
+        Scope.EXPERIMENT,
+        "model-builder",
+        Form.YAML,
+        "the configuration that is tried",
+    ),
+    Artifact(
+        "next",
+        "next.md",
+        Scope.EXPERIMENT,
+        "model-builder",
+        Form.MARKDOWN,
+        "what to try next, best first",
+    ),
+    Artifact(
+        "result", "result.md", Scope.EXPERIMENT, "oracle", Form.MARKDOWN, "what the evaluation says"
+    ),
+    Artifact(
+        "diagnosis",
+        "diagnosis.md",
+        Scope.EXPERIMENT,
+        "training-checker",
+        Form.MARKDOWN,
+        "why a run went wrong",
+    ),
+    Artifact(
+        "methods",
+        "methods.md",
+        Scope.EXPERIMENT,
+        "research-scout",
+        Form.MARKDOWN,
+        "methods that answer it",
+    ),
+    Artifact(
+        "code", "code.json", Scope.EXPERIMENT, HARNESS, Form.JSON, "the code snapshot: path to hash"
+    ),
+    Artifact(
+        "score",
+        "score.json",
+        Scope.EXPERIMENT,
+        HARNESS,
+        Form.JSON,
+        "the mean over seeds, with the spread",
+    ),
     Artifact("run", "run.json", Scope.RUN, HARNESS, Form.JSON, "what was launched, where and how"),
-    Artifact("spec", "spec.json", Scope.RUN, HARNESS, Form.JSON, "what the trainer of a training program is told"),
-    Artifact("metrics", "metrics.jsonl", Scope.RUN, HARNESS, Form.JSONL, "one row an epoch, by the run logger"),
-    Artifact("status", "training_status.json", Scope.RUN, HARNESS, Form.JSON, "where the run is now"),
-    Artifact("stdout", "stdout.log", Scope.RUN, HARNESS, Form.LOG, "what the training command printed"),
+    Artifact(
+        "spec",
+        "spec.json",
+        Scope.RUN,
+        HARNESS,
+        Form.JSON,
+        "what the trainer of a training program is told",
+    ),
+    Artifact(
+        "metrics",
+        "metrics.jsonl",
+        Scope.RUN,
+        HARNESS,
+        Form.JSONL,
+        "one row an epoch, by the run logger",
+    ),
+    Artifact(
+        "status", "training_status.json", Scope.RUN, HARNESS, Form.JSON, "where the run is now"
+    ),
+    Artifact(
+        "stdout", "stdout.log", Scope.RUN, HARNESS, Form.LOG, "what the training command printed"
+    ),
     Artifact("stderr", "stderr.log", Scope.RUN, HARNESS, Form.LOG, "what it printed as errors"),
-    Artifact("alarms", "alarms.jsonl", Scope.RUN, HARNESS, Form.JSONL, "what the detectors said about its rows"),
-    Artifact("checkpoints", "checkpoints", Scope.RUN, HARNESS, Form.FOLDER, "weights, by the run logger"),
-    Artifact("evaluation", "evaluation.json", Scope.RUN, HARNESS, Form.JSON, "the scored checkpoint, a split each"),
+    Artifact(
+        "alarms",
+        "alarms.jsonl",
+        Scope.RUN,
+        HARNESS,
+        Form.JSONL,
+        "what the detectors said about its rows",
+    ),
+    Artifact(
+        "checkpoints", "checkpoints", Scope.RUN, HARNESS, Form.FOLDER, "weights, by the run logger"
+    ),
+    Artifact(
+        "evaluation",
+        "evaluation.json",
+        Scope.RUN,
+        HARNESS,
+        Form.JSON,
+        "the scored checkpoint, a split each",
+    ),
 )
 
 BY_NAME: dict[str, Artifact] = {artifact.name: artifact for artifact in ARTIFACTS}
 
 PROTECTED: tuple[str, ...] = (".claude", ".mcp.json", ".harness/hooks", ".git/hooks", ".git/config")
-"""Further project paths that only a person changes: settings, hooks, commands and tool servers decide what is
-enforced."""
+"""Further project paths that only a person changes: settings, hooks, commands and tool servers
+decide what is enforced."""
 PLUGIN_MANIFEST = ".claude-plugin/plugin.json"
-PLUGIN_PROTECTED: tuple[str, ...] = (".claude-plugin", "hooks", "harness/policy", "harness/handlers")
-"""The same, in a project that is itself a plugin of Claude Code (it has PLUGIN_MANIFEST): its hooks and what they
-import."""
+PLUGIN_PROTECTED: tuple[str, ...] = (
+    ".claude-plugin",
+    "hooks",
+    "harness/guard/policy",
+    "harness/guard/hooks",
+)
+"""The same, in a project that is itself a plugin of Claude Code (it has PLUGIN_MANIFEST): its hooks
+and what they import."""

@@ -1,16 +1,28 @@
-"""Which evidence each gate requires, by the names of the artifact table and of the ledger's records."""
+"""Which evidence each gate requires, by the names of the artifact table and of the ledger's
+records."""
 
 from harness.contract.artifacts import BY_NAME, Artifact
 from harness.domain.statuses import GateName
 
-_EXPERIMENT = ("hypothesis", "config", "code", "metrics", "status", "checkpoints", "evaluation", "score", "result")
+_EXPERIMENT = (
+    "hypothesis",
+    "config",
+    "code",
+    "metrics",
+    "status",
+    "checkpoints",
+    "evaluation",
+    "score",
+    "result",
+)
 
 REQUIRED: dict[GateName, tuple[str, ...]] = {
     GateName.VALIDATION: _EXPERIMENT,
     GateName.HELD_OUT: _EXPERIMENT,
 }
-"""Artifacts without which a gate does not pass. The held-out gate needs an evaluation of its own split on top of a
-PASS on validation; registered runs for all seeds, lineage and evaluations are read from the ledger."""
+"""Artifacts without which a gate does not pass. The held-out gate needs an evaluation of its own
+split on top of a PASS on validation; registered runs for all seeds, lineage and evaluations are
+read from the ledger."""
 
 
 def required(gate: GateName) -> tuple[Artifact, ...]:

@@ -1,7 +1,9 @@
-"""The one declaration of the agents' roles: what each is for, which tools it has, what it may write.
+"""The one declaration of the agents' roles: what each is for, which tools it has, what it may
+write.
 
-The rendered `agents/*.md` (a role's system prompt), the policy snapshot (tools and writable paths) and the driver
-(tools offered) are all derived from `ROLES`. What a role owns is read from `contract.artifacts`, never said twice.
+The rendered `agents/*.md` (a role's system prompt), the policy snapshot (tools and writable paths)
+and the driver (tools offered) are all derived from `ROLES`. What a role owns is read from
+`contract.artifacts`, never said twice.
 """
 
 from dataclasses import dataclass
@@ -9,7 +11,8 @@ from dataclasses import dataclass
 from harness.contract.artifacts import ARTIFACTS, BY_NAME, EXPERIMENTS, RUNS, Artifact, Scope
 
 MCP_SERVER = "harness"
-"""Name of both tool servers, the driver's in-process one and `harness mcp`; tools are `mcp__harness__<tool>`."""
+"""Name of both tool servers, the driver's in-process one and `harness mcp`; tools are
+`mcp__harness__<tool>`."""
 
 HUMAN_VERBS: tuple[tuple[str, ...], ...] = (
     ("init",),
@@ -24,13 +27,14 @@ HUMAN_VERBS: tuple[tuple[str, ...], ...] = (
     ("posttrain", "reject"),
     ("posttrain", "rollback"),
 )
-"""Verbs of the `harness` command that only a person uses: the command itself refuses them below an agent's process,
-and the policy refuses them to every role, through every tool."""
+"""Verbs of the `harness` command that only a person uses: the command itself refuses them below an
+agent's process, and the policy refuses them to every role, through every tool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """One kind of agent. `step` is the loop's step that starts a session of it; None: no step does yet."""
+    """One kind of agent. `step` is the loop's step that starts a session of it; None: no step does
+    yet."""
 
     name: str
     title: str
@@ -67,11 +71,22 @@ class Role:
 
 
 OFF_LIMITS_FOR_ALL: tuple[str, ...] = (
-    "The state directory outside the project: ledger, vault, held-out rows. You can neither read nor write it.",
-    "`.claude/`, `.harness/` but for your own artifacts of the open experiment; `plan.md`, its scorer and data.",
-    "The human's verbs: making a project, approving plans, approving, overriding, rejecting at a gate, ledger import, "
-    "adding priors, accepting what the audit found.",
-    "Claims as evidence. A number counts when the harness recomputed it from a checkpoint; say what you saw, not more.",
+    (
+        "The state directory outside the project: ledger, vault, held-out rows. You can neither"
+        " read nor write it."
+    ),
+    (
+        "`.claude/`, `.harness/` but for your own artifacts of the open experiment; `plan.md`, its"
+        " scorer and data."
+    ),
+    (
+        "The human's verbs: making a project, approving plans, approving, overriding, rejecting at"
+        " a gate, ledger import, adding priors, accepting what the audit found."
+    ),
+    (
+        "Claims as evidence. A number counts when the harness recomputed it from a checkpoint; say"
+        " what you saw, not more."
+    ),
 )
 
 ROLES: tuple[Role, ...] = (
@@ -100,11 +115,17 @@ ROLES: tuple[Role, ...] = (
         mcp_tools=(),
         writes_code=True,
         off_limits=(
-            "Data of an approved plan: a changed split needs a new version of the plan, approved by a person.",
+            (
+                "Data of an approved plan: a changed split needs a new version of the plan,"
+                " approved by a person."
+            ),
         ),
         consumes=("plan", "checklist"),
         checklist=(
-            "Row counts, label balance, duplicates between splits and missing values are reported from the data.",
+            (
+                "Row counts, label balance, duplicates between splits and missing values are"
+                " reported from the data."
+            ),
             "No row of one split stands in another.",
         ),
     ),
@@ -112,37 +133,66 @@ ROLES: tuple[Role, ...] = (
         name="model-builder",
         title="Model builder",
         step="build",
-        purpose="Proposes one hypothesis, writes its code and starts its training through the harness.",
+        purpose=(
+            "Proposes one hypothesis, writes its code and starts its training through the harness."
+        ),
         tools=("Bash", "Read", "Edit", "Write"),
         mcp_tools=("open_experiment", "start_run", "run_status", "hand_off"),
         writes_code=True,
         off_limits=(
-            "Training outside the harness: never run the training command yourself; call start_run.",
+            (
+                "Training outside the harness: never run the training command yourself; call"
+                " start_run."
+            ),
             "Held-out rows and validation labels at prediction time: predict gets inputs only.",
             "`result.md` and every score: the oracle and the harness write those.",
         ),
-        consumes=("plan", "checklist", "memory", "metrics", "status", "stderr", "score", "result", "diagnosis"),
+        consumes=(
+            "plan",
+            "checklist",
+            "memory",
+            "metrics",
+            "status",
+            "stderr",
+            "score",
+            "result",
+            "diagnosis",
+        ),
         checklist=(
             "The experiment is open, with one hypothesis that the result can refute.",
             "`hypothesis.md`, `config.yaml` and `next.md` say what this code does.",
-            "Training code uses the run logger, takes its seed from it and saves a final checkpoint.",
+            (
+                "Training code uses the run logger, takes its seed from it and saves a final"
+                " checkpoint."
+            ),
             "The plan's predict command loads that checkpoint and answers every id once.",
-            "start_run was called, and run_status shows a completed run a seed, or you say why not.",
-            "Findings of a failed gate that you were handed are each mended or answered.",
+            (
+                "start_run was called, and run_status shows a completed run a seed, or you say why"
+                " not."
+            ),
+            "Findings of a failed gate that you were handed are each fixed or answered.",
         ),
     ),
     Role(
         name="training-checker",
         title="Training checker",
         step="diagnose",
-        purpose="Explains from a run's rows and logs why training went wrong, and recommends what to change.",
+        purpose=(
+            "Explains from a run's rows and logs why training went wrong, and recommends what to"
+            " change."
+        ),
         tools=("Read", "Grep", "Glob", "Write"),
         mcp_tools=("run_status", "record_diagnosis"),
         writes_code=False,
-        off_limits=("Code, configuration and runs: you explain and recommend; the model-builder changes.",),
+        off_limits=(
+            "Code, configuration and runs: you explain and recommend; the model-builder changes.",
+        ),
         consumes=("hypothesis", "config", "alarms", "metrics", "status", "stdout", "stderr"),
         checklist=(
-            "Every open alarm of the run is named, with rows that show it; record_diagnosis answered without an error.",
+            (
+                "Every open alarm of the run is named, with rows that show it; record_diagnosis"
+                " answered without an error."
+            ),
             "Each cause quotes the row or the log line that shows it.",
             "Each recommendation names the value to change and what should be seen then.",
         ),
@@ -151,7 +201,10 @@ ROLES: tuple[Role, ...] = (
         name="oracle",
         title="Oracle",
         step="judge",
-        purpose="Writes what the harness's own evaluation says about an experiment, and where it falls short.",
+        purpose=(
+            "Writes what the harness's own evaluation says about an experiment, and where it falls"
+            " short."
+        ),
         tools=("Read",),
         mcp_tools=("evaluation_report", "record_result"),
         writes_code=False,
@@ -162,7 +215,10 @@ ROLES: tuple[Role, ...] = (
         consumes=("plan", "hypothesis", "config", "score", "evaluation", "metrics", "status"),
         checklist=(
             "Every claim is the number that evaluation_report gives for it, digit for digit.",
-            "Shortfalls come first where they matter most: the first one is shown in the checklist.",
+            (
+                "Shortfalls come first where they matter most: the first one is shown in the"
+                " checklist."
+            ),
             "record_result was called once and answered without an error.",
         ),
     ),
@@ -196,7 +252,10 @@ ROLES: tuple[Role, ...] = (
         name="code-reviewer",
         title="Code reviewer",
         step=None,
-        purpose="Reads an experiment's code for leaks, wrong splits, ignored seeds and hard-coded results.",
+        purpose=(
+            "Reads an experiment's code for leaks, wrong splits, ignored seeds and hard-coded"
+            " results."
+        ),
         tools=("Read", "Grep", "Glob"),
         mcp_tools=(),
         writes_code=False,
@@ -212,9 +271,16 @@ ROLES: tuple[Role, ...] = (
 ROLE_BY_NAME: dict[str, Role] = {role.name: role for role in ROLES}
 
 
-def project_path(artifact: Artifact, *, experiment: str = "<experiment>", run: str = "<run>") -> str:
-    """The artifact's path relative to the project, with `experiment` and `run` put in where its scope needs them."""
+def project_path(
+    artifact: Artifact, *, experiment: str = "<experiment>", run: str = "<run>"
+) -> str:
+    """The artifact's path relative to the project, with `experiment` and `run` put in where its
+    scope needs them."""
     if artifact.scope is Scope.PROJECT:
         return artifact.path
     folder = f"{EXPERIMENTS}/{experiment}"
-    return f"{folder}/{RUNS}/{run}/{artifact.path}" if artifact.scope is Scope.RUN else f"{folder}/{artifact.path}"
+    return (
+        f"{folder}/{RUNS}/{run}/{artifact.path}"
+        if artifact.scope is Scope.RUN
+        else f"{folder}/{artifact.path}"
+    )

@@ -1,6 +1,8 @@
-"""The one table of slash commands: what each is for and which verbs of `harness` it may run, and no others.
+"""The one table of slash commands: what each is for and which verbs of `harness` it may run, and no
+others.
 
-Their text stands in templates/commands/; each is called /harness:<name>, so that none takes the place of a built-in.
+Their text stands in templates/commands/; each is called /harness:<name>, so that none takes the
+place of a built-in.
 """
 
 from dataclasses import dataclass
@@ -12,7 +14,8 @@ class SlashCommand:
     description: str
     """One sentence, shown beside the name."""
     verbs: tuple[str, ...]
-    """As typed after `harness`; with any further words. They are allowed for that turn without a question."""
+    """As typed after `harness`; with any further words. They are allowed for that turn without a
+    question."""
     arguments: str = ""
     """What may follow the name."""
 
@@ -20,7 +23,9 @@ class SlashCommand:
 SLASH_COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand(
         name="status",
-        description="Where the project stands, with its plan, what runs and the newest experiments.",
+        description=(
+            "Where the project stands, with its plan, what runs and the newest experiments."
+        ),
         verbs=("status",),
     ),
     SlashCommand(
@@ -60,7 +65,7 @@ SLASH_COMMANDS: tuple[SlashCommand, ...] = (
     ),
     SlashCommand(
         name="doctor",
-        description="Whether every guard of this project is alive, and how to mend one that is not.",
+        description="Whether every guard of this project is alive, and how to fix one that is not.",
         verbs=("doctor",),
     ),
     SlashCommand(

@@ -19,16 +19,21 @@ def require_train_extra() -> None:
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise MissingExtraError(
-            f"The demo trains real networks and needs {' and '.join(missing)}, which the base install leaves out.",
-            mend="Run `pip install 'experiment-harness[train]'` (in a clone: `make setup`), then `harness demo` again.",
+            f"The demo trains real networks and needs {' and '.join(missing)}, which the base"
+            " install leaves out.",
+            hint=(
+                "Run `pip install 'experiment-harness[train]'` (in a clone: `make setup`), then"
+                " `harness demo` again."
+            ),
         )
 
 
 def write_tables(folder: Path, *, held_out_seed: int, environment: Mapping[str, str]) -> None:
     """Write train.npz (4,000 rows), validation.npz and held_out.npz (1,000 each) into `folder`.
 
-    Training and validation rows are the same in every demo; `held_out_seed` is reduced to 32 bits and kept away from
-    their two seeds. Raises MissingExtraError, or RunError when the generator failed.
+    Training and validation rows are the same in every demo; `held_out_seed` is reduced to 32 bits
+    and kept away from their two seeds. Raises MissingExtraError, or RunError when the generator
+    failed.
     """
     require_train_extra()
     folder.mkdir(parents=True, exist_ok=True)
@@ -48,5 +53,8 @@ def write_tables(folder: Path, *, held_out_seed: int, environment: Mapping[str, 
         last = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
         raise RunError(
             f"Drawing the MNIST-1D tables ended with exit code {done.returncode}: {last[0]}.",
-            mend="Check the disk and the `mnist1d` package, then run the demo again in an empty folder.",
+            hint=(
+                "Check the disk and the `mnist1d` package, then run the demo again in an empty"
+                " folder."
+            ),
         )

@@ -1,15 +1,16 @@
-"""The demo's last words: one row an experiment, each number with its evidence level, and what to open next."""
+"""The demo's last words: one row an experiment, each number with its evidence level, and what to
+open next."""
 
 from typing import Any
 
 from harness.artifacts.result import read_result
-from harness.audit.scores import counted_evaluations
 from harness.domain.facts import LoopEnded
 from harness.domain.records import Experiment, RaisedAlarm, Session
 from harness.domain.statuses import Evidence, Split, spoken
 from harness.errors import UsageError
 from harness.evaluation.score import summarise
-from harness.project.context import Project
+from harness.evaluation.scores import counted_evaluations
+from harness.ledger.project import Project
 
 HEADS = ("experiment", "claim", "validation", "held-out", "gate", "decision")
 
@@ -38,14 +39,19 @@ def _row(project: Project, experiment: Experiment) -> dict[str, Any]:
         "verdicts": {item.gate: item.verdict for item in verdicts},
         "decision": decisions[-1].kind if decisions else None,
         "alarms": [_alarm(item) for item in project.ledger.alarms(experiment.id)],
-        "diagnosed_by": [item.id for item in project.ledger.sessions() if _explains(item, experiment)],
+        "diagnosed_by": [
+            item.id for item in project.ledger.sessions() if _explains(item, experiment)
+        ],
         "findings": list(verdicts[-1].findings) if verdicts else [],
     }
 
 
 def _alarm(raised: RaisedAlarm) -> str:
     alarm = raised.alarm
-    return f"{raised.run}: {alarm['severity']} {alarm['code']} at row {alarm['row']}: {alarm['message']}"
+    return (
+        f"{raised.run}: {alarm['severity']} {alarm['code']} at row {alarm['row']}:"
+        f" {alarm['message']}"
+    )
 
 
 def _explains(session: Session, experiment: Experiment) -> bool:
@@ -68,12 +74,18 @@ def _score(project: Project, experiment: Experiment, split: Split) -> dict[str, 
 def _text(project: Project, ended: LoopEnded, rows: list[dict[str, Any]], seconds: float) -> str:
     table = [HEADS, *(_cells(row) for row in rows)]
     widths = [max(len(line[column]) for line in table) for column in range(len(HEADS))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in table]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in table
+    ]
     for row in rows:
         lines += ["", f"{row['id']}: {row['hypothesis']}"]
         lines += [f"  ! {alarm}" for alarm in row["alarms"]]
         path = project.layout.experiment(row["id"], "diagnosis")
-        lines += [f"  explained by {name}: {project.layout.relative(path)}" for name in row["diagnosed_by"]]
+        lines += [
+            f"  explained by {name}: {project.layout.relative(path)}"
+            for name in row["diagnosed_by"]
+        ]
         lines += [f"  - [{finding['code']}] {finding['message']}" for finding in row["findings"]]
     root = project.layout.root
     relative = project.layout.relative
@@ -84,7 +96,10 @@ def _text(project: Project, ended: LoopEnded, rows: list[dict[str, Any]], second
         f"Open next, in {root}:",
         f"  {relative(project.layout.project('checklist'))}   all experiments, one line each",
         f"  {relative(project.layout.decision_log)}   what was decided, and why",
-        f"  {relative(project.layout.project('receipts'))}/   every tool call that was allowed or denied",
+        (
+            f"  {relative(project.layout.project('receipts'))}/   every tool call that was allowed"
+            " or denied"
+        ),
         f"  `harness status --project {root}`, then `harness ledger verify --project {root}`",
     ]
     return "\n".join(lines)
@@ -93,8 +108,17 @@ def _text(project: Project, ended: LoopEnded, rows: list[dict[str, Any]], second
 def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     claims = ", ".join(f"{text} {Evidence.CLAIMED}" for text in row["claims"].values())
     verdicts = ", ".join(f"{spoken(gate)} {verdict}" for gate, verdict in row["verdicts"].items())
-    validation, held_out = (_number(row["scores"][split.value]) for split in (Split.VALIDATION, Split.HELD_OUT))
-    return row["id"], claims or "none", validation, held_out, verdicts or "not asked", str(row["decision"] or "none")
+    validation, held_out = (
+        _number(row["scores"][split.value]) for split in (Split.VALIDATION, Split.HELD_OUT)
+    )
+    return (
+        row["id"],
+        claims or "none",
+        validation,
+        held_out,
+        verdicts or "not asked",
+        str(row["decision"] or "none"),
+    )
 
 
 def _number(score: dict[str, Any] | None) -> str:

@@ -1,4 +1,5 @@
-"""`harness demo`: the main job on MNIST-1D, with agents that a scenario plays, in a folder of its own."""
+"""`harness demo`: the main job on MNIST-1D, with agents that a scenario plays, in a folder of its
+own."""
 
 import os
 import shutil
@@ -8,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from harness.artifacts.git import run_git
-from harness.cage.select import choose
 from harness.demo.data import require_train_extra, write_tables
 from harness.demo.report import report
-from harness.domain.statuses import CageKind
-from harness.driver.doors import open_door
+from harness.domain.statuses import SandboxKind
+from harness.driver.gateways import open_gateway
 from harness.driver.loop_runner import run_loop
 from harness.errors import UsageError
 from harness.files import atomic_write
+from harness.ledger.project import open_project
 from harness.loop.steps import StopReason
-from harness.project.context import open_project
-from harness.project.plans import approve_plan
-from harness.project.scaffold import scaffold
+from harness.plans.approval import approve_plan
+from harness.plans.scaffold import scaffold
+from harness.sandbox.select import choose
 
 CONTENT = Path(__file__).resolve().parent / "content"
 SCENARIO = CONTENT / "scenario.yaml"
@@ -42,37 +43,48 @@ def free_directory(wanted: Path) -> Path:
 def run_demo(
     directory: Path,
     *,
-    cage: str | None,
+    sandbox: str | None,
     seed: int | None,
     environment: Mapping[str, str],
     on_progress: OnProgress = lambda _event: None,
 ) -> dict[str, Any]:
     """Make an ordinary project in `directory`, run its loop, and say what came of it.
 
-    `cage` is a kind, or None or "auto" for the strongest that works; `seed` draws the held-out rows, None is a fresh
-    one that is written down nowhere. Returns {project, target_hit, reason, detail, experiments[], seconds, text}.
-    Raises MissingExtraError without the `train` extra, UsageError when `directory` holds something.
+    `sandbox` is a kind, or None or "auto" for the strongest that works; `seed` draws the held-out
+    rows, None is a fresh one that is written down nowhere. Returns {project, target_hit, reason,
+    detail, experiments[], seconds, text}. Raises MissingExtraError without the `train` extra,
+    UsageError when `directory` holds something.
     """
     started = time.monotonic()
     require_train_extra()
     root = prepare(directory, seed=seed, environment=environment, on_progress=on_progress)
-    sandbox = choose(None if cage in (None, "auto") else CageKind(cage), required=False)
+    chosen = choose(None if sandbox in (None, "auto") else SandboxKind(sandbox), required=False)
     with open_project(root, environment) as project:
         plan = approve_plan(project, root / "plan.md", by=BY)
-        _say(on_progress, f"approved {plan.path} version {plan.version}; held-out rows moved to the vault")
-        _say(on_progress, f"a scenario plays the agents, through the real Claude Code CLI, in the cage {sandbox.kind}")
-        door = open_door(project, plan, environment, scenario=SCENARIO)
-        ended = run_loop(project, door, sandbox, on_progress=on_progress)
+        _say(
+            on_progress,
+            f"approved {plan.path} version {plan.version}; held-out rows moved to the vault",
+        )
+        _say(
+            on_progress,
+            "a scenario plays the agents, through the real Claude Code CLI, in the sandbox"
+            f" {chosen.kind}",
+        )
+        gateway = open_gateway(project, plan, environment, scenario=SCENARIO)
+        ended = run_loop(project, gateway, chosen, on_progress=on_progress)
         summary = report(project, ended, seconds=time.monotonic() - started)
     return {**summary, "target_hit": ended.reason == StopReason.TARGET}
 
 
-def prepare(directory: Path, *, seed: int | None, environment: Mapping[str, str], on_progress: OnProgress) -> Path:
-    """The project as a person would make it before the plan's approval: plan, data, a repository where there is git."""
+def prepare(
+    directory: Path, *, seed: int | None, environment: Mapping[str, str], on_progress: OnProgress
+) -> Path:
+    """The project as a person would make it before the plan's approval: plan, data, a repository
+    where there is git."""
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise UsageError(
             f"{directory} exists and is not an empty folder; the demo writes a project of its own.",
-            mend="Name a folder that does not exist yet: `harness demo DIR`.",
+            hint="Name a folder that does not exist yet: `harness demo DIR`.",
             code="directory_not_empty",
         )
     directory.mkdir(parents=True, exist_ok=True)
@@ -87,7 +99,14 @@ def prepare(directory: Path, *, seed: int | None, environment: Mapping[str, str]
     if shutil.which("git", path=environment.get("PATH")) is not None:
         run_git(root, "init", "--quiet")
         run_git(root, "add", "--all")
-        run_git(root, *_IDENTITY, "commit", "--quiet", "--message", "A plan and its data, before the first experiment")
+        run_git(
+            root,
+            *_IDENTITY,
+            "commit",
+            "--quiet",
+            "--message",
+            "A plan and its data, before the first experiment",
+        )
     return root
 
 

@@ -1,4 +1,5 @@
-"""What a detector says: one alarm, with the rows that it rests on and the threshold that they passed."""
+"""What a detector says: one alarm, with the rows that it rests on and the threshold that they
+passed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +10,8 @@ from harness.files import strict
 
 
 class Severity(StrEnum):
-    """A note is shown and asks for nothing; a warning asks for a diagnosis; a fatal alarm may stop the run."""
+    """A note is shown and asks for nothing; a warning asks for a diagnosis; a fatal alarm may stop
+    the run."""
 
     NOTE = "note"
     WARNING = "warning"
@@ -55,7 +57,8 @@ class Alarm:
 
     @property
     def subject(self) -> tuple[str, str]:
-        """What a later alarm is about when it takes the place of this one: a recovered spike ends a spike."""
+        """What a later alarm is about when it takes the place of this one: a recovered spike ends a
+        spike."""
         return "loss_spike" if self.code == "spike_recovered" else self.code, self.metric
 
     def at_most(self, severity: Severity) -> Self:
@@ -63,7 +66,9 @@ class Alarm:
 
     def plain(self) -> dict[str, Any]:
         """Strict JSON: non-finite values are their names."""
-        points = [{"row": p.row, "place": _real(p.place), "value": strict(p.value)} for p in self.evidence]
+        points = [
+            {"row": p.row, "place": _real(p.place), "value": strict(p.value)} for p in self.evidence
+        ]
         return {
             "code": self.code,
             "severity": self.severity.value,
@@ -104,7 +109,8 @@ class Alarm:
 
 
 def open_alarms(alarms: Sequence[Alarm]) -> list[Alarm]:
-    """Those that still stand: the newest of each code and metric, when it is no note and not a recovery."""
+    """Those that still stand: the newest of each code and metric, when it is no note and not a
+    recovery."""
     newest = {alarm.subject: alarm for alarm in alarms}
     return [alarm for alarm in newest.values() if alarm.open]
 

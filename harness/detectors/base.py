@@ -20,7 +20,8 @@ class Change(Enum):
 
 
 class Episode:
-    """Counts rows in a row that look wrong: when to warn, when it is fatal, and when it is over again."""
+    """Counts rows in a row that look wrong: when to warn, when it is fatal, and when it is over
+    again."""
 
     __slots__ = ("_calm", "_fatal_rows", "_raised", "_rows", "active", "hits")
 
@@ -61,7 +62,8 @@ class Surroundings(Protocol):
 
     @property
     def total_epochs(self) -> int | None:
-        """What the run planned, in the unit of its rows' `epoch`; any number of rows may be of one epoch."""
+        """What the run planned, in the unit of its rows' `epoch`; any number of rows may be of one
+        epoch."""
         ...
 
     @property
@@ -71,12 +73,14 @@ class Surroundings(Protocol):
 
     @property
     def knows(self) -> bool:
-        """Whether an accuracy is well above a guess: a loss that stands still is then no failure to learn."""
+        """Whether an accuracy is well above a guess: a loss that stands still is then no failure to
+        learn."""
         ...
 
     @property
     def rate_rose(self) -> bool:
-        """Whether the learning rate rose within the last rows: a warm restart lifts the loss on purpose."""
+        """Whether the learning rate rose within the last rows: a warm restart lifts the loss on
+        purpose."""
         ...
 
     @property
@@ -88,10 +92,16 @@ class Surroundings(Protocol):
 class SeriesDetector(Protocol):
     """Sees each finite value of one metric, before it is added to the metric's series. O(1)."""
 
-    def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None: ...
+    def feed(
+        self, series: Series, row: Row, value: float, around: Surroundings
+    ) -> Alarm | None: ...
 
 
-SEVERITIES = {Change.WARNING: Severity.WARNING, Change.FATAL: Severity.FATAL, Change.OVER: Severity.NOTE}
+SEVERITIES = {
+    Change.WARNING: Severity.WARNING,
+    Change.FATAL: Severity.FATAL,
+    Change.OVER: Severity.NOTE,
+}
 
 
 def make(

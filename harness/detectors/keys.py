@@ -1,7 +1,8 @@
 """What a metric's name says: its role and, where the name leaves no doubt, its direction.
 
-Spellings of the run logger, transformers and TRL (`eval_loss`, `rewards/margins`), Lightning (`train_loss_step`) and
-YOLO (`val/box_loss`) are known. The plan's own metric takes its direction from the plan, whatever its name.
+Spellings of the run logger, transformers and TRL (`eval_loss`, `rewards/margins`), Lightning
+(`train_loss_step`) and YOLO (`val/box_loss`) are known. The plan's own metric takes its direction
+from the plan, whatever its name.
 """
 
 import re
@@ -29,7 +30,9 @@ class Role(StrEnum):
 _SPLIT = re.compile(r"[^a-z0-9]+")
 _LATER = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "dev", "heldout"})
 _WHOLE = frozenset(["loss", "train", "training", "total", "step", "epoch"])
-_ADVERSARIAL = frozenset({"d", "g", "disc", "discriminator", "gen", "generator", "adv", "adversarial", "critic"})
+_ADVERSARIAL = frozenset(
+    {"d", "g", "disc", "discriminator", "gen", "generator", "adv", "adversarial", "critic"}
+)
 _SMALLER = frozenset(
     [
         "loss",
@@ -92,7 +95,9 @@ def role_of(key: str) -> Role:
         return Role.GRADIENT
     if "lr" in words or {"learning", "rate"} <= words:
         return Role.LEARNING_RATE
-    if words & {"throughput", "sps", "tps", "ips"} or ("per" in words and words & {"s", "sec", "second"}):
+    if words & {"throughput", "sps", "tps", "ips"} or (
+        "per" in words and words & {"s", "sec", "second"}
+    ):
         return Role.THROUGHPUT
     if words & {"memory", "mem", "vram", "rss"}:
         return Role.MEMORY

@@ -1,7 +1,8 @@
-"""The closed table of what can be wrong: what each alarm means, its thresholds with their source, and what to try.
+"""The closed table of what can be wrong: what each alarm means, its thresholds with their source,
+and what to try.
 
-Where no paper gives a number, it was chosen on one half of the injected faults and healthy runs of `make detectors` and
-reported on the other; "measured" says so.
+Where no paper gives a number, it was chosen on one half of the injected faults and healthy runs of
+`make detectors` and reported on the other; "measured" says so.
 """
 
 from collections.abc import Mapping
@@ -29,11 +30,16 @@ KINDS: Mapping[str, Kind] = {
             "rows": Threshold(2, "rows in a row until the warning", _PERSISTENCE),
             "fatal_rows": Threshold(3, "rows in a row until it is fatal", _PERSISTENCE),
             "gradient_rows": Threshold(
-                8, "rows in a row, for a gradient norm", "a gradient scaler starts at 2^16 and halves at each overflow"
+                8,
+                "rows in a row, for a gradient norm",
+                "a gradient scaler starts at 2^16 and halves at each overflow",
             ),
         },
         (
-            "Look at the first row of the evidence: the batch before it, its gradient norm and its learning rate.",
+            (
+                "Look at the first row of the evidence: the batch before it, its gradient norm and"
+                " its learning rate."
+            ),
             "Lower the learning rate or clip gradients; with fp16 use a gradient scaler, or bf16.",
             "Check the inputs for NaN and the loss for log(0), 0/0 and sqrt(0).",
         ),
@@ -43,7 +49,9 @@ KINDS: Mapping[str, Kind] = {
         {
             "above_start": Threshold(1.5, "times the level of the first rows", "measured"),
             "above_best": Threshold(3.0, "times the best level, while above the start", "measured"),
-            "nats": Threshold(20.0, "nats, beside an accuracy", "a uniform guess among 50,000 classes has 10.8"),
+            "nats": Threshold(
+                20.0, "nats, beside an accuracy", "a uniform guess among 50,000 classes has 10.8"
+            ),
             "rows": Threshold(2, "rows in a row until the warning", _PERSISTENCE),
             "fatal_rows": Threshold(6, "rows in a row until it is fatal", _PERSISTENCE),
         },
@@ -63,7 +71,9 @@ KINDS: Mapping[str, Kind] = {
             ),
             "ratio": Threshold(1.5, "times the recent median", "measured"),
             "rows": Threshold(2, "rows in a row until the warning", _PERSISTENCE),
-            "recovery_rows": Threshold(20, "rows within which a return counts as a recovery", "measured"),
+            "recovery_rows": Threshold(
+                20, "rows within which a return counts as a recovery", "measured"
+            ),
         },
         (
             "Look at the batch before the spike; skip it when it recurs.",
@@ -73,7 +83,11 @@ KINDS: Mapping[str, Kind] = {
     ),
     "spike_recovered": Kind(
         "A loss jumped far outside its recent spread and came back.",
-        {"spreads": Threshold(7.0, "robust standard deviations above the recent median", "as loss_spike")},
+        {
+            "spreads": Threshold(
+                7.0, "robust standard deviations above the recent median", "as loss_spike"
+            )
+        },
         ("Nothing, unless spikes come more often; then clip gradients.",),
     ),
     "gradient_blow_up": Kind(
@@ -81,12 +95,19 @@ KINDS: Mapping[str, Kind] = {
         {
             "ratio": Threshold(20.0, "times the level of the first rows", "measured"),
             "growth": Threshold(
-                6.0, "times the least of the first rows, while it grows and the loss does not", "measured"
+                6.0,
+                "times the least of the first rows, while it grows and the loss does not",
+                "measured",
             ),
-            "rising": Threshold(0.75, "of the recent rows (average over 8) above the one before", "measured"),
+            "rising": Threshold(
+                0.75, "of the recent rows (average over 8) above the one before", "measured"
+            ),
             "rows": Threshold(3, "rows in a row until the warning", _PERSISTENCE),
         },
-        ("Clip the gradient norm.", "Lower the learning rate; check that gradients are zeroed before each step."),
+        (
+            "Clip the gradient norm.",
+            "Lower the learning rate; check that gradients are zeroed before each step.",
+        ),
     ),
     "gradient_vanishing": Kind(
         "The gradient norm is practically zero while the loss is not.",
@@ -96,8 +117,14 @@ KINDS: Mapping[str, Kind] = {
             "rows": Threshold(3, "rows in a row until the warning", _PERSISTENCE),
         },
         (
-            "Look at the initialization and the activation (ReLU units that are all zero, saturated sigmoids).",
-            "Check that the loss depends on the parameters and that layers are not frozen by mistake.",
+            (
+                "Look at the initialization and the activation (ReLU units that are all zero,"
+                " saturated sigmoids)."
+            ),
+            (
+                "Check that the loss depends on the parameters and that layers are not frozen by"
+                " mistake."
+            ),
         ),
     ),
     "overfit": Kind(
@@ -108,11 +135,19 @@ KINDS: Mapping[str, Kind] = {
             "rows": Threshold(3, "rows in a row until the warning", _PERSISTENCE),
             "improves": Threshold(0.3, "of the training loss, since the best", "measured"),
             "gap": Threshold(2.0, "times the training loss", "measured"),
-            "memorizes": Threshold(0.3, "of the training loss, since the best, with that gap", "measured"),
+            "memorizes": Threshold(
+                0.3, "of the training loss, since the best, with that gap", "measured"
+            ),
         },
         (
-            "Stop at the best checkpoint; more data, augmentation, weight decay or a smaller model.",
-            "If it starts in the first rows, compare the labels of both splits: shuffled labels look like this.",
+            (
+                "Stop at the best checkpoint; more data, augmentation, weight decay or a smaller"
+                " model."
+            ),
+            (
+                "If it starts in the first rows, compare the labels of both splits: shuffled labels"
+                " look like this."
+            ),
         ),
     ),
     "plateau": Kind(
@@ -125,14 +160,19 @@ KINDS: Mapping[str, Kind] = {
         {
             "improvement": Threshold(0.02, "of the first loss", "measured"),
             "chance": Threshold(
-                0.15, "relative distance of the loss from -ln(accuracy)", "a uniform guess has loss -ln(1/k)"
+                0.15,
+                "relative distance of the loss from -ln(accuracy)",
+                "a uniform guess has loss -ln(1/k)",
             ),
             "rows": Threshold(4, "rows at chance until the warning", _PERSISTENCE),
             "flat_rows": Threshold(8, "rows without improvement until the warning", _PERSISTENCE),
             "share": Threshold(0.1, "of the planned epochs that must have passed", "measured"),
         },
         (
-            "Check that the optimizer has the model's parameters, that the learning rate is not 0, that labels fit.",
+            (
+                "Check that the optimizer has the model's parameters, that the learning rate is not"
+                " 0, that labels fit."
+            ),
             "Overfit one small batch first: a model that cannot do this has a fault in its code.",
         ),
     ),
@@ -140,7 +180,9 @@ KINDS: Mapping[str, Kind] = {
         "A training loss repeats to the last bit: nothing is learned or the logger repeats itself.",
         {
             "rows": Threshold(3, "equal rows after the first until the warning", _PERSISTENCE),
-            "rounded_rows": Threshold(10, "the same, for values of at most four decimals", _PERSISTENCE),
+            "rounded_rows": Threshold(
+                10, "the same, for values of at most four decimals", _PERSISTENCE
+            ),
         },
         ("Check that optimizer.step() runs and that parameters require gradients.",),
     ),
@@ -149,9 +191,16 @@ KINDS: Mapping[str, Kind] = {
         {
             "rate": Threshold(1e-12, "learning rate", "measured"),
             "rows": Threshold(2, "rows in a row until the warning", _PERSISTENCE),
-            "left": Threshold(0.1, "of the planned epochs that must be left", "schedules may end at zero"),
+            "left": Threshold(
+                0.1, "of the planned epochs that must be left", "schedules may end at zero"
+            ),
         },
-        ("Look at the schedule: its total steps, its warm-up, and whether it was restored on resume.",),
+        (
+            (
+                "Look at the schedule: its total steps, its warm-up, and whether it was restored on"
+                " resume."
+            ),
+        ),
     ),
     "throughput_drop": Kind(
         "Rows come much more slowly than before.",
@@ -160,30 +209,62 @@ KINDS: Mapping[str, Kind] = {
             "floor": Threshold(0.1, "seconds a row, below which no row is slow", "measured"),
             "rows": Threshold(3, "rows in a row until the warning", _PERSISTENCE),
         },
-        ("Look at the data loader (workers, disk, network), other load, thermal limits and memory.",),
+        (
+            (
+                "Look at the data loader (workers, disk, network), other load, thermal limits and"
+                " memory."
+            ),
+        ),
     ),
     "no_checkpoint": Kind(
         "No checkpoint was told of for longer than the plan allows.",
-        {"cadences": Threshold(2.0, "times the plan's checkpoint_every, in epochs", "the plan; one cadence of grace")},
-        ("Call log.checkpoint_saved(path, epoch=epoch) at the plan's cadence; harness.training.Checkpointer does.",),
+        {
+            "cadences": Threshold(
+                2.0,
+                "times the plan's checkpoint_every, in epochs",
+                "the plan; one cadence of grace",
+            )
+        },
+        (
+            (
+                "Call log.checkpoint_saved(path, epoch=epoch) at the plan's cadence;"
+                " harness.training.Checkpointer does."
+            ),
+        ),
     ),
     "memory_creep": Kind(
         "Memory grows row after row and does not come back.",
         {
             "growth": Threshold(0.3, "over the level of the first rows", "measured"),
-            "rising": Threshold(0.8, "of the recent rows that are above the one before", "measured"),
-            "rows": Threshold(4, "rows that are averaged; no alarm before twice as many", _PERSISTENCE),
+            "rising": Threshold(
+                0.8, "of the recent rows that are above the one before", "measured"
+            ),
+            "rows": Threshold(
+                4, "rows that are averaged; no alarm before twice as many", _PERSISTENCE
+            ),
         },
-        ("Look for kept tensors with a graph (append(loss) instead of loss.item()) and for caches that only grow.",),
+        (
+            (
+                "Look for kept tensors with a graph (append(loss) instead of loss.item()) and for"
+                " caches that only grow."
+            ),
+        ),
     ),
     "resume_discontinuity": Kind(
         "After a resume the loss is far from where it was.",
         {
-            "spreads": Threshold(4.0, "robust standard deviations above the median before the resume", "measured"),
+            "spreads": Threshold(
+                4.0, "robust standard deviations above the median before the resume", "measured"
+            ),
             "ratio": Threshold(1.15, "times the median before the resume", "measured"),
             "rows": Threshold(2, "rows after the resume, all of them", _PERSISTENCE),
         },
-        ("Restore optimizer, scheduler, scaler and random states; harness.training.Checkpointer keeps them all.",),
+        (
+            (
+                "Restore optimizer, scheduler, scaler and random states;"
+                " harness.training.Checkpointer keeps them all."
+            ),
+        ),
     ),
     "reward_spread_zero": Kind(
         "All rewards of a group are equal: the advantage is zero and nothing is learned.",
@@ -192,13 +273,20 @@ KINDS: Mapping[str, Kind] = {
             "spread": Threshold(1e-6, "standard deviation", "measured"),
             "rows": Threshold(4, "rows in a row until the warning", _PERSISTENCE),
         },
-        ("Check the reward for a constant; take harder or easier prompts, or more generations a prompt.",),
+        (
+            (
+                "Check the reward for a constant; take harder or easier prompts, or more"
+                " generations a prompt."
+            ),
+        ),
     ),
     "kl_high": Kind(
         "The policy is far from its reference.",
         {
             "kl": Threshold(
-                10.0, "nats a sequence or token, as logged", "InstructGPT-style runs stay below 10; measured"
+                10.0,
+                "nats a sequence or token, as logged",
+                "InstructGPT-style runs stay below 10; measured",
             ),
             "rows": Threshold(3, "rows in a row until the warning", _PERSISTENCE),
         },
@@ -207,7 +295,11 @@ KINDS: Mapping[str, Kind] = {
     "entropy_collapse": Kind(
         "The policy's entropy fell to a small part of what it was.",
         {
-            "share": Threshold(0.05, "of the highest entropy", "DAPO (arXiv 2503.14476) shows the collapse; measured"),
+            "share": Threshold(
+                0.05,
+                "of the highest entropy",
+                "DAPO (arXiv 2503.14476) shows the collapse; measured",
+            ),
             "rows": Threshold(5, "rows in a row until the warning", _PERSISTENCE),
         },
         ("Raise the clip range's upper side or the temperature; add an entropy bonus.",),
@@ -219,11 +311,20 @@ KINDS: Mapping[str, Kind] = {
             "rows": Threshold(8, "rows in a row until the warning", _PERSISTENCE),
             "exact_rows": Threshold(3, "the same, at ln 2 to 1e-6", _PERSISTENCE),
         },
-        ("Check that adapters are trained, the reference is not the policy itself, rows are not cut to equality.",),
+        (
+            (
+                "Check that adapters are trained, the reference is not the policy itself, rows are"
+                " not cut to equality."
+            ),
+        ),
     ),
 }
 
 
 def known_thresholds() -> dict[str, float]:
     """ "code.name" -> value, for all kinds."""
-    return {f"{code}.{name}": item.value for code, kind in KINDS.items() for name, item in kind.thresholds.items()}
+    return {
+        f"{code}.{name}": item.value
+        for code, kind in KINDS.items()
+        for name, item in kind.thresholds.items()
+    }

@@ -60,18 +60,23 @@ class NoProgress:
         """Rows that carry a step alone come more often than epochs, and each shows less."""
         rows = self._rows if around.by_epoch else _STEPS * self._rows
         total, epoch = around.total_epochs, row.epoch
-        return series.count >= rows and (total is None or epoch is None or epoch >= self._share * total)
+        return series.count >= rows and (
+            total is None or epoch is None or epoch >= self._share * total
+        )
 
 
 class Chance:
-    """Accuracy and loss of one split are those of a uniform guess: loss = -ln(accuracy) = ln(classes)."""
+    """Accuracy and loss of one split are those of a uniform guess: loss = -ln(accuracy) =
+    ln(classes)."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._distance = limits["no_progress.chance"]
         self.episode = Episode(limits["no_progress.rows"])
 
-    def feed_pair(self, accuracy: Series, loss: Series, row: Row, values: tuple[float, float]) -> Alarm | None:
+    def feed_pair(
+        self, accuracy: Series, loss: Series, row: Row, values: tuple[float, float]
+    ) -> Alarm | None:
         hit, paid = values
         if hit >= GUESS and not self.episode.active:
             return None
@@ -84,9 +89,11 @@ class Chance:
             change,
             row,
             metric=accuracy.key,
-            message=f"{hit:.4g} with a loss of {paid:.4g}: a uniform guess among {1 / hit:.3g} classes"
-            if guess
-            else "no guess",
+            message=(
+                f"{hit:.4g} with a loss of {paid:.4g}: a uniform guess among {1 / hit:.3g} classes"
+                if guess
+                else "no guess"
+            ),
             evidence=accuracy.evidence(self.episode.hits or 1),
             threshold="chance",
             limits=self._limits,
@@ -180,15 +187,20 @@ class Overfit:
             change,
             row,
             metric=series.key,
-            message=f"{value:.4g}, best {best:.4g} (row {series.best_row}); {training.key} went from {before:.4g} on "
-            f"to {training.last:.4g}",
+            message=(
+                f"{value:.4g}, best {best:.4g} (row {series.best_row}); {training.key} went from"
+                f" {before:.4g} on to {training.last:.4g}"
+            ),
             evidence=series.evidence(5),
             threshold="worse" if series.sign > 0 else "worse_score",
             limits=self._limits,
         )
 
-    def _memorized(self, series: Series, row: Row, value: float, training: Series, before: float) -> bool:
-        """Training halves and is far below, while this loss has stopped at a part of where it began."""
+    def _memorized(
+        self, series: Series, row: Row, value: float, training: Series, before: float
+    ) -> bool:
+        """Training halves and is far below, while this loss has stopped at a part of where it
+        began."""
         level = series.level
         return (
             row.number - series.best_row >= 2
@@ -205,7 +217,10 @@ class Gradient:
         self._limits = limits
         self._up = Episode(limits["gradient_blow_up.rows"])
         self._grows = Episode(1)  # the average over the recent rows is persistence enough
-        self._most, self._growth = limits["gradient_blow_up.ratio"], limits["gradient_blow_up.growth"]
+        self._most, self._growth = (
+            limits["gradient_blow_up.ratio"],
+            limits["gradient_blow_up.growth"],
+        )
         self._often, self._rising = limits["gradient_blow_up.rising"], 0.5
         self._down = Episode(limits["gradient_vanishing.rows"])
 
@@ -223,15 +238,22 @@ class Gradient:
         if grown is not Change.NOTHING:
             return self._made("gradient_blow_up", grown, "ratio", series, row, value)
         small = value < max(
-            self._limits["gradient_vanishing.absolute"], self._limits["gradient_vanishing.ratio"] * level
+            self._limits["gradient_vanishing.absolute"],
+            self._limits["gradient_vanishing.ratio"] * level,
         )
-        learned = loss is not None and loss.level is not None and abs(loss.last) < _FINISHED * abs(loss.level)
+        learned = (
+            loss is not None
+            and loss.level is not None
+            and abs(loss.last) < _FINISHED * abs(loss.level)
+        )
         gone = self._down.step(small and not learned)
         if gone is not Change.NOTHING:
             return self._made("gradient_vanishing", gone, "ratio", series, row, value)
         return None
 
-    def _made(self, code: str, change: Change, threshold: str, series: Series, row: Row, value: float) -> Alarm:
+    def _made(
+        self, code: str, change: Change, threshold: str, series: Series, row: Row, value: float
+    ) -> Alarm:
         return make(
             code,
             change,

@@ -1,4 +1,5 @@
-"""Detectors of a loss: values that are not finite, divergence, spikes, repeated values, and a jump at a resume."""
+"""Detectors of a loss: values that are not finite, divergence, spikes, repeated values, and a jump
+at a resume."""
 
 import math
 from itertools import pairwise
@@ -15,7 +16,8 @@ _ENOUGH = 8
 _NEWEST = 6
 """Values before a resume; a longer past has a trend that hides a jump."""
 _NORMAL_STEP = 0.954
-"""The median absolute difference of two draws of the standard normal distribution: sqrt(2) * 0.6745."""
+"""The median absolute difference of two draws of the standard normal distribution: sqrt(2) *
+0.6745."""
 _FLOOR = 0.02
 """Of the median: the least spread, so that a smooth curve does not make every bend a spike."""
 _SMALL = 0.05
@@ -47,9 +49,11 @@ class NonFinite:
             change,
             row,
             metric=series.key,
-            message="finite again"
-            if change is Change.OVER
-            else f"not finite for {some(hits, 'row')}, since row {row.number - hits + 1}",
+            message=(
+                "finite again"
+                if change is Change.OVER
+                else f"not finite for {some(hits, 'row')}, since row {row.number - hits + 1}"
+            ),
             evidence=series.evidence(max(hits, 1) + 1),
             threshold="fatal_rows" if change is Change.FATAL else "rows",
             limits=self._limits,
@@ -58,7 +62,8 @@ class NonFinite:
 
 
 class Divergence:
-    """Above the level of the first rows, or far above the best; judged by the median of the newest three values."""
+    """Above the level of the first rows, or far above the best; judged by the median of the newest
+    three values."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -93,7 +98,8 @@ class Divergence:
 
 
 class Spike:
-    """Outside of the recent spread. A return within some rows is a note; two rows outside are a warning."""
+    """Outside of the recent spread. A return within some rows is a note; two rows outside are a
+    warning."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -110,7 +116,9 @@ class Spike:
         if self._since:
             return self._inside(series, row, value, around)
         median = series.window.median
-        if value <= self._ratio * abs(median) or value - median <= _SMALL * abs(series.level or 0.0):
+        if value <= self._ratio * abs(median) or value - median <= _SMALL * abs(
+            series.level or 0.0
+        ):
             return None
         spread = max(series.window.spread, _FLOOR * abs(median))
         if value <= median + self._spreads * spread or around.rate_rose:
@@ -133,9 +141,16 @@ class Spike:
             )
         self._high += 1
         if self._high == (self._rows if around.by_epoch else _STEPS * self._rows):
-            return self._made("loss_spike", Change.WARNING, series, row, f"{value:.4g}, usual below {self._bound:.4g}")
+            return self._made(
+                "loss_spike",
+                Change.WARNING,
+                series,
+                row,
+                f"{value:.4g}, usual below {self._bound:.4g}",
+            )
         if self._since > self._recovery:
-            self._since = 0  # it is the new level now: the warning stands, later spikes are measured against it
+            # it is the new level now: the warning stands, later spikes are measured against it
+            self._since = 0
         return None
 
     def _made(self, code: str, change: Change, series: Series, row: Row, message: str) -> Alarm:
@@ -172,7 +187,9 @@ class Stall:
         if self._equal < needed or self._raised or (self._later and self._repeated(row, around)):
             return None
         self._raised = True
-        return self._made(Change.WARNING, series, row, f"exactly {value!r} for {self._equal + 1} rows")
+        return self._made(
+            Change.WARNING, series, row, f"exactly {value!r} for {self._equal + 1} rows"
+        )
 
     def _repeated(self, row: Row, around: Surroundings) -> bool:
         """Whether training went on: some loggers repeat the last evaluation until the next one."""
@@ -197,7 +214,10 @@ class Resume:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._spreads, self._ratio = limits["resume_discontinuity.spreads"], limits["resume_discontinuity.ratio"]
+        self._spreads, self._ratio = (
+            limits["resume_discontinuity.spreads"],
+            limits["resume_discontinuity.ratio"],
+        )
         self._rows = int(limits["resume_discontinuity.rows"])
         self._left = 0
         self._bound = 0.0
@@ -228,7 +248,10 @@ class Resume:
             Change.WARNING,
             row,
             metric=series.key,
-            message=f"{value:.4g} after the resume; before it {self._before:.4g}, expected below {self._bound:.4g}",
+            message=(
+                f"{value:.4g} after the resume; before it {self._before:.4g}, expected below"
+                f" {self._bound:.4g}"
+            ),
             evidence=series.evidence(self._rows + 3),
             threshold="spreads",
             limits=self._limits,

@@ -1,5 +1,6 @@
-"""Detectors of reinforcement and preference training. A loss of 0 is no fault there: with one update a batch the GRPO
-loss is 0 by construction, and only its gradient says something (TRL issue 2703)."""
+"""Detectors of reinforcement and preference training. A loss of 0 is no fault there: with one
+update a batch the GRPO loss is 0 by construction, and only its gradient says something (TRL issue
+2703)."""
 
 import math
 
@@ -21,10 +22,14 @@ class RewardSpread:
         self._episode = Episode(limits["reward_spread_zero.rows"])
 
     def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
-        limit = self._limits["reward_spread_zero.share" if self._share else "reward_spread_zero.spread"]
+        limit = self._limits[
+            "reward_spread_zero.share" if self._share else "reward_spread_zero.spread"
+        ]
         wrong = value >= limit if self._share else abs(value) <= limit
         name = "share" if self._share else "spread"
-        return _raised("reward_spread_zero", self._episode.step(wrong), name, series, row, value, self._limits)
+        return _raised(
+            "reward_spread_zero", self._episode.step(wrong), name, series, row, value, self._limits
+        )
 
 
 class Divergent:
@@ -48,7 +53,9 @@ class Entropy:
     def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
         self._most = max(self._most, value)
         wrong = self._most > 0 and value < self._limits["entropy_collapse.share"] * self._most
-        return _raised("entropy_collapse", self._episode.step(wrong), "share", series, row, value, self._limits)
+        return _raised(
+            "entropy_collapse", self._episode.step(wrong), "share", series, row, value, self._limits
+        )
 
 
 class Stuck:
@@ -56,7 +63,10 @@ class Stuck:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._episode, self._exact = Episode(limits["dpo_stuck.rows"]), Episode(limits["dpo_stuck.exact_rows"])
+        self._episode, self._exact = (
+            Episode(limits["dpo_stuck.rows"]),
+            Episode(limits["dpo_stuck.exact_rows"]),
+        )
 
     def feed_loss(self, series: Series, row: Row, value: float) -> Alarm | None:
         away = abs(value - math.log(2))
@@ -67,7 +77,13 @@ class Stuck:
 
 
 def _raised(
-    code: str, change: Change, threshold: str, series: Series, row: Row, value: float, limits: Limits
+    code: str,
+    change: Change,
+    threshold: str,
+    series: Series,
+    row: Row,
+    value: float,
+    limits: Limits,
 ) -> Alarm | None:
     if change is Change.NOTHING:
         return None

@@ -75,7 +75,8 @@ class Throughput:
 
 
 class Memory:
-    """Grows in most rows, and is well above where it started. Rows of single steps are counted in fours."""
+    """Grows in most rows, and is well above where it started. Rows of single steps are counted in
+    fours."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -99,7 +100,10 @@ class Memory:
             Change.WARNING,
             row,
             metric=series.key,
-            message=f"{value:.4g}, started at {level:.4g}, rose in {self._rising:.0%} of the recent rows",
+            message=(
+                f"{value:.4g}, started at {level:.4g}, rose in {self._rising:.0%} of the recent"
+                " rows"
+            ),
             evidence=series.evidence(8),
             threshold="growth",
             limits=self._limits,
@@ -107,7 +111,8 @@ class Memory:
 
 
 class Checkpoints:
-    """Epochs since the last checkpoint, however many rows each of them has. A row without an epoch says nothing."""
+    """Epochs since the last checkpoint, however many rows each of them has. A row without an epoch
+    says nothing."""
 
     def __init__(self, every: int, limits: Limits) -> None:
         self._limits = limits
@@ -134,7 +139,11 @@ class Checkpoints:
         if self._since <= self._most or self._raised:
             return None
         self._raised = True
-        return self._made(Change.WARNING, row, f"none for {self._since:g} epochs, expected one within {self._most:g}")
+        return self._made(
+            Change.WARNING,
+            row,
+            f"none for {self._since:g} epochs, expected one within {self._most:g}",
+        )
 
     def _made(self, change: Change, row: Row, message: str) -> Alarm:
         point = Point(row=row.number, place=row.place, value=self._since)
@@ -166,7 +175,9 @@ class LearningRate:
             return None
         left = None if not total or row.epoch is None else (total - row.epoch - 1) / total
         episode = self._unknown if left is None else self._known
-        change = episode.step(dead and (left is None or left >= self._limits["dead_learning_rate.left"]))
+        change = episode.step(
+            dead and (left is None or left >= self._limits["dead_learning_rate.left"])
+        )
         if change is Change.NOTHING:
             return None
         return make(

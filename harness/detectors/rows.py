@@ -1,4 +1,5 @@
-"""One row as detectors see it, made from a row of the run logger or from a flat row of another one."""
+"""One row as detectors see it, made from a row of the run logger or from a flat row of another
+one."""
 
 import math
 from collections.abc import Mapping
@@ -7,7 +8,20 @@ from typing import Any, NamedTuple
 
 _COUNTERS = frozenset({"epoch", "step", "global_step", "iteration", "iter", "_step"})
 _NAMES = frozenset(
-    {"t", "event", "run", "token", "status", "path", "error", "note", "config", "seed", "attempt", "final"}
+    {
+        "t",
+        "event",
+        "run",
+        "token",
+        "status",
+        "path",
+        "error",
+        "note",
+        "config",
+        "seed",
+        "attempt",
+        "final",
+    }
 )
 
 
@@ -33,7 +47,8 @@ class Row(NamedTuple):
 
 
 def row_from(plain: Mapping[str, Any], number: int) -> Row:
-    """`plain` as readers of metrics files give it: numbers under `metrics`, or flat ones beside the counters."""
+    """`plain` as readers of metrics files give it: numbers under `metrics`, or flat ones beside the
+    counters."""
     event = plain.get("event")
     inner = plain.get("metrics")
     metrics: dict[str, float] = {}
@@ -53,7 +68,9 @@ def row_from(plain: Mapping[str, Any], number: int) -> Row:
         number,
         event if type(event) is str else "epoch",
         _number(plain.get("epoch")),
-        _number(plain.get("step", plain.get("global_step", plain.get("iteration", plain.get("_step"))))),
+        _number(
+            plain.get("step", plain.get("global_step", plain.get("iteration", plain.get("_step"))))
+        ),
         metrics,
         rate if rate is not None else _number(plain.get("lr")),
         _seconds(plain.get("t")),

@@ -1,4 +1,5 @@
-"""What is remembered of one metric: a bounded window with its median and spread, the first rows, the best."""
+"""What is remembered of one metric: a bounded window with its median and spread, the first rows,
+the best."""
 
 from bisect import bisect_left, insort
 from collections import deque
@@ -10,7 +11,8 @@ _NORMAL_IQR = 1.349  # interquartile range of the standard normal distribution
 
 
 class Window:
-    """The last `size` finite values, in order of time and of size. Median and quartiles cost O(1), adding O(size)."""
+    """The last `size` finite values, in order of time and of size. Median and quartiles cost O(1),
+    adding O(size)."""
 
     __slots__ = ("_ordered", "_recent", "count", "median", "size")
 
@@ -35,7 +37,9 @@ class Window:
     def spread(self) -> float:
         """The standard deviation that a normal distribution of this interquartile range has."""
         count = len(self._ordered)
-        return (self._ordered[(3 * count) // 4 - (count % 4 == 0)] - self._ordered[count // 4]) / _NORMAL_IQR
+        return (
+            self._ordered[(3 * count) // 4 - (count % 4 == 0)] - self._ordered[count // 4]
+        ) / _NORMAL_IQR
 
 
 class Series:
@@ -73,7 +77,8 @@ class Series:
         """The least of the first three values."""
         self.count = 0
         self.records = 0
-        """How often there was a new best: about ln(count) for noise, about count for a steady descent."""
+        """How often there was a new best: about ln(count) for noise, about count for a steady
+        descent."""
         self.falls = 0
         """How many values in a row were less than the one before."""
         self.best = float("nan")
@@ -100,4 +105,7 @@ class Series:
 
     def evidence(self, rows: int) -> tuple[Point, ...]:
         """The newest `rows` points, at most eight."""
-        return tuple(Point(row=row, place=place, value=value) for row, place, value in tuple(self.points)[-rows:])
+        return tuple(
+            Point(row=row, place=place, value=value)
+            for row, place, value in tuple(self.points)[-rows:]
+        )

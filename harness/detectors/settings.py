@@ -28,11 +28,14 @@ class WatchSettings:
     def __post_init__(self) -> None:
         for code in sorted({*self.off, *self.stop_on}):
             if code not in KINDS:
-                raise UsageError(f"There is no alarm {code!r}.", mend=f"Use one of {', '.join(KINDS)}.")
+                raise UsageError(
+                    f"There is no alarm {code!r}.", hint=f"Use one of {', '.join(KINDS)}."
+                )
         for name in sorted(self.thresholds):
             if name not in known_thresholds():
                 raise UsageError(
-                    f"There is no threshold {name!r}.", mend=f"Use one of {', '.join(known_thresholds())}."
+                    f"There is no threshold {name!r}.",
+                    hint=f"Use one of {', '.join(known_thresholds())}.",
                 )
 
     @cached_property

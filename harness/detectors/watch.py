@@ -1,4 +1,5 @@
-"""A watch over one run: feed it rows, get alarms. O(1) a row, and a bounded memory whatever is logged."""
+"""A watch over one run: feed it rows, get alarms. O(1) a row, and a bounded memory whatever is
+logged."""
 
 import math
 from collections import deque
@@ -40,19 +41,28 @@ class _Metric:
             detectors.append(self.resume)
         self.feeds = [detector.feed for detector in detectors]
         self.pair: int | None = None
-        """Which of the values that are compared in pairs it is: loss, accuracy, later loss, later accuracy."""
+        """Which of the values that are compared in pairs it is: loss, accuracy, later loss, later
+        accuracy."""
         if role is Role.LOSS:
             self.pair = 2 * later
         elif role is Role.SCORE and "acc" in key:
             self.pair = 2 * later + 1
 
 
-def _detectors(role: Role, later: bool, whole: bool, limits: Mapping[str, float]) -> Iterator[SeriesDetector]:
+def _detectors(
+    role: Role, later: bool, whole: bool, limits: Mapping[str, float]
+) -> Iterator[SeriesDetector]:
     """A part of the training loss may rise while the whole falls: only its spikes say something."""
     if role is Role.LOSS and not later and not whole:
         yield Spike(limits)
     elif role is Role.LOSS and not later:
-        yield from (Divergence(limits), Spike(limits), Stall(limits), NoProgress(limits), Plateau(limits))
+        yield from (
+            Divergence(limits),
+            Spike(limits),
+            Stall(limits),
+            NoProgress(limits),
+            Plateau(limits),
+        )
     elif role in (Role.LOSS, Role.SCORE) and later:
         yield Overfit(limits)
         if role is Role.LOSS:
@@ -119,7 +129,9 @@ class Watch:
     def fatal(self) -> Alarm | None:
         """The first fatal alarm that still stands and that ends a run by the settings."""
         stops = self.settings.stop_on
-        return next((a for a in self.open if a.severity is Severity.FATAL and a.code in stops), None)
+        return next(
+            (a for a in self.open if a.severity is Severity.FATAL and a.code in stops), None
+        )
 
     def _other(self, row: Row, plain: Mapping[str, Any]) -> Iterator[Alarm]:
         if row.event in ("start", "attempt"):
@@ -151,14 +163,18 @@ class Watch:
         alarms = [alarm for alarm in rows if alarm is not None]
         if self._whole is None:
             losses = [key for key in row.metrics if role_of(key) is Role.LOSS and not is_later(key)]
-            self._whole = next((key for key in losses if is_total(key)), losses[0] if losses else None)
+            self._whole = next(
+                (key for key in losses if is_total(key)), losses[0] if losses else None
+            )
         known, place = self._metrics, row.place
         for key, value in row.metrics.items():
             metric = known.get(key) or self._new(key)
             if metric is None:
                 continue
             metric.series.points.append((row.number, place, value))
-            if value - value == 0 and not metric.non_finite.episode.active:  # finite, and no episode to end
+            if (
+                value - value == 0 and not metric.non_finite.episode.active
+            ):  # finite, and no episode to end
                 series = metric.series
                 for feed in metric.feeds:
                     alarm = feed(series, row, value, self)
@@ -189,7 +205,13 @@ class Watch:
             metric.series.add(value, row.number, row.epoch)
 
     def _compare(
-        self, row: Row, loss: Series, accuracy: Series, chance: Chance, absurd: Absurd, alarms: list[Alarm]
+        self,
+        row: Row,
+        loss: Series,
+        accuracy: Series,
+        chance: Chance,
+        absurd: Absurd,
+        alarms: list[Alarm],
     ) -> None:
         """Loss and accuracy of the same rows, when this row has both."""
         number, _, paid = loss.points[-1]
@@ -197,9 +219,17 @@ class Watch:
         if number != row.number or other != row.number:
             return
         self.knows = hit > _KNOWS and hit > math.exp(-min(paid, _NATS))
-        if hit >= GUESS and not chance.episode.active and paid <= absurd.most and not absurd.episode.active:
+        if (
+            hit >= GUESS
+            and not chance.episode.active
+            and paid <= absurd.most
+            and not absurd.episode.active
+        ):
             return
-        found = chance.feed_pair(accuracy, loss, row, (hit, paid)), absurd.feed_pair(loss, row, paid)
+        found = (
+            chance.feed_pair(accuracy, loss, row, (hit, paid)),
+            absurd.feed_pair(loss, row, paid),
+        )
         alarms += [alarm for alarm in found if alarm is not None]
 
     def _learning_rate(self, row: Row, rate: float) -> Alarm | None:

@@ -1,4 +1,5 @@
-"""The Claude Code CLI of this machine: where it is, which version, and whether hooks run in it at all."""
+"""The Claude Code CLI of this machine: where it is, which version, and whether hooks run in it at
+all."""
 
 import importlib.util
 import re
@@ -12,13 +13,14 @@ from harness.doctor.scene import Scene
 from harness.doctor.session import switched_off_by
 from harness.doctor.settings_files import MANAGED, USER
 from harness.doctor.surroundings import clean_environment, run, temporary_folder
-from harness.handlers.settings_guard import OFF_SWITCHES, is_on, switched_off
+from harness.guard.hooks.settings_guard import OFF_SWITCHES, is_on, switched_off
 
 MINIMUM_CLI = (2, 1, 295)
-"""The first with `onFailure: "block"` on command hooks: its changelog says so, and people who tried 2.1.294 and 2.1.295
-saw it ignored and kept. Measured for this harness: 2.1.332. Older ones let a call through when a hook cannot start, is
-late or crashes. They also have faults of hooks that are mended since: a comma in a matcher never fired (2.1.191), JSON
-with exit status 2 did not block (2.1.214), a deleted current folder stopped every hook (2.1.239)."""
+"""The first with `onFailure: "block"` on command hooks: its changelog says so, and people who tried
+2.1.294 and 2.1.295 saw it ignored and kept. Measured for this harness: 2.1.332. Older ones let a
+call through when a hook cannot start, is late or crashes. They also have faults of hooks that are
+fixed since: a comma in a matcher never fired (2.1.191), JSON with exit status 2 did not block
+(2.1.214), a deleted current folder stopped every hook (2.1.239)."""
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 _ANSWER_S = 30.0
 _UPDATE = "Update it: `claude update`, or install Claude Code again."
@@ -92,8 +94,8 @@ def cli_version(scene: Scene) -> Check:
     if version < MINIMUM_CLI:
         return dead(
             "cli_version",
-            f"{cli.program} is {shown}, older than {least}: it does not know onFailure, so a guard that cannot run "
-            "lets the call through.",
+            f"{cli.program} is {shown}, older than {least}: it does not know onFailure, so a guard"
+            " that cannot run lets the call through.",
             _UPDATE,
         )
     from_sdk = " (the Agent SDK's; no `claude` is on PATH)" if cli.bundled else ""
@@ -101,8 +103,13 @@ def cli_version(scene: Scene) -> Check:
 
 
 def cli_mode(scene: Scene) -> Check:
-    """Whether hooks run in the session around us, or in one that is started with this environment."""
-    faults = [f"{name} is set in this environment" for name in OFF_SWITCHES if is_on(scene.environment.get(name))]
+    """Whether hooks run in the session around us, or in one that is started with this
+    environment."""
+    faults = [
+        f"{name} is set in this environment"
+        for name in OFF_SWITCHES
+        if is_on(scene.environment.get(name))
+    ]
     faults += list(_set_by_settings(scene))
     options = switched_off_by(scene.session) if scene.session else []
     faults += [f"the running session was started with {option}" for option in options]
@@ -113,7 +120,10 @@ def cli_mode(scene: Scene) -> Check:
             "Unset the variable or leave out the option, and start `claude` again.",
         )
     if scene.session is None:
-        said = "nothing in this environment switches hooks off (options and shell aliases cannot be seen)"
+        said = (
+            "nothing in this environment switches hooks off (options and shell aliases cannot be"
+            " seen)"
+        )
         return good("cli_mode", said)
     return good("cli_mode", "the running session was not started in a mode without hooks")
 

@@ -1,4 +1,5 @@
-"""The hook entries of the settings, taken apart: which are ours, for which event, and what each would start."""
+"""The hook entries of the settings, taken apart: which are ours, for which event, and what each
+would start."""
 
 import shlex
 from collections.abc import Iterator
@@ -8,10 +9,11 @@ from typing import Any
 
 from harness.contract.installation import OWN_HOOKS, PLUGIN_VARIABLE, PROJECT_VARIABLE, VENDORED
 from harness.doctor.settings_files import SettingsFile
-from harness.handlers.table import BY_NAME, EVENTS, GUARD, Event
+from harness.guard.hooks.table import BY_NAME, EVENTS, GUARD, Event
 
 PLACEHOLDERS = (PROJECT_VARIABLE, PLUGIN_VARIABLE)
-"""What the CLI puts in for itself before it starts a hook in exec form; nothing else, and only with the braces."""
+"""What the CLI puts in for itself before it starts a hook in exec form; nothing else, and only with
+the braces."""
 _VENDORED = PurePosixPath(VENDORED).parts[1:]
 """The folder of vendored programs ends so. A person's own .claude/hooks/stop.py is none of ours."""
 _PROGRAMS = {event.program for event in EVENTS}
@@ -28,7 +30,8 @@ class Hook:
     matcher: object
     body: dict[str, Any]
     bare: bool = False
-    """Whether our programs lie in hooks/ itself: in the harness's own repository and in its plugin."""
+    """Whether our programs lie in hooks/ itself: in the harness's own repository and in its
+    plugin."""
 
     @property
     def where(self) -> str:
@@ -40,7 +43,8 @@ class Hook:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The command line as far as it can be read: command and args, or the words of a shell command."""
+        """The command line as far as it can be read: command and args, or the words of a shell
+        command."""
         command = self.body.get("command")
         if not isinstance(command, str):
             return ()
@@ -59,20 +63,24 @@ class Hook:
 
     def _is_ours(self, word: str) -> bool:
         if "/" not in word:
-            return word.startswith(("harness.handlers", "harness.hooks"))  # python -m, never written by us
+            return word.startswith(
+                ("harness.guard.hooks", "harness.hooks")
+            )  # python -m, never written by us
         path = PurePosixPath(word)
         above = path.parent.parts
         found = above[-1:] == (OWN_HOOKS,) if self.bare else above[-len(_VENDORED) :] == _VENDORED
         return found and path.name in _PROGRAMS
 
     def runs(self, event: Event) -> bool:
-        """Whether this is our hook for `event`, by its program and by the event under which it stands."""
+        """Whether this is our hook for `event`, by its program and by the event under which it
+        stands."""
         found = self.program
         return found is not None and self.event == event.name and _file_name(found) == event.program
 
 
 def hooks_of(file: SettingsFile, *, bare: bool = False) -> Iterator[Hook]:
-    """Every hook of a settings file; parts that do not have the form of hooks are left out. `bare`: see Hook."""
+    """Every hook of a settings file; parts that do not have the form of hooks are left out. `bare`:
+    see Hook."""
     section = file.data.get("hooks")
     for event, groups in section.items() if isinstance(section, dict) else ():
         for number, group in enumerate(groups if isinstance(groups, list) else ()):
@@ -81,7 +89,9 @@ def hooks_of(file: SettingsFile, *, bare: bool = False) -> Iterator[Hook]:
                 if isinstance(body, dict):
                     place = f"hooks.{event}[{number}].hooks[{position}]"
                     matcher = group.get("matcher")
-                    yield Hook(file=file, event=event, place=place, matcher=matcher, body=body, bare=bare)
+                    yield Hook(
+                        file=file, event=event, place=place, matcher=matcher, body=body, bare=bare
+                    )
 
 
 def _file_name(word: str) -> str:

@@ -1,4 +1,5 @@
-"""Checks of the settings' hook entries: each way in which an entry that is there still does not guard."""
+"""Checks of the settings' hook entries: each way in which an entry that is there still does not
+guard."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,10 +8,11 @@ from harness.doctor.matcher import VALUES, missed
 from harness.doctor.report import INSTALL, Check, amiss, dead, good
 from harness.doctor.scene import Scene
 from harness.doctor.settings_files import LOCAL, PROJECT, USER
-from harness.handlers.table import EVENTS, GUARD, ISOLATED
+from harness.guard.hooks.table import EVENTS, GUARD, ISOLATED
 
 SHORTEST_S, LONGEST_S = 5, 600
-"""A Python that starts on a busy machine needs seconds; 600 is what the CLI takes without a `timeout`."""
+"""A Python that starts on a busy machine needs seconds; 600 is what the CLI takes without a
+`timeout`."""
 _MODULE = "-m"
 
 
@@ -27,9 +29,14 @@ def entries_present(scene: Scene) -> Check:
     ]
     message = f"{place} has no entry of ours for {', '.join(event.name for event in lacking)}"
     if elsewhere:
-        message += f"; they stand in {' and '.join(elsewhere)}, which sessions with the project's settings do not read"
+        message += (
+            f"; they stand in {' and '.join(elsewhere)}, which sessions with the project's settings"
+            " do not read"
+        )
     say = dead if any(event.kind == GUARD for event in lacking) else amiss
-    return say("entries_present", message + ".", f"{INSTALL} In a worktree, take .claude/ into git.")
+    return say(
+        "entries_present", message + ".", f"{INSTALL} In a worktree, take .claude/ into git."
+    )
 
 
 def entries_fail_closed(scene: Scene) -> Check:
@@ -42,7 +49,8 @@ def entries_fail_closed(scene: Scene) -> Check:
     if faults:
         return dead(
             "entries_fail_closed",
-            f'A guard that cannot run would let the call through: {_few(faults)}; expected "block".',
+            f"A guard that cannot run would let the call through: {_few(faults)}; expected"
+            ' "block".',
             f'Write "onFailure": "block" there, or: {INSTALL}',
         )
     return good("entries_fail_closed", "a guard that cannot run blocks the call")
@@ -67,7 +75,11 @@ def entries_synchronous(scene: Scene) -> Check:
 
 def entries_timeout(scene: Scene) -> Check:
     """Whether each entry has a time limit in seconds that a hook can keep."""
-    faults = [(hook, fault) for hook in scene.installed() if (fault := _timeout_fault(hook.body.get("timeout")))]
+    faults = [
+        (hook, fault)
+        for hook in scene.installed()
+        if (fault := _timeout_fault(hook.body.get("timeout")))
+    ]
     if faults:
         guards = any(hook.guard for hook, _ in faults)
         return (dead if guards else amiss)(
@@ -92,7 +104,7 @@ def _timeout_fault(value: object) -> str:
 
 def entries_matcher(scene: Scene) -> Check:
     """Whether each guard is asked about every tool, and every change of settings."""
-    faults, mends = [], set()
+    faults, hints = [], set()
     for hook in scene.guards():
         left_out = missed(hook.event, hook.matcher)
         if not left_out:
@@ -100,13 +112,13 @@ def entries_matcher(scene: Scene) -> Check:
         every = len(left_out) == len(VALUES[hook.event])
         seen = "nothing" if every else f"not {_few(left_out, ', ', most=4)}"
         faults.append(f"{hook.where} has matcher {hook.matcher!r}, which matches {seen}")
-        mends.add(_matcher_mend(hook))
+        hints.add(_matcher_hint(hook))
     if faults:
-        return dead("entries_matcher", _few(faults) + ".", " ".join(sorted(mends)))
+        return dead("entries_matcher", _few(faults) + ".", " ".join(sorted(hints)))
     return good("entries_matcher", "every guard is asked about all that it guards")
 
 
-def _matcher_mend(hook: Hook) -> str:
+def _matcher_hint(hook: Hook) -> str:
     wanted = '"*"' if hook.event == "PreToolUse" else "no matcher"
     return f"A guard of {hook.event} needs {wanted}; names are exact and case-sensitive. {INSTALL}"
 
@@ -119,7 +131,8 @@ def entries_absolute(scene: Scene) -> Check:
         return (dead if guards else amiss)(
             "entries_absolute",
             _few([f"{hook.where}: {fault}" for hook, fault in faults]) + ".",
-            f"Write command and args apart, with ${{CLAUDE_PROJECT_DIR}}/ before the path, or: {INSTALL}",
+            "Write command and args apart, with ${CLAUDE_PROJECT_DIR}/ before the path, or:"
+            f" {INSTALL}",
         )
     return good("entries_absolute", "no entry depends on the current folder")
 
@@ -127,7 +140,9 @@ def entries_absolute(scene: Scene) -> Check:
 def _place_faults(hook: Hook) -> Iterator[str]:
     words = hook.words
     if _MODULE in words:
-        yield f"`{' '.join(words)}` looks for a module in the current folder, so it fails after `cd`"
+        yield (
+            f"`{' '.join(words)}` looks for a module in the current folder, so it fails after `cd`"
+        )
         return
     if not isinstance(hook.body.get("args"), list):
         yield f"`{hook.body.get('command')}` goes through a shell; expected command and args"
@@ -136,9 +151,15 @@ def _place_faults(hook: Hook) -> Iterator[str]:
         yield f"the command {words[0]!r} is not an absolute path"
     program = hook.program or ""
     if not program.startswith(("/", *(f"{name}/" for name in PLACEHOLDERS))):
-        yield f"the path {program!r} is relative: it is looked for in the current folder, so it fails after `cd`"
+        yield (
+            f"the path {program!r} is relative: it is looked for in the current folder, so it fails"
+            " after `cd`"
+        )
     elif tuple(words[1:3]) != ISOLATED:
-        yield f"Python is started without {' '.join(ISOLATED)}, so other files than the hook's own decide what it runs"
+        yield (
+            f"Python is started without {' '.join(ISOLATED)}, so other files than the hook's own"
+            " decide what it runs"
+        )
 
 
 def entries_type(scene: Scene) -> Check:
@@ -163,10 +184,14 @@ def entries_once(scene: Scene) -> Check:
     for event in EVENTS:
         found = [hook for hook in scene.own() if hook.runs(event)]
         if len(found) > 1:
-            faults.append(f"{event.name} has {len(found)}: {', '.join(hook.where for hook in found)}")
+            faults.append(
+                f"{event.name} has {len(found)}: {', '.join(hook.where for hook in found)}"
+            )
     if faults:
         return amiss(
-            "entries_once", f"More than one entry of ours for an event: {_few(faults)}.", "Remove all but one."
+            "entries_once",
+            f"More than one entry of ours for an event: {_few(faults)}.",
+            "Remove all but one.",
         )
     return good("entries_once", "every event has one entry of ours")
 
@@ -198,4 +223,6 @@ def _is_relative(hook: Hook) -> bool:
 
 
 def _few(items: Sequence[str], separator: str = "; ", *, most: int = 3) -> str:
-    return separator.join(items[:most]) + (f" and {len(items) - most} more" if len(items) > most else "")
+    return separator.join(items[:most]) + (
+        f" and {len(items) - most} more" if len(items) > most else ""
+    )

@@ -1,7 +1,9 @@
-"""Each hook is started through the exact command line of the settings and given calls whose answer is known.
+"""Each hook is started through the exact command line of the settings and given calls whose answer
+is known.
 
-A guard must deny one and let one pass; a reminder and an observer must let go. The hooks are started in a folder that
-is not the project's, as after `cd`. The receipts that they leave are removed: they are the doctor's, of no session.
+A guard must deny one and let one pass; a reminder and an observer must let go. The hooks are
+started in a folder that is not the project's, as after `cd`. The receipts that they leave are
+removed: they are the doctor's, of no session.
 """
 
 import contextlib
@@ -17,9 +19,9 @@ from harness.doctor.entries import Hook
 from harness.doctor.report import INSTALL, Check, amiss, dead, good, note
 from harness.doctor.scene import Scene
 from harness.doctor.surroundings import Ended, clean_environment, run, temporary_folder
-from harness.handlers.place import Projects
-from harness.handlers.table import BY_NAME, EVENTS, GUARD
-from harness.policy.receipt import file_name
+from harness.guard.hooks.place import Projects
+from harness.guard.hooks.table import BY_NAME, EVENTS, GUARD
+from harness.guard.policy.receipt import file_name
 
 SESSION = "harness-doctor"
 _LONGEST_S = 30.0
@@ -35,7 +37,7 @@ Wanted = tuple[int, dict[str, Any]]
 class Fault:
     hook: Hook
     message: str
-    mend: str = INSTALL
+    hint: str = INSTALL
 
 
 def guards_answer(scene: Scene) -> Check:
@@ -44,27 +46,39 @@ def guards_answer(scene: Scene) -> Check:
 
 
 def others_answer(scene: Scene) -> Check:
-    """Whether reminders and observers end well: they never block, so a fault of theirs would stay unseen."""
+    """Whether reminders and observers end well: they never block, so a fault of theirs would stay
+    unseen."""
     return _fed(scene, "others_answer", guards=False)
 
 
 def _fed(scene: Scene, name: str, *, guards: bool) -> Check:
-    hooks = [hook for event in EVENTS if (event.kind == GUARD) is guards for hook in scene.own() if hook.runs(event)]
+    hooks = [
+        hook
+        for event in EVENTS
+        if (event.kind == GUARD) is guards
+        for hook in scene.own()
+        if hook.runs(event)
+    ]
     if not hooks:
         return note(name, "There is no hook of this kind to start.")
-    with temporary_folder() as folder:  # one for all, so that compiled modules are kept from hook to hook
-        faults = [fault for hook in hooks if (fault := first_fault(hook, scene, folder)) is not None]
+    with (
+        temporary_folder() as folder
+    ):  # one for all, so that compiled modules are kept from hook to hook
+        faults = [
+            fault for hook in hooks if (fault := first_fault(hook, scene, folder)) is not None
+        ]
     if faults:
         message = "; ".join(f"{fault.hook.event}: {fault.message}" for fault in faults)
-        mend = " ".join(dict.fromkeys(fault.mend for fault in faults))
-        return (dead if guards else amiss)(name, message, mend)
+        hint = " ".join(dict.fromkeys(fault.hint for fault in faults))
+        return (dead if guards else amiss)(name, message, hint)
     events = ", ".join(dict.fromkeys(hook.event for hook in hooks))
     how = "denied and let pass" if guards else "ended well"
     return good(name, f"{events}: started as in the settings, from another folder, {how}")
 
 
 def first_fault(hook: Hook, scene: Scene, folder: Path) -> Fault | None:
-    """What is wrong with how `hook`, started in `folder`, answers; None when it answers as it must."""
+    """What is wrong with how `hook`, started in `folder`, answers; None when it answers as it
+    must."""
     command = command_line(hook, scene)
     if command is None:
         return Fault(hook=hook, message="it has no command line")
@@ -73,7 +87,9 @@ def first_fault(hook: Hook, scene: Scene, folder: Path) -> Fault | None:
     try:
         for wanted, call in _calls(hook, scene, session, folder):
             given = json.dumps(call).encode()
-            ended = run(command, cwd=folder, environment=environment, given=given, timeout_s=_limit(hook))
+            ended = run(
+                command, cwd=folder, environment=environment, given=given, timeout_s=_limit(hook)
+            )
             if fault := _judge(hook, wanted, ended):
                 return fault
     except (OSError, ValueError) as error:  # ValueError: a word that no command line can hold
@@ -84,7 +100,8 @@ def first_fault(hook: Hook, scene: Scene, folder: Path) -> Fault | None:
 
 
 def command_line(hook: Hook, scene: Scene) -> list[str] | None:
-    """The command line as the CLI makes it: placeholders filled in, without a shell where there are args."""
+    """The command line as the CLI makes it: placeholders filled in, without a shell where there are
+    args."""
     command, args = hook.body.get("command"), hook.body.get("args")
     if not isinstance(command, str):
         return None
@@ -92,7 +109,10 @@ def command_line(hook: Hook, scene: Scene) -> list[str] | None:
         return ["/bin/sh", "-c", command]
     words = [word for word in (command, *args) if isinstance(word, str)]
     plugin = PLUGIN_VARIABLE if scene.plugin is None else str(scene.plugin)
-    return [word.replace(PROJECT_VARIABLE, str(scene.folder)).replace(PLUGIN_VARIABLE, plugin) for word in words]
+    return [
+        word.replace(PROJECT_VARIABLE, str(scene.folder)).replace(PLUGIN_VARIABLE, plugin)
+        for word in words
+    ]
 
 
 def _variables(scene: Scene) -> dict[str, str]:
@@ -103,7 +123,11 @@ def _variables(scene: Scene) -> dict[str, str]:
 
 def _limit(hook: Hook) -> float:
     value = hook.body.get("timeout")
-    return min(float(value), _LONGEST_S) if isinstance(value, int | float) and value > 0 else _LONGEST_S
+    return (
+        min(float(value), _LONGEST_S)
+        if isinstance(value, int | float) and value > 0
+        else _LONGEST_S
+    )
 
 
 def _calls(hook: Hook, scene: Scene, session: str, folder: Path) -> Iterator[Wanted]:
@@ -124,21 +148,31 @@ def _judge(hook: Hook, wanted: int, ended: Ended) -> Fault | None:
         return Fault(hook=hook, message=f"it did not answer in {_limit(hook):g} s")
     if _NOT_FOUND in ended.stderr:
         what = "hook not readable" if _CLOSED in said else "hook not found"
-        alike = "Python's own exit status 2 looks like a denial of every call; no rule denied anything"
+        alike = (
+            "Python's own exit status 2 looks like a denial of every call; no rule denied anything"
+        )
         return Fault(hook=hook, message=f"{what}: {said}. {alike}")
     if any(words in ended.stderr for words in _BROKEN):
-        return Fault(hook=hook, message=f"its own files are missing or damaged, so no rule was asked: {said}")
+        return Fault(
+            hook=hook, message=f"its own files are missing or damaged, so no rule was asked: {said}"
+        )
     if wanted == DENIED:
         if ended.code == DENIED and ended.stderr.strip():
             return None
         how = "let pass" if ended.code == PASSED else f"ended with status {ended.code} on"
-        return Fault(hook=hook, message=f"it {how} a call that it must deny{': ' + said if said else ''}")
+        return Fault(
+            hook=hook, message=f"it {how} a call that it must deny{': ' + said if said else ''}"
+        )
     if ended.code == DENIED:
-        return Fault(hook=hook, message=f"it denies an ordinary call: {said}", mend="Mend what it names.")
+        return Fault(
+            hook=hook, message=f"it denies an ordinary call: {said}", hint="Fix what it names."
+        )
     if ended.code != PASSED:
         return Fault(hook=hook, message=f"it ended with status {ended.code}: {said}")
     if BY_NAME[hook.event].kind == GUARD and ended.stdout.strip():
-        return Fault(hook=hook, message=f"it printed {said!r}; a guard without an opinion is silent")
+        return Fault(
+            hook=hook, message=f"it printed {said!r}; a guard without an opinion is silent"
+        )
     if BY_NAME[hook.event].kind != GUARD and ended.stderr.strip():
         return Fault(hook=hook, message=said)  # it lets go whatever happens, and says so here alone
     return None
@@ -164,13 +198,22 @@ def _tool_calls(scene: Scene, _folder: Path) -> Iterator[Wanted]:
 
 def _skill_lines(_scene: Scene, _folder: Path) -> Iterator[Wanted]:
     for wanted, command in ((DENIED, "echo x > .harness/policy.json"), (PASSED, "echo x")):
-        more = {"command_name": "doctor", "command_source": "projectSettings", "invoked_by": "claude"}
-        given = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": "toolu_doctor:preamble-0"}
+        more = {
+            "command_name": "doctor",
+            "command_source": "projectSettings",
+            "invoked_by": "claude",
+        }
+        given = {
+            "tool_name": "Bash",
+            "tool_input": {"command": command},
+            "tool_use_id": "toolu_doctor:preamble-0",
+        }
         yield wanted, {**given, **more}
 
 
 def _settings_changes(_scene: Scene, folder: Path) -> Iterator[Wanted]:
-    """Settings of nobody, in the probe's own folder: one file that switches hooks off, one that says nothing."""
+    """Settings of nobody, in the probe's own folder: one file that switches hooks off, one that
+    says nothing."""
     path = folder / "settings.json"
     for wanted, text in ((DENIED, '{"disableAllHooks": true}'), (PASSED, "{}")):
         path.write_text(text, "utf-8")
@@ -186,14 +229,20 @@ def _once(**more: object) -> Callable[[Scene, Path], Iterator[Wanted]]:
     return calls
 
 
-_READ: dict[str, Any] = {"tool_name": "Read", "tool_use_id": "toolu_doctor", "tool_input": {"file_path": "README.md"}}
+_READ: dict[str, Any] = {
+    "tool_name": "Read",
+    "tool_use_id": "toolu_doctor",
+    "tool_input": {"file_path": "README.md"},
+}
 _PAYLOADS: dict[str, Callable[[Scene, Path], Iterator[Wanted]]] = {
     "PreToolUse": _tool_calls,
     "PreSkillShellCommand": _skill_lines,
     "ConfigChange": _settings_changes,
     "PostToolUse": _once(**_READ, tool_response={}, duration_ms=1),
     "PostToolBatch": _once(tool_calls=[{**_READ, "tool_response": {}}]),
-    "Stop": _once(stop_hook_active=True, last_assistant_message="", background_tasks=[], session_crons=[]),
+    "Stop": _once(
+        stop_hook_active=True, last_assistant_message="", background_tasks=[], session_crons=[]
+    ),
     "SubagentStop": _once(agent_id="doctor", agent_type="general-purpose", stop_hook_active=True),
     "SessionStart": _once(source="startup"),
     "SessionEnd": _once(reason="other"),

@@ -1,4 +1,5 @@
-"""What a person should know and what is no guard: agent files, the cage, the MCP server, the plugin."""
+"""What a person should know and what is no guard: agent files, the sandbox, the MCP server, the
+plugin."""
 
 import json
 import os
@@ -6,15 +7,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.agent_file import read_agents
-from harness.cage.select import available
 from harness.contract.installation import AGENTS, MCP_SERVERS
 from harness.contract.roles import MCP_SERVER
 from harness.doctor.report import INSTALL, Check, amiss, dead, good, note
 from harness.doctor.scene import Scene
-from harness.domain.statuses import CageKind, HooksMode
-from harness.handlers.place import Projects
-from harness.handlers.server import server
+from harness.domain.statuses import HooksMode, SandboxKind
+from harness.guard.agent_files import read_agents
+from harness.guard.hooks.place import Projects
+from harness.guard.hooks.server import server
+from harness.sandbox.select import available
 
 
 def hooks_installed(scene: Scene) -> Check:
@@ -26,34 +27,48 @@ def hooks_installed(scene: Scene) -> Check:
     if scene.mode is HooksMode.PLUGIN:
         return note(
             "hooks_installed",
-            "Hooks come from the plugin, and whether `claude` loads it cannot be seen from here: only what the plugin "
-            f"starts is told its folder (CLAUDE_PLUGIN_ROOT). {_last_session(scene)}",
-            "In `claude`, /plugin lists it; every tool call of a guarded session leaves a line in the receipts.",
+            "Hooks come from the plugin, and whether `claude` loads it cannot be seen from here:"
+            " only what the plugin starts is told its folder (CLAUDE_PLUGIN_ROOT)."
+            f" {_last_session(scene)}",
+            "In `claude`, /plugin lists it; every tool call of a guarded session leaves a line in"
+            " the receipts.",
         )
     if scene.chosen is HooksMode.NONE:
         return note(
-            "hooks_installed", 'config.toml says hooks = "none": nobody guards an interactive session.', INSTALL
+            "hooks_installed",
+            'config.toml says hooks = "none": nobody guards an interactive session.',
+            INSTALL,
         )
-    return dead("hooks_installed", "No hook is installed, so nobody guards an interactive session.", INSTALL)
+    return dead(
+        "hooks_installed", "No hook is installed, so nobody guards an interactive session.", INSTALL
+    )
 
 
 def _last_session(scene: Scene) -> str:
     project = Projects().at(str(scene.folder))
-    receipts = sorted(Path(project.receipts).glob("*.jsonl"), key=lambda path: path.stat().st_mtime) if project else []
+    receipts = (
+        sorted(Path(project.receipts).glob("*.jsonl"), key=lambda path: path.stat().st_mtime)
+        if project
+        else []
+    )
     if not receipts:
         return "No session has left receipts yet."
     when = datetime.fromtimestamp(receipts[-1].stat().st_mtime, UTC)
     return f"The last session that left receipts is {receipts[-1].stem}, {when:%Y-%m-%d %H:%M} UTC."
 
 
-def cage(_scene: Scene) -> Check:
+def sandbox(_scene: Scene) -> Check:
     """Which isolation works on this machine."""
     reasons = available()
     works = next(kind for kind, reason in reasons.items() if reason is None)
-    if works is CageKind.NONE:
+    if works is SandboxKind.NONE:
         why = "; ".join(f"{kind.value}: {reason}" for kind, reason in reasons.items() if reason)
-        return note("cage", f"No cage works here, so every score says `not isolated`: {why}.", "Install bubblewrap.")
-    return note("cage", f"{works.value} works here")
+        return note(
+            "sandbox",
+            f"No sandbox works here, so every score says `not isolated`: {why}.",
+            "Install bubblewrap.",
+        )
+    return note("sandbox", f"{works.value} works here")
 
 
 def agent_files(scene: Scene) -> Check:
@@ -62,11 +77,19 @@ def agent_files(scene: Scene) -> Check:
         broken = [agent for agent in read_agents(scene.folder / AGENTS) if agent.problems]
     except OSError as error:
         return amiss(
-            "agent_files", f"The agent files cannot be read: {error}.", "Mend the permissions of what is named."
+            "agent_files",
+            f"The agent files cannot be read: {error}.",
+            "Fix the permissions of what is named.",
         )
     if broken:
-        named = " ".join(f"{agent.path.name}: {problem}" for agent in broken for problem in agent.problems)
-        return amiss("agent_files", f"Claude Code may read agents otherwise than meant. {named}", "Mend what is named.")
+        named = " ".join(
+            f"{agent.path.name}: {problem}" for agent in broken for problem in agent.problems
+        )
+        return amiss(
+            "agent_files",
+            f"Claude Code may read agents otherwise than meant. {named}",
+            "Fix what is named.",
+        )
     return good("agent_files", "Claude Code reads the project's agent files as they stand")
 
 
@@ -78,14 +101,19 @@ def mcp_server(scene: Scene) -> Check:
     except FileNotFoundError:
         value = {}
     except (OSError, ValueError) as error:
-        return amiss("mcp_server", f"{path} is not read: {error}.", "Mend the line that is named.")
+        return amiss("mcp_server", f"{path} is not read: {error}.", "Fix the line that is named.")
     servers = value.get("mcpServers") if isinstance(value, dict) else None
     if scene.mode is HooksMode.PLUGIN:
         return note("mcp_server", "The plugin brings the harness's tools.")
     if not isinstance(servers, dict) or MCP_SERVER not in servers:
-        return note("mcp_server", f"{path.name} has no server `{MCP_SERVER}`: `claude` uses the command line instead.")
+        return note(
+            "mcp_server",
+            f"{path.name} has no server `{MCP_SERVER}`: `claude` uses the command line instead.",
+        )
     program = scene.hooks_folder / "mcp.py"
-    said, root = server(str(program), {}) if os.path.isfile(program) else (f"{program} is missing.", "")
+    said, root = (
+        server(str(program), {}) if os.path.isfile(program) else (f"{program} is missing.", "")
+    )
     if not root:
-        return amiss("mcp_server", f"The tool server would not start: {said}", "Mend what is named.")
+        return amiss("mcp_server", f"The tool server would not start: {said}", "Fix what is named.")
     return good("mcp_server", f"{path.name} offers the harness's tools")

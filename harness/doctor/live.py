@@ -1,8 +1,10 @@
-"""The one proof that nothing else gives: the CLI itself, with the project's settings, against a scripted model.
+"""The one proof that nothing else gives: the CLI itself, with the project's settings, against a
+scripted model.
 
-The model asks for one Write that must be denied. Nobody granted it either, so a dead guard writes nothing. The CLI gets
-an environment made from nothing, folders of its own that are removed, and the loopback door; it keeps no transcript.
-Its receipts are removed, and nothing that it started is left.
+The model asks for one Write that must be denied. Nobody granted it either, so a dead guard writes
+nothing. The CLI gets an environment made from nothing, folders of its own that are removed, and the
+loopback gateway; it keeps no transcript. Its receipts are removed, and nothing that it started is
+left.
 """
 
 import json
@@ -17,45 +19,54 @@ from harness.doctor.feed import remove_receipts
 from harness.doctor.report import INSTALL, Check, dead, good, note
 from harness.doctor.scene import Scene
 from harness.doctor.surroundings import Ended, clean_environment, run, temporary_folder
-from harness.errors import DoorError
-from harness.model_door.door import Door
-from harness.model_door.scenario import Scenario, Session, Tool, Turn
-from harness.model_door.scripted import Scripted
-from harness.model_door.wire import ATTEMPT, EXPERIMENT, ROLE
+from harness.errors import GatewayError
+from harness.model_gateway.gateway import Gateway
+from harness.model_gateway.scenario import Scenario, Session, Tool, Turn
+from harness.model_gateway.scripted import Scripted
+from harness.model_gateway.wire import ATTEMPT, EXPERIMENT, ROLE
 
 _PROBE = "doctor"
-_KEY = "harness-door-takes-no-key"
+_KEY = "harness-gateway-takes-no-key"
 _LONGEST_S = 120.0
 _BY_HOOK = "PreToolUse:Write hook error"
 _INVALID = re.compile(r"Invalid setting skipped[^:]*: (.*)")
-"""How CLI 2.1.332 names, in its debug log alone, a value because of which it reads no hook of a settings file."""
+"""How CLI 2.1.332 names, in its debug log alone, a value because of which it reads no hook of a
+settings file."""
 
 
 def cli_denies(scene: Scene) -> Check:
-    """Whether the CLI, started in the project, denies a write to the policy snapshot because our hook says so."""
+    """Whether the CLI, started in the project, denies a write to the policy snapshot because our
+    hook says so."""
     found = find_clis(scene.environment, scene.home)
     if not found:
         return note("cli_denies", "No Claude Code CLI was found, so none was started.")
     program = found[0].program
     session = str(uuid.uuid4())
     try:
-        with temporary_folder() as folder, Door(Scripted(_scenario(scene.folder))) as door:
+        with temporary_folder() as folder, Gateway(Scripted(_scenario(scene.folder))) as gateway:
             log = folder / "debug.log"
             ended = run(
                 [str(program), *_options(scene, session, log)],
                 cwd=scene.folder,
-                environment={**clean_environment(folder, scene.environment), **_door_variables(door.url)},
+                environment={
+                    **clean_environment(folder, scene.environment),
+                    **_gateway_variables(gateway.url),
+                },
                 timeout_s=_LONGEST_S,
             )
-            return _judge(program, ended, _invalid_settings(log), door.failure)
-    except (OSError, DoorError) as error:
-        return note("cli_denies", f"{program} could not be started against the scripted model: {error}.")
+            return _judge(program, ended, _invalid_settings(log), gateway.failure)
+    except (OSError, GatewayError) as error:
+        return note(
+            "cli_denies", f"{program} could not be started against the scripted model: {error}."
+        )
     finally:
         remove_receipts(scene, session)
 
 
 def _scenario(folder: Path) -> Scenario:
-    call = Tool(name="Write", input={"file_path": str(folder / ".harness/policy.json"), "content": ""})
+    call = Tool(
+        name="Write", input={"file_path": str(folder / ".harness/policy.json"), "content": ""}
+    )
     turns = (Turn(tools=(call,)), Turn(text="done"))
     return Scenario(sessions=(Session(role=_PROBE, turns=turns),))
 
@@ -70,7 +81,7 @@ def _options(scene: Scene, session: str, log: Path) -> list[str]:
     ]
 
 
-def _door_variables(url: str) -> dict[str, str]:
+def _gateway_variables(url: str) -> dict[str, str]:
     return {
         "ANTHROPIC_BASE_URL": url,
         "ANTHROPIC_API_KEY": _KEY,
@@ -79,7 +90,7 @@ def _door_variables(url: str) -> dict[str, str]:
     }
 
 
-def _judge(program: Path, ended: Ended, invalid: list[str], door_failure: str | None) -> Check:
+def _judge(program: Path, ended: Ended, invalid: list[str], gateway_failure: str | None) -> Check:
     results = list(_tool_results(ended.stdout))
     denial = next((text for text in results if _BY_HOOK in text), None)
     if denial is not None and "can't open file" not in denial:
@@ -89,18 +100,22 @@ def _judge(program: Path, ended: Ended, invalid: list[str], door_failure: str | 
     if invalid:
         return dead(
             "cli_denies",
-            f"{program} reads no hook of the project, because a setting is not valid: {'; '.join(invalid[:3])}.",
-            "Mend the setting that is named.",
+            f"{program} reads no hook of the project, because a setting is not valid:"
+            f" {'; '.join(invalid[:3])}.",
+            "Fix the setting that is named.",
         )
     if results:
         return dead(
             "cli_denies",
-            f"{program}, started here, did not ask our hook about a write to the policy snapshot; it said: "
-            f"{results[0][:200]}",
-            "Mend what the other checks name; a program called `claude` may also be a wrapper that adds options.",
+            f"{program}, started here, did not ask our hook about a write to the policy snapshot;"
+            f" it said: {results[0][:200]}",
+            "Fix what the other checks name; a program called `claude` may also be a wrapper that"
+            " adds options.",
         )
-    said = door_failure or ended.stderr.strip()[-300:] or f"exit status {ended.code}"
-    return note("cli_denies", f"{program} ended before it used a tool, so this says nothing: {said}")
+    said = gateway_failure or ended.stderr.strip()[-300:] or f"exit status {ended.code}"
+    return note(
+        "cli_denies", f"{program} ended before it used a tool, so this says nothing: {said}"
+    )
 
 
 def _tool_results(stream: str) -> Iterator[str]:

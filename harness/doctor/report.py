@@ -1,4 +1,5 @@
-"""What the doctor found: one Check for each way in which a guard can be dead, and the Report of all of them."""
+"""What the doctor found: one Check for each way in which a guard can be dead, and the Report of all
+of them."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -6,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 INSTALL = "`harness init` installs the hooks; run it in your own terminal."
-"""The mend of whatever `harness init` wrote."""
-NO_GUARD = {"cage", "agent_files", "mcp_server", "entries_once", "others_answer", "other_hooks"}
+"""The hint of whatever `harness init` wrote."""
+NO_GUARD = {"sandbox", "agent_files", "mcp_server", "entries_once", "others_answer", "other_hooks"}
 """Checks of which no guard can be dead."""
 
 
@@ -20,7 +21,7 @@ class Check:
     guard: bool
     """Whether `ok` False means, or would mean, that a guard does not guard."""
     message: str
-    mend: str = ""
+    hint: str = ""
 
     @property
     def dead(self) -> bool:
@@ -39,20 +40,25 @@ class Report:
         return any(check.dead for check in self.checks)
 
     def lines(self, *, verbose: bool = False) -> list[str]:
-        """The report for people: the dead first, then what else is amiss, then what is only told, each with its mend;
-        of what is in order a line a group with the count, or with `verbose` a line a check."""
+        """The report for people: the dead first, then what else is amiss, then what is only told,
+        each with its hint; of what is in order a line a group with the count, or with `verbose` a
+        line a check."""
         lines = []
         for check in sorted(self.checks, key=_weight):
             if check.ok is True and not verbose:
                 continue
             lines.append(f"{_MARKS[_weight(check)]:5} {check.name:20} {check.message}")
-            if check.mend and check.ok is not True:
-                lines.append(f"{'':27}{check.mend}")
+            if check.hint and check.ok is not True:
+                lines.append(f"{'':27}{check.hint}")
         if not verbose:
             groups = Counter(_group(check.name) for check in self.checks if check.ok is True)
             lines += [f"{'ok':5} {group:20} {_checks(number)}" for group, number in groups.items()]
         dead = sum(check.dead for check in self.checks)
-        lines.append(f"{dead} of {len(self.checks)} checks found a dead guard" if dead else "all guards are alive")
+        lines.append(
+            f"{dead} of {len(self.checks)} checks found a dead guard"
+            if dead
+            else "all guards are alive"
+        )
         return [_plain(line) for line in lines]
 
     def document(self) -> dict[str, Any]:
@@ -66,7 +72,7 @@ class Report:
                     "ok": check.ok,
                     "guard": check.guard,
                     "message": _plain(check.message),
-                    "mend": _plain(check.mend),
+                    "hint": _plain(check.hint),
                 }
                 for check in self.checks
             ],
@@ -82,18 +88,18 @@ def good(name: str, message: str) -> Check:
     return Check(name=name, ok=True, guard=name not in NO_GUARD, message=message)
 
 
-def dead(name: str, message: str, mend: str) -> Check:
-    return Check(name=name, ok=False, guard=True, message=message, mend=mend)
+def dead(name: str, message: str, hint: str) -> Check:
+    return Check(name=name, ok=False, guard=True, message=message, hint=hint)
 
 
-def amiss(name: str, message: str, mend: str) -> Check:
+def amiss(name: str, message: str, hint: str) -> Check:
     """Something is wrong, and no guard is dead because of it."""
-    return Check(name=name, ok=False, guard=False, message=message, mend=mend)
+    return Check(name=name, ok=False, guard=False, message=message, hint=hint)
 
 
-def note(name: str, message: str, mend: str = "") -> Check:
+def note(name: str, message: str, hint: str = "") -> Check:
     """Information, or what could not be told."""
-    return Check(name=name, ok=None, guard=name not in NO_GUARD, message=message, mend=mend)
+    return Check(name=name, ok=None, guard=name not in NO_GUARD, message=message, hint=hint)
 
 
 def _checks(number: int) -> str:
@@ -114,7 +120,7 @@ _GROUPS = {
     "cli": "Claude Code CLI",
     "agent": "agents and tools",
     "mcp": "agents and tools",
-    "cage": "cage",
+    "sandbox": "sandbox",
 }
 """First word of a check's name -> what it is about."""
 

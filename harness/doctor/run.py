@@ -17,21 +17,36 @@ from harness.doctor.entry_checks import (
     other_hooks,
 )
 from harness.doctor.feed import guards_answer, others_answer
-from harness.doctor.hook_files import hook_files_current, hook_files_present, hook_files_readable, hook_files_unchanged
-from harness.doctor.information import agent_files, cage, hooks_installed, mcp_server
+from harness.doctor.hook_files import (
+    hook_files_current,
+    hook_files_present,
+    hook_files_readable,
+    hook_files_unchanged,
+)
+from harness.doctor.information import agent_files, hooks_installed, mcp_server, sandbox
 from harness.doctor.interpreter import interpreter
 from harness.doctor.live import cli_denies
 from harness.doctor.report import Check, Report, dead
 from harness.doctor.scene import Scene, look, projects_below
 from harness.doctor.session import Session
-from harness.doctor.settings_checks import hooks_enabled, settings_accepted, settings_readable, start_folder
+from harness.doctor.settings_checks import (
+    hooks_enabled,
+    settings_accepted,
+    settings_readable,
+    start_folder,
+)
 from harness.doctor.settings_files import MANAGED_FOLDER
 from harness.doctor.snapshot_checks import snapshot_fresh, snapshot_sound
 from harness.domain.statuses import HooksMode
 from harness.errors import NotFoundError
 
 CheckFunction = Callable[[Scene], Check]
-OF_THE_PLACE: tuple[CheckFunction, ...] = (hooks_installed, start_folder, settings_readable, hooks_enabled)
+OF_THE_PLACE: tuple[CheckFunction, ...] = (
+    hooks_installed,
+    start_folder,
+    settings_readable,
+    hooks_enabled,
+)
 OF_THE_HOOKS: tuple[CheckFunction, ...] = (
     settings_accepted,
     entries_present,
@@ -59,7 +74,7 @@ OF_THE_REST: tuple[CheckFunction, ...] = (
     cli_mode,
     agent_files,
     mcp_server,
-    cage,
+    sandbox,
 )
 WITH_THE_CLI: tuple[CheckFunction, ...] = (cli_denies,)
 
@@ -72,7 +87,8 @@ def run_doctor(
     session: Session | None,
     managed_folder: Path = MANAGED_FOLDER,
 ) -> Report:
-    """Make every check on the project that contains `root`; with `start_cli` the CLI is started once.
+    """Make every check on the project that contains `root`; with `start_cli` the CLI is started
+    once.
 
     `session` is the one that runs around the doctor. Raises NotFoundError where no project is near.
     """
@@ -99,6 +115,7 @@ def _start_below(start: Path, projects: list[Path]) -> Check:
     named = ", ".join(str(path) for path in projects[:5])
     return dead(
         "start_folder",
-        f"claude started in {start} reads {start}/.claude only, and no project is here; below it are: {named}.",
+        f"claude started in {start} reads {start}/.claude only, and no project is here; below it"
+        f" are: {named}.",
         f"Start claude, and `harness doctor`, in the project's own folder, e.g. {projects[0]}.",
     )

@@ -1,4 +1,5 @@
-"""What the doctor looks at: a project, the settings that a session there reads, and the environment; read once."""
+"""What the doctor looks at: a project, the settings that a session there reads, and the
+environment; read once."""
 
 import contextlib
 import os
@@ -10,11 +11,17 @@ from pathlib import Path
 from harness.contract.installation import MANIFEST, OWN_HOOKS, VENDORED
 from harness.doctor.entries import Hook, hooks_of
 from harness.doctor.session import Session
-from harness.doctor.settings_files import MANAGED_FOLDER, PLUGIN, PROJECT, SettingsFile, settings_files
+from harness.doctor.settings_files import (
+    MANAGED_FOLDER,
+    PLUGIN,
+    PROJECT,
+    SettingsFile,
+    settings_files,
+)
 from harness.domain.statuses import HooksMode
 from harness.errors import ConfigError, NotFoundError
-from harness.handlers.place import SNAPSHOT, Projects, read_json
-from harness.project.hooks_mode import has_own_hooks
+from harness.guard.hooks.place import SNAPSHOT, Projects, read_json
+from harness.guard.hooks_mode import has_own_hooks
 from harness.settings import CONFIG, load_settings
 
 _DEPTH, _MOST_FOLDERS = 3, 2000
@@ -25,9 +32,11 @@ class Scene:
     start: Path
     """The folder in which `claude` is, or would be, started."""
     folder: Path
-    """The folder in which it must be started, so that it reads the settings: the root, or a linked worktree's top."""
+    """The folder in which it must be started, so that it reads the settings: the root, or a linked
+    worktree's top."""
     root: Path
-    """The project's root; from a linked worktree without a project of its own the main worktree's."""
+    """The project's root; from a linked worktree without a project of its own the main
+    worktree's."""
     environment: Mapping[str, str]
     home: Path
     user_folder: Path
@@ -45,8 +54,8 @@ class Scene:
 
     @cached_property
     def mode(self) -> HooksMode:
-        """How hooks come to a session here: as config.toml says; else PROJECT when the project's settings or its
-        snapshot still name some, also when the files are gone."""
+        """How hooks come to a session here: as config.toml says; else PROJECT when the project's
+        settings or its snapshot still name some, also when the files are gone."""
         if self.chosen is not None:
             return self.chosen
         value, _ = read_json(os.path.join(self.root, SNAPSHOT))
@@ -69,11 +78,19 @@ class Scene:
     @cached_property
     def hooks(self) -> tuple[Hook, ...]:
         bare = has_own_hooks(self.folder)
-        return tuple(hook for file in self.files for hook in hooks_of(file, bare=bare or file.source == PLUGIN))
+        return tuple(
+            hook
+            for file in self.files
+            for hook in hooks_of(file, bare=bare or file.source == PLUGIN)
+        )
 
     def own(self, source: str | None = None) -> Iterator[Hook]:
         """The hooks that are ours, of all settings files or of one."""
-        return (hook for hook in self.hooks if hook.program is not None and source in (None, hook.file.source))
+        return (
+            hook
+            for hook in self.hooks
+            if hook.program is not None and source in (None, hook.file.source)
+        )
 
     def installed(self) -> Iterator[Hook]:
         """Those in the settings in which they belong."""
@@ -89,7 +106,11 @@ class Scene:
     def shown(self, source: str) -> str:
         """The path of a source's settings, relative to the project where it is inside."""
         path = self.file(source).path
-        return path.relative_to(self.folder).as_posix() if path.is_relative_to(self.folder) else str(path)
+        return (
+            path.relative_to(self.folder).as_posix()
+            if path.is_relative_to(self.folder)
+            else str(path)
+        )
 
 
 def look(
@@ -100,7 +121,8 @@ def look(
     managed_folder: Path = MANAGED_FOLDER,
     session: Session | None = None,
 ) -> Scene:
-    """The project that contains `start`, as a session that is started there, or `session` that runs, sees it.
+    """The project that contains `start`, as a session that is started there, or `session` that
+    runs, sees it.
 
     Raises NotFoundError when no project is at or above `start`.
     """
@@ -108,7 +130,7 @@ def look(
     if project is None:
         raise NotFoundError(
             f"No harness project at or above {start.resolve()}: expected a folder with {CONFIG}.",
-            mend="Run `harness init` in the repository, or pass `--project DIR`.",
+            hint="Run `harness init` in the repository, or pass `--project DIR`.",
             code="no_project",
         )
     folder = Path(project.root)
@@ -141,7 +163,8 @@ def _chosen(root: Path, environment: Mapping[str, str]) -> HooksMode | None:
 
 
 def projects_below(start: Path) -> list[Path]:
-    """Projects in the folders below `start`, three levels deep at most: where a monorepo has them."""
+    """Projects in the folders below `start`, three levels deep at most: where a monorepo has
+    them."""
     found: list[Path] = []
     level = [start]
     for _ in range(_DEPTH):
@@ -156,7 +179,9 @@ def _folders(folder: Path) -> list[Path]:
     except OSError:
         return []
     return [
-        path for path in inside if path.is_dir() and not path.is_symlink() and not path.name.startswith((".", "node_"))
+        path
+        for path in inside
+        if path.is_dir() and not path.is_symlink() and not path.name.startswith((".", "node_"))
     ]
 
 

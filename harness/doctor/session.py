@@ -1,4 +1,5 @@
-"""The running Claude Code session around the doctor, if there is one: how it was started, and where."""
+"""The running Claude Code session around the doctor, if there is one: how it was started, and
+where."""
 
 import contextlib
 import json
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from harness.claude_process import claude_above
+from harness.process import claude_above
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +34,8 @@ class Session:
 
 
 def enclosing_session() -> Session | None:
-    """The nearest `claude` above this process; None when there is none, or the system does not tell."""
+    """The nearest `claude` above this process; None when there is none, or the system does not
+    tell."""
     with contextlib.suppress(psutil.Error):
         for process in claude_above():
             with contextlib.suppress(psutil.Error, OSError):
@@ -42,7 +44,8 @@ def enclosing_session() -> Session | None:
 
 
 def switched_off_by(session: Session) -> list[str]:
-    """The options with which the session was started and which keep the project's hooks from running."""
+    """The options with which the session was started and which keep the project's hooks from
+    running."""
     found = []
     for name, value in session.options():
         if name in ("--bare", "--safe-mode"):
@@ -61,4 +64,8 @@ def _disables(value: str, folder: Path) -> bool:
         settings = json.loads(text)
     except (OSError, ValueError):
         return False
-    return isinstance(settings, dict) and settings.get("disableAllHooks") not in (None, False, "false")
+    return isinstance(settings, dict) and settings.get("disableAllHooks") not in (
+        None,
+        False,
+        "false",
+    )

@@ -1,8 +1,9 @@
-"""The settings files that decide whether hooks run, in the order in which Claude Code lets one win over the other.
+"""The settings files that decide whether hooks run, in the order in which Claude Code lets one win
+over the other.
 
-Measured with CLI 2.1.332: managed > local > project > user for `disableAllHooks`; a file that is not JSON, or has one
-value of a wrong type, is left out as a whole, without a word in a session that nobody watches; a byte order mark is no
-fault.
+Measured with CLI 2.1.332: managed > local > project > user for `disableAllHooks`; a file that is
+not JSON, or has one value of a wrong type, is left out as a whole, without a word in a session that
+nobody watches; a byte order mark is no fault.
 """
 
 import json
@@ -15,7 +16,9 @@ from typing import Any
 from harness.contract.installation import LOCAL_SETTINGS, OWN_HOOKS, SETTINGS
 
 MANAGED, LOCAL, PROJECT, USER, PLUGIN = "managed", "local", "project", "user", "plugin"
-MANAGED_FOLDER = Path("/Library/Application Support/ClaudeCode" if sys.platform == "darwin" else "/etc/claude-code")
+MANAGED_FOLDER = Path(
+    "/Library/Application Support/ClaudeCode" if sys.platform == "darwin" else "/etc/claude-code"
+)
 """Where an organisation's settings are; read in the binary of CLI 2.1.332."""
 
 
@@ -35,17 +38,27 @@ def read_settings(path: Path, source: str) -> SettingsFile:
     except (FileNotFoundError, NotADirectoryError):
         return SettingsFile(source=source, path=path, exists=False)
     except OSError as error:
-        return SettingsFile(source=source, path=path, problem=f"it cannot be read: {error.strerror}")
+        return SettingsFile(
+            source=source, path=path, problem=f"it cannot be read: {error.strerror}"
+        )
     except UnicodeDecodeError as error:
-        return SettingsFile(source=source, path=path, problem=f"it is not UTF-8: {error.reason} at byte {error.start}")
-    if not path.stat().st_mode & stat.S_IRUSR:  # root reads it anyway; whoever starts `claude` may not
+        return SettingsFile(
+            source=source,
+            path=path,
+            problem=f"it is not UTF-8: {error.reason} at byte {error.start}",
+        )
+    if (
+        not path.stat().st_mode & stat.S_IRUSR
+    ):  # root reads it anyway; whoever starts `claude` may not
         return SettingsFile(source=source, path=path, problem="its mode lets nobody read it")
     try:
         data = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         return SettingsFile(source=source, path=path, problem=f"it is not JSON: {error}")
     if not isinstance(data, dict):
-        return SettingsFile(source=source, path=path, problem=f"it holds {type(data).__name__}, expected one object")
+        return SettingsFile(
+            source=source, path=path, problem=f"it holds {type(data).__name__}, expected one object"
+        )
     return SettingsFile(source=source, path=path, data=data)
 
 
@@ -56,7 +69,8 @@ def _no_constant(name: str) -> None:
 def settings_files(
     folder: Path, user_folder: Path, managed_folder: Path, plugin: Path | None = None
 ) -> tuple[SettingsFile, ...]:
-    """The settings that `claude` reads when it is started in `folder`, strongest first; last the hooks of `plugin`."""
+    """The settings that `claude` reads when it is started in `folder`, strongest first; last the
+    hooks of `plugin`."""
     managed = [managed_folder / "managed-settings.json"]
     managed += sorted((managed_folder / "managed-settings.d").glob("*.json"))
     return (

@@ -1,4 +1,5 @@
-"""Checks of `.harness/policy.json`, from which every hook decides: there, sound, and what the ledger says now."""
+"""Checks of `.harness/policy.json`, from which every hook decides: there, sound, and what the
+ledger says now."""
 
 import json
 from collections.abc import Mapping
@@ -8,9 +9,9 @@ from typing import Any
 from harness.doctor.report import Check, dead, good, note
 from harness.doctor.scene import Scene
 from harness.errors import HarnessError
-from harness.handlers.place import Projects
-from harness.policy.snapshot import differs
-from harness.project.context import open_project
+from harness.guard.hooks.place import Projects
+from harness.guard.policy.snapshot import differs
+from harness.ledger.project import open_project
 from harness.rendering.snapshot import policy_snapshot
 
 RENDER = "`harness render` writes it again; run it in your own terminal."
@@ -21,7 +22,9 @@ def snapshot_sound(scene: Scene) -> Check:
     project = Projects().at(str(scene.folder))
     if project is None:
         return dead(
-            "snapshot_sound", f"{scene.folder} has no .harness/config.toml; hooks deny every call.", "`harness init`"
+            "snapshot_sound",
+            f"{scene.folder} has no .harness/config.toml; hooks deny every call.",
+            "`harness init`",
         )
     if project.trouble:
         rule, reason, _ = project.trouble
@@ -36,9 +39,11 @@ def snapshot_fresh(scene: Scene) -> Check:
             now = policy_snapshot(project)
             path = project.layout.project("policy")
     except HarnessError as error:
-        return note("snapshot_fresh", f"The ledger cannot be asked: {error.message}", error.mend)
+        return note("snapshot_fresh", f"The ledger cannot be asked: {error.message}", error.hint)
     except OSError as error:
-        return note("snapshot_fresh", f"The project cannot be read to compare it with the snapshot: {error}")
+        return note(
+            "snapshot_fresh", f"The project cannot be read to compare it with the snapshot: {error}"
+        )
     written = _read(path)
     if written is None:
         return note("snapshot_fresh", "There is no snapshot to compare with the ledger.")
@@ -46,8 +51,8 @@ def snapshot_fresh(scene: Scene) -> Check:
     if differing:
         return dead(
             "snapshot_fresh",
-            f"{path} is stale: {', '.join(differing)} is not what the ledger and this harness say now, so hooks judge "
-            "by old rules.",
+            f"{path} is stale: {', '.join(differing)} is not what the ledger and this harness say"
+            " now, so hooks judge by old rules.",
             RENDER,
         )
     return good("snapshot_fresh", "the policy snapshot is what the ledger says now")

@@ -1,4 +1,5 @@
-"""What the doctor starts gets an environment made from nothing and folders of its own, and all of it is ended."""
+"""What the doctor starts gets an environment made from nothing and folders of its own, and all of
+it is ended."""
 
 import contextlib
 import secrets
@@ -29,12 +30,15 @@ class Ended:
 @contextlib.contextmanager
 def temporary_folder() -> Iterator[Path]:
     """A folder outside the project, removed afterwards."""
-    with tempfile.TemporaryDirectory(prefix="harness-doctor-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="harness-doctor-", ignore_cleanup_errors=True
+    ) as folder:
         yield Path(folder).resolve()
 
 
 def clean_environment(folder: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """All that a started program sees. From ours it takes PATH alone: no key, no home, no switch of Claude Code."""
+    """All that a started program sees. From ours it takes PATH alone: no key, no home, no switch of
+    Claude Code."""
     for name in ("home", "config", "tmp", "state"):
         (folder / name).mkdir(exist_ok=True, mode=0o700)
     return {
@@ -52,11 +56,18 @@ def clean_environment(folder: Path, environment: Mapping[str, str]) -> dict[str,
 
 
 def run(
-    command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], given: bytes = b"", timeout_s: float
+    command: Sequence[str],
+    *,
+    cwd: Path,
+    environment: Mapping[str, str],
+    given: bytes = b"",
+    timeout_s: float,
 ) -> Ended:
-    """Run `command` to its end; nothing that it started is left then. Raises OSError when it does not start.
+    """Run `command` to its end; nothing that it started is left then. Raises OSError when it does
+    not start.
 
-    What it started is known by a mark in its environment, so that a reused process id is never ours.
+    What it started is known by a mark in its environment, so that a reused process id is never
+    ours.
     """
     mark = secrets.token_hex(16)
     process = subprocess.Popen(
@@ -78,7 +89,9 @@ def run(
         out, err = process.communicate()
     finally:
         _end_marked(mark)
-    return Ended(code=code, stdout=out.decode("utf-8", "replace"), stderr=err.decode("utf-8", "replace"))
+    return Ended(
+        code=code, stdout=out.decode("utf-8", "replace"), stderr=err.decode("utf-8", "replace")
+    )
 
 
 def _end_marked(mark: str) -> None:

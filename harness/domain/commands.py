@@ -1,4 +1,5 @@
-"""What every command of an agent gets of the harness's own environment, and which Python runs it."""
+"""What every command of an agent gets of the harness's own environment, and which Python runs
+it."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,5 @@
-"""What every kind of fact is. Fields are plain JSON values, so that a fact's bytes depend on nothing else."""
+"""What every kind of fact is. Fields are plain JSON values, so that a fact's bytes depend on
+nothing else."""
 
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar

@@ -1,8 +1,8 @@
 """The facts that the ledger stores: what happened, once, never edited.
 
-Each class is one kind of fact; its fields are plain JSON values, so that a fact's bytes depend on nothing else.
-`KINDS` is the closed table of kinds. Hashes are lower-case SHA-256 hex. Times are ISO 8601 UTC strings and are
-set by the ledger when it writes the fact.
+Each class is one kind of fact; its fields are plain JSON values, so that a fact's bytes depend on
+nothing else. `KINDS` is the closed table of kinds. Hashes are lower-case SHA-256 hex. Times are ISO
+8601 UTC strings and are set by the ledger when it writes the fact.
 """
 
 from dataclasses import dataclass, field, fields
@@ -64,7 +64,7 @@ class RunRegistered(Fact):
     code: str  # hash of the code snapshot's manifest (code.json)
     data: dict[str, str]  # split name -> hash of its file
     environment: dict[str, Any]
-    cage: str
+    sandbox: str
     token: str  # SHA-256 of the run's link token; the token itself is only in the training process
     session: str | None = None
 
@@ -82,7 +82,8 @@ class RunStarted(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class RunResumed(Fact):
-    """A run that had ended without completing is launched again, in its own folder, from where it was."""
+    """A run that had ended without completing is launched again, in its own folder, from where it
+    was."""
 
     KIND: ClassVar[str] = "run_resumed"
     experiment: str
@@ -102,13 +103,16 @@ class RunEnded(Fact):
     reason: str  # one sentence
     seconds: float | None  # of all its attempts
     rows: int  # in metrics.jsonl
-    files: dict[str, str] = field(default_factory=dict)  # artifact name -> hash at the end of the run
+    files: dict[str, str] = field(
+        default_factory=dict
+    )  # artifact name -> hash at the end of the run
     findings: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
 class AlarmRaised(Fact):
-    """What a detector said about a run while it went, or when its rows were read again after its supervisor died."""
+    """What a detector said about a run while it went, or when its rows were read again after its
+    supervisor died."""
 
     KIND: ClassVar[str] = "alarm_raised"
     experiment: str
@@ -130,13 +134,16 @@ class CheckpointRecorded(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointRemoved(Fact):
-    """`harness gc` takes a recorded checkpoint off the disk; written before it goes. The record of it stays."""
+    """`harness gc` takes a recorded checkpoint off the disk; written before it goes. The record of
+    it stays."""
 
     KIND: ClassVar[str] = "checkpoint_removed"
     experiment: str
     run: str
     checkpoint: str  # content hash, as recorded
-    path: str  # relative to the project; what is removed: the checkpoint, or the Checkpointer's folder that holds it
+    # relative to the project; what is removed: the checkpoint, or the Checkpointer's folder that
+    # holds it
+    path: str
     sha256: str  # content hash of `path`
     bytes: int  # of `path`
     by: str
@@ -144,7 +151,8 @@ class CheckpointRemoved(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class HeldOutQueried(Fact):
-    """A look at a split that is counted against the plan's query budget; written before the look."""
+    """A look at a split that is counted against the plan's query budget; written before the
+    look."""
 
     KIND: ClassVar[str] = "held_out_queried"
     experiment: str
@@ -170,7 +178,7 @@ class EvaluationRecorded(Fact):
     scorer: str
     predictions: str | None
     query: int
-    cage: str
+    sandbox: str
     plan_version: int
     baseline: float | None  # the trivial predictor's score on the same rows
     findings: list[dict[str, Any]] = field(default_factory=list)
@@ -185,11 +193,17 @@ class VerdictRecorded(Fact):
     verdict: str
     findings: list[dict[str, Any]]
     evidence: dict[str, str]  # name -> hash of everything the gate read
-    score: dict[str, Any] | None  # {metric, split, mean, spread, n_seeds, values, interval, evidence}
+    score: (
+        dict[str, Any] | None
+    )  # {metric, split, mean, spread, n_seeds, values, interval, evidence}
     tier: str | None  # the highest tier reached
     comparison: dict[str, Any] | None  # {against, difference, floor, better}
-    shortfall: str | None = None  # the first that the oracle named in result.md; never decides anything
-    notes: list[str] = field(default_factory=list)  # what a reader noticed in the metrics; blocks nothing
+    shortfall: str | None = (
+        None  # the first that the oracle named in result.md; never decides anything
+    )
+    notes: list[str] = field(
+        default_factory=list
+    )  # what a reader noticed in the metrics; blocks nothing
     next_planned: str | None = None  # the first idea in next.md; never decides anything
 
 
@@ -215,8 +229,9 @@ class SessionStarted(Fact):
     session: str
     role: str
     experiment: str | None
-    step: str  # key of the loop's step, e.g. "build-1-1": the same for a session that replaces a cut one
-    cage: str
+    # key of the loop's step, e.g. "build-1-1": the same for a session that replaces a cut one
+    step: str
+    sandbox: str
     driver: dict[str, Any]  # pid, boot, started
 
 
@@ -253,7 +268,8 @@ class TamperingNoticed(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class ControlAccepted(Fact):
-    """A person took the control files for what they should be: the digest of the list that the audit compares with."""
+    """A person took the control files for what they should be: the digest of the list that the
+    audit compares with."""
 
     KIND: ClassVar[str] = "control_accepted"
     sha256: str  # of the list's files and their digests, as canonical JSON
@@ -271,7 +287,9 @@ class LogImported(Fact):
     bytes: int
     format: str
     experiment: str | None
-    runs: list[dict[str, Any]]  # run, status, rows, epoch or step, metrics -> {last, smallest, largest, not_finite}
+    runs: list[
+        dict[str, Any]
+    ]  # run, status, rows, epoch or step, metrics -> {last, smallest, largest, not_finite}
     notes: list[str]
     by: str
 
@@ -329,12 +347,13 @@ KINDS: dict[str, type[Fact]] = {
 
 
 def fact_from(kind: str, body: dict[str, Any]) -> Fact:
-    """The fact that `body` describes. Raises LedgerDamagedError for an unknown kind or a field too many or too few."""
+    """The fact that `body` describes. Raises LedgerDamagedError for an unknown kind or a field too
+    many or too few."""
     known = KINDS.get(kind)
     if known is None:
         raise LedgerDamagedError(
             f"The ledger holds a fact of the unknown kind {kind!r}.",
-            mend="It was written by a newer harness: upgrade, then run `harness ledger verify`.",
+            hint="It was written by a newer harness: upgrade, then run `harness ledger verify`.",
         )
     names = {item.name for item in fields(known)}
     try:
@@ -343,5 +362,6 @@ def fact_from(kind: str, body: dict[str, Any]) -> Fact:
         return known(**body)
     except TypeError as error:
         raise LedgerDamagedError(
-            f"A fact of kind {kind} has the wrong fields: {error}.", mend="Run `harness ledger verify`."
+            f"A fact of kind {kind} has the wrong fields: {error}.",
+            hint="Run `harness ledger verify`.",
         ) from error

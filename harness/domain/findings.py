@@ -1,4 +1,4 @@
-"""A finding: one thing that a gate, an audit or a reader found wrong, with its mend."""
+"""A finding: one thing that a gate, an audit or a reader found wrong, with its hint."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -10,16 +10,18 @@ CLOCK_SET = "clock_set"
 STOPPED = "stopped_by_alarm"
 """The code of a run that a fatal alarm ended."""
 BYPASSED = "run_logger_bypassed"
-"""The code of a run that trained past the run logger: supervisor, evaluation, gate and loop all ask for it."""
+"""The code of a run that trained past the run logger: supervisor, evaluation, gate and loop all ask
+for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`code` is stable and listed in gates/findings.py; `message` is for people; `mend` is the next step."""
+    """`code` is stable and listed in gates/findings.py; `message` is for people; `hint` is the next
+    step."""
 
     code: str
     message: str
-    mend: str
+    hint: str
     data: dict[str, Any] = field(default_factory=dict)
 
     def plain(self) -> dict[str, Any]:
@@ -27,9 +29,10 @@ class Finding:
 
     @classmethod
     def from_plain(cls, value: dict[str, Any]) -> "Finding":
-        return cls(value["code"], value["message"], value["mend"], value.get("data", {}))
+        return cls(value["code"], value["message"], value["hint"], value.get("data", {}))
 
 
 def as_text(findings: Iterable[Finding]) -> str:
-    """One bullet a finding, in order: the words that stand in a verdict and in the next builder's first message."""
-    return "\n".join(f"- [{finding.code}] {finding.message} {finding.mend}" for finding in findings)
+    """One bullet a finding, in order: the words that stand in a verdict and in the next builder's
+    first message."""
+    return "\n".join(f"- [{finding.code}] {finding.message} {finding.hint}" for finding in findings)

@@ -20,7 +20,8 @@ def run_id(number: int) -> str:
 
 
 def experiment_number(identifier: str) -> int:
-    """The inverse of `experiment_id`. Raises ValueError when `identifier` is not one, e.g. "exp-1"."""
+    """The inverse of `experiment_id`. Raises ValueError when `identifier` is not one, e.g.
+    "exp-1"."""
     return _number(_EXPERIMENT, identifier, experiment_id)
 
 
@@ -28,7 +29,7 @@ def no_experiment(identifier: str) -> NotFoundError:
     """What is said everywhere of an id that no experiment has."""
     return NotFoundError(
         f"There is no experiment {identifier!r}; an id looks like exp-0001.",
-        mend="`harness experiment list` shows those that exist.",
+        hint="`harness experiment list` shows those that exist.",
     )
 
 

@@ -17,7 +17,9 @@ class ModelState(StrEnum):
     PROMOTABLE = "promotable"  # its shadow time was good
     DEPLOYED = "deployed"  # served
     RETIRED = "retired"  # was deployed, and may be again
-    REVOKED = "revoked"  # a later evaluation failed; a later one that passes makes it a candidate again
+    REVOKED = (  # a later evaluation failed; a later one that passes makes it a candidate again
+        "revoked"
+    )
     REJECTED = "rejected"  # a person said so; final
 
 
@@ -36,12 +38,14 @@ MODEL_TRANSITIONS: dict[ModelState, frozenset[ModelState]] = {
 
 
 def require_model_transition(model: str, before: ModelState, after: ModelState) -> None:
-    """Raises TransitionError naming the model and both states when `after` may not follow `before`."""
+    """Raises TransitionError naming the model and both states when `after` may not follow
+    `before`."""
     if after not in MODEL_TRANSITIONS[before]:
         following = ", ".join(sorted(MODEL_TRANSITIONS[before])) or "nothing: it is final"
         raise TransitionError(
-            f"Model {model[:12]} is {before}; it cannot become {after} (what may follow {before}: {following}).",
-            mend="`harness posttrain status` lists the models.",
+            f"Model {model[:12]} is {before}; it cannot become {after} (what may follow {before}:"
+            f" {following}).",
+            hint="`harness posttrain status` lists the models.",
         )
 
 
@@ -105,13 +109,13 @@ class ModelEvaluation:
     at: str
     hash: str
     """Of the fact."""
-    cage: str | None = None
+    sandbox: str | None = None
     """That the evaluator ran in; None for evaluations from before it was recorded."""
 
     @property
     def subject(self) -> tuple[str, str, str]:
-        """What two evaluations share when the later one replaces the earlier: benchmark, mode and baseline. A win over
-        a poor model undoes no failure against the base."""
+        """What two evaluations share when the later one replaces the earlier: benchmark, mode and
+        baseline. A win over a poor model undoes no failure against the base."""
         return str(self.benchmark["sha256"]), self.mode, self.against
 
 

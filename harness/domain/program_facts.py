@@ -1,4 +1,5 @@
-"""The facts of training programs: what was specified, what a trainer's result was worth, what became of its model.
+"""The facts of training programs: what was specified, what a trainer's result was worth, what
+became of its model.
 
 A model is a checkpoint that a validated result brought; its id is the checkpoint's content hash.
 """
@@ -11,7 +12,8 @@ from harness.domain.fact import Fact
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSpecified(Fact):
-    """The experiment is a training program's: its runs are started by `posttrain run` and by nothing else."""
+    """The experiment is a training program's: its runs are started by `posttrain run` and by
+    nothing else."""
 
     KIND: ClassVar[str] = "training_specified"
     experiment: str
@@ -64,9 +66,11 @@ class ModelEvaluated(Fact):
     margin: float | None  # mean of the candidate's margins, where the evaluator gives them
     n: int
     seed: int
-    evidence: dict[str, str]  # name -> hash of everything that was read, and of the evaluator's code
+    evidence: dict[
+        str, str
+    ]  # name -> hash of everything that was read, and of the evaluator's code
     problems: list[dict[str, Any]] = field(default_factory=list)
-    cage: str | None = None  # that the evaluator ran in; unknown before it was recorded
+    sandbox: str | None = None  # that the evaluator ran in; unknown before it was recorded
 
 
 @dataclass(frozen=True, kw_only=True)

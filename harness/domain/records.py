@@ -55,7 +55,7 @@ class Run:
     code: str
     data: dict[str, str]
     environment: dict[str, Any]
-    cage: str
+    sandbox: str
     token: str
     session: str | None
     registered_at: str
@@ -110,7 +110,7 @@ class Evaluation:
     scorer: str
     predictions: str | None
     query: int
-    cage: str
+    sandbox: str
     plan_version: int
     baseline: float | None
     findings: tuple[dict[str, Any], ...]
@@ -120,7 +120,8 @@ class Evaluation:
 @dataclass(frozen=True, kw_only=True)
 class RecordedVerdict:
     id: str
-    """Empty for what a gate says of a decided experiment: it is shown, and the ledger does not hold it."""
+    """Empty for what a gate says of a decided experiment: it is shown, and the ledger does not hold
+    it."""
     experiment: str
     gate: str
     verdict: Verdict
@@ -157,7 +158,7 @@ class Session:
     role: str
     experiment: str | None
     step: str
-    cage: str
+    sandbox: str
     driver: dict[str, Any]
     started_at: str
     ended_at: str | None = None
@@ -209,5 +210,7 @@ class Objective:
 
     def tier(self, score: float) -> Tier | None:
         """The most ambitious tier that `score` reaches, or None."""
-        reached = [tier for tier in Tier if tier in self.tiers and self.reaches(score, self.tiers[tier])]
+        reached = [
+            tier for tier in Tier if tier in self.tiers and self.reaches(score, self.tiers[tier])
+        ]
         return reached[-1] if reached else None

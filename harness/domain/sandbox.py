@@ -1,4 +1,5 @@
-"""The seam through which the harness runs an agent's code: implemented by harness.cage, faked in tests."""
+"""The seam through which the harness runs an agent's code: implemented by harness.sandbox, faked in
+tests."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,14 +7,15 @@ from pathlib import Path
 from typing import Protocol
 
 from harness.domain.memory import granted_memory
-from harness.domain.statuses import CageKind
+from harness.domain.statuses import SandboxKind
 
 MEMORY_SHARE = 0.9
 
 
 def machine_share(root: Path = Path("/")) -> int:
-    """Bytes that one process of training or predict may allocate by default: 90% of what the machine, or the control
-    group where that is less, grants; so that it fails with a MemoryError before the kernel ends whatever it likes.
+    """Bytes that one process of training or predict may allocate by default: 90% of what the
+    machine, or the control group where that is less, grants; so that it fails with a MemoryError
+    before the kernel ends whatever it likes.
 
     `root` holds `proc` and `sys`.
     """
@@ -22,15 +24,17 @@ def machine_share(root: Path = Path("/")) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Confinement:
-    """What a process may reach. Paths are absolute; what is not listed does not exist for it, but for the
-    system's own folders (/usr, /lib, /etc, /proc, /dev ...) and the interpreters."""
+    """What a process may reach. Paths are absolute; what is not listed does not exist for it, but
+    for the system's own folders (/usr, /lib, /etc, /proc, /dev ...) and the interpreters."""
 
     writable: tuple[Path, ...] = ()
     read_only: tuple[Path, ...] = ()
-    """Also used to take writing away again below a writable folder (bwrap only: landlock rules add up)."""
+    """Also used to take writing away again below a writable folder (bwrap only: landlock rules add
+    up)."""
     hidden: tuple[Path, ...] = ()
-    """Empty inside, even below a listed path (bwrap; landlock reaches the same when the path is not listed)."""
-    door_port: int | None = None
+    """Empty inside, even below a listed path (bwrap; landlock reaches the same when the path is not
+    listed)."""
+    gateway_port: int | None = None
     """The one loopback TCP port it may connect to; None is no network at all."""
 
 
@@ -46,10 +50,13 @@ class Completed:
 
 class Sandbox(Protocol):
     @property
-    def kind(self) -> CageKind: ...
+    def kind(self) -> SandboxKind: ...
 
-    def command(self, argv: Sequence[str], confinement: Confinement, *, memory_bytes: int | None = None) -> list[str]:
-        """The argv that runs `argv` confined, each process with at most `memory_bytes` of data (RLIMIT_DATA)."""
+    def command(
+        self, argv: Sequence[str], confinement: Confinement, *, memory_bytes: int | None = None
+    ) -> list[str]:
+        """The argv that runs `argv` confined, each process with at most `memory_bytes` of data
+        (RLIMIT_DATA)."""
         ...
 
     def run(
@@ -62,8 +69,10 @@ class Sandbox(Protocol):
         timeout_s: float,
         memory_bytes: int | None = None,
     ) -> Completed:
-        """Run to the end or the limit; then nothing that it started is left running. `memory_bytes` as for `command`.
+        """Run to the end or the limit; then nothing that it started is left running. `memory_bytes`
+        as for `command`.
 
-        `environment` is the whole environment, nothing is inherited. Output beyond 1 MiB a stream is cut.
+        `environment` is the whole environment, nothing is inherited. Output beyond 1 MiB a stream
+        is cut.
         """
         ...

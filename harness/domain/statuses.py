@@ -44,7 +44,8 @@ class DecisionKind(StrEnum):
 
 
 class Evidence(StrEnum):
-    """How well a number is known. Only `recomputed` can decide a score; `claimed` decides nothing."""
+    """How well a number is known. Only `recomputed` can decide a score; `claimed` decides
+    nothing."""
 
     CLAIMED = "claimed"
     LOGGED = "logged"
@@ -52,7 +53,7 @@ class Evidence(StrEnum):
     RECOMPUTED_NOT_ISOLATED = "recomputed, not isolated"
 
 
-class CageKind(StrEnum):
+class SandboxKind(StrEnum):
     BWRAP = "bwrap"
     LANDLOCK = "landlock"
     NONE = "none"
@@ -62,7 +63,8 @@ class HooksMode(StrEnum):
     """How the hooks of a project come to an interactive session."""
 
     PROJECT = "project"
-    """Vendored into the project and named in its settings; in the harness's own repository its hooks/ as they stand."""
+    """Vendored into the project and named in its settings; in the harness's own repository its
+    hooks/ as they stand."""
     PLUGIN = "plugin"
     """The plugin's, which the person has installed; nothing of the harness is outside .harness/."""
     NONE = "none"
@@ -101,14 +103,24 @@ class GateMode(StrEnum):
     """How much the loop decides without a person."""
 
     SUPERVISED = "supervised"  # a person keeps; the loop only discards
-    AUTO = "auto"  # the loop keeps and discards; where the numbers leave it open, it waits for a person
+    AUTO = (  # the loop keeps and discards; where the numbers leave it open, it waits for a person
+        "auto"
+    )
     FULL_AUTO = "full-auto"  # it waits for nobody: what the numbers leave open is discarded
 
 
 RUN_TRANSITIONS: dict[RunStatus, frozenset[RunStatus]] = {
-    RunStatus.PENDING: frozenset({RunStatus.RUNNING, RunStatus.FAILED, RunStatus.LOST, RunStatus.CANCELLED}),
+    RunStatus.PENDING: frozenset(
+        {RunStatus.RUNNING, RunStatus.FAILED, RunStatus.LOST, RunStatus.CANCELLED}
+    ),
     RunStatus.RUNNING: frozenset(
-        {RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.KILLED, RunStatus.LOST, RunStatus.CANCELLED}
+        {
+            RunStatus.COMPLETED,
+            RunStatus.FAILED,
+            RunStatus.KILLED,
+            RunStatus.LOST,
+            RunStatus.CANCELLED,
+        }
     ),
     RunStatus.COMPLETED: frozenset(),
     RunStatus.FAILED: frozenset({RunStatus.PENDING}),  # `train --resume` launches the run again
@@ -118,12 +130,23 @@ RUN_TRANSITIONS: dict[RunStatus, frozenset[RunStatus]] = {
 }
 
 EXPERIMENT_TRANSITIONS: dict[ExperimentStatus, frozenset[ExperimentStatus]] = {
-    ExperimentStatus.OPEN: frozenset({ExperimentStatus.RUNNING, ExperimentStatus.JUDGED, ExperimentStatus.DISCARDED}),
-    ExperimentStatus.RUNNING: frozenset({ExperimentStatus.OPEN, ExperimentStatus.JUDGED, ExperimentStatus.DISCARDED}),
-    ExperimentStatus.JUDGED: frozenset(
-        {ExperimentStatus.OPEN, ExperimentStatus.RUNNING, ExperimentStatus.KEPT, ExperimentStatus.DISCARDED}
+    ExperimentStatus.OPEN: frozenset(
+        {ExperimentStatus.RUNNING, ExperimentStatus.JUDGED, ExperimentStatus.DISCARDED}
     ),
-    ExperimentStatus.KEPT: frozenset({ExperimentStatus.DISCARDED}),  # an OVERRIDE or a ROLLBACK by a person
+    ExperimentStatus.RUNNING: frozenset(
+        {ExperimentStatus.OPEN, ExperimentStatus.JUDGED, ExperimentStatus.DISCARDED}
+    ),
+    ExperimentStatus.JUDGED: frozenset(
+        {
+            ExperimentStatus.OPEN,
+            ExperimentStatus.RUNNING,
+            ExperimentStatus.KEPT,
+            ExperimentStatus.DISCARDED,
+        }
+    ),
+    ExperimentStatus.KEPT: frozenset(
+        {ExperimentStatus.DISCARDED}
+    ),  # an OVERRIDE or a ROLLBACK by a person
     ExperimentStatus.DISCARDED: frozenset({ExperimentStatus.KEPT}),  # an OVERRIDE by a person
 }
 
@@ -133,12 +156,16 @@ CLOSED_EXPERIMENTS = frozenset({ExperimentStatus.KEPT, ExperimentStatus.DISCARDE
 
 
 def require_run_transition(run: str, before: RunStatus, after: RunStatus) -> None:
-    """Raises TransitionError naming the run and both statuses when `after` may not follow `before`."""
+    """Raises TransitionError naming the run and both statuses when `after` may not follow
+    `before`."""
     _require(run, before, after, RUN_TRANSITIONS[before])
 
 
-def require_experiment_transition(experiment: str, before: ExperimentStatus, after: ExperimentStatus) -> None:
-    """Raises TransitionError naming the experiment and both statuses when `after` may not follow `before`."""
+def require_experiment_transition(
+    experiment: str, before: ExperimentStatus, after: ExperimentStatus
+) -> None:
+    """Raises TransitionError naming the experiment and both statuses when `after` may not follow
+    `before`."""
     _require(experiment, before, after, EXPERIMENT_TRANSITIONS[before])
 
 
@@ -146,6 +173,7 @@ def _require(name: str, before: StrEnum, after: StrEnum, allowed: frozenset[StrE
     if after not in allowed:
         following = ", ".join(sorted(allowed)) or "nothing: it is final"
         raise TransitionError(
-            f"{name} is {before}; it cannot become {after} (what may follow {before}: {following}).",
-            mend=f"Look at it with `harness experiment show {name.split('/')[0]}`.",
+            f"{name} is {before}; it cannot become {after} (what may follow {before}:"
+            f" {following}).",
+            hint=f"Look at it with `harness experiment show {name.split('/')[0]}`.",
         )

@@ -1,7 +1,8 @@
-"""The rules at work in a session: SDK callbacks around every tool call, with a receipt for each decision.
+"""The rules at work in a session: SDK callbacks around every tool call, with a receipt for each
+decision.
 
-A call that the policy has no opinion on is allowed. In a cage what it can reach is settled by the cage; without one
-the receipt says `uncaged`, and the evaluation says `not isolated`.
+A call that the policy has no opinion on is allowed. In a sandbox what it can reach is settled by
+the sandbox; without one the receipt says `unsandboxed`, and the evaluation says `not isolated`.
 """
 
 from collections.abc import Callable
@@ -9,26 +10,35 @@ from typing import Any, Literal, cast
 
 from claude_agent_sdk import HookCallback, HookMatcher
 
-from harness.audit.both_readers import judge_call
 from harness.clock import iso
-from harness.domain.statuses import CageKind
-from harness.driver.desk import Desk
+from harness.domain.statuses import SandboxKind
 from harness.driver.run_news import AlarmNews
 from harness.driver.session import Hooks
+from harness.driver.tool_context import ToolContext
 from harness.errors import MissingExtraError
-from harness.policy.decide import DENY, answer
-from harness.policy.receipt import append_receipt, receipt
+from harness.guard.policy.decide import DENY, answer
+from harness.guard.policy.receipt import append_receipt, receipt
+from harness.guard.shell.readers import judge_call
 
 HOOK_SECONDS = 60.0
-UNCAGED = "uncaged"
+UNCAGED = "unsandboxed"
 EVENT = "PreToolUse"
 
 # What a role must have done before it ends its turn: tool -> how it is told.
 DUE = {
-    "start_run": "No run was started. Call start_run, or say in your last message why this experiment cannot run.",
-    "record_diagnosis": "The diagnosis was not recorded. Call record_diagnosis for the run that you were given.",
-    "record_methods": "No method was recorded. Call record_methods, or say in your last message what is missing.",
-    "record_result": "The result was not recorded. Call record_result, with no claims when there is no score.",
+    "start_run": (
+        "No run was started. Call start_run, or say in your last message why this experiment cannot"
+        " run."
+    ),
+    "record_diagnosis": (
+        "The diagnosis was not recorded. Call record_diagnosis for the run that you were given."
+    ),
+    "record_methods": (
+        "No method was recorded. Call record_methods, or say in your last message what is missing."
+    ),
+    "record_result": (
+        "The result was not recorded. Call record_result, with no claims when there is no score."
+    ),
 }
 MOST_REMINDERS = 1
 """A turn. A session has one turn, and Claude Code gives up by itself after some."""
@@ -42,16 +52,16 @@ class Guard:
 
     def __init__(
         self,
-        desk: Desk,
+        context: ToolContext,
         *,
         snapshot: Callable[[], dict[str, Any]],
         on_call: OnCall = lambda _tool, _input, _permission, _reason: None,
         on_alarm: Callable[[str], None] = lambda _text: None,
     ) -> None:
-        self._desk, self._snapshot, self._on_call = desk, snapshot, on_call
+        self._context, self._snapshot, self._on_call = context, snapshot, on_call
         self._on_alarm = on_alarm
         self._reminders = 0
-        self._alarms = AlarmNews(desk.project)
+        self._alarms = AlarmNews(context.project)
 
     def hooks(self) -> Hooks:
         """A guard fails closed; observers and the reminder let go."""
@@ -62,16 +72,21 @@ class Guard:
             "Stop": [_matcher(self.before_stop)],
         }
 
-    async def before_tool(self, payload: Any, _tool_use_id: str | None, _context: Any) -> dict[str, Any]:
-        """Allow or deny, always said out loud: under `dontAsk` silence would deny without a reason."""
-        call = {**payload, "agent_type": self._desk.role.name}
-        with self._desk.pulse.working():
+    async def before_tool(
+        self, payload: Any, _tool_use_id: str | None, _context: Any
+    ) -> dict[str, Any]:
+        """Allow or deny, always said out loud: under `dontAsk` silence would deny without a
+        reason."""
+        call = {**payload, "agent_type": self._context.role.name}
+        with self._context.pulse.working():
             said = _judged(call, self._snapshot())
             if said["permission"] is None:
-                said |= {"permission": "allow"} | ({"rule": UNCAGED} if self._desk.cage is CageKind.NONE else {})
+                said |= {"permission": "allow"} | (
+                    {"rule": UNCAGED} if self._context.sandbox is SandboxKind.NONE else {}
+                )
             self._record(call, said)
         permission = said["permission"]
-        reason = f"{said['reason']} {said['mend']}".strip() if permission == "deny" else ""
+        reason = f"{said['reason']} {said['hint']}".strip() if permission == "deny" else ""
         self._on_call(payload["tool_name"], payload["tool_input"], permission, reason)
         output = {"hookEventName": EVENT, "permissionDecision": permission}
         if reason:
@@ -79,32 +94,44 @@ class Guard:
         return {"hookSpecificOutput": output}
 
     def _record(self, call: dict[str, Any], said: dict[str, Any]) -> None:
-        """Raises OSError when the receipt cannot be written: the call is then blocked, it would be unseen."""
-        project = self._desk.project
+        """Raises OSError when the receipt cannot be written: the call is then blocked, it would be
+        unseen."""
+        project = self._context.project
         line = receipt(
             call,
             said,
             time=iso(project.clock.now()),
-            session=self._desk.session,
-            role=self._desk.role.name,
+            session=self._context.session,
+            role=self._context.role.name,
             event=EVENT,
         )
         append_receipt(str(project.layout.project("receipts")), line)
 
-    async def after_tool(self, payload: Any, _tool_use_id: str | None, _context: Any) -> dict[str, Any]:
+    async def after_tool(
+        self, payload: Any, _tool_use_id: str | None, _context: Any
+    ) -> dict[str, Any]:
         """A sign of life; and what the detectors said since the last call, once."""
-        self._desk.pulse.beat()
-        news = self._alarms.new(self._desk.current)
+        self._context.pulse.beat()
+        news = self._alarms.new(self._context.current)
         if not news:
             return {}
         for text in news:
             self._on_alarm(text)
         event = payload["hook_event_name"]
-        return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": "\n".join(news)}}
+        return {
+            "hookSpecificOutput": {"hookEventName": event, "additionalContext": "\n".join(news)}
+        }
 
-    async def before_stop(self, payload: Any, _tool_use_id: str | None, _context: Any) -> dict[str, Any]:
-        """One reminder of what the role still owes; then it may go: the gate finds what is missing."""
-        owed = [text for tool, text in DUE.items() if tool in self._desk.role.mcp_tools and tool not in self._desk.done]
+    async def before_stop(
+        self, payload: Any, _tool_use_id: str | None, _context: Any
+    ) -> dict[str, Any]:
+        """One reminder of what the role still owes; then it may go: the gate finds what is
+        missing."""
+        owed = [
+            text
+            for tool, text in DUE.items()
+            if tool in self._context.role.mcp_tools and tool not in self._context.done
+        ]
         if not owed or payload.get("stop_hook_active") or self._reminders >= MOST_REMINDERS:
             return {}
         self._reminders += 1
@@ -116,10 +143,12 @@ def _judged(call: dict[str, Any], snapshot: dict[str, Any]) -> dict[str, Any]:
     try:
         return judge_call(call, snapshot)
     except MissingExtraError as error:
-        return answer(DENY, "reader_missing", error.message, error.mend)
+        return answer(DENY, "reader_missing", error.message, error.hint)
 
 
-def _matcher(callback: Callable[..., Any], *, on_failure: Literal["block"] | None = None) -> HookMatcher:
+def _matcher(
+    callback: Callable[..., Any], *, on_failure: Literal["block"] | None = None
+) -> HookMatcher:
     """For all tools."""
     hook = cast(HookCallback, callback)
     return HookMatcher(hooks=[hook], timeout=HOOK_SECONDS, on_failure=on_failure)

@@ -1,7 +1,8 @@
-"""What an agent's CLI is given: an environment made from nothing, folders of its own, and a launcher in a cage.
+"""What an agent's CLI is given: an environment made from nothing, folders of its own, and a
+launcher in a sandbox.
 
-The Agent SDK starts the CLI with our whole environment plus what it is told. The launcher therefore clears the
-environment before anything else runs and sets the allow-listed variables only.
+The Agent SDK starts the CLI with our whole environment plus what it is told. The launcher therefore
+clears the environment before anything else runs and sets the allow-listed variables only.
 """
 
 import os
@@ -13,29 +14,39 @@ from pathlib import Path
 import claude_agent_sdk
 
 from harness.artifacts.locate import Layout
-from harness.cage.process import behind_front
 from harness.domain.records import ApprovedPlan
 from harness.domain.sandbox import Confinement, Sandbox
-from harness.domain.statuses import CLOSED_EXPERIMENTS, CageKind
+from harness.domain.statuses import CLOSED_EXPERIMENTS, SandboxKind
 from harness.errors import SessionError
 from harness.files import atomic_write
-from harness.project.context import Project
-from harness.project.protected import in_place, protected_paths
+from harness.guard.control_files import in_place, protected_paths
+from harness.ledger.project import Project
+from harness.sandbox.process import behind_front
 
 SESSION = "HARNESS_SESSION"
-"""In the environment of the CLI and of everything that it starts; how what a session left behind is found."""
-DUMMY_KEY = "harness-door-takes-no-key"
-ROLE_HEADER, EXPERIMENT_HEADER, ATTEMPT_HEADER = "x-harness-role", "x-harness-experiment", "x-harness-attempt"
+"""In the environment of the CLI and of everything that it starts; how what a session left behind is
+found."""
+DUMMY_KEY = "harness-gateway-takes-no-key"
+ROLE_HEADER, EXPERIMENT_HEADER, ATTEMPT_HEADER = (
+    "x-harness-role",
+    "x-harness-experiment",
+    "x-harness-attempt",
+)
 SESSION_HEADER = "x-harness-session"
 MOST_CLOSED = 200
 LONGEST_TOOL_MS = 24 * 3600 * 1000
-FROM_THE_SDK = ("CLAUDE_CODE_ENTRYPOINT", "CLAUDE_AGENT_SDK_VERSION", "CLAUDE_CODE_SDK_READS_SESSION_STATE")
-"""Set by the SDK for its own protocol with the CLI; the only values that pass the launcher from outside."""
+FROM_THE_SDK = (
+    "CLAUDE_CODE_ENTRYPOINT",
+    "CLAUDE_AGENT_SDK_VERSION",
+    "CLAUDE_CODE_SDK_READS_SESSION_STATE",
+)
+"""Set by the SDK for its own protocol with the CLI; the only values that pass the launcher from
+outside."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SessionFolders:
-    """One session's folder in the state directory. Only `inside` exists in its cage."""
+    """One session's folder in the state directory. Only `inside` exists in its sandbox."""
 
     outside: Path
 
@@ -79,12 +90,13 @@ def session_folders(layout: Layout, session: str) -> SessionFolders:
 
 
 def bundled_cli() -> Path:
-    """The Claude Code CLI that comes with the Agent SDK. Raises SessionError when the package has none."""
+    """The Claude Code CLI that comes with the Agent SDK. Raises SessionError when the package has
+    none."""
     program = Path(claude_agent_sdk.__file__).resolve().parent / "_bundled" / "claude"
     if not program.is_file():
         raise SessionError(
             f"The Claude Agent SDK has no bundled Claude Code CLI at {program}.",
-            mend="Reinstall claude-agent-sdk from a wheel for this platform.",
+            hint="Reinstall claude-agent-sdk from a wheel for this platform.",
             code="cli_missing",
         )
     return program
@@ -97,11 +109,12 @@ def child_environment(
     role: str,
     ordinal: int,
     attempt: int,
-    door_url: str,
+    gateway_url: str,
     interpreter: str | None,
     retries: int,
 ) -> dict[str, str]:
-    """The whole environment of the CLI. Nothing in it comes from ours: no key, no proxy, no home."""
+    """The whole environment of the CLI. Nothing in it comes from ours: no key, no proxy, no
+    home."""
     programs = str(Path(interpreter or sys.executable).parent)
     return {
         "PATH": os.pathsep.join([programs, "/usr/local/bin", "/usr/bin", "/bin"]),
@@ -111,7 +124,7 @@ def child_environment(
         "SHELL": "/bin/bash",
         "CLAUDE_CONFIG_DIR": str(folders.config),
         "CLAUDE_CODE_TMPDIR": str(folders.temporary),
-        "ANTHROPIC_BASE_URL": door_url,
+        "ANTHROPIC_BASE_URL": gateway_url,
         "ANTHROPIC_API_KEY": DUMMY_KEY,
         "ANTHROPIC_CUSTOM_HEADERS": "\n".join(
             (
@@ -130,16 +143,24 @@ def child_environment(
     }
 
 
-def confinement(project: Project, plan: ApprovedPlan, folders: SessionFolders, *, door_port: int) -> Confinement:
-    """The project to write, the state directory absent, and what no agent changes read-only below the project.
+def confinement(
+    project: Project, plan: ApprovedPlan, folders: SessionFolders, *, gateway_port: int
+) -> Confinement:
+    """The project to write, the state directory absent, and what no agent changes read-only below
+    the project.
 
-    Of closed experiments only the newest 200 are kept read-only: each is a mount and a few words of the command line,
-    whose length is bounded, and the folder above them stays writable for the one that the session opens. The policy
-    keeps older ones from the agent's file tools too.
+    Of closed experiments only the newest 200 are kept read-only: each is a mount and a few words of
+    the command line, whose length is bounded, and the folder above them stays writable for the one
+    that the session opens. The policy keeps older ones from the agent's file tools too.
     """
     layout, settings = project.layout, project.settings
-    kept = [layout.project(name) for name in ("plan", "plans", "config_toml", "memory", "checklist")]
-    kept += [layout.project("config_toml").parent, *protected_paths(layout.root)]  # .harness: what is missing stays so
+    kept = [
+        layout.project(name) for name in ("plan", "plans", "config_toml", "memory", "checklist")
+    ]
+    kept += [
+        layout.project("config_toml").parent,
+        *protected_paths(layout.root),
+    ]  # .harness: what is missing stays so
     tables = [layout.root / split["path"] for split in plan.splits.values() if split.get("path")]
     kept += [path for path in tables if path.resolve().is_relative_to(layout.root)]
     closed = project.ledger.experiments(newest=MOST_CLOSED, statuses=CLOSED_EXPERIMENTS)
@@ -152,20 +173,26 @@ def confinement(project: Project, plan: ApprovedPlan, folders: SessionFolders, *
         writable=(layout.root, *in_place(layout.root, [layout.experiments]), folders.inside),
         read_only=(*in_place(layout.root, kept), *(path for path in readable if path.exists())),
         hidden=(layout.state,),
-        door_port=door_port,
+        gateway_port=gateway_port,
     )
 
 
 def write_launcher(
-    sandbox: Sandbox, confined: Confinement, folders: SessionFolders, environment: dict[str, str], program: Path
+    sandbox: Sandbox,
+    confined: Confinement,
+    folders: SessionFolders,
+    environment: dict[str, str],
+    program: Path,
 ) -> Path:
-    """Write the script that the SDK gets as `cli_path`; it lies outside the cage. Raises CageError.
+    """Write the script that the SDK gets as `cli_path`; it lies outside the sandbox. Raises
+    SandboxError.
 
-    It leaves its process id, which stays that of the process in front of the cage, clears the environment and
-    becomes the caged CLI. Without a cage the same front sees to it that nothing outlives the CLI.
+    It leaves its process id, which stays that of the process in front of the sandbox, clears the
+    environment and becomes the sandboxed CLI. Without a sandbox the same front sees to it that
+    nothing outlives the CLI.
     """
     command = sandbox.command([str(program)], confined)
-    if sandbox.kind is CageKind.NONE:
+    if sandbox.kind is SandboxKind.NONE:
         command = behind_front(command)
     settings = " ".join(shlex.quote(f"{name}={value}") for name, value in environment.items())
     passed = " ".join(f'{name}="${name}"' for name in FROM_THE_SDK)

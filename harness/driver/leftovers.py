@@ -11,18 +11,21 @@ from harness.domain.records import Session
 from harness.driver.environment import SESSION, SessionFolders, session_folders
 from harness.errors import RefusedError
 from harness.ledger.ledger import Ledger
-from harness.project.spending import session_usd
+from harness.ledger.spending import session_usd
 from harness.runs.processes import identity, is_same_alive
 
 TERM_SECONDS = 5.0
 POLL_SECONDS = 0.05
 
 
-def end_session_processes(folders: SessionFolders, session: str, *, grace: float = TERM_SECONDS) -> int:
-    """TERM to the process in front of the CLI, which passes it on; KILL to all that is left of the session.
+def end_session_processes(
+    folders: SessionFolders, session: str, *, grace: float = TERM_SECONDS
+) -> int:
+    """TERM to the process in front of the CLI, which passes it on; KILL to all that is left of the
+    session.
 
-    Processes are known by the session's name in their environment, so that a reused process id is never ours.
-    Returns how many were found alive.
+    Processes are known by the session's name in their environment, so that a reused process id is
+    never ours. Returns how many were found alive.
     """
     found = session_processes(session)
     front = _front(folders)
@@ -44,13 +47,17 @@ def session_processes(session: str) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
-            if process.environ().get(SESSION) == session and process.status() != psutil.STATUS_ZOMBIE:
+            if (
+                process.environ().get(SESSION) == session
+                and process.status() != psutil.STATUS_ZOMBIE
+            ):
                 found.append(process)
     return found
 
 
 def close_cut_sessions(ledger: Ledger, layout: Layout) -> list[Session]:
-    """Close every session whose driver is gone: end what is left of it, then record that it was cut.
+    """Close every session whose driver is gone: end what is left of it, then record that it was
+    cut.
 
     Raises RefusedError when the driver of an open session lives: one loop a project.
     """
@@ -58,15 +65,20 @@ def close_cut_sessions(ledger: Ledger, layout: Layout) -> list[Session]:
     for session in open_sessions:
         if session.driver != identity() and is_same_alive(session.driver):
             raise RefusedError(
-                f"Another loop is at work in this project: session {session.id}, process {session.driver['pid']}.",
-                mend="Wait for it to end, or end that process, then run `harness continue`.",
+                f"Another loop is at work in this project: session {session.id}, process"
+                f" {session.driver['pid']}.",
+                hint="Wait for it to end, or end that process, then run `harness continue`.",
                 code="loop_running",
             )
     for session in open_sessions:
         ended = end_session_processes(session_folders(layout, session.id), session.id, grace=0.0)
-        detail = "its driver ended without closing it" + (f"; {ended} of its processes were ended" if ended else "")
+        detail = "its driver ended without closing it" + (
+            f"; {ended} of its processes were ended" if ended else ""
+        )
         cost = session_usd(layout, session.id)
-        ledger.append(SessionEnded(session=session.id, outcome="cut", detail=detail, turns=0, cost_usd=cost))
+        ledger.append(
+            SessionEnded(session=session.id, outcome="cut", detail=detail, turns=0, cost_usd=cost)
+        )
     return open_sessions
 
 

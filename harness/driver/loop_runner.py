@@ -11,11 +11,11 @@ from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus
 from harness.driver.leftovers import close_cut_sessions
 from harness.driver.steps import StepRunner
 from harness.driver.supervisors import is_held, is_supervised
+from harness.ledger.project import Project
 from harness.loop.next_step import next_step
 from harness.loop.state import load_state
 from harness.loop.steps import SessionStep, Step, Stop, StopReason
-from harness.model_door.door import Door
-from harness.project.context import Project
+from harness.model_gateway.gateway import Gateway
 from harness.rendering.derived import write_derived
 from harness.runs.lock import looping
 from harness.runs.recover import recover
@@ -27,23 +27,33 @@ OnProgress = Callable[[Mapping[str, Any]], None]
 
 
 def run_loop(
-    project: Project, door: Door, sandbox: Sandbox, on_progress: OnProgress = lambda _event: None
+    project: Project,
+    gateway: Gateway,
+    sandbox: Sandbox,
+    on_progress: OnProgress = lambda _event: None,
 ) -> LoopEnded:
-    """Run experiments under the approved plan until `next_step` stops; returns why, as it was recorded.
+    """Run experiments under the approved plan until `next_step` stops; returns why, as it was
+    recorded.
 
-    First whatever an earlier loop left is put in order: its sessions are ended and closed as cut, runs without a
-    supervisor are ended and closed by what happened. The door is started here and stopped again.
-    Raises RefusedError when no plan is approved or another loop is at work (loop_running), DoorError when the door
-    could not answer.
+    First whatever an earlier loop left is put in order: its sessions are ended and closed as cut,
+    runs without a supervisor are ended and closed by what happened. The gateway is started here and
+    stopped again. Raises RefusedError when no plan is approved or another loop is at work
+    (loop_running), GatewayError when the gateway could not answer.
     """
     plan = project.plan()
     with looping(project.layout):
         _put_in_order(project, on_progress)
-        door.start()
+        gateway.start()
         try:
-            return _loop(project, plan, door, StepRunner(project, door, sandbox, on_progress), on_progress)
+            return _loop(
+                project,
+                plan,
+                gateway,
+                StepRunner(project, gateway, sandbox, on_progress),
+                on_progress,
+            )
         finally:
-            door.stop()
+            gateway.stop()
             write_derived(project)
 
 
@@ -52,21 +62,34 @@ def _put_in_order(project: Project, on_progress: OnProgress) -> None:
         on_progress({"event": "session_cut", "text": f"closed session {session.id}, which was cut"})
     for experiment in project.ledger.experiments(statuses=UNFINISHED):
         if is_held(project, experiment.id):
-            on_progress({"event": "waiting", "text": f"{experiment.id}: waiting for the supervisor of an earlier loop"})
-        while is_held(project, experiment.id):  # a supervisor that outlived its driver finishes what it began
+            on_progress(
+                {
+                    "event": "waiting",
+                    "text": f"{experiment.id}: waiting for the supervisor of an earlier loop",
+                }
+            )
+        while is_held(
+            project, experiment.id
+        ):  # a supervisor that outlived its driver finishes what it began
             project.clock.sleep(POLL_SECONDS)
     for finding in recover(project):
-        on_progress({"event": "recovered", "text": f"{finding.message} {finding.mend}"})
+        on_progress({"event": "recovered", "text": f"{finding.message} {finding.hint}"})
     write_derived(project)
 
 
-def _loop(project: Project, plan: ApprovedPlan, door: Door, runner: StepRunner, on_progress: OnProgress) -> LoopEnded:
+def _loop(
+    project: Project,
+    plan: ApprovedPlan,
+    gateway: Gateway,
+    runner: StepRunner,
+    on_progress: OnProgress,
+) -> LoopEnded:
     unchanged, before, steps = 0, None, 0
     while True:
         state = load_state(project, supervised=lambda run: is_supervised(project, run))
         unchanged = unchanged + 1 if state == before else 0
         before = state
-        step = _affordable(next_step(replace(state, unchanged=unchanged)), door)
+        step = _affordable(next_step(replace(state, unchanged=unchanged)), gateway)
         if isinstance(step, Stop):
             return _end(project, plan, step, on_progress, nothing_done=steps == 0)
         runner.execute(step)
@@ -74,14 +97,17 @@ def _loop(project: Project, plan: ApprovedPlan, door: Door, runner: StepRunner, 
         write_derived(project)
 
 
-def _affordable(step: Step, door: Door) -> Step:
-    """A step that asks the model, once the door has refused a request for the budget, is a Stop instead."""
-    if isinstance(step, SessionStep) and door.over_budget is not None:
-        return Stop(reason=StopReason.BUDGET, detail=door.over_budget)
+def _affordable(step: Step, gateway: Gateway) -> Step:
+    """A step that asks the model, once the gateway has refused a request for the budget, is a Stop
+    instead."""
+    if isinstance(step, SessionStep) and gateway.over_budget is not None:
+        return Stop(reason=StopReason.BUDGET, detail=gateway.over_budget)
     return step
 
 
-def _end(project: Project, plan: ApprovedPlan, step: Stop, on_progress: OnProgress, *, nothing_done: bool) -> LoopEnded:
+def _end(
+    project: Project, plan: ApprovedPlan, step: Stop, on_progress: OnProgress, *, nothing_done: bool
+) -> LoopEnded:
     """Record the end, unless the loop had ended for the same reason and nothing was done since."""
     ended = LoopEnded(plan=plan.name, reason=step.reason.value, detail=step.detail)
     if not (nothing_done and project.ledger.loop_end() == ended):

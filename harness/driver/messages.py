@@ -7,15 +7,19 @@ from harness.detectors.alarm import Alarm
 from harness.domain.findings import as_text
 from harness.domain.records import ApprovedPlan, Objective
 from harness.domain.statuses import Direction
+from harness.gates.open_alarms import as_news
 from harness.loop.steps import Build, Diagnose, Judge, Scout
-from harness.project.alarms import as_news
 
 BRIEFING_CHARACTERS = 8000
 MOST_ALARMS = 20
 
 
 def build_message(
-    step: Build, plan: ApprovedPlan, objective: Objective, briefing: str, hypothesis: str | None = None
+    step: Build,
+    plan: ApprovedPlan,
+    objective: Objective,
+    briefing: str,
+    hypothesis: str | None = None,
 ) -> str:
     """For a model-builder. The findings of the gate that failed stand in it word for word.
 
@@ -25,63 +29,79 @@ def build_message(
     parts = [f"{head}\nWorkflow: {plan.content['workflow']}.", _briefing(briefing)]
     if step.findings:
         parts.append(
-            "## The gate did not pass the last experiment\n\nIts findings, word for word. Mend or answer each.\n\n"
-            + as_text(step.findings)
+            "## The gate did not pass the last experiment\n\nIts findings, word for word. Hint or"
+            " answer each.\n\n" + as_text(step.findings)
         )
     if step.candidates:
         parts.append(_candidates(step))
     begin = (
-        f"{step.experiment} is open already: call open_experiment with its hypothesis, which is: {hypothesis}"
+        f"{step.experiment} is open already: call open_experiment with its hypothesis, which is:"
+        f" {hypothesis}"
         if step.experiment
         else "Call open_experiment with one hypothesis."
     )
     parts.append(
-        f"## What to do\n\n{begin} Write its code and your files, call start_run, then run_status until it has ended. "
-        f"Training runs through start_run only; its entry is `{plan.content['training']['entry']}`, "
-        f"predictions come from `{plan.content['oracle']['predict']}`. "
-        f"It is compared with {step.parent or 'the trivial predictor'}."
+        f"## What to do\n\n{begin} Write its code and your files, call start_run, then run_status"
+        " until it has ended. Training runs through start_run only; its entry is"
+        f" `{plan.content['training']['entry']}`, predictions come from"
+        f" `{plan.content['oracle']['predict']}`. It is compared with"
+        f" {step.parent or 'the trivial predictor'}."
     )
     return "\n\n".join(part for part in parts if part)
 
 
 def _candidates(step: Build) -> str:
     lines = [
-        f"{place}. {item.text}" + (f" (answers {item.answers}, confidence {item.confidence})" if item.answers else "")
+        f"{place}. {item.text}"
+        + (f" (answers {item.answers}, confidence {item.confidence})" if item.answers else "")
         for place, item in enumerate(step.candidates, start=1)
     ]
     what = (
-        "Mend what the diagnosis names; the first that fits your hypothesis comes first."
+        "Fix what the diagnosis names; the first that fits your hypothesis comes first."
         if step.experiment
         else "The first is the next hypothesis, unless what you see speaks against it; say so then."
     )
-    return "## Candidates, ranked\n\nFrom next.md and diagnosis.md of the last experiment. " + "\n".join(
-        [what, "", *lines]
+    return (
+        "## Candidates, ranked\n\nFrom next.md and diagnosis.md of the last experiment. "
+        + "\n".join([what, "", *lines])
     )
 
 
-def diagnose_message(step: Diagnose, plan: ApprovedPlan, objective: Objective, alarms: Sequence[Alarm]) -> str:
+def diagnose_message(
+    step: Diagnose, plan: ApprovedPlan, objective: Objective, alarms: Sequence[Alarm]
+) -> str:
     """For a training-checker: the open alarms of one run."""
-    told = "\n".join(f"- {as_news(f'{step.experiment}/{step.run}', alarm)}" for alarm in alarms[:MOST_ALARMS])
+    told = "\n".join(
+        f"- {as_news(f'{step.experiment}/{step.run}', alarm)}" for alarm in alarms[:MOST_ALARMS]
+    )
     return "\n\n".join(
         (
             _head(f"Why {step.experiment}/{step.run} went wrong", plan, objective),
             f"## Its open alarms\n\n{told}",
-            f"## What to do\n\nYou are {step.name}. Read the run's metrics.jsonl around the rows that are named, its "
-            "stderr.log, config.yaml and the training code. Then call record_diagnosis once for this run, naming every "
-            "open alarm with rows that show it, and what to try next.",
+            (
+                f"## What to do\n\nYou are {step.name}. Read the run's metrics.jsonl around the"
+                " rows that are named, its stderr.log, config.yaml and the training code. Then"
+                " call record_diagnosis once for this run, naming every open alarm with rows that"
+                " show it, and what to try next."
+            ),
         )
     )
 
 
-def scout_message(step: Scout, plan: ApprovedPlan, objective: Objective, codes: Sequence[str]) -> str:
+def scout_message(
+    step: Scout, plan: ApprovedPlan, objective: Objective, codes: Sequence[str]
+) -> str:
     """For a research-scout: the diagnosis to answer, and what there is to read."""
     references = "\n".join(f"- {path}" for path in plan.content["references"])
     return "\n\n".join(
         (
             _head(f"Methods that answer the diagnosis of {step.experiment}", plan, objective),
             f"## What to read\n\nPapers and baselines that the plan gives you:\n{references}",
-            f"## What to do\n\nRead the experiment's diagnosis.md ({', '.join(dict.fromkeys(codes))}), then the files. "
-            "Call record_methods once, the best first: methods that answer it, each with its source.",
+            (
+                "## What to do\n\nRead the experiment's diagnosis.md"
+                f" ({', '.join(dict.fromkeys(codes))}), then the files. Call record_methods once,"
+                " the best first: methods that answer it, each with its source."
+            ),
         )
     )
 
@@ -91,9 +111,11 @@ def judge_message(step: Judge, plan: ApprovedPlan, objective: Objective) -> str:
     return "\n\n".join(
         (
             _head(f"The result of {step.experiment}", plan, objective),
-            "## What to do\n\nCall evaluation_report, read what you need of the experiment's folder, then call "
-            "record_result once: the recomputed number as the only claim, or none when there is no score, and the "
-            "shortfalls, the most important first.",
+            (
+                "## What to do\n\nCall evaluation_report, read what you need of the experiment's"
+                " folder, then call record_result once: the recomputed number as the only claim, or"
+                " none when there is no score, and the shortfalls, the most important first."
+            ),
         )
     )
 
@@ -112,7 +134,9 @@ def read_briefing(layout: Layout) -> str:
 def _head(title: str, plan: ApprovedPlan, objective: Objective) -> str:
     better = "higher" if objective.direction is Direction.MAXIMIZE else "lower"
     tiers = ", ".join(f"{tier} {value:g}" for tier, value in objective.tiers.items())
-    data = ", ".join(f"{name} {split['path']}" for name, split in plan.splits.items() if split.get("path"))
+    data = ", ".join(
+        f"{name} {split['path']}" for name, split in plan.splits.items() if split.get("path")
+    )
     return (
         f"# {title}\n\nObjective: {plan.content['objective']}\n"
         f"Metric: {objective.metric}, {better} is better; tiers: {tiers}; "

@@ -1,4 +1,5 @@
-"""The sessions of a loop's steps: prepared, run and closed, with their facts in the ledger whatever happens."""
+"""The sessions of a loop's steps: prepared, run and closed, with their facts in the ledger whatever
+happens."""
 
 import secrets
 from collections.abc import Mapping
@@ -10,8 +11,6 @@ from harness.contract.roles import ROLE_BY_NAME, Role
 from harness.domain.facts import SessionEnded, SessionStarted
 from harness.domain.sandbox import Sandbox
 from harness.driver.callbacks import Guard
-from harness.driver.desk import Desk
-from harness.driver.doors import retries
 from harness.driver.environment import (
     SessionFolders,
     bundled_cli,
@@ -20,14 +19,16 @@ from harness.driver.environment import (
     session_folders,
     write_launcher,
 )
+from harness.driver.gateways import retries
 from harness.driver.session import Outcome, SessionOutcome, SessionSpec, run_session
+from harness.driver.tool_context import ToolContext
 from harness.driver.tools import session_tools
-from harness.errors import DoorError
+from harness.errors import GatewayError
+from harness.guard.control_files import watching
+from harness.ledger.project import Project
+from harness.ledger.spending import session_usd
 from harness.loop.steps import Diagnose, SessionStep, Step
-from harness.model_door.door import Door
-from harness.project.context import Project
-from harness.project.protected import watching
-from harness.project.spending import session_usd
+from harness.model_gateway.gateway import Gateway
 from harness.rendering.prompts import system_prompt
 from harness.rendering.snapshot import policy_snapshot, write_policy_snapshot
 from harness.runs.processes import identity
@@ -41,23 +42,26 @@ class Say(Protocol):
 
 
 class RoleSessions:
-    """Runs sessions in one project, through one door, in one kind of cage."""
+    """Runs sessions in one project, through one gateway, in one kind of sandbox."""
 
-    def __init__(self, project: Project, door: Door, sandbox: Sandbox, say: Say) -> None:
-        self._project, self._door, self._sandbox, self._say = project, door, sandbox, say
+    def __init__(self, project: Project, gateway: Gateway, sandbox: Sandbox, say: Say) -> None:
+        self._project, self._gateway, self._sandbox, self._say = project, gateway, sandbox, say
 
-    def run(self, step: SessionStep, role_name: str, prompt: str, *, parent: str | None = None) -> Desk:
-        """Run one session for `step` and return what it left on its desk. Raises DoorError when the door has failed."""
+    def run(
+        self, step: SessionStep, role_name: str, prompt: str, *, parent: str | None = None
+    ) -> ToolContext:
+        """Run one session for `step` and return what it left on its context. Raises GatewayError
+        when the gateway has failed."""
         project, role = self._project, ROLE_BY_NAME[role_name]
         session = f"{session_name(step)}-{secrets.token_hex(3)}"
         folders = session_folders(project.layout, session)
         folders.create()
         write_policy_snapshot(project)
-        desk = Desk(
+        context = ToolContext(
             project,
             session=session,
             role=role,
-            cage=self._sandbox.kind,
+            sandbox=self._sandbox.kind,
             experiment=step.experiment,
             parent=parent,
             on_change=lambda: _refresh_snapshot(project),
@@ -74,28 +78,30 @@ class RoleSessions:
             model=None if role.model == "inherit" else role.model,
         )
         self._record_start(step, spec)
-        outcome = self._drive(step, spec, desk)
+        outcome = self._drive(step, spec, context)
         if outcome.outcome is not Outcome.FINISHED:
             self._say(step, f"  session {outcome.outcome}: {outcome.detail}")
-        if self._door.failure is not None:
-            raise DoorError(
-                f"The model door ended in session {session}: {self._door.failure}",
-                mend="Correct the scenario or the endpoint, then run `harness continue`.",
+        if self._gateway.failure is not None:
+            raise GatewayError(
+                f"The model gateway ended in session {session}: {self._gateway.failure}",
+                hint="Correct the scenario or the endpoint, then run `harness continue`.",
             )
-        return desk
+        return context
 
-    def _launcher(self, step: SessionStep, role: Role, session: str, folders: SessionFolders) -> Path:
+    def _launcher(
+        self, step: SessionStep, role: Role, session: str, folders: SessionFolders
+    ) -> Path:
         project = self._project
-        confined = confinement(project, project.plan(), folders, door_port=self._door.port)
+        confined = confinement(project, project.plan(), folders, gateway_port=self._gateway.port)
         environment = child_environment(
             folders,
             session=session,
             role=role.name,
             ordinal=step.index,
             attempt=step.attempt,
-            door_url=self._door.url,
+            gateway_url=self._gateway.url,
             interpreter=project.settings.interpreter,
-            retries=retries(self._door),
+            retries=retries(self._gateway),
         )
         return write_launcher(self._sandbox, confined, folders, environment, bundled_cli())
 
@@ -106,31 +112,35 @@ class RoleSessions:
                 role=spec.role.name,
                 experiment=step.experiment,
                 step=step.key,
-                cage=self._sandbox.kind.value,
+                sandbox=self._sandbox.kind.value,
                 driver=identity(),
             )
         )
 
-    def _drive(self, step: SessionStep, spec: SessionSpec, desk: Desk) -> SessionOutcome:
+    def _drive(self, step: SessionStep, spec: SessionSpec, context: ToolContext) -> SessionOutcome:
         """Run it; its end is recorded also when we are interrupted."""
         guard = Guard(
-            desk,
+            context,
             snapshot=lambda: policy_snapshot(self._project, role=spec.role.name),
-            on_call=lambda tool, call, permission, reason: self._tell_call(step, tool, call, permission, reason),
+            on_call=lambda tool, call, permission, reason: self._tell_call(
+                step, tool, call, permission, reason
+            ),
             on_alarm=lambda text: self._say(step, f"    {text}"),
         )
         outcome = SessionOutcome(outcome=Outcome.CUT, detail="the driver was interrupted")
         try:
-            with watching(self._project, self._sandbox.kind, lambda: desk.current):
+            with watching(self._project, self._sandbox.kind, lambda: context.current):
                 outcome = run_session(
                     spec,
-                    tools=session_tools(desk),
+                    tools=session_tools(context),
                     hooks=guard.hooks(),
-                    pulse=desk.pulse,
+                    pulse=context.pulse,
                     on_text=lambda text: self._say(step, f"  {spec.role.name}: {text}"),
                 )
-            if outcome.outcome is Outcome.FAILED and self._door.over_budget is not None:
-                outcome = replace(outcome, outcome=Outcome.CUT)  # not its fault: the step is due again with more money
+            if outcome.outcome is Outcome.FAILED and self._gateway.over_budget is not None:
+                outcome = replace(
+                    outcome, outcome=Outcome.CUT
+                )  # not its fault: the step is due again with more money
         finally:
             self._project.ledger.append(
                 SessionEnded(
@@ -144,8 +154,12 @@ class RoleSessions:
             )
         return outcome
 
-    def _tell_call(self, step: Step, tool: str, call: Mapping[str, Any], permission: str, reason: str) -> None:
-        shown = " ".join(str(call.get("command") or call.get("file_path") or "").split())[:SHOWN_CHARACTERS]
+    def _tell_call(
+        self, step: Step, tool: str, call: Mapping[str, Any], permission: str, reason: str
+    ) -> None:
+        shown = " ".join(str(call.get("command") or call.get("file_path") or "").split())[
+            :SHOWN_CHARACTERS
+        ]
         text = f"    {tool.removeprefix(TOOL_PREFIX)} {shown}".rstrip()
         if permission == "deny":
             text = f"{text}  -> denied: {reason}"
@@ -154,7 +168,11 @@ class RoleSessions:
 
 def session_name(step: SessionStep) -> str:
     """What its sessions are called, before a few letters that tell one from the other."""
-    return f"{step.name}-{step.index}-{step.run}-{step.attempt}" if isinstance(step, Diagnose) else step.key
+    return (
+        f"{step.name}-{step.index}-{step.run}-{step.attempt}"
+        if isinstance(step, Diagnose)
+        else step.key
+    )
 
 
 def _refresh_snapshot(project: Project) -> None:

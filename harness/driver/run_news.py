@@ -1,4 +1,5 @@
-"""What can be told about an experiment's runs while they go: state changes, and now and then the newest epoch."""
+"""What can be told about an experiment's runs while they go: state changes, and now and then the
+newest epoch."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,16 +9,16 @@ from harness.detectors.alarm import Alarm
 from harness.domain.records import Run
 from harness.domain.statuses import FINAL_RUNS, Evidence
 from harness.errors import UsageError
-from harness.project.alarms import as_news
-from harness.project.context import Project
+from harness.gates.open_alarms import as_news
+from harness.ledger.project import Project
 
 EPOCH_SECONDS = 5.0
 MOST_METRICS = 3
 
 
 def last_metrics(project: Project, run: Run) -> dict[str, Any] | None:
-    """The newest epoch's numbers, as logged; None before the first. From the status file: agents ask again and
-    again, and the metrics grow."""
+    """The newest epoch's numbers, as logged; None before the first. From the status file: agents
+    ask again and again, and the metrics grow."""
     try:
         status = read_status(project.layout.run(run.experiment, run.id, "status"))
     except UsageError:
@@ -28,8 +29,8 @@ def last_metrics(project: Project, run: Run) -> dict[str, Any] | None:
 
 
 class AlarmNews:
-    """What the detectors say of an experiment's runs, each alarm once. What was said before this was made is news only
-    of a run that is still open: its session was cut and is played again."""
+    """What the detectors say of an experiment's runs, each alarm once. What was said before this
+    was made is news only of a run that is still open: its session was cut and is played again."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
@@ -44,16 +45,25 @@ class AlarmNews:
         self._known[experiment] = len(raised)
         news = raised[before or 0 :]
         if before is None and news:
-            going = {run.id for run in self._project.ledger.runs(experiment) if run.status not in FINAL_RUNS}
+            going = {
+                run.id
+                for run in self._project.ledger.runs(experiment)
+                if run.status not in FINAL_RUNS
+            }
             news = [item for item in news if item.run in going]
-        return [f"harness: {as_news(f'{item.experiment}/{item.run}', Alarm.from_plain(item.alarm))}" for item in news]
+        return [
+            f"harness: {as_news(f'{item.experiment}/{item.run}', Alarm.from_plain(item.alarm))}"
+            for item in news
+        ]
 
 
 class RunNews:
-    """Tells each change of the experiment's runs once, and a line about the one that trains every few seconds; alarms
-    too, unless a guard tells them."""
+    """Tells each change of the experiment's runs once, and a line about the one that trains every
+    few seconds; alarms too, unless a guard tells them."""
 
-    def __init__(self, project: Project, experiment: str, tell: Callable[[str], None], *, alarms: bool = True) -> None:
+    def __init__(
+        self, project: Project, experiment: str, tell: Callable[[str], None], *, alarms: bool = True
+    ) -> None:
         self._project, self._experiment, self._tell = project, experiment, tell
         self._known = {run.id: run.status for run in project.ledger.runs(experiment)}
         self._due = project.clock.monotonic() + EPOCH_SECONDS
@@ -81,5 +91,7 @@ class RunNews:
             return f"{name}: {error.message}"
         if status is None or status.epoch is None:
             return f"{name} trains; no epoch is logged yet"
-        numbers = "  ".join(f"{key} {value:.4g}" for key, value in list(status.metrics.items())[:MOST_METRICS])
+        numbers = "  ".join(
+            f"{key} {value:.4g}" for key, value in list(status.metrics.items())[:MOST_METRICS]
+        )
         return f"{name} epoch {status.epoch}  {numbers}".rstrip()

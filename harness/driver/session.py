@@ -1,4 +1,5 @@
-"""One session of one role: the Agent SDK driving the caged Claude Code CLI, from first message to outcome."""
+"""One session of one role: the Agent SDK driving the sandboxed Claude Code CLI, from first message
+to outcome."""
 
 import contextlib
 import time
@@ -96,10 +97,11 @@ def run_session(
     pulse: Pulse | None = None,
     on_text: Callable[[str], None] = lambda _text: None,
 ) -> SessionOutcome:
-    """Run one session to its end. What the CLI or the API does wrong is an outcome, never an exception.
+    """Run one session to its end. What the CLI or the API does wrong is an outcome, never an
+    exception.
 
-    `on_text` gets what the agent says. When this returns, or raises because it was interrupted, no process of the
-    session is left.
+    `on_text` gets what the agent says. When this returns, or raises because it was interrupted, no
+    process of the session is left.
     """
     stderr: list[str] = []
     options = _options(spec, tools, hooks, stderr.append)
@@ -173,10 +175,14 @@ class _Watch:
             await anyio.sleep(interval)
             if self._pulse.silent_for() > self._spec.silence_seconds:
                 self.cut = True
-                await anyio.to_thread.run_sync(end_session_processes, self._spec.folders, self._spec.session)
+                await anyio.to_thread.run_sync(
+                    end_session_processes, self._spec.folders, self._spec.session
+                )
 
 
-def judge(results: list[ResultMessage], error: ClaudeSDKError | None, stderr: list[str]) -> SessionOutcome:
+def judge(
+    results: list[ResultMessage], error: ClaudeSDKError | None, stderr: list[str]
+) -> SessionOutcome:
     """What the results and the error add up to; the last result counts."""
     last = results[-1] if results else None
     if last is not None and (last.stop_reason == "refusal" or last.terminal_reason == "refusal"):
@@ -187,9 +193,15 @@ def judge(results: list[ResultMessage], error: ClaudeSDKError | None, stderr: li
         cut = (last.terminal_reason or "").startswith("aborted")
         words = "; ".join(last.errors or []) or last.result or ""
         status = f" (status {last.api_error_status})" if last.api_error_status else ""
-        return _outcome(Outcome.CUT if cut else Outcome.FAILED, f"{last.subtype}{status}: {words}"[:500], results)
+        return _outcome(
+            Outcome.CUT if cut else Outcome.FAILED,
+            f"{last.subtype}{status}: {words}"[:500],
+            results,
+        )
     if isinstance(error, ProcessError) and error.exit_code in TERMINATED:
-        return _outcome(Outcome.CUT, f"the Claude Code CLI was ended from outside ({error.exit_code})", results)
+        return _outcome(
+            Outcome.CUT, f"the Claude Code CLI was ended from outside ({error.exit_code})", results
+        )
     said = stderr[-1] if stderr else "nothing on stderr"
     why = f"{type(error).__name__}: {error}" if error else "the CLI ended without a result"
     return _outcome(Outcome.FAILED, f"{why}; {said}"[:500], results)

@@ -3,15 +3,24 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from harness.audit.check import check_gate
-from harness.audit.evaluate import evaluate_experiment
+from harness.decisions.experiments import MOVES, decide
 from harness.domain.findings import Finding
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import DecisionKind, Verdict, spoken
-from harness.driver.messages import build_message, diagnose_message, judge_message, read_briefing, scout_message
+from harness.driver.messages import (
+    build_message,
+    diagnose_message,
+    judge_message,
+    read_briefing,
+    scout_message,
+)
 from harness.driver.role_sessions import RoleSessions
 from harness.driver.run_news import RunNews
 from harness.driver.supervisors import Supervisor, is_going, is_held
+from harness.evaluation.experiment import evaluate_experiment
+from harness.gates.check import check_gate
+from harness.gates.open_alarms import open_by_run
+from harness.ledger.project import Project
 from harness.loop.steps import (
     Build,
     Check,
@@ -26,10 +35,7 @@ from harness.loop.steps import (
     Train,
     Wait,
 )
-from harness.model_door.door import Door
-from harness.project.alarms import open_by_run
-from harness.project.context import Project
-from harness.project.experiments import MOVES, decide
+from harness.model_gateway.gateway import Gateway
 from harness.runs.recover import recover
 
 BY = "harness"
@@ -42,9 +48,11 @@ OnProgress = Callable[[Mapping[str, Any]], None]
 class StepRunner:
     """Does steps. Each leaves its facts behind before `execute` returns."""
 
-    def __init__(self, project: Project, door: Door, sandbox: Sandbox, on_progress: OnProgress) -> None:
+    def __init__(
+        self, project: Project, gateway: Gateway, sandbox: Sandbox, on_progress: OnProgress
+    ) -> None:
         self._project, self._sandbox, self._on_progress = project, sandbox, on_progress
-        self._sessions = RoleSessions(project, door, sandbox, self._say)
+        self._sessions = RoleSessions(project, gateway, sandbox, self._say)
         self._table: dict[type, Callable[[Any], None]] = {
             Build: self._build,
             Wait: self._wait,
@@ -60,32 +68,50 @@ class StepRunner:
         }
 
     def execute(self, step: Step) -> None:
-        """Raises DoorError when the model door could not answer a session; what agents do wrong raises nothing."""
+        """Raises GatewayError when the model gateway could not answer a session; what agents do
+        wrong raises nothing."""
         self._table[type(step)](step)
 
     def _build(self, step: Build) -> None:
         self._say(step, f"experiment {step.index}: model-builder, attempt {step.attempt}")
         project = self._project
-        known = None if step.experiment is None else project.ledger.experiment(step.experiment).hypothesis
-        prompt = build_message(step, project.plan(), project.objective(), read_briefing(project.layout), known)
-        desk = self._sessions.run(step, BUILDER, prompt, parent=step.parent)
-        if desk.supervisor is not None and desk.current is not None:
-            supervisor = desk.supervisor
-            self._follow(step, desk.current, lambda: not supervisor.ended())
+        known = (
+            None
+            if step.experiment is None
+            else project.ledger.experiment(step.experiment).hypothesis
+        )
+        prompt = build_message(
+            step, project.plan(), project.objective(), read_briefing(project.layout), known
+        )
+        context = self._sessions.run(step, BUILDER, prompt, parent=step.parent)
+        if context.supervisor is not None and context.current is not None:
+            supervisor = context.supervisor
+            self._follow(step, context.current, lambda: not supervisor.ended())
 
     def _diagnose(self, step: Diagnose) -> None:
         """Whatever agents the plan names: a run with open alarms always gets its checker."""
         project = self._project
         alarms = open_by_run(project, step.experiment).get(step.run, ())
         codes = ", ".join(dict.fromkeys(alarm.code for alarm in alarms))
-        self._say(step, f"{step.experiment}/{step.run}: {step.name}, attempt {step.attempt}, explains {codes}")
-        self._sessions.run(step, CHECKER, diagnose_message(step, project.plan(), project.objective(), alarms))
+        self._say(
+            step,
+            f"{step.experiment}/{step.run}: {step.name}, attempt {step.attempt}, explains {codes}",
+        )
+        self._sessions.run(
+            step, CHECKER, diagnose_message(step, project.plan(), project.objective(), alarms)
+        )
 
     def _scout(self, step: Scout) -> None:
         self._say(step, f"{step.experiment}: research-scout, attempt {step.attempt}")
         project = self._project
-        codes = [alarm.code for alarms in open_by_run(project, step.experiment).values() for alarm in alarms]
-        self._sessions.run(step, SCOUT, scout_message(step, project.plan(), project.objective(), codes))
+        codes = [
+            alarm.code
+            for alarms in open_by_run(project, step.experiment).values()
+            for alarm in alarms
+        ]
+        self._sessions.run(
+            step, SCOUT, scout_message(step, project.plan(), project.objective(), codes)
+        )
 
     def _judge(self, step: Judge) -> None:
         self._say(step, f"{step.experiment}: oracle, attempt {step.attempt}")
@@ -102,20 +128,28 @@ class StepRunner:
             self._say(step, f"  {finding.message}")
 
     def _train(self, step: Train) -> None:
-        """Unless a supervisor of an earlier loop is at it still: then its end is awaited, and the state read again."""
+        """Unless a supervisor of an earlier loop is at it still: then its end is awaited, and the
+        state read again."""
         if is_held(self._project, step.experiment):
             self._say(step, f"{step.experiment}: waiting for its supervisor")
             self._follow(step, step.experiment, lambda: is_held(self._project, step.experiment))
             return
         self._say(step, f"{step.experiment}: training the outstanding seeds")
         supervisor = Supervisor.start(
-            self._project, step.experiment, list(step.argv), cage=self._sandbox.kind, session=None
+            self._project,
+            step.experiment,
+            list(step.argv),
+            sandbox=self._sandbox.kind,
+            session=None,
         )
         self._follow(step, step.experiment, lambda: not supervisor.ended())
 
     def _evaluate(self, step: Evaluate) -> None:
         on = spoken(step.split)
-        self._say(step, f"{step.experiment}: predict and score on {on}, in the cage {self._sandbox.kind}")
+        self._say(
+            step,
+            f"{step.experiment}: predict and score on {on}, in the sandbox {self._sandbox.kind}",
+        )
         for item in evaluate_experiment(self._project, step.experiment, step.split, self._sandbox):
             value = "no score" if item.value is None else f"{item.metric} {item.value:.4f}"
             self._say(step, f"  {item.run}: {value}")
@@ -150,7 +184,9 @@ class StepRunner:
 
     def _settle(self, step: Settle) -> None:
         status = MOVES[step.kind]
-        self._project.ledger.move_experiment(step.experiment, status, f"{step.kind} was decided before a cut")
+        self._project.ledger.move_experiment(
+            step.experiment, status, f"{step.kind} was decided before a cut"
+        )
         self._say(step, f"{step.experiment}: {status}")
 
     def _follow(self, step: Step, experiment: str, going: Callable[[], bool]) -> None:
@@ -162,4 +198,6 @@ class StepRunner:
         news.look()
 
     def _say(self, step: Step, text: str, **more: Any) -> None:
-        self._on_progress({"event": type(step).__name__.lower(), "step": step.key, "text": text, **more})
+        self._on_progress(
+            {"event": type(step).__name__.lower(), "step": step.key, "text": text, **more}
+        )

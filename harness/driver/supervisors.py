@@ -1,4 +1,5 @@
-"""The supervisor of an experiment's runs, as the driver sees it: a process of its own that outlives the driver."""
+"""The supervisor of an experiment's runs, as the driver sees it: a process of its own that outlives
+the driver."""
 
 import json
 import os
@@ -12,8 +13,8 @@ from typing import Any
 
 from harness.domain.commands import for_ourselves
 from harness.domain.records import Run
-from harness.domain.statuses import FINAL_RUNS, CageKind
-from harness.project.context import Project
+from harness.domain.statuses import FINAL_RUNS, SandboxKind
+from harness.ledger.project import Project
 from harness.runs.lock import try_supervising
 from harness.runs.processes import is_same_alive
 
@@ -21,7 +22,8 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def is_supervised(project: Project, run: Run) -> bool:
-    """Whether the process that watches an open run lives. One that has not started yet is known by the lock."""
+    """Whether the process that watches an open run lives. One that has not started yet is known by
+    the lock."""
     if run.supervisor:
         return is_same_alive(run.supervisor)
     return is_held(project, run.experiment)
@@ -44,7 +46,8 @@ def is_held(project: Project, experiment: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Supervisor:
-    """A supervisor that this driver started. What it answers and what it says as errors lie in the state directory."""
+    """A supervisor that this driver started. What it answers and what it says as errors lie in the
+    state directory."""
 
     process: subprocess.Popen[bytes]
     answer: Path
@@ -56,26 +59,39 @@ class Supervisor:
         experiment: str,
         words: Sequence[str] | None,
         *,
-        cage: CageKind,
+        sandbox: SandboxKind,
         session: str | None,
         verb: Sequence[str] = ("train",),
     ) -> "Supervisor":
-        """Start `harness train`, or another verb that supervises, in a process session of its own; return at once.
+        """Start `harness train`, or another verb that supervises, in a process session of its own;
+        return at once.
 
         It does not end with the driver: its runs go on, and the next loop waits for them.
         """
         folder = project.layout.state / "supervisors"
         folder.mkdir(parents=True, exist_ok=True)
         answer = folder / f"{experiment}-{secrets.token_hex(4)}.json"
-        command = [sys.executable, "-m", "harness", *verb, experiment, "--project", str(project.layout.root)]
-        command += ["--json", "--cage", cage.value]
+        command = [
+            sys.executable,
+            "-m",
+            "harness",
+            *verb,
+            experiment,
+            "--project",
+            str(project.layout.root),
+        ]
+        command += ["--json", "--sandbox", sandbox.value]
         command += ["--session", session] if session else []
         command += ["--", *words] if words else []
         with answer.open("wb") as stdout, answer.with_suffix(".log").open("wb") as stderr:
             process = subprocess.Popen(
                 command,
                 cwd=project.layout.root,
-                env={**for_ourselves(os.environ), "PYTHONPATH": str(_PACKAGE.parent), "PYTHONSAFEPATH": "1"},
+                env={
+                    **for_ourselves(os.environ),
+                    "PYTHONPATH": str(_PACKAGE.parent),
+                    "PYTHONSAFEPATH": "1",
+                },
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
@@ -92,18 +108,27 @@ class Supervisor:
         return code is not None and code < 0
 
     def problem(self) -> dict[str, Any] | None:
-        """{code, message, mend} when it ended with an error of its own instead of runs; else None."""
+        """{code, message, hint} when it ended with an error of its own instead of runs; else
+        None."""
         if not self.ended():
             return None
         try:
             said = json.loads(self.answer.read_text("utf-8"))
         except (OSError, ValueError):
-            last = self.answer.with_suffix(".log").read_text("utf-8", errors="replace").strip().splitlines()
+            last = (
+                self.answer.with_suffix(".log")
+                .read_text("utf-8", errors="replace")
+                .strip()
+                .splitlines()
+            )
             words = last[-1] if last else f"exit code {self.process.returncode}"
             return {
                 "code": "supervisor_failed",
                 "message": f"The supervisor ended without an answer: {words}.",
-                "mend": "Call start_run again; if it happens twice, a person has to look at the harness.",
+                "hint": (
+                    "Call start_run again; if it happens twice, a person has to look at the"
+                    " harness."
+                ),
             }
         found = said.get("error")
         return found if isinstance(found, dict) else None

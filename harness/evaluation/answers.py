@@ -1,7 +1,8 @@
 """Labels and predictions as values that can be compared: class names and finite numbers.
 
-A class has one name however it was stored: the integer 3, the float 3.0 and the text "3.0" are the class "3" when
-the labels are numbers; True is "1". When labels are text, names are compared exactly.
+A class has one name however it was stored: the integer 3, the float 3.0 and the text "3.0" are the
+class "3" when the labels are numbers; True is "1". When labels are text, names are compared
+exactly.
 """
 
 import math
@@ -17,7 +18,9 @@ def is_numeric(values: NDArray[Any]) -> bool:
     """Whether a label column holds numbers or booleans."""
     if values.dtype.kind in "biuf":
         return True
-    return values.dtype.kind == "O" and all(isinstance(value, int | float) for value in values.tolist())
+    return values.dtype.kind == "O" and all(
+        isinstance(value, int | float) for value in values.tolist()
+    )
 
 
 def as_number(value: Any) -> float | None:
@@ -37,7 +40,8 @@ def as_number(value: Any) -> float | None:
 
 
 def class_name(value: Any, numeric: bool) -> str | None:
-    """The class that `value` names; None when it names none: not finite, or not a number among numbers."""
+    """The class that `value` names; None when it names none: not finite, or not a number among
+    numbers."""
     if not numeric:
         return value if isinstance(value, str) else str(value)
     number = as_number(value)

@@ -1,4 +1,5 @@
-"""From a predictions file's columns to predictions in the split's order, or to findings; never to a guess."""
+"""From a predictions file's columns to predictions in the split's order, or to findings; never to a
+guess."""
 
 import math
 from collections.abc import Sequence
@@ -13,10 +14,12 @@ from harness.evaluation.scorer_program import Columns
 from harness.evaluation.scorers import Needs
 
 SUM_TOLERANCE = 1e-3
-"""How far from 1 a row's probabilities may sum: what four decimals lose over ten classes. The scorer divides by it."""
+"""How far from 1 a row's probabilities may sum: what four decimals lose over ten classes. The
+scorer divides by it."""
 RELATIVE = 1e-5
 _OF_TYPICAL = 1e-6
-"""Absolute part of the agreement of two predictions, relative to their root mean square: near 0 there is no other."""
+"""Absolute part of the agreement of two predictions, relative to their root mean square: near 0
+there is no other."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +46,8 @@ class Checked:
 
 
 def check(raw: RawColumns, expected: Expected) -> Checked:
-    """Every fault of the predictions at once: ids first, then the values of the rows that are there."""
+    """Every fault of the predictions at once: ids first, then the values of the rows that are
+    there."""
     total = len(expected.ids)
     if not raw["id"]:
         return Checked(columns=None, findings=(problems.no_rows(),))
@@ -64,12 +68,15 @@ def check(raw: RawColumns, expected: Expected) -> Checked:
 
 
 def differing(first: Columns, second: Columns, names: Sequence[str]) -> list[str]:
-    """The rows, by name, on which two predictions of the same rows disagree: text exactly, numbers to 1e-5."""
+    """The rows, by name, on which two predictions of the same rows disagree: text exactly, numbers
+    to 1e-5."""
     apart: set[int] = set()
     for column, values in first.items():
         others = second[column]
         scale = _OF_TYPICAL * _typical(values)
-        apart.update(i for i, pair in enumerate(zip(values, others, strict=True)) if not _agree(*pair, scale))
+        apart.update(
+            i for i, pair in enumerate(zip(values, others, strict=True)) if not _agree(*pair, scale)
+        )
     return [names[index] for index in sorted(apart)]
 
 
@@ -104,15 +111,23 @@ def _columns_needed(raw: RawColumns, expected: Expected) -> list[str] | Finding:
         wanted = ["prediction"] if "prediction" in raw else probabilities
         return wanted or problems.wrong_columns(list(raw), "`id` and `prediction`, or `p_<class>`")
     if expected.needs is not Needs.PROBABILITIES:
-        return ["prediction"] if "prediction" in raw else problems.wrong_columns(list(raw), "`id` and `prediction`")
+        return (
+            ["prediction"]
+            if "prediction" in raw
+            else problems.wrong_columns(list(raw), "`id` and `prediction`")
+        )
     unknown = [name for name in probabilities if name[2:] not in expected.classes]
     if unknown or any(f"p_{name}" not in raw for name in expected.required) or not probabilities:
-        wanted_names = ", ".join(f"p_{name}" for name in (expected.required or expected.classes)[:20])
+        wanted_names = ", ".join(
+            f"p_{name}" for name in (expected.required or expected.classes)[:20]
+        )
         return problems.wrong_columns(list(raw), f"`id`, {wanted_names}")
     return probabilities
 
 
-def _convert(column: str, values: list[Any], called: list[str], expected: Expected) -> tuple[list[Any], list[Finding]]:
+def _convert(
+    column: str, values: list[Any], called: list[str], expected: Expected
+) -> tuple[list[Any], list[Finding]]:
     """The values as class names or finite floats; a value that is neither stands in a finding."""
     as_probability = column != "prediction" and expected.needs is not Needs.ANY
     if expected.needs is Needs.CLASS:
@@ -146,7 +161,9 @@ def _value_findings(
     return findings
 
 
-def _convert_classes(values: list[Any], called: list[str], expected: Expected) -> tuple[list[Any], list[Finding]]:
+def _convert_classes(
+    values: list[Any], called: list[str], expected: Expected
+) -> tuple[list[Any], list[Finding]]:
     known = set(expected.classes)
     converted, wrong, infinite, unknown = [], [], [], []
     for value, name in zip(values, called, strict=True):
@@ -171,8 +188,14 @@ def _convert_classes(values: list[Any], called: list[str], expected: Expected) -
 
 def _check_sums(columns: Columns, called: list[str]) -> list[Finding]:
     sums = [math.fsum(row) for row in zip(*columns.values(), strict=True)]
-    off = [name for name, total in zip(called, sums, strict=True) if abs(total - 1.0) > SUM_TOLERANCE]
-    return [problems.not_probabilities(off, len(sums), "have probabilities that do not sum to 1")] if off else []
+    off = [
+        name for name, total in zip(called, sums, strict=True) if abs(total - 1.0) > SUM_TOLERANCE
+    ]
+    return (
+        [problems.not_probabilities(off, len(sums), "have probabilities that do not sum to 1")]
+        if off
+        else []
+    )
 
 
 def _once(findings: Sequence[Finding]) -> list[Finding]:
@@ -181,10 +204,15 @@ def _once(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _typical(values: Sequence[Any]) -> float:
-    """Root mean square of the numbers among `values`; 0 when there are none. Scaled, so that it cannot overflow."""
+    """Root mean square of the numbers among `values`; 0 when there are none. Scaled, so that it
+    cannot overflow."""
     sizes = [abs(value) for value in values if isinstance(value, float)]
     largest = max(sizes, default=0.0)
-    return largest * math.sqrt(math.fsum((size / largest) ** 2 for size in sizes) / len(sizes)) if largest else 0.0
+    return (
+        largest * math.sqrt(math.fsum((size / largest) ** 2 for size in sizes) / len(sizes))
+        if largest
+        else 0.0
+    )
 
 
 def _agree(first: Any, second: Any, scale: float) -> bool:

@@ -1,8 +1,9 @@
 """What each row contributes to a built-in metric: numbers whose mean over the rows is the score.
 
-macro F1 is no mean over rows; its linear part is (the infinitesimal jackknife: Jaeckel 1972, Efron 1982, "The
-jackknife, the bootstrap and other resampling plans", ch. 6): row i contributes F1 + sum over classes c of
-(2 [i is a hit of c] - F1_c ([label is c] + [guess is c])) n / (K (support_c + predicted_c)).
+macro F1 is no mean over rows; its linear part is (the infinitesimal jackknife: Jaeckel 1972, Efron
+1982, "The jackknife, the bootstrap and other resampling plans", ch. 6): row i contributes F1 + sum
+over classes c of (2 [i is a hit of c] - F1_c ([label is c] + [guess is c])) n / (K (support_c +
+predicted_c)).
 """
 
 from typing import Any
@@ -32,5 +33,9 @@ def _macro_f1(labels: list[str], predictions: Columns) -> Rows:
         size = float(is_label.sum() + is_guess.sum())
         hits = is_label & is_guess
         f1 = 2 * float(hits.sum()) / size
-        rows += (2.0 * hits - f1 * (is_label.astype(float) + is_guess)) * len(labels) / (len(classes) * size)
+        rows += (
+            (2.0 * hits - f1 * (is_label.astype(float) + is_guess))
+            * len(labels)
+            / (len(classes) * size)
+        )
     return rows

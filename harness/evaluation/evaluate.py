@@ -1,7 +1,8 @@
 """One checkpoint, one split, one value, or the findings that say why there is none.
 
-predict runs twice (all rows, then a tenth of them again), score once, in another process. Labels are read here and
-in the scorer's process only. Nothing is recorded: the audit writes facts and files from the outcome.
+predict runs twice (all rows, then a tenth of them again), score once, in another process. Labels
+are read here and in the scorer's process only. Nothing is recorded: the audit writes facts and
+files from the outcome.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,13 +15,21 @@ from harness.artifacts.objects import store_bytes
 from harness.clock import Clock, iso
 from harness.domain.findings import Finding
 from harness.domain.sandbox import Sandbox
-from harness.domain.statuses import CageKind, Split
+from harness.domain.statuses import SandboxKind, Split
 from harness.evaluation import intervals, problems
 from harness.evaluation.check_predictions import Expected, check, differing
 from harness.evaluation.checkpoint import copy_checkpoint
 from harness.evaluation.predict import Limits, PredictCommand, predict
 from harness.evaluation.problems import Unscorable
-from harness.evaluation.rows import SplitRows, TableFile, load_rows, read_verified, require, shuffled, subset
+from harness.evaluation.rows import (
+    SplitRows,
+    TableFile,
+    load_rows,
+    read_verified,
+    require,
+    shuffled,
+    subset,
+)
 from harness.evaluation.scorer_program import Columns
 from harness.evaluation.scoring import FrozenScorer, Scored, ScoreJob, score
 from harness.evaluation.truth import Truth, read_truth
@@ -42,7 +51,8 @@ class EvaluationRequest:
     id_column: str | None
     """The source's name of a row, for findings; never handed out."""
     metric: str
-    """What the value is called; a built-in scorer's name or the plan's word for a script's score."""
+    """What the value is called; a built-in scorer's name or the plan's word for a script's
+    score."""
     scorer: FrozenScorer
     predict: tuple[str, ...]
     """The plan's command, split into words."""
@@ -58,7 +68,8 @@ class EvaluationRequest:
     root: Path
     """The project; a checkpoint that resolves to outside it is refused."""
     work: Path
-    """Fresh folders are made and removed below it; on a disk with room for inputs, code and checkpoint."""
+    """Fresh folders are made and removed below it; on a disk with room for inputs, code and
+    checkpoint."""
     shuffle_seed: int
     """Of order and fresh ids; not to be known to the agent's code."""
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -84,7 +95,7 @@ class EvaluationOutcome:
     scorer: str
     predictions: str | None
     """Hash of what was scored, in the split's order; None when nothing was."""
-    cage: CageKind
+    sandbox: SandboxKind
     baseline: float | None
     findings: tuple[Finding, ...]
     at: str
@@ -100,9 +111,10 @@ class _Result:
 
 
 def evaluate_run(request: EvaluationRequest, sandbox: Sandbox, clock: Clock) -> EvaluationOutcome:
-    """Predict and score; every fault of data, code, predictions or scorer is a finding in the outcome.
+    """Predict and score; every fault of data, code, predictions or scorer is a finding in the
+    outcome.
 
-    Raises CageError when the cage cannot be set up: that is nobody's prediction.
+    Raises SandboxError when the sandbox cannot be set up: that is nobody's prediction.
     """
     at, begun = iso(clock.now()), clock.monotonic()
     rows: SplitRows | None = None
@@ -131,7 +143,7 @@ def evaluate_run(request: EvaluationRequest, sandbox: Sandbox, clock: Clock) -> 
         labels=rows.labels_hash() if rows else "",
         scorer=request.scorer.hash(),
         predictions=result.predictions,
-        cage=sandbox.kind,
+        sandbox=sandbox.kind,
         baseline=result.scored.baseline if result.scored else None,
         findings=findings,
         at=at,
@@ -143,9 +155,14 @@ def _evaluate(request: EvaluationRequest, sandbox: Sandbox, rows: SplitRows) -> 
     train = require(read_verified(request.train, "training"), request.label, "training")
     truth = read_truth(train, rows.labels, request.scorer, which=request.split)
     request.work.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=request.work, prefix="checkpoint-", ignore_cleanup_errors=True) as folder:
+    with TemporaryDirectory(
+        dir=request.work, prefix="checkpoint-", ignore_cleanup_errors=True
+    ) as folder:
         copy = copy_checkpoint(
-            request.checkpoint, Path(folder).resolve(), root=request.root, expected=request.checkpoint_hash
+            request.checkpoint,
+            Path(folder).resolve(),
+            root=request.root,
+            expected=request.checkpoint_hash,
         )
         command = _command(request, copy)
         everything = shuffled(range(rows.n), f"{request.shuffle_seed}/order/1")
@@ -160,7 +177,8 @@ def _evaluate(request: EvaluationRequest, sandbox: Sandbox, rows: SplitRows) -> 
 
 
 def _kept(request: EvaluationRequest, predictions: bytes) -> str:
-    """Their hash; those on validation stay in the vault, where experiments are compared row by row."""
+    """Their hash; those on validation stay in the vault, where experiments are compared row by
+    row."""
     if request.split is Split.VALIDATION:
         return store_bytes(predictions, request.objects)
     return sha256_bytes(predictions)
@@ -228,9 +246,15 @@ def _predicted_again(
     return (problems.not_reproducible(apart, len(part)),) if apart else ()
 
 
-def _scored(request: EvaluationRequest, rows: SplitRows, truth: Truth, predictions: Columns, digest: str) -> _Result:
-    seed = int(digest[:12], 16)  # from what is scored, so that the same predictions have the same interval
-    same_form = ("prediction" in predictions) == ("prediction" in truth.baseline)  # a script may take either
+def _scored(
+    request: EvaluationRequest, rows: SplitRows, truth: Truth, predictions: Columns, digest: str
+) -> _Result:
+    seed = int(
+        digest[:12], 16
+    )  # from what is scored, so that the same predictions have the same interval
+    same_form = ("prediction" in predictions) == (
+        "prediction" in truth.baseline
+    )  # a script may take either
     job = ScoreJob(
         labels=truth.labels,
         ids=list(rows.names),
@@ -240,11 +264,20 @@ def _scored(request: EvaluationRequest, rows: SplitRows, truth: Truth, predictio
     )
     try:
         scored = score(
-            request.scorer, job, objects=request.objects, work=request.work, seconds=request.limits.score_seconds
+            request.scorer,
+            job,
+            objects=request.objects,
+            work=request.work,
+            seconds=request.limits.score_seconds,
         )
     except Unscorable as error:
         return _Result(scored=None, interval=None, predictions=digest, findings=(error.finding,))
-    return _Result(scored=scored, interval=_interval(scored, job, request.scorer), predictions=digest, findings=())
+    return _Result(
+        scored=scored,
+        interval=_interval(scored, job, request.scorer),
+        predictions=digest,
+        findings=(),
+    )
 
 
 def _interval(scored: Scored, job: ScoreJob, scorer: FrozenScorer) -> tuple[float, float] | None:
@@ -253,5 +286,7 @@ def _interval(scored: Scored, job: ScoreJob, scorer: FrozenScorer) -> tuple[floa
     if scored.resampled is not None:
         return intervals.percentile_interval(scored.resampled)
     if scorer.entry is None:
-        return intervals.bootstrap_macro_f1(job.labels, job.predictions["prediction"], seed=job.seed)
+        return intervals.bootstrap_macro_f1(
+            job.labels, job.predictions["prediction"], seed=job.seed
+        )
     return None

@@ -1,8 +1,8 @@
 """95% percentile bootstrap over rows.
 
-A resample of n rows draws each with equal chance. Where a score depends only on how often each distinct row is
-drawn, the counts are drawn directly from the multinomial distribution: the same law, for a fraction of the work.
-Memory is bounded by CHUNK numbers for any n.
+A resample of n rows draws each with equal chance. Where a score depends only on how often each
+distinct row is drawn, the counts are drawn directly from the multinomial distribution: the same
+law, for a fraction of the work. Memory is bounded by CHUNK numbers for any n.
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,8 @@ LEVEL = 0.95
 CHUNK = 4_000_000
 """Most numbers held at once: 32 MB of float64."""
 _CHEAP = 8
-"""With as many rows as this a distinct contribution, counts are drawn instead of rows: a draw costs about as much as so
-many rows."""
+"""With as many rows as this a distinct contribution, counts are drawn instead of rows: a draw costs
+about as much as so many rows."""
 
 Interval = tuple[float, float]
 
@@ -24,7 +24,8 @@ Interval = tuple[float, float]
 def bootstrap_mean(
     contributions: Sequence[float] | NDArray[np.float64], *, seed: int, resamples: int = RESAMPLES
 ) -> Interval:
-    """Interval of the mean of `contributions` (shape (n,), n >= 1, finite); deterministic in `seed`."""
+    """Interval of the mean of `contributions` (shape (n,), n >= 1, finite); deterministic in
+    `seed`."""
     return percentile_interval(resampled_means(contributions, seed=seed, resamples=resamples))
 
 
@@ -34,7 +35,9 @@ def resampled_means(
     """The means of `resamples` bootstrap samples, shape (resamples,)."""
     rows = np.asarray(contributions, dtype=np.float64)
     if rows.ndim != 1 or rows.size == 0:
-        raise ValueError(f"a bootstrap needs one contribution a row, at least one; got shape {rows.shape}")
+        raise ValueError(
+            f"a bootstrap needs one contribution a row, at least one; got shape {rows.shape}"
+        )
     generator = np.random.default_rng(seed)
     values, counts = np.unique(rows, return_counts=True)
     if values.size * _CHEAP <= rows.size:
@@ -48,15 +51,21 @@ def bootstrap_macro_f1(labels: Sequence[str], predictions: Sequence[str], *, see
     F1 depends on a resample only by how often each (label, prediction) pair is in it.
     """
     if not labels or len(labels) != len(predictions):
-        raise ValueError(f"bootstrap_macro_f1 needs equally many, got {len(labels)} and {len(predictions)}")
-    _, encoded = np.unique(np.asarray([*labels, *predictions], dtype=object).astype(str), return_inverse=True)
+        raise ValueError(
+            f"bootstrap_macro_f1 needs equally many, got {len(labels)} and {len(predictions)}"
+        )
+    _, encoded = np.unique(
+        np.asarray([*labels, *predictions], dtype=object).astype(str), return_inverse=True
+    )
     size = int(encoded.max()) + 1
     n = len(labels)
     pairs, counts = np.unique(encoded[:n].astype(np.int64) * size + encoded[n:], return_counts=True)
     generator = np.random.default_rng(seed)
     step = max(1, CHUNK // max(pairs.size, size))
     scores = [
-        _macro_f1(generator.multinomial(n, counts / n, size=min(step, RESAMPLES - start)), pairs, size)
+        _macro_f1(
+            generator.multinomial(n, counts / n, size=min(step, RESAMPLES - start)), pairs, size
+        )
         for start in range(0, RESAMPLES, step)
     ]
     return percentile_interval(np.concatenate(scores))
@@ -70,7 +79,10 @@ def percentile_interval(scores: Sequence[float] | NDArray[np.float64]) -> Interv
 
 
 def _means_by_counts(
-    values: NDArray[np.float64], counts: NDArray[np.int64], generator: np.random.Generator, resamples: int
+    values: NDArray[np.float64],
+    counts: NDArray[np.int64],
+    generator: np.random.Generator,
+    resamples: int,
 ) -> NDArray[np.float64]:
     n = int(counts.sum())
     step = max(1, CHUNK // values.size)
@@ -81,17 +93,26 @@ def _means_by_counts(
     return np.concatenate(parts)
 
 
-def _means_by_rows(rows: NDArray[np.float64], generator: np.random.Generator, resamples: int) -> NDArray[np.float64]:
+def _means_by_rows(
+    rows: NDArray[np.float64], generator: np.random.Generator, resamples: int
+) -> NDArray[np.float64]:
     step = max(1, CHUNK // rows.size)
     parts = [
-        rows[generator.integers(0, rows.size, size=(min(step, resamples - start), rows.size), dtype=np.int32)].mean(1)
+        rows[
+            generator.integers(
+                0, rows.size, size=(min(step, resamples - start), rows.size), dtype=np.int32
+            )
+        ].mean(1)
         for start in range(0, resamples, step)
     ]
     return np.concatenate(parts)
 
 
-def _macro_f1(counts: NDArray[np.int64], pairs: NDArray[np.int64], size: int) -> NDArray[np.float64]:
-    """Macro F1 of each row of `counts`, (resamples, pairs); `pairs` are label * size + prediction, sorted."""
+def _macro_f1(
+    counts: NDArray[np.int64], pairs: NDArray[np.int64], size: int
+) -> NDArray[np.float64]:
+    """Macro F1 of each row of `counts`, (resamples, pairs); `pairs` are label * size + prediction,
+    sorted."""
     label, guess = np.divmod(pairs, size)
     support = _summed(counts, label, size)
     predicted = _summed(counts, guess, size)

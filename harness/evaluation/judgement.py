@@ -1,9 +1,10 @@
 """One experiment against its reference: by seeds, by rows, and by how many comparisons were made.
 
-Better needs both: a difference beyond the seeds' noise floor, and, where the rows of both are known, one that the
-paired test over rows does not explain. The larger of the two p-values tests both at once (Berger, "Multiparameter
-hypothesis testing and acceptance sampling", 1982: the intersection-union test). Holm's correction ("A simple
-sequentially rejective multiple test procedure", 1979) is over the tries compared with the same reference so far.
+Better needs both: a difference beyond the seeds' noise floor, and, where the rows of both are
+known, one that the paired test over rows does not explain. The larger of the two p-values tests
+both at once (Berger, "Multiparameter hypothesis testing and acceptance sampling", 1982: the
+intersection-union test). Holm's correction ("A simple sequentially rejective multiple test
+procedure", 1979) is over the tries compared with the same reference so far.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,7 +35,8 @@ class Earlier:
     """A comparison that was made with the same reference before."""
 
     experiment: str
-    """Its id, or, of code or a command that an experiment left behind, the last run with it, e.g. "exp-0001/run-03"."""
+    """Its id, or, of code or a command that an experiment left behind, the last run with it, e.g.
+    "exp-0001/run-03"."""
     p: float
     better: bool
     """What its own verdict said, corrected for those before it."""
@@ -52,7 +54,8 @@ class Judgement:
     comparisons: int
     """With this reference, this one included."""
     no_longer: tuple[str, ...]
-    """Earlier experiments that were better among those of their time and are within the noise among all of these."""
+    """Earlier experiments that were better among those of their time and are within the noise among
+    all of these."""
     paired: Paired | None
 
     def plain(self) -> dict[str, Any]:
@@ -68,7 +71,8 @@ def p_of(seeds: Comparison, paired: Paired | None, objective: Objective) -> floa
 
 
 def worth(comparison: Mapping[str, Any]) -> Worth:
-    """Of a recorded comparison: its `better` and `p_corrected`. Beyond the noise and not better is worse."""
+    """Of a recorded comparison: its `better` and `p_corrected`. Beyond the noise and not better is
+    worse."""
     if comparison["better"] is None or comparison["p_corrected"] is None:
         return Worth.UNKNOWN
     if comparison["better"]:
@@ -76,7 +80,9 @@ def worth(comparison: Mapping[str, Any]) -> Worth:
     return Worth.WORSE if comparison["p_corrected"] <= LEVEL else Worth.WITHIN
 
 
-def judge(seeds: Comparison, paired: Paired | None, earlier: Sequence[Earlier], objective: Objective) -> Judgement:
+def judge(
+    seeds: Comparison, paired: Paired | None, earlier: Sequence[Earlier], objective: Objective
+) -> Judgement:
     """`earlier`: the comparisons that were made with the same reference before, oldest first."""
     p = p_of(seeds, paired, objective)
     corrected = [] if p is None else holm([*(item.p for item in earlier), p])
@@ -92,7 +98,9 @@ def judge(seeds: Comparison, paired: Paired | None, earlier: Sequence[Earlier], 
             words.append("Too many were tried for that: within the noise.")
         words.append(_of_family(p, corrected[-1], len(corrected)))
     now = dict(zip([item.experiment for item in earlier], corrected, strict=False))
-    fallen = tuple(item.experiment for item in earlier if item.better and now.get(item.experiment, 0) > LEVEL)
+    fallen = tuple(
+        item.experiment for item in earlier if item.better and now.get(item.experiment, 0) > LEVEL
+    )
     words += [_of_fallen(name, now[name], len(corrected)) for name in fallen]
     return Judgement(
         difference=seeds.difference,
@@ -120,4 +128,7 @@ def _of_family(p: float, corrected: float, comparisons: int) -> str:
 
 
 def _of_fallen(experiment: str, corrected: float, comparisons: int) -> str:
-    return f"With {comparisons} compared, {experiment} is no longer beyond the noise (corrected p = {corrected:.2g})."
+    return (
+        f"With {comparisons} compared, {experiment} is no longer beyond the noise (corrected p ="
+        f" {corrected:.2g})."
+    )

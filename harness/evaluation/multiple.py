@@ -1,8 +1,9 @@
 """Several comparisons with one reference: the more are made, the likelier one is lucky.
 
-Holm's step-down procedure ("A simple sequentially rejective multiple test procedure", 1979): with p-values in rising
-order, the i-th of m is multiplied by m - i + 1, and none may fall below the one before it. The chance of any false
-alarm among the m is then at most the level, whatever the dependence between them.
+Holm's step-down procedure ("A simple sequentially rejective multiple test procedure", 1979): with
+p-values in rising order, the i-th of m is multiplied by m - i + 1, and none may fall below the one
+before it. The chance of any false alarm among the m is then at most the level, whatever the
+dependence between them.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,8 @@ LEVEL = 0.05
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """The corrected p-values, in the given order, at most 1. Raises ValueError for one outside [0, 1]."""
+    """The corrected p-values, in the given order, at most 1. Raises ValueError for one outside [0,
+    1]."""
     if not all(0 <= p <= 1 for p in p_values):
         raise ValueError(f"p-values lie in [0, 1], got {list(p_values)}")
     corrected, least = [0.0] * len(p_values), 0.0

@@ -1,16 +1,19 @@
 """Is one score better than another by more than the seeds' noise?
 
-For k >= 3 seeds each: floor = t(0.975, 2k - 2) * s_pooled * sqrt(2 / k), the half width of the 95% interval of a
-difference of two means with a common variance; for unequal numbers t(0.975, k1 + k2 - 2) * s_pooled *
-sqrt(1/k1 + 1/k2), the same formula when they are equal. Against one fixed number, the trivial predictor's score,
-which has no spread of its own, the one-sample form: t(0.975, k - 1) * s * sqrt(1 / k).
+For k >= 3 seeds each: floor = t(0.975, 2k - 2) * s_pooled * sqrt(2 / k), the half width of the 95%
+interval of a difference of two means with a common variance; for unequal numbers t(0.975, k1 + k2 -
+2) * s_pooled * sqrt(1/k1 + 1/k2), the same formula when they are equal. Against one fixed number,
+the trivial predictor's score, which has no spread of its own, the one-sample form: t(0.975, k - 1)
+* s * sqrt(1 / k).
 
-Seeds that all score the same (deterministic training, or a seed that only pretends to be used) would make the floor 0
-and every changed row a success. Then `row_noise`, the half width of the difference's 95% interval over rows, stands in.
-Where no paired test over rows is made beside this one (a script's score), the rows' noise is answered here, too: the
-floor is the larger of both, p the larger p.
+Seeds that all score the same (deterministic training, or a seed that only pretends to be used)
+would make the floor 0 and every changed row a success. Then `row_noise`, the half width of the
+difference's 95% interval over rows, stands in. Where no paired test over rows is made beside this
+one (a script's score), the rows' noise is answered here, too: the floor is the larger of both, p
+the larger p.
 
-An experiment is compared with one that has at least as many seeds: a mean of few is the easier one to beat.
+An experiment is compared with one that has at least as many seeds: a mean of few is the easier one
+to beat.
 """
 
 import math
@@ -18,7 +21,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-import scipy  # its submodules are imported at their first use: the start of every verb would wait for scipy.special
+# its submodules are imported at their first use: the start of every verb would wait for
+# scipy.special
+import scipy
 
 from harness.domain.records import LEAST_SEEDS, Objective
 
@@ -43,7 +48,8 @@ class Comparison:
 
 @dataclass(frozen=True, kw_only=True)
 class _Seeds:
-    """Scores, one a seed, and the 95% half width of their difference by Student's t with `degrees`."""
+    """Scores, one a seed, and the 95% half width of their difference by Student's t with
+    `degrees`."""
 
     candidate: Sequence[float]
     reference: Sequence[float]
@@ -59,7 +65,8 @@ def compare(
     row_noise: float = 0.0,
     paired: bool = False,
 ) -> Comparison:
-    """Compare two experiments by their scores, one a seed, both non-empty and finite. Raises ValueError.
+    """Compare two experiments by their scores, one a seed, both non-empty and finite. Raises
+    ValueError.
 
     `row_noise`: in the metric's unit; `paired`: a test over the same rows is made beside this one.
     """
@@ -67,10 +74,18 @@ def compare(
     if min(len(candidate), len(reference)) < LEAST_SEEDS:
         return _too_few(difference, f"{len(candidate)} against {len(reference)} seeds")
     if len(reference) < len(candidate):
-        why = f"Inconclusive: {len(candidate)} seeds against {len(reference)} of the reference, which needs as many."
+        why = (
+            f"Inconclusive: {len(candidate)} seeds against {len(reference)} of the reference, which"
+            " needs as many."
+        )
         return Comparison(difference=difference, floor=None, better=None, why=why)
     degrees = len(candidate) + len(reference) - 2
-    seeds = _Seeds(candidate=candidate, reference=reference, floor=noise_floor(candidate, reference), degrees=degrees)
+    seeds = _Seeds(
+        candidate=candidate,
+        reference=reference,
+        floor=noise_floor(candidate, reference),
+        degrees=degrees,
+    )
     return _judge(seeds, objective, row_noise, paired)
 
 
@@ -82,7 +97,8 @@ def compare_to_baseline(
     row_noise: float = 0.0,
     paired: bool = False,
 ) -> Comparison:
-    """Compare an experiment without a parent with the trivial predictor's score, by the candidate's own spread."""
+    """Compare an experiment without a parent with the trivial predictor's score, by the candidate's
+    own spread."""
     difference = _mean(candidate, "candidate") - _mean([baseline], "baseline")
     if len(candidate) < LEAST_SEEDS:
         return _too_few(difference, f"{len(candidate)} seeds against the trivial predictor")
@@ -105,7 +121,9 @@ def _quantile(degrees: int) -> float:
 
 def _mean(values: Sequence[float], which: str) -> float:
     if not values or not all(math.isfinite(value) for value in values):
-        raise ValueError(f"the {which} has the scores {list(values)}; expected at least one, all finite")
+        raise ValueError(
+            f"the {which} has the scores {list(values)}; expected at least one, all finite"
+        )
     return fmean(values)
 
 
@@ -131,14 +149,21 @@ def _judge(seeds: _Seeds, objective: Objective, row_noise: float, paired: bool) 
         better, words = False, "within the noise"
     of_what = ""
     if floor > seeds.floor:
-        of_what = " of the rows, since the seeds do not differ," if still else " of the rows, more than the seeds',"
-    why = f"{mine - theirs:+.4g} against a noise floor{of_what} of {floor:.4g} ({objective.direction}): {words}."
+        of_what = (
+            " of the rows, since the seeds do not differ,"
+            if still
+            else " of the rows, more than the seeds',"
+        )
+    why = (
+        f"{mine - theirs:+.4g} against a noise floor{of_what} of {floor:.4g}"
+        f" ({objective.direction}): {words}."
+    )
     return Comparison(difference=mine - theirs, floor=floor, better=better, why=why, p=p)
 
 
 def _p(gain: float, floor: float, rounding: float, degrees: int | None) -> float:
-    """The two-sided p-value of a difference whose 95% half width is `floor`: by Student's t, or, with `degrees` None,
-    by the normal distribution, which the rows' intervals approach."""
+    """The two-sided p-value of a difference whose 95% half width is `floor`: by Student's t, or,
+    with `degrees` None, by the normal distribution, which the rows' intervals approach."""
     if gain <= rounding:
         return 1.0
     if floor <= rounding:

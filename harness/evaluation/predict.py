@@ -1,7 +1,9 @@
-"""Running the agent's predict command: caged, in a fresh directory, on rows without labels under fresh ids.
+"""Running the agent's predict command: sandboxed, in a fresh directory, on rows without labels
+under fresh ids.
 
-The directory holds `code` (the run's snapshot; also the working directory), `inputs`, `output` (the only folder
-that can be written; also HOME and TMPDIR) and, beside them, the checkpoint's copy. It is gone afterwards.
+The directory holds `code` (the run's snapshot; also the working directory), `inputs`, `output` (the
+only folder that can be written; also HOME and TMPDIR) and, beside them, the checkpoint's copy. It
+is gone afterwards.
 """
 
 import tempfile
@@ -17,7 +19,7 @@ from harness.domain.sandbox import Completed, Confinement, Sandbox, machine_shar
 from harness.errors import UsageError
 from harness.evaluation import problems
 from harness.evaluation.checkpoint import require_unchanged
-from harness.evaluation.crash_mends import mend_of
+from harness.evaluation.crash_hints import hint_of
 from harness.evaluation.predictions_file import NAME, RawColumns, read_predictions
 from harness.evaluation.problems import Unscorable
 from harness.evaluation.rows import SplitRows, fresh_ids, hand_out
@@ -30,7 +32,8 @@ class Limits:
     predict_seconds: float = 600.0
     score_seconds: float = 300.0
     memory_bytes: int | None = field(default_factory=machine_share)
-    """Of each process of predict; what wants more gets a MemoryError, which ends as predict_crashed."""
+    """Of each process of predict; what wants more gets a MemoryError, which ends as
+    predict_crashed."""
     predictions_bytes: int = 256 << 20
     """Of the predictions file, and of what it unpacks to."""
 
@@ -73,7 +76,9 @@ def predict(
     Raises Unscorable: the command crashed, hung, changed its checkpoint, or left no readable file.
     """
     command.work.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=command.work, prefix="predict-", ignore_cleanup_errors=True) as name:
+    with tempfile.TemporaryDirectory(
+        dir=command.work, prefix="predict-", ignore_cleanup_errors=True
+    ) as name:
         fresh = Path(name).resolve()
         code, inputs, output = (fresh / part for part in (CODE, "inputs", "output"))
         for folder in (inputs, output, output / "home", output / "tmp"):
@@ -139,7 +144,7 @@ def _require_done(completed: Completed, command: PredictCommand, fresh: Path) ->
     if completed.timed_out:
         raise Unscorable(problems.timed_out(command.limits.predict_seconds))
     if completed.exit_code != 0:
-        mend = mend_of(
+        hint = hint_of(
             completed.stderr,
             code=fresh / CODE,
             held=command.snapshot.files,
@@ -147,4 +152,4 @@ def _require_done(completed: Completed, command: PredictCommand, fresh: Path) ->
             interpreter=command.interpreter,
         )
         told = completed.stderr.replace(f"{fresh}/".encode(), b"")  # the same for each seed
-        raise Unscorable(problems.crashed(completed.exit_code, told, mend))
+        raise Unscorable(problems.crashed(completed.exit_code, told, hint))

@@ -1,7 +1,8 @@
-"""Reading a predictions file that hostile code wrote: nothing in it is executed, followed or trusted for its size.
+"""Reading a predictions file that hostile code wrote: nothing in it is executed, followed or
+trusted for its size.
 
-One regular file, opened once without following links, read up to a limit into memory, then parsed as csv or npz by
-its first bytes. Raises Unscorable with the finding for whatever is wrong.
+One regular file, opened once without following links, read up to a limit into memory, then parsed
+as csv or npz by its first bytes. Raises Unscorable with the finding for whatever is wrong.
 """
 
 import ast
@@ -26,8 +27,17 @@ NAME = "predictions.csv"
 _NAMES = (NAME, f"{NAME}.npz")
 _MOST_COLUMNS = 10_000
 _KINDS = "biufUS"
-_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, RuntimeError, struct.error, OSError)
-"""What zipfile raises for archives that are cut, encrypted (RuntimeError), of an unknown kind or wrong."""
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    ValueError,
+    RuntimeError,
+    struct.error,
+    OSError,
+)
+"""What zipfile raises for archives that are cut, encrypted (RuntimeError), of an unknown kind or
+wrong."""
 
 RawColumns = dict[str, list[Any]]
 
@@ -45,17 +55,22 @@ def read_predictions(folder: Path, *, rows: int, limit: int) -> RawColumns:
     most = 2 * rows + 100
     columns = _parse_npz(data, most, limit) if data.startswith(b"PK") else _parse_csv(data, most)
     if "id" not in columns:
-        raise Unscorable(problems.wrong_columns(list(columns), "`id` and `prediction` (log_loss: `p_<class>`)"))
+        raise Unscorable(
+            problems.wrong_columns(list(columns), "`id` and `prediction` (log_loss: `p_<class>`)")
+        )
     return columns
 
 
 def _read_bytes(folder: Path, limit: int) -> bytes:
-    """The one predictions file, opened relative to its folder so that no link on the way is followed."""
+    """The one predictions file, opened relative to its folder so that no link on the way is
+    followed."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         directory = os.open(folder, os.O_DIRECTORY | flags)
     except OSError as error:
-        raise Unscorable(problems.unreadable(f"its folder was replaced ({error.strerror})")) from error
+        raise Unscorable(
+            problems.unreadable(f"its folder was replaced ({error.strerror})")
+        ) from error
     try:
         present = [name for name in _NAMES if _exists(name, directory)]
         if not present:
@@ -64,7 +79,9 @@ def _read_bytes(folder: Path, limit: int) -> bytes:
             raise Unscorable(problems.unreadable(f"there are two, {' and '.join(present)}"))
         descriptor = os.open(present[0], flags, dir_fd=directory)
     except OSError as error:
-        raise Unscorable(problems.unreadable(f"it is a link or cannot be opened ({error.strerror})")) from error
+        raise Unscorable(
+            problems.unreadable(f"it is a link or cannot be opened ({error.strerror})")
+        ) from error
     finally:
         os.close(directory)
     status = os.fstat(descriptor)
@@ -89,7 +106,9 @@ def _parse_csv(data: bytes, most: int) -> RawColumns:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Unscorable(problems.unreadable(f"it is neither npz nor UTF-8 text (byte {error.start})")) from error
+        raise Unscorable(
+            problems.unreadable(f"it is neither npz nor UTF-8 text (byte {error.start})")
+        ) from error
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         header = [name.strip() for name in next(reader)]
@@ -105,9 +124,13 @@ def _parse_csv(data: bytes, most: int) -> RawColumns:
             for values, field in zip(kept, row, strict=True):
                 values.append(field)
             if len(kept[0]) > most:
-                raise Unscorable(problems.unreadable(f"it has over {most:,} rows, twice what was asked for"))
+                raise Unscorable(
+                    problems.unreadable(f"it has over {most:,} rows, twice what was asked for")
+                )
     except (csv.Error, StopIteration) as error:
-        raise Unscorable(problems.unreadable(f"line {reader.line_num} is not csv ({error})")) from error
+        raise Unscorable(
+            problems.unreadable(f"line {reader.line_num} is not csv ({error})")
+        ) from error
     return columns
 
 
@@ -116,7 +139,9 @@ def _check_header(header: list[str]) -> None:
         raise Unscorable(problems.unreadable(f"it has {len(header):,} columns"))
     if len(set(header)) != len(header):
         twice = sorted({name for name in header if header.count(name) > 1})
-        raise Unscorable(problems.unreadable(f"it has columns of the same name: {problems.examples(twice)}"))
+        raise Unscorable(
+            problems.unreadable(f"it has columns of the same name: {problems.examples(twice)}")
+        )
 
 
 def _parse_npz(data: bytes, most: int, limit: int) -> RawColumns:
@@ -138,7 +163,9 @@ def _parse_npz(data: bytes, most: int, limit: int) -> RawColumns:
         raise Unscorable(problems.unreadable(f"it is a damaged npz ({error})")) from error
     if len({len(values) for values in columns.values()}) > 1:
         lengths = {name: len(values) for name, values in columns.items()}
-        raise Unscorable(problems.unreadable(f"its arrays have different lengths: {problems.quoted(lengths)}"))
+        raise Unscorable(
+            problems.unreadable(f"its arrays have different lengths: {problems.quoted(lengths)}")
+        )
     return columns
 
 
@@ -154,19 +181,28 @@ def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limit: int) -> by
 def _array(name: str, content: bytes, most: int) -> list[Any]:
     """One .npy of numbers or text, shape (rows,), as Python values.
 
-    The header is read by hand: np.load would reserve whatever size it declares before looking at the bytes.
+    The header is read by hand: np.load would reserve whatever size it declares before looking at
+    the bytes.
     """
     which = problems.quoted(name)
     dtype, shape, start = _array_header(which, content)
     if dtype.kind not in _KINDS or dtype.hasobject:
-        raise Unscorable(problems.unreadable(f"array {which} holds {dtype}, expected numbers or text"))
+        raise Unscorable(
+            problems.unreadable(f"array {which} holds {dtype}, expected numbers or text")
+        )
     if len(shape) != 1 or shape[0] > most:
-        raise Unscorable(problems.unreadable(f"array {which} has the shape {shape}, expected one value a row"))
+        raise Unscorable(
+            problems.unreadable(f"array {which} has the shape {shape}, expected one value a row")
+        )
     if len(content) - start != shape[0] * dtype.itemsize:
-        raise Unscorable(problems.unreadable(f"array {which} has not the size that its header says"))
+        raise Unscorable(
+            problems.unreadable(f"array {which} has not the size that its header says")
+        )
     if dtype.itemsize == 0:
         return [""] * shape[0]
-    if dtype.kind == "U" and not _is_unicode(np.frombuffer(content, dtype=f"{dtype.byteorder}u4", offset=start)):
+    if dtype.kind == "U" and not _is_unicode(
+        np.frombuffer(content, dtype=f"{dtype.byteorder}u4", offset=start)
+    ):
         raise Unscorable(problems.unreadable(f"array {which} holds text that is not Unicode"))
     values = np.frombuffer(content, dtype=dtype, offset=start).tolist()
     if dtype.kind == "S":
@@ -175,7 +211,8 @@ def _array(name: str, content: bytes, most: int) -> list[Any]:
 
 
 def _is_unicode(points: NDArray[np.uint32]) -> bool:
-    """No code point beyond the last, and no surrogate, which could not be written as UTF-8 later."""
+    """No code point beyond the last, and no surrogate, which could not be written as UTF-8
+    later."""
     return not bool(np.any((points > 0x10FFFF) | ((points >= 0xD800) & (points <= 0xDFFF))))
 
 
@@ -191,7 +228,9 @@ def _array_header(which: str, content: bytes) -> tuple[np.dtype[Any], tuple[int,
     try:
         header = ast.literal_eval(content[begin : begin + length].decode("utf-8").strip())
         descr, shape = header["descr"], header["shape"]
-        if not isinstance(descr, str) or not all(isinstance(size, int) and size >= 0 for size in shape):
+        if not isinstance(descr, str) or not all(
+            isinstance(size, int) and size >= 0 for size in shape
+        ):
             raise damaged
         return np.dtype(descr), tuple(shape), begin + length
     except (ValueError, SyntaxError, KeyError, TypeError, RecursionError, MemoryError) as error:

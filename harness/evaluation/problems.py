@@ -1,7 +1,8 @@
-"""What can keep an evaluation from having a value: one function a finding, so that the words stand in one place.
+"""What can keep an evaluation from having a value: one function a finding, so that the words stand
+in one place.
 
-Names of rows and values come from an agent's output; they are quoted, cut and few, because findings stand word for
-word in prompts.
+Names of rows and values come from an agent's output; they are quoted, cut and few, because findings
+stand word for word in prompts.
 """
 
 from collections.abc import Sequence
@@ -16,11 +17,12 @@ _LONGEST = 40
 _STDERR_LINES = 10
 _STDERR_CHARACTERS = 2000
 
-_MEND_PREDICT = "Mend the predict command: one row for each row of HARNESS_INPUTS, with its `id`."
+_HINT_PREDICT = "Fix the predict command: one row for each row of HARNESS_INPUTS, with its `id`."
 
 
 class Unscorable(Exception):
-    """Ends an evaluation early; carries the finding that becomes its result and never leaves this package."""
+    """Ends an evaluation early; carries the finding that becomes its result and never leaves this
+    package."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)
@@ -37,11 +39,16 @@ def examples(values: Sequence[object]) -> str:
     return shown + (", ..." if len(values) > SHOWN else "")
 
 
-def about_rows(code: str, what: str, rows: Sequence[object], total: int, mend: str = _MEND_PREDICT) -> Finding:
+def about_rows(
+    code: str, what: str, rows: Sequence[object], total: int, hint: str = _HINT_PREDICT
+) -> Finding:
     """`what` is wrong with `rows` out of `total`."""
     message = f"{len(rows)} of {total} predictions {what}: {examples(rows)}."
     return Finding(
-        code, message, mend, {"count": len(rows), "total": total, "examples": [quoted(row) for row in rows[:SHOWN]]}
+        code,
+        message,
+        hint,
+        {"count": len(rows), "total": total, "examples": [quoted(row) for row in rows[:SHOWN]]},
     )
 
 
@@ -54,27 +61,40 @@ def duplicate(ids: Sequence[object], total: int) -> Finding:
 
 
 def extra(ids: Sequence[object], total: int) -> Finding:
-    return about_rows("predictions_extra", "have an id that is not in HARNESS_INPUTS, ids", ids, total)
+    return about_rows(
+        "predictions_extra", "have an id that is not in HARNESS_INPUTS, ids", ids, total
+    )
 
 
 def non_finite(rows: Sequence[object], total: int) -> Finding:
-    mend = "Find where NaN or infinity comes from in the model or in predict; a diverged checkpoint cannot be scored."
-    return about_rows("predictions_non_finite", "are NaN or infinite, rows", rows, total, mend)
+    hint = (
+        "Find where NaN or infinity comes from in the model or in predict; a diverged checkpoint"
+        " cannot be scored."
+    )
+    return about_rows("predictions_non_finite", "are NaN or infinite, rows", rows, total, hint)
 
 
 def wrong_type(rows: Sequence[object], total: int, expected: str) -> Finding:
-    mend = f"Write {expected} in each row."
-    return about_rows("predictions_wrong_type", f"are not {expected}, (row, value)", rows, total, mend)
+    hint = f"Write {expected} in each row."
+    return about_rows(
+        "predictions_wrong_type", f"are not {expected}, (row, value)", rows, total, hint
+    )
 
 
 def unknown_class(values: Sequence[object], total: int, classes: Sequence[str]) -> Finding:
-    mend = f"Write one of the classes: {examples(classes)}."
-    return about_rows("predictions_unknown_class", "name a class that no label has, (row, value)", values, total, mend)
+    hint = f"Write one of the classes: {examples(classes)}."
+    return about_rows(
+        "predictions_unknown_class",
+        "name a class that no label has, (row, value)",
+        values,
+        total,
+        hint,
+    )
 
 
 def not_probabilities(rows: Sequence[object], total: int, what: str) -> Finding:
-    mend = "Write p_<class> columns in [0, 1] that sum to 1 in each row, e.g. a softmax."
-    return about_rows("predictions_not_probabilities", f"{what}, rows", rows, total, mend)
+    hint = "Write p_<class> columns in [0, 1] that sum to 1 in each row, e.g. a softmax."
+    return about_rows("predictions_not_probabilities", f"{what}, rows", rows, total, hint)
 
 
 def wrong_columns(found: Sequence[str], expected: str) -> Finding:
@@ -95,7 +115,7 @@ def nothing_written(what: str) -> Finding:
 
 
 def no_rows() -> Finding:
-    return Finding("predictions_empty", "The predictions file has no rows.", _MEND_PREDICT)
+    return Finding("predictions_empty", "The predictions file has no rows.", _HINT_PREDICT)
 
 
 def unreadable(why: str) -> Finding:
@@ -115,13 +135,13 @@ def too_large(size: int, limit: int) -> Finding:
     )
 
 
-def crashed(exit_code: int | None, stderr: bytes, mend: str) -> Finding:
+def crashed(exit_code: int | None, stderr: bytes, hint: str) -> Finding:
     last = last_lines(stderr)
     said = f" Last lines of stderr:\n{last}" if last else " It wrote nothing to stderr."
     return Finding(
         "predict_crashed",
         f"The predict command ended with exit code {exit_code}.{said}",
-        mend,
+        hint,
         {"exit_code": exit_code},
     )
 
@@ -139,7 +159,8 @@ def checkpoint_missing(path: object, why: str) -> Finding:
     return Finding(
         "checkpoint_missing",
         f"The run's checkpoint {path} {why}.",
-        "Train again: a checkpoint is a regular file or a folder of regular files in the run's folder.",
+        "Train again: a checkpoint is a regular file or a folder of regular files in the run's"
+        " folder.",
     )
 
 
@@ -161,18 +182,20 @@ def code_unavailable(why: str) -> Finding:
 
 
 def not_reproducible(rows: Sequence[object], total: int) -> Finding:
-    mend = (
-        "Make predict a function of the checkpoint and of each row alone: evaluation mode, no sampling, "
-        "nothing that depends on the other rows, their order or their ids."
+    hint = (
+        "Make predict a function of the checkpoint and of each row alone: evaluation mode, no"
+        " sampling, nothing that depends on the other rows, their order or their ids."
     )
-    return about_rows("predictions_not_reproducible", "differ when predicted again, rows", rows, total, mend)
+    return about_rows(
+        "predictions_not_reproducible", "differ when predicted again, rows", rows, total, hint
+    )
 
 
 def table_changed(which: str, path: object, expected: str, actual: str) -> Finding:
     return Finding(
         "split_changed",
-        f"The {spoken(which)} rows in {path} are not those of the approved plan: expected hash {expected[:12]}, "
-        f"got {actual[:12]}.",
+        f"The {spoken(which)} rows in {path} are not those of the approved plan: expected hash"
+        f" {expected[:12]}, got {actual[:12]}.",
         "Restore the file, or have a person approve the plan again as a new version.",
         {"split": which, "expected": expected, "actual": actual},
     )
@@ -182,7 +205,7 @@ def table_unusable(which: str, why: str) -> Finding:
     return Finding(
         "split_unusable",
         f"The {spoken(which)} rows cannot be used for this plan: {why}",
-        "Mend the data or the plan, and approve it again.",
+        "Fix the data or the plan, and approve it again.",
     )
 
 
@@ -190,7 +213,8 @@ def scorer_changed(name: str, why: str) -> Finding:
     return Finding(
         "scorer_changed",
         f"The frozen scorer's file {name} is not what was approved. {why}",
-        "Have a person approve the plan again; run `harness ledger verify` to see what else changed.",
+        "Have a person approve the plan again; run `harness ledger verify` to see what else"
+        " changed.",
         {"file": name},
     )
 
@@ -200,7 +224,8 @@ def scorer_failed(why: str, stderr: bytes = b"") -> Finding:
     return Finding(
         "scorer_failed",
         f"The scorer {why}." + (f" Last lines of stderr:\n{last}" if last else ""),
-        "This is not the experiment's fault: a person mends the scorer and approves the plan again.",
+        "This is not the experiment's fault: a person fixes the scorer and approves the plan"
+        " again.",
     )
 
 
@@ -215,17 +240,25 @@ def score_not_finite(value: float) -> Finding:
 def last_lines(stream: bytes) -> str:
     """The end of a process's output, printable, at most ten lines and 2,000 characters."""
     text = stream[-8 * _STDERR_CHARACTERS :].decode("utf-8", errors="replace")
-    lines = ["".join(c if c.isprintable() or c == "\t" else "?" for c in line) for line in text.split("\n")]
-    return "\n".join([line for line in lines if line.strip()][-_STDERR_LINES:])[-_STDERR_CHARACTERS:]
+    lines = [
+        "".join(c if c.isprintable() or c == "\t" else "?" for c in line)
+        for line in text.split("\n")
+    ]
+    return "\n".join([line for line in lines if line.strip()][-_STDERR_LINES:])[
+        -_STDERR_CHARACTERS:
+    ]
 
 
 def withheld(finding: Finding) -> Finding:
-    """The same finding without words that the predict command could choose: its output, its ids and its values could
-    carry held-out rows to whoever reads the finding next, and that is a model-builder."""
+    """The same finding without words that the predict command could choose: its output, its ids and
+    its values could carry held-out rows to whoever reads the finding next, and that is a
+    model-builder."""
     if not finding.code.startswith("predict"):
         return finding
     known: dict[str, Any] = {
-        name: finding.data[name] for name in ("count", "total", "exit_code", "limit_s") if name in finding.data
+        name: finding.data[name]
+        for name in ("count", "total", "exit_code", "limit_s")
+        if name in finding.data
     }
     told = ", ".join(f"{name} {value}" for name, value in known.items())
     return Finding(

@@ -1,6 +1,7 @@
 """The rows of a split: read once, verified by hash, and handed out without labels under fresh ids.
 
-Rows are shuffled and renamed for each predict, so that neither an id nor a position tells which row it was.
+Rows are shuffled and renamed for each predict, so that neither an id nor a position tells which row
+it was.
 """
 
 import hashlib
@@ -12,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.artifacts.tables import read_table, write_table
 from harness.errors import UsageError
 from harness.evaluation import problems
 from harness.evaluation.problems import Unscorable
 from harness.files import canonical_json, sha256_file
+from harness.plans.tables import read_table, write_table
 
 ID = "id"
 Column = NDArray[Any]
@@ -54,20 +55,26 @@ class SplitRows:
 
 
 def read_verified(file: TableFile, which: str) -> dict[str, Column]:
-    """The columns of a data file. Raises Unscorable when its hash is another, or it cannot be read."""
+    """The columns of a data file. Raises Unscorable when its hash is another, or it cannot be
+    read."""
     try:
         actual = sha256_file(file.path)
         if actual != file.sha256:
             raise Unscorable(problems.table_changed(which, file.path.name, file.sha256, actual))
         return dict(read_table(file.path).columns)
     except OSError as error:
-        raise Unscorable(problems.table_unusable(which, f"{file.path.name}: {error.strerror}.")) from error
+        raise Unscorable(
+            problems.table_unusable(which, f"{file.path.name}: {error.strerror}.")
+        ) from error
     except UsageError as error:
         raise Unscorable(problems.table_unusable(which, error.message)) from error
 
 
-def load_rows(file: TableFile, *, which: str, inputs: Sequence[str], label: str, id_column: str | None) -> SplitRows:
-    """The split in `file`; without `inputs` every column but label and id is one. Raises Unscorable."""
+def load_rows(
+    file: TableFile, *, which: str, inputs: Sequence[str], label: str, id_column: str | None
+) -> SplitRows:
+    """The split in `file`; without `inputs` every column but label and id is one. Raises
+    Unscorable."""
     columns = read_verified(file, which)
     labels = require(columns, label, which)
     chosen = list(inputs) or [name for name in columns if name not in {label, id_column}]
@@ -76,7 +83,10 @@ def load_rows(file: TableFile, *, which: str, inputs: Sequence[str], label: str,
         why = f"the column {bad!r} is an input, but it is the label or the name of the fresh ids."
         raise Unscorable(problems.table_unusable(which, why))
     if labels.ndim != 1 or not len(labels):
-        why = f"the label {label!r} has the shape {labels.shape}; expected one value a row, at least one row."
+        why = (
+            f"the label {label!r} has the shape {labels.shape}; expected one value a row, at least"
+            " one row."
+        )
         raise Unscorable(problems.table_unusable(which, why))
     given = columns.get(id_column) if id_column else None
     names = [str(value) for value in (given.tolist() if given is not None else range(len(labels)))]
@@ -102,22 +112,34 @@ def shuffled(indices: Sequence[int], seed: str) -> list[int]:
 
 
 def subset(n: int, seed: str) -> list[int]:
-    """A tenth of n rows, at least 10 where there are, chosen by `seed`: those that are predicted twice."""
+    """A tenth of n rows, at least 10 where there are, chosen by `seed`: those that are predicted
+    twice."""
     size = min(n, max(10, -(-n // 10)))
-    return sorted(int(index) for index in np.random.default_rng(_words(seed)).choice(n, size=size, replace=False))
+    return sorted(
+        int(index)
+        for index in np.random.default_rng(_words(seed)).choice(n, size=size, replace=False)
+    )
 
 
 def fresh_ids(indices: Sequence[int], seed: str) -> list[str]:
-    """A name for each row that says nothing about it; a letter first, so that no reader takes it for a number."""
+    """A name for each row that says nothing about it; a letter first, so that no reader takes it
+    for a number."""
     key = hashlib.sha256(seed.encode("utf-8")).digest()
-    return ["r" + hashlib.blake2b(str(index).encode(), key=key, digest_size=10).hexdigest() for index in indices]
+    return [
+        "r" + hashlib.blake2b(str(index).encode(), key=key, digest_size=10).hexdigest()
+        for index in indices
+    ]
 
 
 def hand_out(rows: SplitRows, target: Path, order: Sequence[int], ids: Sequence[str]) -> Path:
-    """Write rows `order` under `ids`, without labels, into the folder `target`; returns the file."""
+    """Write rows `order` under `ids`, without labels, into the folder `target`; returns the
+    file."""
     path = target / f"inputs{rows.form}"
     chosen = np.asarray(order, dtype=np.int64)
-    write_table(path, {ID: np.asarray(ids), **{name: values[chosen] for name, values in rows.inputs.items()}})
+    write_table(
+        path,
+        {ID: np.asarray(ids), **{name: values[chosen] for name, values in rows.inputs.items()}},
+    )
     path.chmod(0o444)
     return path
 
@@ -130,7 +152,9 @@ def columns_hash(columns: dict[str, Column]) -> str:
         if values.dtype.kind == "O":
             header, content = ["object", len(values)], canonical_json(values.tolist())
         else:
-            ordered = np.ascontiguousarray(values.astype(values.dtype.newbyteorder("<"), copy=False))
+            ordered = np.ascontiguousarray(
+                values.astype(values.dtype.newbyteorder("<"), copy=False)
+            )
             header, content = [ordered.dtype.str, *values.shape], ordered.tobytes()
         digest.update(canonical_json([name, header, len(content)]))
         digest.update(content)

@@ -1,7 +1,7 @@
 """The scoring program: labels and predictions in, numbers out; it never runs an agent's code.
 
-Run as `python -I -S scorer_program.py JOB RESULT`, from a fresh folder that holds a verified copy of it, so it is
-one self-contained file of the standard library. JOB is a JSON object:
+Run as `python -I -S scorer_program.py JOB RESULT`, from a fresh folder that holds a verified copy
+of it, so it is one self-contained file of the standard library. JOB is a JSON object:
 
     scorer       name of a built-in, or null for a frozen script
     script       path of the script, relative to the folder `frozen` beside this file, or null
@@ -12,12 +12,13 @@ one self-contained file of the standard library. JOB is a JSON object:
     resamples    how many bootstrap resamples of a script's score to make
     seed         of those resamples
 
-RESULT is `{"value", "rows", "baseline", "resampled"}`; a non-finite number is the text "NaN" or "Infinity".
-`rows` are the contributions whose mean is the value, null where a metric has none (macro_f1, scripts).
+RESULT is `{"value", "rows", "baseline", "resampled"}`; a non-finite number is the text "NaN" or
+"Infinity". `rows` are the contributions whose mean is the value, null where a metric has none
+(macro_f1, scripts).
 
-A script is a file with `def score(labels: list, predictions: list[dict]) -> float`; each prediction is
-`{"id": text, "prediction": text or number}` or `{"id": text, "p_<class>": number, ...}`, in the order of labels.
-It may import the standard library and the files frozen with it.
+A script is a file with `def score(labels: list, predictions: list[dict]) -> float`; each prediction
+is `{"id": text, "prediction": text or number}` or `{"id": text, "p_<class>": number, ...}`, in the
+order of labels. It may import the standard library and the files frozen with it.
 """
 
 import importlib.util
@@ -35,11 +36,13 @@ FROZEN = Path(__file__).parent / "frozen"
 """Where the harness puts a script and its import closure, after it verified their hashes."""
 
 EPSILON = sys.float_info.epsilon
-"""Probabilities are clipped to [EPSILON, 1 - EPSILON] before the logarithm, so one certain miss costs 36.04 nats."""
+"""Probabilities are clipped to [EPSILON, 1 - EPSILON] before the logarithm, so one certain miss
+costs 36.04 nats."""
 
 
 def mean(values: Sequence[float]) -> float:
-    """The correctly rounded mean; infinity when the sum leaves the range of a float. Raises on no values."""
+    """The correctly rounded mean; infinity when the sum leaves the range of a float. Raises on no
+    values."""
     try:
         return math.fsum(values) / len(values)
     except OverflowError:
@@ -48,19 +51,28 @@ def mean(values: Sequence[float]) -> float:
 
 def accuracy_rows(labels: list[str], predictions: Columns) -> list[float]:
     """1 where the class is right, else 0."""
-    return [float(label == guess) for label, guess in zip(labels, predictions["prediction"], strict=True)]
+    return [
+        float(label == guess)
+        for label, guess in zip(labels, predictions["prediction"], strict=True)
+    ]
 
 
 def squared_error_rows(labels: list[float], predictions: Columns) -> list[float]:
-    return [(label - guess) * (label - guess) for label, guess in zip(labels, predictions["prediction"], strict=True)]
+    return [
+        (label - guess) * (label - guess)
+        for label, guess in zip(labels, predictions["prediction"], strict=True)
+    ]
 
 
 def absolute_error_rows(labels: list[float], predictions: Columns) -> list[float]:
-    return [abs(label - guess) for label, guess in zip(labels, predictions["prediction"], strict=True)]
+    return [
+        abs(label - guess) for label, guess in zip(labels, predictions["prediction"], strict=True)
+    ]
 
 
 def log_loss_rows(labels: list[str], predictions: Columns) -> list[float]:
-    """-ln of the label's share of the row's probabilities, in nats; a class without a column has probability 0."""
+    """-ln of the label's share of the row's probabilities, in nats; a class without a column has
+    probability 0."""
     totals = [math.fsum(row) for row in zip(*predictions.values(), strict=True)]
     losses = []
     for index, label in enumerate(labels):
@@ -71,7 +83,8 @@ def log_loss_rows(labels: list[str], predictions: Columns) -> list[float]:
 
 
 def macro_f1(labels: list[str], predictions: Columns) -> float:
-    """The unweighted mean of F1 over the classes that occur in `labels`; a class never predicted has F1 0."""
+    """The unweighted mean of F1 over the classes that occur in `labels`; a class never predicted
+    has F1 0."""
     guesses = predictions["prediction"]
     support: dict[str, int] = dict.fromkeys(labels, 0)
     predicted = dict.fromkeys(support, 0)
@@ -119,7 +132,9 @@ def as_records(ids: list[str], columns: Columns) -> list[dict[str, Any]]:
 
 def number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise SystemExit(f"score() returned {value!r} of type {type(value).__name__}; expected one float")
+        raise SystemExit(
+            f"score() returned {value!r} of type {type(value).__name__}; expected one float"
+        )
     return float(value)
 
 
@@ -139,11 +154,15 @@ def score_script(job: dict[str, Any]) -> dict[str, Any]:
     resampled = []
     for _ in range(job["resamples"]):
         chosen = draw.choices(range(len(labels)), k=len(labels))
-        resampled.append(number(script([labels[i] for i in chosen], [dict(records[i]) for i in chosen])))
+        resampled.append(
+            number(script([labels[i] for i in chosen], [dict(records[i]) for i in chosen]))
+        )
     return {
         "value": plain(value),
         "rows": None,
-        "baseline": plain(number(script(list(labels), as_records(ids, baseline)))) if baseline else None,
+        "baseline": plain(number(script(list(labels), as_records(ids, baseline))))
+        if baseline
+        else None,
         "resampled": [plain(item) for item in resampled] or None,
     }
 
@@ -153,7 +172,12 @@ def score_built_in(job: dict[str, Any]) -> dict[str, Any]:
     if name == "macro_f1":
         value = macro_f1(labels, job["predictions"])
         reference = macro_f1(labels, baseline) if baseline else None
-        return {"value": plain(value), "rows": None, "baseline": plain(reference), "resampled": None}
+        return {
+            "value": plain(value),
+            "rows": None,
+            "baseline": plain(reference),
+            "resampled": None,
+        }
     contributions = ROWS[name]
     rows = contributions(labels, job["predictions"])
     return {

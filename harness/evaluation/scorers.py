@@ -1,4 +1,5 @@
-"""The built-in scorers by name: what each needs from a prediction, and the direction it is usually read in."""
+"""The built-in scorers by name: what each needs from a prediction, and the direction it is usually
+read in."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,7 +17,8 @@ class Needs(StrEnum):
     PROBABILITIES = "probabilities"
     """`p_<class>` for each class, in [0, 1], summing to 1."""
     ANY = "any"
-    """A frozen script's: `prediction` or `p_<class>` columns; numbers where the labels are numbers."""
+    """A frozen script's: `prediction` or `p_<class>` columns; numbers where the labels are
+    numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +44,8 @@ BUILT_IN: dict[str, Scorer] = {
 
 
 def needs_of(name: str, entry: str | None) -> Needs:
-    """What the scorer reads from a prediction; `entry` is a frozen script's path, or None for a built-in.
+    """What the scorer reads from a prediction; `entry` is a frozen script's path, or None for a
+    built-in.
 
     Raises KeyError for a name that is not built in, when there is no script.
     """

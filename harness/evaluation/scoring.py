@@ -1,7 +1,8 @@
-"""Running the frozen scorer in a process of its own, in the harness's environment: `-I -S`, no agent code.
+"""Running the frozen scorer in a process of its own, in the harness's environment: `-I -S`, no
+agent code.
 
-Its files are laid out in a fresh folder from the vault, each verified by hash first. A built-in scorer is the
-harness's own scorer program, copied there the same way.
+Its files are laid out in a fresh folder from the vault, each verified by hash first. A built-in
+scorer is the harness's own scorer program, copied there the same way.
 """
 
 import contextlib
@@ -40,9 +41,12 @@ class FrozenScorer:
     """Relative path -> SHA-256; the blobs lie in the vault's objects under their hash."""
 
     def hash(self) -> str:
-        """Of everything that decides the score: the script's files, or name and the scorer program itself."""
+        """Of everything that decides the score: the script's files, or name and the scorer program
+        itself."""
         parts = {"name": self.name, "entry": self.entry, "files": dict(self.files)}
-        return sha256_bytes(canonical_json({**parts, "program": sha256_bytes(PROGRAM.read_bytes())}))
+        return sha256_bytes(
+            canonical_json({**parts, "program": sha256_bytes(PROGRAM.read_bytes())})
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +68,11 @@ class Scored:
     """A script's scores of resamples; None for built-ins and when they took too long."""
 
 
-def score(scorer: FrozenScorer, job: ScoreJob, *, objects: Path, work: Path, seconds: float) -> Scored:
-    """Score in a fresh process. Raises Unscorable: scorer_changed, scorer_failed, score_not_finite."""
+def score(
+    scorer: FrozenScorer, job: ScoreJob, *, objects: Path, work: Path, seconds: float
+) -> Scored:
+    """Score in a fresh process. Raises Unscorable: scorer_changed, scorer_failed,
+    score_not_finite."""
     work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=work, prefix="score-", ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
@@ -73,8 +80,12 @@ def score(scorer: FrozenScorer, job: ScoreJob, *, objects: Path, work: Path, sec
         plain = _call(scorer, job, folder, resamples=0, seconds=seconds)
         resampled = None
         if scorer.entry is not None:
-            with contextlib.suppress(Unscorable):  # an interval is shown beside a score; without one the score stands
-                resampled = _call(scorer, job, folder, resamples=SCRIPT_RESAMPLES, seconds=seconds)["resampled"]
+            with contextlib.suppress(
+                Unscorable
+            ):  # an interval is shown beside a score; without one the score stands
+                resampled = _call(scorer, job, folder, resamples=SCRIPT_RESAMPLES, seconds=seconds)[
+                    "resampled"
+                ]
     value = _number(plain["value"])
     if not math.isfinite(value):
         raise Unscorable(problems.score_not_finite(value))
@@ -88,7 +99,8 @@ def score(scorer: FrozenScorer, job: ScoreJob, *, objects: Path, work: Path, sec
 
 
 def lay_out(scorer: FrozenScorer, objects: Path, folder: Path) -> None:
-    """The scorer program in `folder`, a script's files below `folder/frozen`; all read-only, hashes verified."""
+    """The scorer program in `folder`, a script's files below `folder/frozen`; all read-only, hashes
+    verified."""
     _write(folder / PROGRAM.name, PROGRAM.read_bytes())
     if scorer.entry is None:
         return
@@ -97,14 +109,20 @@ def lay_out(scorer: FrozenScorer, objects: Path, folder: Path) -> None:
     for relative, expected in sorted(scorer.files.items()):
         path = PurePosixPath(relative)
         if path.is_absolute() or ".." in path.parts or not path.parts:
-            raise Unscorable(problems.scorer_failed(f"{scorer.name} has a frozen file outside its folder: {relative}"))
+            raise Unscorable(
+                problems.scorer_failed(
+                    f"{scorer.name} has a frozen file outside its folder: {relative}"
+                )
+            )
         try:
             _write(folder / "frozen" / path, load_object(objects, expected))
         except ObjectDamagedError as error:
             raise Unscorable(problems.scorer_changed(relative, error.message)) from error
 
 
-def _call(scorer: FrozenScorer, job: ScoreJob, folder: Path, *, resamples: int, seconds: float) -> dict[str, Any]:
+def _call(
+    scorer: FrozenScorer, job: ScoreJob, folder: Path, *, resamples: int, seconds: float
+) -> dict[str, Any]:
     task = {
         "scorer": scorer.name,
         "script": scorer.entry,
@@ -117,19 +135,28 @@ def _call(scorer: FrozenScorer, job: ScoreJob, folder: Path, *, resamples: int, 
     }
     job_path, result_path = folder / f"job-{resamples}.json", folder / f"result-{resamples}.json"
     job_path.write_text(json.dumps(task, allow_nan=False), encoding="utf-8")
-    exit_code, stderr = _run([str(folder / PROGRAM.name), str(job_path), str(result_path)], folder, seconds)
+    exit_code, stderr = _run(
+        [str(folder / PROGRAM.name), str(job_path), str(result_path)], folder, seconds
+    )
     if exit_code is None:
-        raise Unscorable(problems.scorer_failed(f"{scorer.name} was ended at its limit of {seconds:g} s", stderr))
+        raise Unscorable(
+            problems.scorer_failed(f"{scorer.name} was ended at its limit of {seconds:g} s", stderr)
+        )
     if exit_code != 0:
-        raise Unscorable(problems.scorer_failed(f"{scorer.name} ended with exit code {exit_code}", stderr))
+        raise Unscorable(
+            problems.scorer_failed(f"{scorer.name} ended with exit code {exit_code}", stderr)
+        )
     try:
         return dict(json.loads(result_path.read_text("utf-8")))
     except (OSError, ValueError) as error:
-        raise Unscorable(problems.scorer_failed(f"{scorer.name} left no result ({error})", stderr)) from error
+        raise Unscorable(
+            problems.scorer_failed(f"{scorer.name} left no result ({error})", stderr)
+        ) from error
 
 
 def _run(arguments: list[str], folder: Path, seconds: float) -> tuple[int | None, bytes]:
-    """(exit code, or None at the limit; the end of stderr). Output goes to files: a pipe's reader could be held."""
+    """(exit code, or None at the limit; the end of stderr). Output goes to files: a pipe's reader
+    could be held."""
     log = folder / "stderr.log"
     with log.open("wb") as stderr:
         process = subprocess.Popen(

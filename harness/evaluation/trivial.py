@@ -1,8 +1,8 @@
 """The trivial predictor: what a score must beat when an experiment has no parent.
 
-It knows the training labels and nothing about a row: the majority class (accuracy, macro F1, and scripts whose
-labels are classes), the mean (MSE, and scripts whose labels are fractions), the median (MAE: the constant that it is
-least for), or the class frequencies (log-loss).
+It knows the training labels and nothing about a row: the majority class (accuracy, macro F1, and
+scripts whose labels are classes), the mean (MSE, and scripts whose labels are fractions), the
+median (MAE: the constant that it is least for), or the class frequencies (log-loss).
 """
 
 from collections import Counter

@@ -1,4 +1,5 @@
-"""Labels in the form that the scorer reads, and what they say about predictions: classes, and the trivial ones."""
+"""Labels in the form that the scorer reads, and what they say about predictions: classes, and the
+trivial ones."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +32,8 @@ class Truth:
 
 
 def read_truth(train: Labels, split: Labels, scorer: FrozenScorer, *, which: str) -> Truth:
-    """From the label columns of the training rows and of the split, shape (n,) each. Raises Unscorable."""
+    """From the label columns of the training rows and of the split, shape (n,) each. Raises
+    Unscorable."""
     needs = _needs(scorer)
     numeric = is_numeric(train) and is_numeric(split)
     if not len(train):
@@ -54,13 +56,17 @@ def _needs(scorer: FrozenScorer) -> Needs:
 
 def _numbers(train: Labels, split: Labels, scorer: FrozenScorer, needs: Needs) -> Truth:
     known = numbers(train)
-    if needs is Needs.ANY and train.dtype.kind in "biu":  # a script's whole numbers are taken for classes
+    if (
+        needs is Needs.ANY and train.dtype.kind in "biu"
+    ):  # a script's whole numbers are taken for classes
         majority = trivial.majority_class(class_names(train), len(split))["prediction"]
         baseline: Columns = {"prediction": [float(name) for name in majority]}
     else:
         baseline = trivial.constant(known, len(split), scorer.name)
     labels = numbers(split)
-    return Truth(needs=needs, labels=labels, numeric=True, classes=(), required=(), baseline=baseline)
+    return Truth(
+        needs=needs, labels=labels, numeric=True, classes=(), required=(), baseline=baseline
+    )
 
 
 def _classes(train: Labels, split: Labels, needs: Needs, numeric: bool) -> Truth:

@@ -1,8 +1,9 @@
 """TensorBoard's event files: scalars out of TFRecords, without TensorFlow.
 
-A record is its length (uint64, little-endian), the masked CRC-32C of the length, the data, and the masked CRC-32C of
-the data (TensorFlow, core/lib/io/record_writer.h). The data is an `Event` in protobuf's wire format: wall_time = 1,
-step = 2, summary = 5; in a summary `Value` = 1: tag = 1, simple_value = 2, tensor = 8 (event.proto, summary.proto).
+A record is its length (uint64, little-endian), the masked CRC-32C of the length, the data, and the
+masked CRC-32C of the data (TensorFlow, core/lib/io/record_writer.h). The data is an `Event` in
+protobuf's wire format: wall_time = 1, step = 2, summary = 5; in a summary `Value` = 1: tag = 1,
+simple_value = 2, tensor = 8 (event.proto, summary.proto).
 """
 
 import struct
@@ -13,7 +14,9 @@ from harness.foreign.lines import Warnings
 from harness.foreign.rows import Row, make_row
 
 _HEAD = 12
-_MOST_BYTES = 64 << 20  # of one record: an image or a graph is passed over, a larger length is damage
+_MOST_BYTES = (
+    64 << 20
+)  # of one record: an image or a graph is passed over, a larger length is damage
 _SCALARS_WITHIN = 1 << 20  # longer records hold pictures, histograms or a graph
 _FLOAT, _DOUBLE = 1, 2  # DataType of a tensor
 
@@ -92,7 +95,11 @@ def _scalars(event: bytes) -> tuple[int, float, list[tuple[str, float]]]:
         elif field == 2 and isinstance(value, int):
             step = value
         elif field == 5 and isinstance(value, bytes):
-            values += [found for item, inner in _fields(value) if item == 1 and (found := _value(inner)) is not None]
+            values += [
+                found
+                for item, inner in _fields(value)
+                if item == 1 and (found := _value(inner)) is not None
+            ]
     return step, wall_time, values
 
 
@@ -126,7 +133,8 @@ def _tensor(data: bytes) -> float | None:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """(field number, value) of a message: whole numbers as they are, everything else as its bytes."""
+    """(field number, value) of a message: whole numbers as they are, everything else as its
+    bytes."""
     at = 0
     while at < len(data):
         key, at = _varint(data, at)

@@ -1,4 +1,5 @@
-"""What wrote a log: by its name where that says it, else by how it begins; and which logs a folder holds."""
+"""What wrote a log: by its name where that says it, else by how it begins; and which logs a folder
+holds."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +17,16 @@ from harness.foreign.step_logs import StepLog
 from harness.foreign.tables import Table, plain_cell
 from harness.foreign.trainer_state import TrainerState
 
-KNOWN = ("metrics.jsonl", "metrics.csv", "results.csv", "trainer_state.json", "*tfevents*", "*.jsonl", "*.tsv", "*.log")
+KNOWN = (
+    "metrics.jsonl",
+    "metrics.csv",
+    "results.csv",
+    "trainer_state.json",
+    "*tfevents*",
+    "*.jsonl",
+    "*.tsv",
+    "*.log",
+)
 """Looked for in a folder, in this order."""
 SNIFFED_BYTES = 64 << 10
 _DEPTH = 4
@@ -34,7 +44,8 @@ class Parser(Protocol):
 
 
 def parser_for(path: Path, head: bytes, *, whole: bool) -> Parser | None:
-    """The parser by the file's name and first bytes; None while they are too few to tell. `whole`: no more comes."""
+    """The parser by the file's name and first bytes; None while they are too few to tell. `whole`:
+    no more comes."""
     if "tfevents" in path.name:
         return EventFile()
     feed = LineFeed()
@@ -73,16 +84,20 @@ def _delimiter(first: bytes) -> str | None:
             continue
         if all(as_number(plain_cell(cell, delimiter)) is not None for cell in cells):
             return delimiter
-        if all(_NAME.match(cell) and len(cell) <= 80 for cell in cells if cell) and sum(map(bool, cells)) > 1:
+        if (
+            all(_NAME.match(cell) and len(cell) <= 80 for cell in cells if cell)
+            and sum(map(bool, cells)) > 1
+        ):
             return delimiter
     return None
 
 
 def find_logs(path: Path, *, most: int) -> list[Path]:
-    """The logs at `path`: the file itself, else the newest `most` that a folder holds, four folders deep.
+    """The logs at `path`: the file itself, else the newest `most` that a folder holds, four folders
+    deep.
 
-    Of one folder only the first kind in `KNOWN` counts, and of checkpoints of one training the newest state.
-    Raises NotFoundError, with what was looked for, when a folder holds none.
+    Of one folder only the first kind in `KNOWN` counts, and of checkpoints of one training the
+    newest state. Raises NotFoundError, with what was looked for, when a folder holds none.
     """
     if not path.is_dir():
         return [path]
@@ -96,14 +111,15 @@ def find_logs(path: Path, *, most: int) -> list[Path]:
     if not found:
         raise NotFoundError(
             f"{path} holds no log that is known; looked for {', '.join(KNOWN)}.",
-            mend="Name the file itself.",
+            hint="Name the file itself.",
             code="no_log",
         )
     return sorted(sorted(found.values(), key=_modified, reverse=True)[:most])
 
 
 def _logs_in(folder: Path) -> list[Path]:
-    """Of the first pattern with any: all files of a kind that has no fixed name, else the newest."""
+    """Of the first pattern with any: all files of a kind that has no fixed name, else the
+    newest."""
     for pattern in KNOWN:
         try:
             files = [item for item in folder.glob(pattern) if item.is_file()]
@@ -124,7 +140,9 @@ def _folders(root: Path) -> Iterator[Path]:
         if depth >= _DEPTH:
             continue
         try:
-            inner = sorted(item for item in folder.iterdir() if item.is_dir() and not item.is_symlink())
+            inner = sorted(
+                item for item in folder.iterdir() if item.is_dir() and not item.is_symlink()
+            )
         except OSError:
             continue
         waiting += [(item, depth + 1) for item in inner if not item.name.startswith(".")]
@@ -140,4 +158,8 @@ def _modified(path: Path) -> float:
 def require_readable(path: Path, problem: str | None) -> None:
     """Raises UsageError for a log that cannot be read at all."""
     if problem is not None:
-        raise UsageError(f"{path}: {problem}", mend="Name a regular file that you may read.", code="log_unreadable")
+        raise UsageError(
+            f"{path}: {problem}",
+            hint="Name a regular file that you may read.",
+            code="log_unreadable",
+        )

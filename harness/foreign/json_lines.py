@@ -1,4 +1,5 @@
-"""JSON lines: the run logger's own rows as they are, flat rows of others with their counters and numbers named."""
+"""JSON lines: the run logger's own rows as they are, flat rows of others with their counters and
+numbers named."""
 
 from collections.abc import Iterable
 from typing import Any

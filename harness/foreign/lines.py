@@ -1,4 +1,5 @@
-"""Parsers of text, a line at a time: what they share is cutting bytes into lines, and counting what is damaged."""
+"""Parsers of text, a line at a time: what they share is cutting bytes into lines, and counting what
+is damaged."""
 
 import codecs
 from collections.abc import Iterable
@@ -11,7 +12,8 @@ _MOST_WARNINGS = 20
 
 
 class Warnings:
-    """The first few in words, the others counted: a damaged log of millions of lines is one page, not a flood."""
+    """The first few in words, the others counted: a damaged log of millions of lines is one page,
+    not a flood."""
 
     def __init__(self) -> None:
         self.first: list[str] = []
@@ -24,7 +26,8 @@ class Warnings:
 
 
 class LineParser:
-    """Feeds `line` with each complete line, without its end, as UTF-8 bytes; a half-written one waits."""
+    """Feeds `line` with each complete line, without its end, as UTF-8 bytes; a half-written one
+    waits."""
 
     name = "lines"
 
@@ -43,12 +46,15 @@ class LineParser:
         for raw in self._feed.feed(data):
             rows += self._one(raw)
         if len(self._feed.rest) > _LONGEST_LINE:
-            self.warnings.add(f"line {self.number + 1} is longer than {_LONGEST_LINE >> 20} MiB; it was left out")
+            self.warnings.add(
+                f"line {self.number + 1} is longer than {_LONGEST_LINE >> 20} MiB; it was left out"
+            )
             self._feed.rest = b""
         return rows
 
     def finish(self) -> list[Row]:
-        """The last line, when nothing more will come; what is torn there is left out without a warning."""
+        """The last line, when nothing more will come; what is torn there is left out without a
+        warning."""
         rest, self._feed.rest = self._feed.rest, b""
         return list(self.last(rest)) if rest.strip() else []
 
@@ -59,7 +65,8 @@ class LineParser:
         return self.line(raw)
 
     def text(self, raw: bytes) -> str:
-        """`raw` without NUL bytes, which a crash leaves behind; as Latin-1, with a warning, when it is not UTF-8."""
+        """`raw` without NUL bytes, which a crash leaves behind; as Latin-1, with a warning, when it
+        is not UTF-8."""
         raw = raw.replace(b"\0", b"")
         try:
             return raw.decode("utf-8")

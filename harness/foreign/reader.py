@@ -15,10 +15,12 @@ BLOCK = 1 << 20
 
 
 class LogReader:
-    """Gives each row once: {run, event?, step?, epoch?, t?, learning_rate?, metrics}; the run logger's are unchanged.
+    """Gives each row once: {run, event?, step?, epoch?, t?, learning_rate?, metrics}; the run
+    logger's are unchanged.
 
-    A file that does not exist yet has no rows. When another one takes its place, `restarts` counts it and all its rows
-    come from the start. With `follow` False a link in the file's place is not followed.
+    A file that does not exist yet has no rows. When another one takes its place, `restarts` counts
+    it and all its rows come from the start. With `follow` False a link in the file's place is not
+    followed.
     """
 
     def __init__(self, path: Path, *, follow: bool = True) -> None:
@@ -99,14 +101,20 @@ class LogReader:
                 found.append(f"{self._parser.short} lines have fewer cells than the header")
         if isinstance(self._parser, Table) and self._parser.crashed:
             found.append(
-                f"{some(self._parser.crashed, 'experiment')} crashed: the numbers beside that word are left out"
+                f"{some(self._parser.crashed, 'experiment')} crashed: the numbers beside that word"
+                " are left out"
             )
         if isinstance(self._parser, StatusDocument):
             found += self._parser.notes
         if self._runs.copies:
-            found.append(f"{some(self._runs.copies, 'row')} had been there before, value for value, and count once")
+            found.append(
+                f"{some(self._runs.copies, 'row')} had been there before, value for value, and"
+                " count once"
+            )
         if self._tail.replacements:
-            found.append(f"the file was replaced {some(self._tail.replacements, 'time')}; the newest counts")
+            found.append(
+                f"the file was replaced {some(self._tail.replacements, 'time')}; the newest counts"
+            )
         return found
 
     def _begin(self) -> list[Row]:

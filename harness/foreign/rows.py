@@ -1,4 +1,5 @@
-"""What one row is: counters, numbers under `metrics`, a time; whatever the names of the program that wrote it."""
+"""What one row is: counters, numbers under `metrics`, a time; whatever the names of the program
+that wrote it."""
 
 import math
 import re
@@ -28,8 +29,9 @@ _GROUPED = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 
 
 def as_number(value: Any) -> float | int | None:
-    """`value` as a number, also from text such as "nan", "1e-3" or "12,345"; None when it is none. A comma groups
-    thousands: "0,93" is no number here. An integer that 64 bits do not hold is a float, at worst an infinite one."""
+    """`value` as a number, also from text such as "nan", "1e-3" or "12,345"; None when it is none.
+    A comma groups thousands: "0,93" is no number here. An integer that 64 bits do not hold is a
+    float, at worst an infinite one."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
@@ -60,7 +62,8 @@ def whole(number: float) -> float | int:
 
 
 def make_row(items: Iterable[tuple[str, Any]]) -> Row | None:
-    """A row of named values; what is no number is left out. None when nothing is left to measure."""
+    """A row of named values; what is no number is left out. None when nothing is left to
+    measure."""
     row: Row = {}
     metrics: dict[str, float] = {}
     for name, value in items:
@@ -82,7 +85,8 @@ def make_row(items: Iterable[tuple[str, Any]]) -> Row | None:
 
 
 def _role(name: str) -> str:
-    """What a value of this name is for; remembered, since a log says the same few names in each row."""
+    """What a value of this name is for; remembered, since a log says the same few names in each
+    row."""
     key = name.lower()
     role = _TIME if key in _TIMES else _RATE if key in _RATES else COUNTERS.get(key, _METRIC)
     if len(_roles) < _MOST_NAMES:
@@ -91,7 +95,8 @@ def _role(name: str) -> str:
 
 
 def flattened(plain: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
-    """The entries of an object, those of an inner one as "outer/inner", one level deep; `metrics` keeps plain names."""
+    """The entries of an object, those of an inner one as "outer/inner", one level deep; `metrics`
+    keeps plain names."""
     for key, value in plain.items():
         if isinstance(value, Mapping) and not prefix:
             yield from flattened(value, "" if key == "metrics" else f"{key}/")
@@ -100,6 +105,7 @@ def flattened(plain: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str,
 
 
 def position(row: Row) -> float | None:
-    """The number that places a row: its step, else its epoch; the epoch of rows of the run logger."""
+    """The number that places a row: its step, else its epoch; the epoch of rows of the run
+    logger."""
     names = ("epoch",) if row.get("event") == "epoch" else ("step", "epoch")
     return next((value for name in names if (value := row.get(name)) is not None), None)

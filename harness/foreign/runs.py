@@ -1,4 +1,5 @@
-"""Which run a row belongs to: logs that hold several runs, the same rows twice, or what a resume logged again."""
+"""Which run a row belongs to: logs that hold several runs, the same rows twice, or what a resume
+logged again."""
 
 from typing import Any
 
@@ -8,11 +9,12 @@ _REMEMBERED = 1000
 
 
 class Runs:
-    """Marks each row with its `run`; says where one starts (`start`) and where one was resumed (`attempt`).
+    """Marks each row with its `run`; says where one starts (`start`) and where one was resumed
+    (`attempt`).
 
-    Where counters go back in all values of a row: to the first row or before it, another run starts; else the run was
-    resumed. Rows that stood there before, value for value, are a copy and are left out. Rows of the run logger name
-    their run themselves. Bounded memory.
+    Where counters go back in all values of a row: to the first row or before it, another run
+    starts; else the run was resumed. Rows that stood there before, value for value, are a copy and
+    are left out. Rows of the run logger name their run themselves. Bounded memory.
     """
 
     def __init__(self) -> None:
@@ -44,7 +46,9 @@ class Runs:
         if place is None or not metrics:
             return [row]
         at = self._at
-        if self._early_full and all(at.get(key, place) < place for key in metrics):  # it goes on: the usual case
+        if self._early_full and all(
+            at.get(key, place) < place for key in metrics
+        ):  # it goes on: the usual case
             self._last = place, metrics
             for key in metrics:
                 at[key] = place
@@ -58,7 +62,11 @@ class Runs:
         return [*said, row]
 
     def _is_copy(self, place: float, metrics: dict[str, Any]) -> bool:
-        if self._last is not None and self._last[0] == place and _digest(self._last[1]) == _digest(metrics):
+        if (
+            self._last is not None
+            and self._last[0] == place
+            and _digest(self._last[1]) == _digest(metrics)
+        ):
             return True  # two handlers that log the same row
         highest = max((self._at.get(key, place) for key in metrics), default=place)
         if place >= highest:

@@ -1,4 +1,5 @@
-"""What programs print while they train: "step 00010 (1.6%) | loss: 2.98 | dt: 50ms", progress bars, printed dicts.
+"""What programs print while they train: "step 00010 (1.6%) | loss: 2.98 | dt: 50ms", progress bars,
+printed dicts.
 
 Steps are often joined by carriage returns in one physical line; each of them is a line here.
 """
@@ -9,25 +10,36 @@ from collections.abc import Iterable
 from harness.foreign.lines import LineParser
 from harness.foreign.rows import Row, as_number, make_row, whole
 
-_WHOLE = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?!\d|,\d)"  # a comma groups thousands; of "0,93" nothing is read
+_WHOLE = (  # a comma groups thousands; of "0,93" nothing is read
+    r"(?:\d{1,3}(?:,\d{3})+|\d+)(?!\d|,\d)"
+)
 _STEP = re.compile(
-    rf"\b(?:global[_ ]?step|step|iteration|iter|update)s?\b['\"]?[\s:=#\[(]*({_WHOLE})(?:\s*/\s*({_WHOLE}))?",
+    r"\b(?:global[_"
+    rf" ]?step|step|iteration|iter|update)s?\b['\"]?[\s:=#\[(]*({_WHOLE})(?:\s*/\s*({_WHOLE}))?",
     re.IGNORECASE,
 )
-_EPOCH = re.compile(r"\bepoch\b['\"]?[\s:=#\[(]*['\"]?(\d+(?:\.\d+)?)(?:\s*/\s*(\d+))?", re.IGNORECASE)
-_BAR = re.compile(r"\|\s*(\d+)/(\d+)\s*\[")  # tqdm: " 45%|####   | 45/100 [00:12<00:10, 4.3it/s, loss=0.5]"
+_EPOCH = re.compile(
+    r"\bepoch\b['\"]?[\s:=#\[(]*['\"]?(\d+(?:\.\d+)?)(?:\s*/\s*(\d+))?", re.IGNORECASE
+)
+_BAR = re.compile(
+    r"\|\s*(\d+)/(\d+)\s*\["
+)  # tqdm: " 45%|####   | 45/100 [00:12<00:10, 4.3it/s, loss=0.5]"
 _NUMBER = rf"[-+]?(?:{_WHOLE}\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)"
 _VALUE = re.compile(
-    rf"['\"]?([A-Za-z_][\w./@-]*)['\"]?\s*[:=]\s*['\"]?({_NUMBER})(?![\d:])\s*(ms\b|s\b|%)?", re.IGNORECASE
+    rf"['\"]?([A-Za-z_][\w./@-]*)['\"]?\s*[:=]\s*['\"]?({_NUMBER})(?![\d:])\s*(ms\b|s\b|%)?",
+    re.IGNORECASE,
 )
 _SUMMARY = re.compile(rf"([A-Za-z_][\w./@ -]*?)\s*[:=]\s*({_NUMBER})\s*%?\s*", re.IGNORECASE)
 _RULE = re.compile(r"\s*(?:-{3,}|={3,})\s*")
-_PLACES = frozenset({"step", "global_step", "iteration", "iter", "update", "epoch", "steps", "eta", "remaining"})
+_PLACES = frozenset(
+    {"step", "global_step", "iteration", "iter", "update", "epoch", "steps", "eta", "remaining"}
+)
 _LONGEST = 4000  # characters of a line that are looked at
 
 
 class StepLog(LineParser):
-    """A row a line that names a step or an epoch and a value; the block of values after a rule is the run's summary."""
+    """A row a line that names a step or an epoch and a value; the block of values after a rule is
+    the run's summary."""
 
     name = "step log"
 
@@ -40,7 +52,9 @@ class StepLog(LineParser):
     def feed(self, data: bytes) -> list[Row]:
         rows = super().feed(data)
         whole, cut, rest = self._feed.rest.rpartition(b"\r")
-        if cut:  # what is before the last carriage return is complete, whether or not the line ever ends
+        if (
+            cut
+        ):  # what is before the last carriage return is complete, whether or not the line ever ends
             self._feed.rest = rest
             rows += self.line(whole)
         return rows

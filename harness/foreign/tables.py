@@ -1,4 +1,5 @@
-"""Tables with a header: Lightning's metrics.csv, YOLO's results.csv, ledgers of experiments in TSV, ragged ones too."""
+"""Tables with a header: Lightning's metrics.csv, YOLO's results.csv, ledgers of experiments in TSV,
+ragged ones too."""
 
 import csv
 import re
@@ -15,9 +16,9 @@ _CRASHES = frozenset({"crash", "crashed", "failed", "error"})
 class Table(LineParser):
     """Rows by the names of the header. A cell that is empty is missing, not zero.
 
-    Lines with fewer cells than the header are what a line break inside a cell leaves: they are counted and left out.
-    Where ";" parts the cells, a lone comma is the decimal point. The header once more starts another run. A table
-    without a counter is a ledger: one row an experiment.
+    Lines with fewer cells than the header are what a line break inside a cell leaves: they are
+    counted and left out. Where ";" parts the cells, a lone comma is the decimal point. The header
+    once more starts another run. A table without a counter is a ledger: one row an experiment.
     """
 
     def __init__(self, delimiter: str) -> None:
@@ -47,13 +48,15 @@ class Table(LineParser):
         return self._values(cells, self._header)
 
     def last(self, raw: bytes) -> Iterable[Row]:
-        """A last line without its end counts when it has all cells: a torn one would be a wrong number."""
+        """A last line without its end counts when it has all cells: a torn one would be a wrong
+        number."""
         if self._header is None or self.text(raw).count(self._delimiter) + 1 < len(self._header):
             return []
         return self.line(raw)
 
     def _cells(self, text: str) -> list[str] | None:
-        """None while a quoted cell goes on in the next line; in TSV a quote is a character like any other."""
+        """None while a quoted cell goes on in the next line; in TSV a quote is a character like any
+        other."""
         if self._delimiter == "\t":
             return text.split("\t")
         self._open.append(text)
@@ -83,7 +86,8 @@ class Table(LineParser):
             self.short += 1
             if self.short == 1:
                 self.warnings.add(
-                    f"line {self.number} has {len(cells)} of {len(header)} cells; such lines are left out"
+                    f"line {self.number} has {len(cells)} of {len(header)} cells; such lines are"
+                    " left out"
                 )
             return []
         texts = [plain_cell(cell, self._delimiter) for cell in cells]

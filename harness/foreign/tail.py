@@ -1,4 +1,5 @@
-"""A growing file by byte offset: each byte is handed out once, a file that was replaced starts again."""
+"""A growing file by byte offset: each byte is handed out once, a file that was replaced starts
+again."""
 
 import os
 from pathlib import Path
@@ -11,7 +12,8 @@ _HEAD = 4096
 
 
 class ByteTail:
-    """Costs the same at every look, however large the file is: it compares the first 4 KiB and reads what is new."""
+    """Costs the same at every look, however large the file is: it compares the first 4 KiB and
+    reads what is new."""
 
     def __init__(self, path: Path, *, follow: bool = True) -> None:
         self.path, self._follow = path, follow
@@ -24,7 +26,8 @@ class ByteTail:
         self.modified: float | None = None
         """When the file was changed last, Unix seconds."""
         self.replacements = 0
-        """How often another file, or a shorter one, stood there; what was read before then counts no more."""
+        """How often another file, or a shorter one, stood there; what was read before then counts
+        no more."""
         self._inode: int | None = None
         self._offset, self._head = 0, b""
 
@@ -44,7 +47,9 @@ class ByteTail:
         found = os.fstat(stream.fileno())
         head = stream.read(_HEAD)
         other = self._inode is not None and (
-            found.st_ino != self._inode or found.st_size < self._offset or not head.startswith(self._head)
+            found.st_ino != self._inode
+            or found.st_size < self._offset
+            or not head.startswith(self._head)
         )
         if other:
             self._offset, self._head = 0, b""

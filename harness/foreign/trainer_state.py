@@ -1,4 +1,5 @@
-"""trainer_state.json of transformers: one JSON document with all reports so far, written anew at each checkpoint."""
+"""trainer_state.json of transformers: one JSON document with all reports so far, written anew at
+each checkpoint."""
 
 from typing import Any
 
@@ -12,7 +13,8 @@ _MOST_BYTES = 256 << 20
 
 
 class WholeJson:
-    """Waits for the whole document; a later one is a replaced file, for which a new parser is made."""
+    """Waits for the whole document; a later one is a replaced file, for which a new parser is
+    made."""
 
     name = "JSON"
 
@@ -57,7 +59,9 @@ class TrainerState(WholeJson):
             self.warnings.add("it has no list log_history")
             return []
         rows: list[Row] = [{"event": "start", **_total(document)}]
-        rows += (row for item in history if isinstance(item, dict) and (row := _row(item)) is not None)
+        rows += (
+            row for item in history if isinstance(item, dict) and (row := _row(item)) is not None
+        )
         return rows
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from harness.domain.findings import Finding
 from harness.gates.evidence import GateEvidence
 from harness.gates.findings import finding
-from harness.project.alarms import unanswered
+from harness.gates.open_alarms import unanswered
 
 
 def undiagnosed(evidence: GateEvidence) -> Iterator[Finding]:
@@ -19,7 +19,8 @@ def undiagnosed(evidence: GateEvidence) -> Iterator[Finding]:
         name = f"{evidence.experiment.id}/{run}"
         yield finding(
             "alarm_undiagnosed",
-            f"{name} raised the alarm {alarm.code} at row {alarm.row} ({alarm.message}), and {why}.",
+            f"{name} raised the alarm {alarm.code} at row {alarm.row} ({alarm.message}), and"
+            f" {why}.",
             run=name,
             alarm=alarm.code,
             row=alarm.row,

@@ -15,7 +15,11 @@ OF_A_RUN = ("metrics", "status", "checkpoints", "evaluation")
 def bypass(evidence: GateEvidence) -> Iterator[Finding]:
     """A run whose supervisor saw no row of the run logger in time, in the supervisor's words."""
     for item in evidence.runs:
-        yield from (Finding.from_plain(plain) for plain in item.run.findings if plain.get("code") == BYPASSED)
+        yield from (
+            Finding.from_plain(plain)
+            for plain in item.run.findings
+            if plain.get("code") == BYPASSED
+        )
 
 
 def told(evidence: GateEvidence) -> Iterator[Finding]:
@@ -27,58 +31,74 @@ def told(evidence: GateEvidence) -> Iterator[Finding]:
 
 
 def files(evidence: GateEvidence) -> Iterator[Finding]:
-    """hypothesis.md, config.yaml, code.json, score.json and result.md: there, regular, not empty, readable."""
+    """hypothesis.md, config.yaml, code.json, score.json and result.md: there, regular, not empty,
+    readable."""
     for item in evidence.files:
         yield from _file(item)
 
 
 def seeds(evidence: GateEvidence) -> Iterator[Finding]:
-    """Every seed that the plan asks for, and every seed that was started, has a completed run; none is another."""
+    """Every seed that the plan asks for, and every seed that was started, has a completed run; none
+    is another."""
     wanted, runs = evidence.objective.seeds, [item.run for item in evidence.runs]
     completed = [run for run in runs if run.status is RunStatus.COMPLETED]
     if not runs:
         yield finding(
-            "runs_missing", f"{evidence.experiment.id} has no registered run; the plan asks for {wanted} seeds."
+            "runs_missing",
+            f"{evidence.experiment.id} has no registered run; the plan asks for {wanted} seeds.",
         )
         for name in OF_A_RUN:
             yield _missing(name, f"no run of {evidence.experiment.id} was registered")
         return
     for run in runs:
         if run.status not in FINAL_RUNS:
-            yield finding("run_open", f"{run.experiment}/{run.id} (seed {run.seed}) is {run.status}.")
+            yield finding(
+                "run_open", f"{run.experiment}/{run.id} (seed {run.seed}) is {run.status}."
+            )
     if foreign := sorted(run.seed for run in runs if run.seed not in evidence.plan_seeds):
         yield finding(
             "seeds_not_of_the_plan",
-            f"{evidence.experiment.id} has runs of the seeds {', '.join(map(str, foreign))}; expected only the seeds "
-            f"that the harness chose for the plan: {', '.join(map(str, sorted(evidence.plan_seeds)))}.",
+            f"{evidence.experiment.id} has runs of the seeds {', '.join(map(str, foreign))};"
+            " expected only the seeds that the harness chose for the plan:"
+            f" {', '.join(map(str, sorted(evidence.plan_seeds)))}.",
             seeds=foreign,
         )
-    ended = [run for run in runs if run.status in FINAL_RUNS and run.status is not RunStatus.COMPLETED]
+    ended = [
+        run for run in runs if run.status in FINAL_RUNS and run.status is not RunStatus.COMPLETED
+    ]
     if ended or len(runs) < wanted:
-        stopped = "".join(f" {run.id} (seed {run.seed}) {run.status}: {run.reason}" for run in ended)
+        stopped = "".join(
+            f" {run.id} (seed {run.seed}) {run.status}: {run.reason}" for run in ended
+        )
         yield finding(
             "seeds_outstanding",
-            f"{len(completed)} of {max(wanted, len(runs))} seeds have a completed run of the newest code and command."
-            f"{stopped}",
+            f"{len(completed)} of {max(wanted, len(runs))} seeds have a completed run of the newest"
+            f" code and command.{stopped}",
             completed=len(completed),
             wanted=wanted,
         )
 
 
 def run_files(evidence: GateEvidence) -> Iterator[Finding]:
-    """metrics.jsonl and training_status.json of each run: the run's own, as they were when it ended."""
+    """metrics.jsonl and training_status.json of each run: the run's own, as they were when it
+    ended."""
     for item in _accountable(evidence):
         yield from _metrics(item)
         yield from _status(item)
 
 
 def cadence(evidence: GateEvidence) -> Iterator[Finding]:
-    """Of a completed run, no more epochs than the plan says passed without a checkpoint; runs shorter than that owe
-    their final one only."""
+    """Of a completed run, no more epochs than the plan says passed without a checkpoint; runs
+    shorter than that owe their final one only."""
     every = evidence.checkpoint_every
     for item in evidence.runs:
         gap = item.without_checkpoint
-        if every is None or gap is None or item.run.status is not RunStatus.COMPLETED or gap[1] - gap[0] < every:
+        if (
+            every is None
+            or gap is None
+            or item.run.status is not RunStatus.COMPLETED
+            or gap[1] - gap[0] < every
+        ):
             continue
         yield finding(
             "checkpoint_cadence",
@@ -92,18 +112,21 @@ def cadence(evidence: GateEvidence) -> Iterator[Finding]:
 
 
 def checkpoints(evidence: GateEvidence) -> Iterator[Finding]:
-    """Each has a final checkpoint whose hash the harness recorded for that very run, and the file still has it."""
+    """Each has a final checkpoint whose hash the harness recorded for that very run, and the file
+    still has it."""
     for item in _accountable(evidence):
         final = item.final
         if final is None:
             yield finding(
-                "checkpoint_missing", f"{item.name} has no final checkpoint that the harness recorded.", run=item.name
+                "checkpoint_missing",
+                f"{item.name} has no final checkpoint that the harness recorded.",
+                run=item.name,
             )
         elif final.removed is not None:
             yield finding(
                 "checkpoint_removed",
-                f"{final.checkpoint.path} of {item.name} ({final.checkpoint.id[:12]}) was removed by `harness gc` at "
-                f"{final.removed}.",
+                f"{final.checkpoint.path} of {item.name} ({final.checkpoint.id[:12]}) was removed"
+                f" by `harness gc` at {final.removed}.",
                 path=final.checkpoint.path,
                 expected=final.checkpoint.id,
             )
@@ -111,7 +134,8 @@ def checkpoints(evidence: GateEvidence) -> Iterator[Finding]:
             now = "is not there" if final.actual is None else f"has the hash {final.actual[:12]}"
             yield finding(
                 "checkpoint_changed",
-                f"{final.checkpoint.path} of {item.name} {now}; expected {final.checkpoint.id[:12]}.",
+                f"{final.checkpoint.path} of {item.name} {now}; expected"
+                f" {final.checkpoint.id[:12]}.",
                 path=final.checkpoint.path,
                 expected=final.checkpoint.id,
                 actual=final.actual or "",
@@ -119,7 +143,8 @@ def checkpoints(evidence: GateEvidence) -> Iterator[Finding]:
         elif final.earlier is not None:
             yield finding(
                 "checkpoint_copied",
-                f"The final checkpoint of {item.name} has the bytes that {final.earlier} left earlier.",
+                f"The final checkpoint of {item.name} has the bytes that {final.earlier} left"
+                " earlier.",
                 run=item.name,
                 earlier=final.earlier,
             )
@@ -130,9 +155,12 @@ def bypassed(item: RunEvidence) -> bool:
 
 
 def _accountable(evidence: GateEvidence) -> list[RunEvidence]:
-    """Runs that must have left everything behind. One that failed or was killed cannot: its seed is outstanding, and
-    that is no breach; one that went past the run logger must be told all that is missing."""
-    return [item for item in evidence.runs if item.run.status is RunStatus.COMPLETED or bypassed(item)]
+    """Runs that must have left everything behind. One that failed or was killed cannot: its seed is
+    outstanding, and that is no breach; one that went past the run logger must be told all that is
+    missing."""
+    return [
+        item for item in evidence.runs if item.run.status is RunStatus.COMPLETED or bypassed(item)
+    ]
 
 
 def _file(item: FileEvidence, run: str | None = None) -> Iterator[Finding]:
@@ -151,13 +179,20 @@ def _missing(name: str, why: str, run: str | None = None) -> Finding:
 
 _BY_EVALUATE = {"evaluation", "score"}
 _MENDS = {
-    "hypothesis": "Restore hypothesis.md in the experiment's folder; `harness experiment new` writes it first.",
+    "hypothesis": (
+        "Restore hypothesis.md in the experiment's folder; `harness experiment new` writes it"
+        " first."
+    ),
     "config": "Write the configuration that is tried to config.yaml in the experiment's folder.",
-    "result": "Write result.md: `harness experiment result EXP --claim METRIC=VALUE --summary TEXT`, claiming only the "
-    "recomputed number, or none; an oracle calls `record_result` for it.",
+    "result": (
+        "Write result.md: `harness experiment result EXP --claim METRIC=VALUE --summary TEXT`,"
+        " claiming only the recomputed number, or none; an oracle calls `record_result` for it."
+    ),
     "metrics": "Train through `harness train` and let the run logger write it.",
     "status": "Train through `harness train` and let the run logger write it.",
-    "checkpoints": "Save into `log.checkpoint_dir` and call `log.checkpoint_saved(path, final=True)`.",
+    "checkpoints": (
+        "Save into `log.checkpoint_dir` and call `log.checkpoint_saved(path, final=True)`."
+    ),
     "code": "Train through `harness train`: it keeps the code snapshot.",
     "evaluation": "Train first, then run `harness evaluate EXP`.",
     "score": "Train first, then run `harness evaluate EXP`.",
@@ -169,15 +204,25 @@ def _metrics(item: RunEvidence) -> Iterator[Finding]:
     if item.metrics.sha256 is None or item.metrics.problems:
         return
     if not item.epochs:
-        yield finding("metrics_without_epochs", f"{item.metrics.path} of {item.name} holds no epoch row.")
+        yield finding(
+            "metrics_without_epochs", f"{item.metrics.path} of {item.name} holds no epoch row."
+        )
     if foreign := sorted(item.row_runs - {item.name}):
         yield finding(
             "metrics_of_another_run",
-            f"{item.metrics.path} has rows of {', '.join(repr(name) for name in foreign)}; expected only {item.name}.",
+            f"{item.metrics.path} has rows of {', '.join(repr(name) for name in foreign)}; expected"
+            f" only {item.name}.",
         )
     elif item.row_tokens != {item.run.token}:
-        said = "carries another run's token" if item.row_tokens else "has no start row with the run's token"
-        yield finding("metrics_of_another_run", f"{item.metrics.path} {said}; expected the one given to {item.name}.")
+        said = (
+            "carries another run's token"
+            if item.row_tokens
+            else "has no start row with the run's token"
+        )
+        yield finding(
+            "metrics_of_another_run",
+            f"{item.metrics.path} {said}; expected the one given to {item.name}.",
+        )
     yield from _changed("metrics_changed", item, item.metrics)
 
 
@@ -186,9 +231,15 @@ def _status(item: RunEvidence) -> Iterator[Finding]:
     if item.status.sha256 is None or item.status.problems:
         return
     if item.status_run != item.name:
-        yield finding("status_of_another_run", f"{item.status.path} is of {item.status_run!r}; expected {item.name}.")
+        yield finding(
+            "status_of_another_run",
+            f"{item.status.path} is of {item.status_run!r}; expected {item.name}.",
+        )
     elif item.run.status is RunStatus.COMPLETED and item.status_state != RunStatus.COMPLETED:
-        yield finding("status_of_another_run", f"{item.status.path} says {item.status_state!r}; expected 'completed'.")
+        yield finding(
+            "status_of_another_run",
+            f"{item.status.path} says {item.status_state!r}; expected 'completed'.",
+        )
     yield from _changed("status_changed", item, item.status)
 
 
@@ -196,7 +247,11 @@ def _changed(code: str, item: RunEvidence, file: FileEvidence) -> Iterator[Findi
     """Only what the supervisor hashed when the run ended can be known to have changed."""
     recorded = item.run.files.get(file.name)
     if recorded != file.sha256:
-        was = f"it was {recorded[:12]} when {item.name} ended" if recorded else f"{item.name} ended without it"
+        was = (
+            f"it was {recorded[:12]} when {item.name} ended"
+            if recorded
+            else f"{item.name} ended without it"
+        )
         yield finding(
             code,
             f"{file.path} is {str(file.sha256)[:12]}; {was}.",

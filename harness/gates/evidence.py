@@ -9,7 +9,14 @@ from harness.artifacts.metrics_times import RowTimes
 from harness.artifacts.result import Claim
 from harness.detectors.alarm import Alarm
 from harness.domain.findings import Finding
-from harness.domain.records import Checkpoint, Evaluation, Experiment, Objective, RecordedVerdict, Run
+from harness.domain.records import (
+    Checkpoint,
+    Evaluation,
+    Experiment,
+    Objective,
+    RecordedVerdict,
+    Run,
+)
 from harness.domain.statuses import GateName, RunStatus, Tier, Verdict
 
 _NO_ANSWER = frozenset({RunStatus.LOST, RunStatus.CANCELLED})
@@ -35,7 +42,8 @@ class CheckpointEvidence:
     actual: str | None
     """Content hash now; None when nothing is there."""
     earlier: str | None = None
-    """The run of another experiment, or of another seed, that left the same bytes first, e.g. "exp-0001/run-02"."""
+    """The run of another experiment, or of another seed, that left the same bytes first, e.g.
+    "exp-0001/run-02"."""
     removed: str | None = None
     """When `harness gc` removed it, where nothing is there now."""
 
@@ -52,7 +60,8 @@ class RunEvidence:
     """SHA-256 of the link tokens in start rows."""
     epochs: int = 0
     without_checkpoint: tuple[float, float] | None = None
-    """The longest stretch of epochs without a checkpoint: its first and last; None when every epoch has one."""
+    """The longest stretch of epochs without a checkpoint: its first and last; None when every epoch
+    has one."""
     starts: int = 0
     """Start rows: more than one when the command was started again inside the run."""
     times: RowTimes | None = None
@@ -88,11 +97,13 @@ class GateEvidence:
     objective: Objective
     plan_version: int
     checkpoint_every: int | None = None
-    """Epochs that may pass from one checkpoint to the next; None where epochs are no training (classical-ml)."""
+    """Epochs that may pass from one checkpoint to the next; None where epochs are no training
+    (classical-ml)."""
     isolation_required: bool
     experiment: Experiment
     files: tuple[FileEvidence, ...]
-    """The experiment's own files that the contract requires: hypothesis, config, code, score, result."""
+    """The experiment's own files that the contract requires: hypothesis, config, code, score,
+    result."""
     claims: Mapping[str, Claim]
     """Metric -> the number that result.md claims for it."""
     prose: tuple[Finding, ...] = ()
@@ -113,22 +124,26 @@ class GateEvidence:
     plan_seeds: frozenset[int]
     """Those that the harness chose for the plan, in any of its versions."""
     evaluations: tuple[Evaluation, ...]
-    """Of the gate's split: one a counted run, of its final checkpoint under the plan version in force."""
+    """Of the gate's split: one a counted run, of its final checkpoint under the plan version in
+    force."""
     ignored_seeds: tuple[Finding, ...] = ()
     """Seeds whose evaluations are of one checkpoint."""
     frozen_changes: tuple[Finding, ...] = ()
     tampering: tuple[Finding, ...] = ()
     control_changes: tuple[Finding, ...] = ()
-    """Control files that changed while this experiment was worked on, since a person accepted them."""
+    """Control files that changed while this experiment was worked on, since a person accepted
+    them."""
     score: Mapping[str, Any] | None = None
-    """{metric, split, mean, spread, n_seeds, values, interval, evidence}; None without a recomputed value."""
+    """{metric, split, mean, spread, n_seeds, values, interval, evidence}; None without a recomputed
+    value."""
     parent_score: Mapping[str, Any] | None = None
     """At the held-out gate: the parent's own score there; None when it has none."""
     comparison: Mapping[str, Any] | None = None
-    """{against, split, difference, floor, better, why, p, p_corrected, comparisons, paired, seeds}."""
+    """{against, split, difference, floor, better, why, p, p_corrected, comparisons, paired,
+    seeds}."""
     in_train: Mapping[str, float] | None = None
-    """What of the split the training rows hold, as `data_checks.review.contamination`; None in approvals that did not
-    look."""
+    """What of the split the training rows hold, as `data_checks.review.contamination`; None in
+    approvals that did not look."""
     validation: ValidationReference | None = None
     """Only for the held-out gate."""
     hashes: Mapping[str, str] = field(default_factory=dict)
@@ -145,12 +160,13 @@ class GateOutcome:
 
 
 def counted_runs(runs: Sequence[Run]) -> list[Run]:
-    """One run a seed, in the order in which seeds were first registered: the seed's newest run that was neither lost
-    nor cancelled, else its newest. `runs` is oldest first.
+    """One run a seed, in the order in which seeds were first registered: the seed's newest run that
+    was neither lost nor cancelled, else its newest. `runs` is oldest first.
 
-    An experiment is one code snapshot and one command, so only runs of the newest run's pair count; all its seeds
-    do, however they went. A run that was lost or cancelled says nothing about the training and hides nothing; a run
-    that failed does, and an older, luckier run of its seed does not stand in for it.
+    An experiment is one code snapshot and one command, so only runs of the newest run's pair count;
+    all its seeds do, however they went. A run that was lost or cancelled says nothing about the
+    training and hides nothing; a run that failed does, and an older, luckier run of its seed does
+    not stand in for it.
     """
     chosen: dict[int, Run] = {}
     for run in runs:

@@ -1,4 +1,5 @@
-"""The held-out gate: a PASS on validation that still stands, and the same tier on rows nobody trained for."""
+"""The held-out gate: a PASS on validation that still stands, and the same tier on rows nobody
+trained for."""
 
 from collections.abc import Iterator
 
@@ -11,15 +12,19 @@ from harness.gates.validation import Check, conclude, frozen, ignored_seeds
 
 
 def validation(evidence: GateEvidence) -> Iterator[Finding]:
-    """The newest validation verdict is PASS, and nothing that it read has changed: claims, runs, scores, plan."""
+    """The newest validation verdict is PASS, and nothing that it read has changed: claims, runs,
+    scores, plan."""
     reference = evidence.validation
     if reference is None or reference.verdict is None:
-        yield finding("validation_not_passed", f"{evidence.experiment.id} has no verdict on validation.")
+        yield finding(
+            "validation_not_passed", f"{evidence.experiment.id} has no verdict on validation."
+        )
         return
     if reference.verdict.verdict is not Verdict.PASS:
         yield finding(
             "validation_not_passed",
-            f"{evidence.experiment.id} is {reference.verdict.verdict} on validation ({reference.verdict.id}).",
+            f"{evidence.experiment.id} is {reference.verdict.verdict} on validation"
+            f" ({reference.verdict.id}).",
         )
     if reference.changed:
         yield finding(

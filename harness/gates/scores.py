@@ -1,24 +1,27 @@
-"""Checks of the numbers: recomputed for every seed, in the cage that the plan asks for, good enough, and not
-overclaimed."""
+"""Checks of the numbers: recomputed for every seed, in the sandbox that the plan asks for, good
+enough, and not overclaimed."""
 
 from collections.abc import Iterator
 
 from harness.artifacts.claims import agrees, precise_enough
 from harness.domain.findings import Finding
-from harness.domain.statuses import CageKind, Direction, RunStatus, Tier, spoken
+from harness.domain.statuses import Direction, RunStatus, SandboxKind, Tier, spoken
 from harness.gates.evidence import GateEvidence
 from harness.gates.findings import finding
 
 
 def evaluations(evidence: GateEvidence) -> Iterator[Finding]:
-    """One evaluation a run, of its final checkpoint; what went wrong stands here in its own words, once for all."""
+    """One evaluation a run, of its final checkpoint; what went wrong stands here in its own words,
+    once for all."""
     wrong: dict[str, list[tuple[Finding, int]]] = {}
     by_run = {item.run: item for item in evidence.evaluations}
     on = spoken(evidence.gate)
     for item in evidence.runs:
         evaluation = by_run.get(item.run.id)
         final = item.final
-        if evaluation is None or (final is not None and evaluation.checkpoint != final.checkpoint.id):
+        if evaluation is None or (
+            final is not None and evaluation.checkpoint != final.checkpoint.id
+        ):
             why = ": it did not complete" if item.run.status is not RunStatus.COMPLETED else ""
             yield finding(
                 "evaluation_missing",
@@ -29,13 +32,21 @@ def evaluations(evidence: GateEvidence) -> Iterator[Finding]:
             continue
         if item.evaluation.sha256 is None or item.evaluation.problems:
             yield from item.evaluation.problems or (
-                finding("evaluation_missing", f"{item.evaluation.path} is not there.", artifact="evaluation"),
+                finding(
+                    "evaluation_missing",
+                    f"{item.evaluation.path} is not there.",
+                    artifact="evaluation",
+                ),
             )
         found = [Finding.from_plain(plain) for plain in evaluation.findings]
         for one in found:
-            wrong.setdefault(f"[{one.code}] {one.message} {one.mend}", []).append((one, evaluation.seed))
+            wrong.setdefault(f"[{one.code}] {one.message} {one.hint}", []).append(
+                (one, evaluation.seed)
+            )
         if evaluation.value is None and not found:
-            yield finding("evaluation_failed", f"The evaluation of {item.name} on {on} gave no score.")
+            yield finding(
+                "evaluation_failed", f"The evaluation of {item.name} on {on} gave no score."
+            )
     for same in wrong.values():
         yield _of_seeds(*same)
 
@@ -46,26 +57,30 @@ def _of_seeds(first: tuple[Finding, int], *others: tuple[Finding, int]) -> Findi
         return found
     seeds = [seed, *(number for _, number in others)]
     told = f"For the seeds {', '.join(map(str, seeds))}: {found.message}"
-    return Finding(found.code, told, found.mend, {**found.data, "seeds": seeds})
+    return Finding(found.code, told, found.hint, {**found.data, "seeds": seeds})
 
 
 def claims(evidence: GateEvidence) -> Iterator[Finding]:
-    """Each number in result.md is the recomputed one, within half a unit of its last digit, and that digit is fine
-    enough to say something."""
+    """Each number in result.md is the recomputed one, within half a unit of its last digit, and
+    that digit is fine enough to say something."""
     metric = evidence.objective.metric
     for name, claim in evidence.claims.items():
         if name != metric or evidence.score is None:
-            why = f"only {metric} is recomputed" if name != metric else f"{metric} was not recomputed"
+            why = (
+                f"only {metric} is recomputed" if name != metric else f"{metric} was not recomputed"
+            )
             yield finding(
                 "claim_unsupported",
-                f"result.md claims {name} = {claim.text}, but no recomputed evaluation supports it: {why}.",
+                f"result.md claims {name} = {claim.text}, but no recomputed evaluation supports it:"
+                f" {why}.",
                 metric=name,
                 claimed=claim.text,
             )
         elif not agrees(claim, evidence.score["mean"]):
             yield finding(
                 "claim_disagrees",
-                f"result.md claims {name} = {claim.text}; recomputed: {evidence.score['mean']:.6g}.",
+                f"result.md claims {name} = {claim.text}; recomputed:"
+                f" {evidence.score['mean']:.6g}.",
                 metric=name,
                 claimed=claim.text,
                 recomputed=evidence.score["mean"],
@@ -73,8 +88,9 @@ def claims(evidence: GateEvidence) -> Iterator[Finding]:
         elif not precise_enough(claim, evidence.score["mean"]):
             yield finding(
                 "claim_too_coarse",
-                f"result.md claims {name} = {claim.text}; recomputed: {evidence.score['mean']:.6g}. Half a unit of the "
-                "claim's last digit is more than a tenth of the number: nearly anything would agree.",
+                f"result.md claims {name} = {claim.text}; recomputed: {evidence.score['mean']:.6g}."
+                " Half a unit of the claim's last digit is more than a tenth of the number: nearly"
+                " anything would agree.",
                 metric=name,
                 claimed=claim.text,
                 recomputed=evidence.score["mean"],
@@ -87,17 +103,27 @@ def prose(evidence: GateEvidence) -> Iterator[Finding]:
 
 
 def isolation(evidence: GateEvidence) -> Iterator[Finding]:
-    """With `sandbox: required` training and evaluation ran in a cage."""
+    """With `sandbox: required` training and evaluation ran in a sandbox."""
     if not evidence.isolation_required:
         return
-    trained = [f"training of {item.name}" for item in evidence.runs if item.run.cage == CageKind.NONE]
-    scored = [f"evaluation of {item.run}" for item in evidence.evaluations if item.cage == CageKind.NONE]
+    trained = [
+        f"training of {item.name}" for item in evidence.runs if item.run.sandbox == SandboxKind.NONE
+    ]
+    scored = [
+        f"evaluation of {item.run}"
+        for item in evidence.evaluations
+        if item.sandbox == SandboxKind.NONE
+    ]
     for what in (*trained, *scored):
-        yield finding("isolation_absent", f"The plan says `sandbox: required`, but the {what} was not isolated.")
+        yield finding(
+            "isolation_absent",
+            f"The plan says `sandbox: required`, but the {what} was not isolated.",
+        )
 
 
 def reached_tier(evidence: GateEvidence) -> Tier | None:
-    """The most ambitious tier that the score reaches; None below all, or while a seed has no score."""
+    """The most ambitious tier that the score reaches; None below all, or while a seed has no
+    score."""
     if evidence.score is None or not _all_seeds(evidence):
         return None
     return evidence.objective.tier(evidence.score["mean"])

@@ -1,4 +1,5 @@
-"""Checks of what the numbers rest on: clean training rows, and a reference that was measured as well."""
+"""Checks of what the numbers rest on: clean training rows, and a reference that was measured as
+well."""
 
 import math
 from collections.abc import Iterator
@@ -9,30 +10,41 @@ from harness.gates.evidence import GateEvidence
 from harness.gates.findings import finding
 
 MOST_SHARED = 0.05
-"""Of a split's rows: up to so many copies in the training rows are told at approval and block nothing. In CIFAR-10 3.3%
-and in CIFAR-100 10% of the test images have duplicates in training (Barz and Denzler 2020): docs/statistics.md."""
+"""Of a split's rows: up to so many copies in the training rows are told at approval and block
+nothing. In CIFAR-10 3.3% and in CIFAR-100 10% of the test images have duplicates in training (Barz
+and Denzler 2020): docs/statistics.md."""
 MOST_GAP = 3.0
-"""Standard errors of the difference by which the score on validation may be better than on held-out: one honest look in
-700 has more, when nothing was chosen by validation."""
+"""Standard errors of the difference by which the score on validation may be better than on
+held-out: one honest look in 700 has more, when nothing was chosen by validation."""
 _HALF_WIDTH = 1.96  # standard errors in half of a 95% interval
 USUAL = 2.0
-"""Data of few distinct rows repeats by itself: up to this multiple of the training rows that have a twin among
-themselves may be shared, and MOST_SHARED more than the split's own twins explain, which oversampling does not raise."""
+"""Data of few distinct rows repeats by itself: up to this multiple of the training rows that have a
+twin among themselves may be shared, and MOST_SHARED more than the split's own twins explain, which
+oversampling does not raise."""
 
 
 def contamination(evidence: GateEvidence) -> Iterator[Finding]:
-    """The training rows hold no larger a part of the split than data of their kind repeats, exactly or nearly; as it
-    was at approval."""
+    """The training rows hold no larger a part of the split than data of their kind repeats, exactly
+    or nearly; as it was at approval."""
     shared = evidence.in_train
     if shared is None:
         return
-    which, exact = spoken(evidence.gate), (shared["share"], shared["repeats"], shared.get("expected"))
+    which, exact = (
+        spoken(evidence.gate),
+        (shared["share"], shared["repeats"], shared.get("expected")),
+    )
     if _too_many(*exact):
-        yield _contaminated(f"{shared['rows']:g} rows of {which} ({exact[0]:.1%}) have a training row's inputs", exact)
+        yield _contaminated(
+            f"{shared['rows']:g} rows of {which} ({exact[0]:.1%}) have a training row's inputs",
+            exact,
+        )
         return
     near = (shared.get("near", 0.0), shared.get("near_repeats", 0.0), shared.get("near_expected"))
     if _too_many(*near):
-        yield _contaminated(f"{near[0]:.1%} of the rows of {which} have the inputs of a training row, or nearly", near)
+        yield _contaminated(
+            f"{near[0]:.1%} of the rows of {which} have the inputs of a training row, or nearly",
+            near,
+        )
 
 
 def _too_many(share: float, repeats: float, expected: float | None) -> bool:
@@ -43,16 +55,23 @@ def _too_many(share: float, repeats: float, expected: float | None) -> bool:
 
 def _contaminated(what: str, figures: tuple[float, float, float | None]) -> Finding:
     share, repeats, expected = figures
-    limit = f"at most {MOST_SHARED:.0%} may, or {USUAL:g} times the {repeats:.1%} that repeat in training"
+    limit = (
+        f"at most {MOST_SHARED:.0%} may, or {USUAL:g} times the {repeats:.1%} that repeat in"
+        " training"
+    )
     if expected is not None:
         limit += f", where the split's own twins explain {expected:.1%} at most"
-    return finding("split_contaminated", f"{what}; {limit}.", share=share, repeats=repeats, expected=expected)
+    return finding(
+        "split_contaminated", f"{what}; {limit}.", share=share, repeats=repeats, expected=expected
+    )
 
 
 def generalisation(evidence: GateEvidence) -> Iterator[Finding]:
-    """Held-out is not far below validation: a score that was found by trying on validation does not carry over.
+    """Held-out is not far below validation: a score that was found by trying on validation does not
+    carry over.
 
-    Rows of both splits are taken as independent: se = sqrt(se_validation^2 + se_held_out^2), from the 95% intervals.
+    Rows of both splits are taken as independent: se = sqrt(se_validation^2 + se_held_out^2), from
+    the 95% intervals.
     """
     reference = evidence.validation.verdict if evidence.validation is not None else None
     before, now = None if reference is None else reference.score, evidence.score
@@ -66,15 +85,17 @@ def generalisation(evidence: GateEvidence) -> Iterator[Finding]:
         return
     yield finding(
         "validation_overfitted",
-        f"{evidence.objective.metric} is {before['mean']:.4g} on validation and {now['mean']:.4g} on held-out: "
-        f"{gap:.3g} worse, where {MOST_GAP:g} standard errors are {MOST_GAP * error:.3g}.",
+        f"{evidence.objective.metric} is {before['mean']:.4g} on validation and {now['mean']:.4g}"
+        f" on held-out: {gap:.3g} worse, where {MOST_GAP:g} standard errors are"
+        f" {MOST_GAP * error:.3g}.",
         validation=before["mean"],
         held_out=now["mean"],
     )
 
 
 def confirmed(evidence: GateEvidence) -> Iterator[Finding]:
-    """What was better than its parent on validation is not worse than it on held-out, where nothing was chosen by."""
+    """What was better than its parent on validation is not worse than it on held-out, where nothing
+    was chosen by."""
     comparison, now, before = evidence.comparison or {}, evidence.score, evidence.parent_score
     if comparison.get("better") is not True or now is None or before is None:
         return
@@ -84,8 +105,9 @@ def confirmed(evidence: GateEvidence) -> Iterator[Finding]:
     parent = comparison["against"]
     yield finding(
         "improvement_not_confirmed",
-        f"{evidence.experiment.id} is better than {parent} on validation ({comparison['difference']:+.3g}) and worse "
-        f"on held-out: {evidence.objective.metric} {now['mean']:.4g} against {before['mean']:.4g}.",
+        f"{evidence.experiment.id} is better than {parent} on validation"
+        f" ({comparison['difference']:+.3g}) and worse on held-out: {evidence.objective.metric}"
+        f" {now['mean']:.4g} against {before['mean']:.4g}.",
         parent=parent,
         held_out=now["mean"],
         parent_held_out=before["mean"],
@@ -93,7 +115,8 @@ def confirmed(evidence: GateEvidence) -> Iterator[Finding]:
 
 
 def reference_seeds(evidence: GateEvidence) -> Iterator[Finding]:
-    """The experiment that it is compared with has as many scored seeds; the trivial predictor needs none."""
+    """The experiment that it is compared with has as many scored seeds; the trivial predictor needs
+    none."""
     comparison = evidence.comparison or {}
     own, other = comparison.get("seeds", (0, None))
     if other is None or other >= own:
@@ -101,9 +124,10 @@ def reference_seeds(evidence: GateEvidence) -> Iterator[Finding]:
     parent = comparison["against"]
     yield finding(
         "reference_seeds_fewer",
-        f"{evidence.experiment.id} has {own} scored seeds on validation, its parent {parent} has {other}.",
-        f"Run `harness evaluate {parent}` if its seeds are trained; else open an experiment that repeats {parent} with "
-        "the plan's seeds, and one with that as its parent.",
+        f"{evidence.experiment.id} has {own} scored seeds on validation, its parent {parent} has"
+        f" {other}.",
+        f"Run `harness evaluate {parent}` if its seeds are trained; else open an experiment that"
+        f" repeats {parent} with the plan's seeds, and one with that as its parent.",
         parent=parent,
         seeds=own,
         parent_seeds=other,

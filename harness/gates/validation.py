@@ -1,4 +1,5 @@
-"""The validation gate: did the experiment keep its contract, and does its recomputed score reach the plan's tier?"""
+"""The validation gate: did the experiment keep its contract, and does its recomputed score reach
+the plan's tier?"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,8 +16,8 @@ Check = Callable[[GateEvidence], Iterable[Finding]]
 
 
 def frozen(evidence: GateEvidence) -> Iterator[Finding]:
-    """Plan, scorer and splits are those that were approved, control files those that were accepted, and nothing
-    recorded was touched."""
+    """Plan, scorer and splits are those that were approved, control files those that were accepted,
+    and nothing recorded was touched."""
     yield from evidence.frozen_changes
     yield from evidence.tampering
     yield from evidence.control_changes
@@ -60,7 +61,9 @@ def conclude(evidence: GateEvidence, checks: Sequence[Check]) -> GateOutcome:
     found = (_named(item, evidence.experiment.id) for check in checks for item in check(evidence))
     findings = tuple(found)
     outcomes = {outcome_of(found) for found in findings}
-    verdict = next((item for item in (Verdict.FAIL, Verdict.INCONCLUSIVE) if item in outcomes), Verdict.PASS)
+    verdict = next(
+        (item for item in (Verdict.FAIL, Verdict.INCONCLUSIVE) if item in outcomes), Verdict.PASS
+    )
     return GateOutcome(
         verdict=verdict,
         findings=findings,
@@ -71,5 +74,5 @@ def conclude(evidence: GateEvidence, checks: Sequence[Check]) -> GateOutcome:
 
 
 def _named(found: Finding, experiment: str) -> Finding:
-    """The finding with a mend that can be typed as it is."""
-    return replace(found, mend=_EXPERIMENT.sub(experiment, found.mend))
+    """The finding with a fix that can be typed as it is."""
+    return replace(found, hint=_EXPERIMENT.sub(experiment, found.hint))

@@ -27,7 +27,8 @@ class Change:
         return "delete" if self.after is None else "change"
 
     def text(self) -> str:
-        """The change for people: a line that says what, and the difference; of a long new or gone file its length."""
+        """The change for people: a line that says what, and the difference; of a long new or gone
+        file its length."""
         before, after = _lines(self.before), _lines(self.after)
         whole = before or after
         if self.action != "change" and len(whole) > _SHOWN_LINES:
@@ -42,38 +43,45 @@ class Conflict:
 
     path: str
     message: str
-    mend: str
+    hint: str
 
 
 def current(root: Path, path: str) -> bytes | None:
-    """The file's bytes; None when there is none. Raises RefusedError for what is no file, e.g. a folder or a pipe, and
-    for a link that leads out."""
+    """The file's bytes; None when there is none. Raises RefusedError for what is no file, e.g. a
+    folder or a pipe, and for a link that leads out."""
     place = root / path
     inside(root, path)
     if place.exists() and not place.is_file():
         raise RefusedError(
-            f"{place} is {'a folder' if place.is_dir() else 'no ordinary file'}; a file of that name is to be written.",
-            mend="Move it away, then run `harness init` again.",
+            f"{place} is {'a folder' if place.is_dir() else 'no ordinary file'}; a file of that"
+            " name is to be written.",
+            hint="Move it away, then run `harness init` again.",
             code="path_taken",
         )
     return place.read_bytes() if place.exists() else None
 
 
 def inside(root: Path, path: str) -> Path:
-    """Where `path` really is: through a link when it is one. Raises RefusedError when that is outside `root`, or when a
-    file, or a link to nothing, stands where a folder must be."""
+    """Where `path` really is: through a link when it is one. Raises RefusedError when that is
+    outside `root`, or when a file, or a link to nothing, stands where a folder must be."""
     place = root / path
     for above in (*list(place.parents)[::-1], place):
         if above.is_relative_to(root) and not above.resolve().is_relative_to(root):
             raise RefusedError(
                 f"{above} is a link that leads out of the project, to {above.resolve()}.",
-                mend="Put a real file or folder in its place, then run `harness init` again.",
+                hint="Put a real file or folder in its place, then run `harness init` again.",
                 code="link_in_place",
             )
-        if above != place and above.is_relative_to(root) and os.path.lexists(above) and not above.is_dir():
+        if (
+            above != place
+            and above.is_relative_to(root)
+            and os.path.lexists(above)
+            and not above.is_dir()
+        ):
             raise RefusedError(
-                f"{above} is {'a file' if above.exists() else 'a link to nothing'}; a folder of that name is needed.",
-                mend="Move it away, then run `harness init` again.",
+                f"{above} is {'a file' if above.exists() else 'a link to nothing'}; a folder of"
+                " that name is needed.",
+                hint="Move it away, then run `harness init` again.",
                 code="path_taken",
             )
     return place.resolve()
@@ -91,7 +99,7 @@ def make(root: Path, changes: Sequence[Change]) -> None:
         except OSError as error:
             raise UsageError(
                 f"{place} cannot be written: {error.strerror or error}.",
-                mend="Mend that, then run the same command again: it goes on where it stopped.",
+                hint="Fix that, then run the same command again: it goes on where it stopped.",
                 code="not_writable",
             ) from error
 

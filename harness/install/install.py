@@ -1,4 +1,5 @@
-"""`harness init`: put the harness into a repository, so that a cut installation is finished by the next one."""
+"""`harness init`: put the harness into a repository, so that a cut installation is finished by the
+next one."""
 
 import contextlib
 import fcntl
@@ -12,6 +13,7 @@ from harness.contract.installation import SETTINGS
 from harness.domain.statuses import HooksMode
 from harness.errors import NotFoundError
 from harness.files import atomic_write
+from harness.guard.accepted import accept_on_record, control_listing, read_accepted
 from harness.install.changes import Change, Conflict, make
 from harness.install.interpreter import Chosen, candidates, choose
 from harness.install.leftovers import sweep
@@ -20,8 +22,7 @@ from harness.install.manifest import read_manifest
 from harness.install.place import Place, place_of, settings_above
 from harness.install.undo import undo_of
 from harness.install.wanted import MERGED, Wanted, base_of, wanted
-from harness.project.accepted import accept_on_record, control_listing, read_accepted
-from harness.project.context import Project, approve_config, open_project
+from harness.ledger.project import Project, approve_config, open_project
 from harness.rendering.derived import write_derived
 from harness.rendering.snapshot import write_policy_snapshot
 from harness.settings import CONFIG
@@ -40,13 +41,19 @@ class Installation:
 
 
 def install(
-    directory: Path, mode: HooksMode | None, environment: Mapping[str, str], *, by: str, dry_run: bool = False
+    directory: Path,
+    mode: HooksMode | None,
+    environment: Mapping[str, str],
+    *,
+    by: str,
+    dry_run: bool = False,
 ) -> Installation:
-    """Make `directory` a project and give it its hooks, as `mode` says; with `dry_run` write nothing at all.
+    """Make `directory` a project and give it its hooks, as `mode` says; with `dry_run` write
+    nothing at all.
 
-    `by` is the person who does it: what is written is accepted by them, as the audit understands it. A second call
-    changes nothing. Raises RefusedError or UsageError before anything is written: a settings file that is no JSON, no
-    Python for the hooks, a link that leads out of the project.
+    `by` is the person who does it: what is written is accepted by them, as the audit understands
+    it. A second call changes nothing. Raises RefusedError or UsageError before anything is written:
+    a settings file that is no JSON, no Python for the hooks, a link that leads out of the project.
     """
     if dry_run:
         place = place_of(directory, mode, environment)
@@ -69,7 +76,8 @@ def install(
 
 @contextlib.contextmanager
 def locked(root: Path) -> Iterator[None]:
-    """Let one installation at a time work in `root`; a second one waits. The lock ends with its process."""
+    """Let one installation at a time work in `root`; a second one waits. The lock ends with its
+    process."""
     descriptor = os.open(root, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -90,16 +98,24 @@ def _look(place: Place, environment: Mapping[str, str]) -> tuple[Chosen | None, 
 
 
 def _ignored(place: Place) -> Iterator[str]:
-    """A warning where git leaves the hooks out: a clone or a new worktree then has none, and nobody guards there."""
+    """A warning where git leaves the hooks out: a clone or a new worktree then has none, and nobody
+    guards there."""
     if place.mode is not HooksMode.PROJECT or place.own:
         return
     with contextlib.suppress(GitFailedError):  # no git
         for path in (SETTINGS, MANIFEST):
-            asked = ("--no-literal-pathspecs", "check-ignore", "--quiet", "--", path)  # it refuses literal ones
+            asked = (
+                "--no-literal-pathspecs",
+                "check-ignore",
+                "--quiet",
+                "--",
+                path,
+            )  # it refuses literal ones
             if run_git(place.root, *asked, ok=(0, 1, 128))[0] == 0:
                 yield (
-                    f"warning: git ignores {path}, so a clone of this repository has no hooks and nothing is enforced "
-                    "there; take .claude/ out of .gitignore, or run `harness init` in each clone."
+                    f"warning: git ignores {path}, so a clone of this repository has no hooks and"
+                    " nothing is enforced there; take .claude/ out of .gitignore, or run `harness"
+                    " init` in each clone."
                 )
                 return
 
@@ -123,7 +139,8 @@ def _config(place: Place) -> tuple[Change, ...]:
 
 
 def _write_config(place: Place) -> None:
-    """A changed line about hooks is a person's decision, so it is approved with what was approved before."""
+    """A changed line about hooks is a person's decision, so it is approved with what was approved
+    before."""
     for change in _config(place):
         approved = place.layout.approved_config
         stands = approved.is_file() and approved.read_bytes() == change.before
@@ -133,13 +150,16 @@ def _write_config(place: Place) -> None:
 
 
 def _write(place: Place, project: Project, found: Wanted, by: str) -> None:
-    """What was there is kept first; hooks come before the settings that start them, and after what they judge by."""
+    """What was there is kept first; hooks come before the settings that start them, and after what
+    they judge by."""
     accepted = acceptable(place, found.changes)
     undo = undo_of(place.layout.state, place.root)
     for change in found.changes:
         if change.after is not None:
             undo.remember(change.path, change.before, change.after, base=base_of(change))
-    undo.folders += [name for name in _missing_folders(place.root, found.changes) if name not in undo.folders]
+    undo.folders += [
+        name for name in _missing_folders(place.root, found.changes) if name not in undo.folders
+    ]
     if found.changes:
         undo.save()
     write_derived(project)
@@ -152,25 +172,37 @@ def _write(place: Place, project: Project, found: Wanted, by: str) -> None:
 
 
 def acceptable(place: Place, changes: Iterable[Change]) -> list[str] | None:
-    """The paths of `changes` that a person accepts by making them; None when there is nothing to accept.
+    """The paths of `changes` that a person accepts by making them; None when there is nothing to
+    accept.
 
-    A person's file that was no longer as accepted before stays noticed: the audit tells who changed it.
+    A person's file that was no longer as accepted before stays noticed: the audit tells who changed
+    it.
     """
     if place.layout.root != place.root:
         return None
     before, now = read_accepted(place.layout), control_listing(place.root)
     known = {} if before is None else before.files
-    paths = [item.path for item in changes if item.path not in MERGED or now.get(item.path) == known.get(item.path)]
+    paths = [
+        item.path
+        for item in changes
+        if item.path not in MERGED or now.get(item.path) == known.get(item.path)
+    ]
     return paths if paths or before is None else None
 
 
 def _missing_folders(root: Path, changes: tuple[Change, ...]) -> Iterator[str]:
     for change in changes:
-        above = [folder for folder in (root / change.path).parents if folder.is_relative_to(root) and folder != root]
+        above = [
+            folder
+            for folder in (root / change.path).parents
+            if folder.is_relative_to(root) and folder != root
+        ]
         yield from (str(folder.relative_to(root)) for folder in above if not folder.exists())
 
 
-def _told(place: Place, chosen: Chosen | None, changes: tuple[Change, ...], found: Wanted, *notes: str) -> Installation:
+def _told(
+    place: Place, chosen: Chosen | None, changes: tuple[Change, ...], found: Wanted, *notes: str
+) -> Installation:
     return Installation(
         place=place,
         interpreter=None if chosen is None else chosen.interpreter,

@@ -1,4 +1,5 @@
-"""The Python that runs the hooks: a system's own, chosen by having it run the guard, never a shim."""
+"""The Python that runs the hooks: a system's own, chosen by having it run the guard, never a
+shim."""
 
 import json
 import os
@@ -12,8 +13,8 @@ from typing import Any
 
 from harness.contract.installation import SETTINGS, VENDORED
 from harness.errors import RefusedError
-from harness.handlers.table import BY_NAME, ISOLATED
-from harness.project.context import open_project
+from harness.guard.hooks.table import BY_NAME, ISOLATED
+from harness.ledger.project import open_project
 from harness.rendering.snapshot import write_policy_snapshot
 from harness.rendering.vendored import vendored_files
 from harness.settings import create_config
@@ -32,14 +33,15 @@ class Chosen:
 
 
 def candidates(first: str | None = None) -> tuple[str, ...]:
-    """Where a Python for hooks may be: the one that was chosen before, the system's, then the one that made the
-    environment in which the harness runs."""
+    """Where a Python for hooks may be: the one that was chosen before, the system's, then the one
+    that made the environment in which the harness runs."""
     base = str(getattr(sys, "_base_executable", sys.executable))
     return tuple(dict.fromkeys([*([first] if first else []), *_SYSTEM, base]))
 
 
 def choose(paths: Iterable[str]) -> Chosen:
-    """The first of `paths` that runs the guard rightly: denies what it must, lets pass what it must.
+    """The first of `paths` that runs the guard rightly: denies what it must, lets pass what it
+    must.
 
     Raises RefusedError (no_interpreter) with what is wrong with each.
     """
@@ -54,7 +56,7 @@ def choose(paths: Iterable[str]) -> Chosen:
     told = "; ".join(f"{path} {why}" for path, why in rejected)
     raise RefusedError(
         f"No Python was found that can run the hooks: {told}.",
-        mend="Install the system's python3 (3.9 or newer), or use `harness init --hooks none`.",
+        hint="Install the system's python3 (3.9 or newer), or use `harness init --hooks none`.",
         code="no_interpreter",
     )
 
@@ -69,7 +71,10 @@ def stand_in(path: Path) -> str:
         return "may not be executed"
     real = path.resolve()
     if "shims" in path.parts or "shims" in real.parts:
-        return "is a shim: it picks a version by the current folder and the environment, and may find none"
+        return (
+            "is a shim: it picks a version by the current folder and the environment, and may find"
+            " none"
+        )
     if real.name in ("uv", "uvx"):
         return "is uv, not a Python"
     with real.open("rb") as stream:
@@ -84,7 +89,9 @@ def _stage(folder: Path) -> Path:
     """A project with the vendored hooks and a policy, away from the real one."""
     root = folder / "project"
     create_config(root, name="self-test")
-    with open_project(root, {"HOME": str(folder), "XDG_STATE_HOME": str(folder / "state")}) as project:
+    with open_project(
+        root, {"HOME": str(folder), "XDG_STATE_HOME": str(folder / "state")}
+    ) as project:
         write_policy_snapshot(project)
     for name, data in vendored_files().items():
         (root / VENDORED / name).parent.mkdir(parents=True, exist_ok=True)
@@ -95,7 +102,10 @@ def _stage(folder: Path) -> Path:
 def _self_test(interpreter: str, root: Path) -> str:
     """Both calls are needed: Python's own failures end with 2 as well, and look like a denial."""
     command = [interpreter, *ISOLATED, str(root / VENDORED / GUARD.program)]
-    for target, wanted, what in ((SETTINGS, DENIED, "does not deny"), ("notes.txt", 0, "does not let pass")):
+    for target, wanted, what in (
+        (SETTINGS, DENIED, "does not deny"),
+        ("notes.txt", 0, "does not let pass"),
+    ):
         call = {
             "hook_event_name": GUARD.name,
             "session_id": "self-test",

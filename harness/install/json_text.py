@@ -1,7 +1,8 @@
-"""Edits of JSON text that leave every other byte as it is: a person's settings keep their order, spacing and line ends.
+"""Edits of JSON text that leave every other byte as it is: a person's settings keep their order,
+spacing and line ends.
 
-A Node knows where a value stands. Each edit takes the whole text and returns the new one; the text is parsed again for
-the next edit, so that no position is ever stale.
+A Node knows where a value stands. Each edit takes the whole text and returns the new one; the text
+is parsed again for the next edit, so that no position is ever stale.
 """
 
 import json
@@ -19,8 +20,8 @@ _TWO_SPACES = "  "
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value in the text, from `start` to `end`. Of an object `parts` are (key, start of the key, value), of an array
-    ("", start of the value, value); else there are none."""
+    """A value in the text, from `start` to `end`. Of an object `parts` are (key, start of the key,
+    value), of an array ("", start of the value, value); else there are none."""
 
     start: int
     end: int
@@ -40,7 +41,8 @@ class NotStrictJsonError(ValueError):
 
 
 def load(text: str) -> Any:
-    """The value of strict JSON; a byte order mark before it is no fault. Raises NotStrictJsonError."""
+    """The value of strict JSON; a byte order mark before it is no fault. Raises
+    NotStrictJsonError."""
     body = text.removeprefix(BOM)
     try:
         return json.loads(body, parse_constant=_no_constant)
@@ -60,7 +62,8 @@ def load(text: str) -> Any:
 
 
 def parse(text: str) -> Node:
-    """The places of all values in `text`, which `load` accepts. Raises NotStrictJsonError when it is too deep."""
+    """The places of all values in `text`, which `load` accepts. Raises NotStrictJsonError when it
+    is too deep."""
     try:
         return _value(text, _skip(text, len(BOM) if text.startswith(BOM) else 0))
     except RecursionError as error:
@@ -106,7 +109,10 @@ def _add(text: str, owner: Node, head: str, value: Any) -> str:
         if indent is None:
             return _splice(text, last[2].end, last[2].end, f", {head}{_compact(value)}")
         return _splice(
-            text, last[2].end, last[2].end, f",{newline}{indent}{head}{_pretty(value, unit, indent, newline)}"
+            text,
+            last[2].end,
+            last[2].end,
+            f",{newline}{indent}{head}{_pretty(value, unit, indent, newline)}",
         )
     outer = _line_indent(text, owner.start)
     if unit == "":
@@ -126,11 +132,14 @@ def _compact(value: Any) -> str:
 
 def _pretty(value: Any, unit: str, indent: str, newline: str) -> str:
     """`value` over several lines, each but the first after `indent`."""
-    return json.dumps(value, ensure_ascii=False, indent=unit or _TWO_SPACES).replace("\n", newline + indent)
+    return json.dumps(value, ensure_ascii=False, indent=unit or _TWO_SPACES).replace(
+        "\n", newline + indent
+    )
 
 
 def _unit(text: str) -> str:
-    """One level of indentation as the file has it; "" for a file on one line, two spaces where nothing tells."""
+    """One level of indentation as the file has it; "" for a file on one line, two spaces where
+    nothing tells."""
     root = parse(text)
     if not root.parts:
         return _TWO_SPACES

@@ -1,4 +1,5 @@
-"""MANIFEST.json beside the vendored hooks: what was installed, so that hooks, doctor and a later `init` can tell."""
+"""MANIFEST.json beside the vendored hooks: what was installed, so that hooks, doctor and a later
+`init` can tell."""
 
 import json
 from collections.abc import Mapping
@@ -41,12 +42,17 @@ class Manifest:
         )
 
     def hashes(self) -> dict[str, str]:
-        """Path from the root -> SHA-256 as it was written, of every file that is ours as a whole."""
-        return {**{f"{VENDORED}/{name}": digest for name, digest in self.files.items()}, **self.rendered}
+        """Path from the root -> SHA-256 as it was written, of every file that is ours as a
+        whole."""
+        return {
+            **{f"{VENDORED}/{name}": digest for name, digest in self.files.items()},
+            **self.rendered,
+        }
 
 
 def read_manifest(root: Path) -> Manifest | None:
-    """None when there is none, or when it is damaged: then what is on disk is compared with what would be written."""
+    """None when there is none, or when it is damaged: then what is on disk is compared with what
+    would be written."""
     try:
         value = json.loads((root / PATH).read_text("utf-8"))
         return Manifest(

@@ -1,6 +1,8 @@
-"""Our entries in files that are a person's: settings.json and .mcp.json. They are added once and taken out again.
+"""Our entries in files that are a person's: settings.json and .mcp.json. They are added once and
+taken out again.
 
-An entry is ours when it starts a program in the folder of vendored hooks, whatever else was changed in it.
+An entry is ours when it starts a program in the folder of vendored hooks, whatever else was changed
+in it.
 """
 
 import json
@@ -11,21 +13,30 @@ from harness.contract.installation import VENDORED
 from harness.contract.roles import MCP_SERVER
 from harness.errors import UsageError
 from harness.files import pretty_json
-from harness.install.json_text import Node, NotStrictJsonError, add_item, add_member, load, parse, remove_part
+from harness.install.json_text import (
+    Node,
+    NotStrictJsonError,
+    add_item,
+    add_member,
+    load,
+    parse,
+    remove_part,
+)
 
 HOOKS, SERVERS = "hooks", "mcpServers"
 _NAMES = {dict: "an object", list: "a list", str: "text", bool: "a truth value", type(None): "null"}
 
 
 def read_object(text: str, where: str) -> dict[str, Any]:
-    """The JSON object of a person's file. Raises UsageError (settings_invalid) with line and column."""
+    """The JSON object of a person's file. Raises UsageError (settings_invalid) with line and
+    column."""
     try:
         value = load(text)
         parse(text)
     except NotStrictJsonError as error:
         raise UsageError(
             f"{where} is not JSON: {error}. Claude Code does not read such a file either.",
-            mend=f"Mend line {error.line}, then run `harness init` again; nothing was changed.",
+            hint=f"Hint line {error.line}, then run `harness init` again; nothing was changed.",
             code="settings_invalid",
         ) from error
     whole: dict[str, Any] = _require(value, dict, where, "the whole file")
@@ -33,7 +44,8 @@ def read_object(text: str, where: str) -> dict[str, Any]:
 
 
 def with_hooks(text: str | None, section: Mapping[str, Any], where: str) -> str:
-    """The settings `text` (None: there is no file) with each event's groups of `section`, and no other entry of ours.
+    """The settings `text` (None: there is no file) with each event's groups of `section`, and no
+    other entry of ours.
 
     Raises UsageError when it is no JSON, or when what should hold hooks has another form.
     """
@@ -42,7 +54,12 @@ def with_hooks(text: str | None, section: Mapping[str, Any], where: str) -> str:
     hooks = _require(read_object(text, where).get(HOOKS, {}), dict, where, HOOKS)
     for event, groups in hooks.items():
         for group in _require(groups, list, where, f"{HOOKS}.{event}"):
-            _require(_require(group, dict, where, f"{HOOKS}.{event}[]").get(HOOKS, []), list, where, f"{event} hooks")
+            _require(
+                _require(group, dict, where, f"{HOOKS}.{event}[]").get(HOOKS, []),
+                list,
+                where,
+                f"{event} hooks",
+            )
     for event, wanted in section.items():
         if [group for group in hooks.get(event, []) if _holds_ours(group)] != wanted:
             text = _without(text, event.__eq__, keep_empty=True)
@@ -51,14 +68,16 @@ def with_hooks(text: str | None, section: Mapping[str, Any], where: str) -> str:
 
 
 def without_hooks(text: str, where: str) -> str:
-    """The settings `text` without our entries; lists and objects that this leaves empty go too. Raises UsageError."""
+    """The settings `text` without our entries; lists and objects that this leaves empty go too.
+    Raises UsageError."""
     read_object(text, where)
     left = _without(text, lambda _event: True, keep_empty=False)
     return left if left == text or _at(left, HOOKS).parts else _drop(left, HOOKS)
 
 
 def with_server(text: str | None, server: Mapping[str, Any], where: str) -> str | None:
-    """The servers `text` with ours; None when another server has its name, which is left alone. Raises UsageError."""
+    """The servers `text` with ours; None when another server has its name, which is left alone.
+    Raises UsageError."""
     if text is None:
         return pretty_json({SERVERS: {MCP_SERVER: dict(server)}})
     servers = _require(read_object(text, where).get(SERVERS, {}), dict, where, SERVERS)
@@ -78,7 +97,11 @@ def without_server(text: str, where: str) -> str:
     """The servers `text` without ours. Raises UsageError."""
     read_object(text, where)
     owner = parse(text).member(SERVERS)
-    index = next((place for place, part in enumerate(owner.parts) if part[0] == MCP_SERVER), None) if owner else None
+    index = (
+        next((place for place, part in enumerate(owner.parts) if part[0] == MCP_SERVER), None)
+        if owner
+        else None
+    )
     if owner is None or index is None or not names_vendored(_value(text, owner.parts[index][2])):
         return text
     text = remove_part(text, owner, index)
@@ -102,8 +125,9 @@ def _holds_ours(group: Any) -> bool:
 def _require(value: Any, kind: type[Any], where: str, what: str) -> Any:
     if not isinstance(value, kind):
         raise UsageError(
-            f"{where}: {what} is {_NAMES.get(type(value), 'a number')}; Claude Code expects {_NAMES[kind]}.",
-            mend="Correct it, then run `harness init` again; nothing was changed.",
+            f"{where}: {what} is {_NAMES.get(type(value), 'a number')}; Claude Code expects"
+            f" {_NAMES[kind]}.",
+            hint="Correct it, then run `harness init` again; nothing was changed.",
             code="settings_invalid",
         )
     return value
@@ -115,13 +139,17 @@ def _add_groups(text: str, event: str, groups: list[Any]) -> str:
     for group in groups:
         owner = _at(text, HOOKS)
         there = owner.member(event)
-        text = add_member(text, owner, event, [group]) if there is None else add_item(text, there, group)
+        text = (
+            add_member(text, owner, event, [group])
+            if there is None
+            else add_item(text, there, group)
+        )
     return text
 
 
 def _without(text: str, concerned: Callable[[str], bool], *, keep_empty: bool) -> str:
-    """Without our entries of the events that are `concerned`, one after the other; what that empties goes too, but for
-    an event's list with `keep_empty`."""
+    """Without our entries of the events that are `concerned`, one after the other; what that
+    empties goes too, but for an event's list with `keep_empty`."""
     while True:
         found = _first_ours(text, concerned)
         if found is None:
@@ -143,7 +171,9 @@ def _first_ours(text: str, concerned: Callable[[str], bool]) -> tuple[str, int, 
     """(event, index of the group, index of the entry in it) of the first entry of ours."""
     hooks = load(text).get(HOOKS)
     for event, groups in hooks.items() if isinstance(hooks, dict) else ():
-        for place, group in enumerate(groups if isinstance(groups, list) and concerned(event) else ()):
+        for place, group in enumerate(
+            groups if isinstance(groups, list) and concerned(event) else ()
+        ):
             for inner, entry in enumerate(group[HOOKS] if _holds_ours(group) else ()):
                 if names_vendored(entry):
                     return event, place, inner

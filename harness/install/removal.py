@@ -1,4 +1,5 @@
-"""`harness init --remove`: take the harness out again. What a person wrote, and what the ledger holds, stays."""
+"""`harness init --remove`: take the harness out again. What a person wrote, and what the ledger
+holds, stays."""
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from harness.contract.installation import AGENTS, COMMANDS, MCP_SERVERS, SETTING
 from harness.domain.records import ApprovedPlan
 from harness.errors import HarnessError, NotFoundError, RefusedError
 from harness.files import sha256_bytes
+from harness.guard.accepted import accept_on_record
 from harness.install import manifest as manifests
 from harness.install.changes import Change, Conflict, current, make
 from harness.install.install import acceptable, locked
@@ -21,9 +23,8 @@ from harness.install.merge import without_hooks, without_server
 from harness.install.place import Place, place_of
 from harness.install.undo import Undo, undo_of
 from harness.install.wanted import as_written, has_banner
-from harness.project.accepted import accept_on_record
-from harness.project.context import open_project
-from harness.project.scaffold import PLAN_FORM, forms
+from harness.ledger.project import open_project
+from harness.plans.scaffold import PLAN_FORM, forms
 from harness.rendering.derived import write_derived
 from harness.rendering.render import installed_texts
 from harness.rendering.snapshot import write_policy_snapshot
@@ -51,21 +52,26 @@ class _Found:
     folders: tuple[str, ...]
     """Removed when they are empty then; deepest first."""
     used: bool
-    """The project's own facts or those of its worktrees are worth keeping, or nothing of the project is here."""
+    """The project's own facts or those of its worktrees are worth keeping, or nothing of the
+    project is here."""
     notes: tuple[str, ...]
 
 
-def remove(directory: Path, environment: Mapping[str, str], *, by: str, dry_run: bool = False) -> Removal:
-    """Take out of `directory` what `install` put there. A file that was not changed since is as it was before, byte
-    for byte; from one that was changed only the harness's entries go, and it is named. `.harness/` and the state
-    directory go when the ledger holds no fact; else they stay.
+def remove(
+    directory: Path, environment: Mapping[str, str], *, by: str, dry_run: bool = False
+) -> Removal:
+    """Take out of `directory` what `install` put there. A file that was not changed since is as it
+    was before, byte for byte; from one that was changed only the harness's entries go, and it is
+    named. `.harness/` and the state directory go when the ledger holds no fact; else they stay.
 
-    Raises NotFoundError when nothing of the harness is there, RefusedError in the harness's own repository, UsageError
-    when a settings file is no JSON; then nothing was changed.
+    Raises NotFoundError when nothing of the harness is there, RefusedError in the harness's own
+    repository, UsageError when a settings file is no JSON; then nothing was changed.
     """
     root = directory.resolve()
     if not root.is_dir():
-        raise NotFoundError(f"{root} is no folder.", mend="Name the folder that `harness init` was run in.")
+        raise NotFoundError(
+            f"{root} is no folder.", hint="Name the folder that `harness init` was run in."
+        )
     if dry_run:
         place, found = _look(root, environment)
         return _told(place, found)
@@ -81,14 +87,14 @@ def _look(root: Path, environment: Mapping[str, str]) -> tuple[Place, _Found]:
     if place.own:
         raise RefusedError(
             f"{root} is the harness's own repository: its hooks are part of it.",
-            mend="`git` restores what `harness render` wrote.",
+            hint="`git` restores what `harness render` wrote.",
             code="own_repository",
         )
     undo, manifest = undo_of(place.layout.state, root), read_manifest(root)
     if place.new and manifest is None and not (root / VENDORED).exists():
         raise NotFoundError(
             f"Nothing of the harness is in {root}.",
-            mend="Name the folder that `harness init` was run in.",
+            hint="Name the folder that `harness init` was run in.",
             code="not_installed",
         )
     changes: list[Change] = []
@@ -101,11 +107,19 @@ def _look(root: Path, environment: Mapping[str, str]) -> tuple[Place, _Found]:
     used, notes = _use(place, environment)
     if not used:
         changes += _project_files(place, undo)
-        if PLAN in undo.files and PLAN not in {change.path for change in changes} and (root / PLAN).is_file():
+        if (
+            PLAN in undo.files
+            and PLAN not in {change.path for change in changes}
+            and (root / PLAN).is_file()
+        ):
             notes.append(f"{PLAN} stays: it was filled in.")
     folders = _folders(place, manifest, undo, used=used)
     return place, _Found(
-        changes=tuple(changes), conflicts=tuple(conflicts), folders=folders, used=used, notes=tuple(notes)
+        changes=tuple(changes),
+        conflicts=tuple(conflicts),
+        folders=folders,
+        used=used,
+        notes=tuple(notes),
     )
 
 
@@ -127,13 +141,19 @@ def _merged(place: Place, manifest: Manifest | None, undo: Undo) -> Iterator[Cha
         if path in undo.files and after is not None:
             yield Conflict(
                 path=path,
-                message=f"{path} was changed since the harness wrote it: only its entries were taken out.",
-                mend="Look whether the rest is as you want it.",
+                message=(
+                    f"{path} was changed since the harness wrote it: only its entries were taken"
+                    " out."
+                ),
+                hint="Look whether the rest is as you want it.",
             )
 
 
-def _whole_files(place: Place, manifest: Manifest | None, undo: Undo) -> Iterator[Change | Conflict]:
-    """Agents and commands, then the hooks with the manifest last: a cut removal is finished by the next one."""
+def _whole_files(
+    place: Place, manifest: Manifest | None, undo: Undo
+) -> Iterator[Change | Conflict]:
+    """Agents and commands, then the hooks with the manifest last: a cut removal is finished by the
+    next one."""
     known = {} if manifest is None else manifest.hashes()
     now = {str(path): sha256_bytes(text.encode()) for path, text in installed_texts().items()}
     now |= {f"{VENDORED}/{name}": sha256_bytes(data) for name, data in vendored_files().items()}
@@ -147,7 +167,7 @@ def _whole_files(place: Place, manifest: Manifest | None, undo: Undo) -> Iterato
             yield Conflict(
                 path=path,
                 message=f"{path} was edited since the harness wrote it; it is kept.",
-                mend=f"Delete {path} when you do not need it.",
+                hint=f"Delete {path} when you do not need it.",
             )
     compiled = sorted((place.root / VENDORED).rglob("__pycache__/*.pyc"))
     for path in [manifests.PATH, *(found.relative_to(place.root).as_posix() for found in compiled)]:
@@ -168,11 +188,20 @@ def _use(place: Place, environment: Mapping[str, str]) -> tuple[bool, list[str]]
     except NotFoundError:
         empty, plan = True, None
     except HarnessError as error:
-        return True, [f"{HARNESS}/ and {layout.state} stay, for the ledger cannot be read: {error.message}"]
+        return True, [
+            f"{HARNESS}/ and {layout.state} stay, for the ledger cannot be read: {error.message}"
+        ]
     if empty and not any(layout.facts_dir.glob("*.jsonl")):
         return False, []
-    kept = f"{HARNESS}/ stays, with its experiments and memory, and so does {layout.state}, with the ledger."
-    return True, [kept, *_held_out(layout, plan), "To lose both for good, delete these two folders."]
+    kept = (
+        f"{HARNESS}/ stays, with its experiments and memory, and so does {layout.state}, with the"
+        " ledger."
+    )
+    return True, [
+        kept,
+        *_held_out(layout, plan),
+        "To lose both for good, delete these two folders.",
+    ]
 
 
 def _held_out(layout: Layout, plan: ApprovedPlan | None) -> list[str]:
@@ -185,10 +214,16 @@ def _held_out(layout: Layout, plan: ApprovedPlan | None) -> list[str]:
 
 
 def _project_files(place: Place, undo: Undo) -> Iterator[Change]:
-    """All that a project without a fact has of ours; config.toml, by which its state is found, last."""
+    """All that a project without a fact has of ours; config.toml, by which its state is found,
+    last."""
     layout = place.layout
     paths = [layout.project(name) for name in ("policy", "checklist", "priors")]
-    paths += [layout.decision_log, layout.state_md, layout.briefing, *sorted(layout.project("receipts").glob("*"))]
+    paths += [
+        layout.decision_log,
+        layout.state_md,
+        layout.briefing,
+        *sorted(layout.project("receipts").glob("*")),
+    ]
     for path in paths:
         if path.is_file():
             yield Change(path=layout.relative(path), before=path.read_bytes(), after=None)
@@ -205,14 +240,18 @@ def _project_files(place: Place, undo: Undo) -> Iterator[Change]:
 
 
 def _folders(place: Place, manifest: Manifest | None, undo: Undo, *, used: bool) -> tuple[str, ...]:
-    """Those that we made; of an installation without a record (a clone) all that may be ours. VENDORED always is, and
-    .harness/ unless its project stays."""
+    """Those that we made; of an installation without a record (a clone) all that may be ours.
+    VENDORED always is, and .harness/ unless its project stays."""
     usual = [".claude", ".claude/hooks", AGENTS, ".claude/commands", COMMANDS]
     made = undo.folders if undo.files or manifest is None else usual
     tops = (VENDORED,) if used and not place.new else (HARNESS, VENDORED)
     names = {*made, *tops}
     for top in tops:
-        names |= {path.relative_to(place.root).as_posix() for path in (place.root / top).rglob("*") if path.is_dir()}
+        names |= {
+            path.relative_to(place.root).as_posix()
+            for path in (place.root / top).rglob("*")
+            if path.is_dir()
+        }
     return tuple(sorted(names, key=lambda name: (-name.count("/"), name)))
 
 

@@ -1,4 +1,5 @@
-"""What stood where an installation wrote: kept in the state directory, so that it can be taken out byte for byte."""
+"""What stood where an installation wrote: kept in the state directory, so that it can be taken out
+byte for byte."""
 
 import json
 import shutil
@@ -22,16 +23,19 @@ class Entry:
 
 @dataclass(kw_only=True)
 class Undo:
-    """The record of one root; several worktrees of a project have one each. Saved before any file is written."""
+    """The record of one root; several worktrees of a project have one each. Saved before any file
+    is written."""
 
     folder: Path
     files: dict[str, Entry] = field(default_factory=dict)
     folders: list[str] = field(default_factory=list)
     """Folders that did not exist, relative to the root."""
 
-    def remember(self, path: str, before: bytes | None, after: bytes, *, base: bytes | None) -> None:
-        """That `after` is going to stand at `path`. `base` is `before` without anything of ours: what is put back when
-        somebody else wrote there since we did, or when nothing is known."""
+    def remember(
+        self, path: str, before: bytes | None, after: bytes, *, base: bytes | None
+    ) -> None:
+        """That `after` is going to stand at `path`. `base` is `before` without anything of ours:
+        what is put back when somebody else wrote there since we did, or when nothing is known."""
         entry = self.files.get(path)
         digest = None if before is None else sha256_bytes(before)
         if entry is None or (digest not in entry.written and digest != entry.before):
@@ -45,7 +49,8 @@ class Undo:
         return path in self.files and sha256_bytes(data) in self.files[path].written
 
     def original(self, path: str) -> bytes | None:
-        """The bytes that were at `path` before us. Raises ConfigError when the copy is damaged or gone."""
+        """The bytes that were at `path` before us. Raises ConfigError when the copy is damaged or
+        gone."""
         digest = self.files[path].before
         if digest is None:
             return None
@@ -54,21 +59,26 @@ class Undo:
         if sha256_bytes(data) != digest:
             raise ConfigError(
                 f"The copy of {path} at {copy} is damaged or gone.",
-                mend=f"Take the harness's entries out of {path} by hand, or restore it from git.",
+                hint=f"Take the harness's entries out of {path} by hand, or restore it from git.",
                 code="undo_damaged",
             )
         return data
 
     def save(self) -> None:
         document = {
-            "files": {path: {"before": item.before, "written": item.written} for path, item in self.files.items()},
+            "files": {
+                path: {"before": item.before, "written": item.written}
+                for path, item in self.files.items()
+            },
             "folders": self.folders,
         }
         atomic_write(self.folder / _RECORD, pretty_json(document), mode=0o600)
 
     def paths(self) -> list[Path]:
         """Every file of the record."""
-        kept = [self.folder / item.before for item in self.files.values() if item.before is not None]
+        kept = [
+            self.folder / item.before for item in self.files.values() if item.before is not None
+        ]
         return [self.folder / _RECORD, *kept]
 
     def forget(self) -> None:
@@ -85,7 +95,8 @@ class Undo:
 
 
 def undo_of(state: Path, root: Path) -> Undo:
-    """The record of the installation at `root`, empty when there is none. Raises ConfigError when it is damaged."""
+    """The record of the installation at `root`, empty when there is none. Raises ConfigError when
+    it is damaged."""
     folder = state / "undo" / sha256_bytes(str(root).encode("utf-8", "surrogateescape"))[:16]
     path = folder / _RECORD
     if not path.is_file():
@@ -99,7 +110,11 @@ def undo_of(state: Path, root: Path) -> Undo:
         return Undo(folder=folder, files=files, folders=[str(name) for name in value["folders"]])
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(
-            f"{path}, which says what stood in the repository before the harness, is damaged: {error}.",
-            mend="Move it away; `harness init --remove` then takes the harness's own entries and files out.",
+            f"{path}, which says what stood in the repository before the harness, is damaged:"
+            f" {error}.",
+            hint=(
+                "Move it away; `harness init --remove` then takes the harness's own entries and"
+                " files out."
+            ),
             code="undo_damaged",
         ) from error

@@ -1,4 +1,5 @@
-"""What an installation has to change, found by comparing what is there with what is to be there. Writes nothing."""
+"""What an installation has to change, found by comparing what is there with what is to be there.
+Writes nothing."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from harness.install.manifest import Manifest, read_manifest
 from harness.install.merge import with_hooks, with_server, without_hooks, without_server
 from harness.install.place import Place
 from harness.install.undo import Undo
-from harness.project.scaffold import forms
+from harness.plans.scaffold import forms
 from harness.rendering.claude_files import PACKAGE, project_hooks, project_server
 from harness.rendering.render import expected, installed_texts, is_rendered
 from harness.rendering.vendored import vendored_files
@@ -36,7 +37,12 @@ def wanted(place: Place, interpreter: str, undo: Undo, *, plan: bool) -> Wanted:
     changes = list(_forms(place, plan=plan))
     conflicts: list[Conflict] = []
     if place.own:
-        found = _owned(place, {str(path): text.encode() for path, text in expected(place.root).items()}, {}, undo)
+        found = _owned(
+            place,
+            {str(path): text.encode() for path, text in expected(place.root).items()},
+            {},
+            undo,
+        )
         _sort(found, changes, conflicts)
     elif place.mode is HooksMode.PROJECT:
         more = _hooks(place, interpreter, undo)
@@ -46,7 +52,8 @@ def wanted(place: Place, interpreter: str, undo: Undo, *, plan: bool) -> Wanted:
 
 
 def base_of(change: Change) -> bytes | None:
-    """What is to stand at the path once we are out of it, where nothing is known of the time before us."""
+    """What is to stand at the path once we are out of it, where nothing is known of the time before
+    us."""
     if change.before is None or change.path not in MERGED:
         return None
     strip = without_hooks if change.path == SETTINGS else without_server
@@ -82,16 +89,26 @@ def _hooks(place: Place, interpreter: str, undo: Undo) -> Wanted:
         version=version(PACKAGE),
         interpreter=interpreter,
         files={name: sha256_bytes(data) for name, data in vendored_files().items()},
-        rendered={path: sha256_bytes(data) for path, data in rendered.items() if path not in taken or path in known},
+        rendered={
+            path: sha256_bytes(data)
+            for path, data in rendered.items()
+            if path not in taken or path in known
+        },
         settings=project_hooks(interpreter),
         server=None if MCP_SERVERS in taken else project_server(interpreter),
         created=_created(place, before, merged),
     )
-    _sort((_changed(place, manifests.PATH, manifest.text().encode()), *texts, *merged), changes, conflicts)
+    _sort(
+        (_changed(place, manifests.PATH, manifest.text().encode()), *texts, *merged),
+        changes,
+        conflicts,
+    )
     return Wanted(changes=tuple(changes), conflicts=tuple(conflicts))
 
 
-def _sort(found: Iterable[Change | Conflict | None], changes: list[Change], conflicts: list[Conflict]) -> None:
+def _sort(
+    found: Iterable[Change | Conflict | None], changes: list[Change], conflicts: list[Conflict]
+) -> None:
     for item in found:
         if isinstance(item, Conflict):
             conflicts.append(item)
@@ -102,29 +119,38 @@ def _sort(found: Iterable[Change | Conflict | None], changes: list[Change], conf
 def _owned(
     place: Place, files: Mapping[str, bytes], known: Mapping[str, str], undo: Undo
 ) -> Iterator[Change | Conflict]:
-    """Files that are ours as a whole: made, replaced when they are as we wrote them once, else kept and named."""
+    """Files that are ours as a whole: made, replaced when they are as we wrote them once, else kept
+    and named."""
     for path, data in files.items():
         there = current(place.root, path)
         if there == data:
             continue
-        if there is None or as_written(path, there, known, undo) or (place.own and _rendered_here(path, there)):
+        if (
+            there is None
+            or as_written(path, there, known, undo)
+            or (place.own and _rendered_here(path, there))
+        ):
             yield Change(path=path, before=there, after=data)
         elif path in known or path in undo.files or has_banner(there):
             yield Conflict(
                 path=path,
-                message=f"{path} was edited since the harness wrote it; your edit is kept, the newer one not written.",
-                mend=f"To take the harness's: delete {path}, then run `harness init` again.",
+                message=(
+                    f"{path} was edited since the harness wrote it; your edit is kept, the newer"
+                    " one not written."
+                ),
+                hint=f"To take the harness's: delete {path}, then run `harness init` again.",
             )
         else:
             yield Conflict(
                 path=path,
                 message=f"{path} is there already and not the harness's; it is left as it is.",
-                mend="Rename it, then run `harness init` again.",
+                hint="Rename it, then run `harness init` again.",
             )
 
 
 def as_written(path: str, data: bytes, known: Mapping[str, str], undo: Undo) -> bool:
-    """Whether `data` is what we wrote at `path` once, byte for byte: our banner alone outlives a person's edit."""
+    """Whether `data` is what we wrote at `path` once, byte for byte: our banner alone outlives a
+    person's edit."""
     return sha256_bytes(data) == known.get(path) or undo.wrote(path, data)
 
 
@@ -149,14 +175,19 @@ def _stale(
         elif there is not None:
             yield Conflict(
                 path=path,
-                message=f"{path} was edited since the harness wrote it; this version has no such file any more.",
-                mend=f"Delete {path} when you do not need it.",
+                message=(
+                    f"{path} was edited since the harness wrote it; this version has no such file"
+                    " any more."
+                ),
+                hint=f"Delete {path} when you do not need it.",
             )
 
 
 def _settings(place: Place, interpreter: str) -> Change | Conflict | None:
     there = _text(place, SETTINGS)
-    return _changed(place, SETTINGS, with_hooks(there, project_hooks(interpreter), SETTINGS).encode())
+    return _changed(
+        place, SETTINGS, with_hooks(there, project_hooks(interpreter), SETTINGS).encode()
+    )
 
 
 def _server(place: Place, interpreter: str) -> Change | Conflict | None:
@@ -165,13 +196,18 @@ def _server(place: Place, interpreter: str) -> Change | Conflict | None:
     if after is None:
         return Conflict(
             path=MCP_SERVERS,
-            message=f"{MCP_SERVERS} has another server called harness; it is left as it is, so the tools are missing.",
-            mend="Rename that server, then run `harness init` again.",
+            message=(
+                f"{MCP_SERVERS} has another server called harness; it is left as it is, so the"
+                " tools are missing."
+            ),
+            hint="Rename that server, then run `harness init` again.",
         )
     return _changed(place, MCP_SERVERS, after.encode())
 
 
-def _created(place: Place, before: Manifest | None, merged: list[Change | Conflict | None]) -> tuple[str, ...]:
+def _created(
+    place: Place, before: Manifest | None, merged: list[Change | Conflict | None]
+) -> tuple[str, ...]:
     new = [item.path for item in merged if isinstance(item, Change) and item.before is None]
     return tuple(sorted({*(() if before is None else before.created), *new}))
 
@@ -187,7 +223,8 @@ def _text(place: Place, path: str) -> str | None:
         return None if data is None else data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise UsageError(
-            f"{path} is not UTF-8: {error.reason} at byte {error.start}. Claude Code does not read such a file either.",
-            mend="Save it as UTF-8, then run `harness init` again; nothing was changed.",
+            f"{path} is not UTF-8: {error.reason} at byte {error.start}. Claude Code does not read"
+            " such a file either.",
+            hint="Save it as UTF-8, then run `harness init` again; nothing was changed.",
             code="settings_invalid",
         ) from error

@@ -1,7 +1,8 @@
-"""Chain anchors: the last fact of each writer, kept beside the database, so that a cut tail is noticed.
+"""Chain anchors: the last fact of each writer, kept beside the database, so that a cut tail is
+noticed.
 
-`<anchors>/<writer>.json` holds {seq, hash}. It is written after the commit, so after a crash it may be behind the
-ledger; the ledger must always contain the fact that it names.
+`<anchors>/<writer>.json` holds {seq, hash}. It is written after the commit, so after a crash it may
+be behind the ledger; the ledger must always contain the fact that it names.
 """
 
 import contextlib
@@ -34,26 +35,40 @@ def read_anchor(folder: Path, writer: str) -> Anchor | None:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise LedgerDamagedError(
             f"The chain anchor {path} cannot be read: {error!r}.",
-            mend="Run `harness ledger verify`; if the ledger is whole, remove the anchor: it is written again.",
+            hint=(
+                "Run `harness ledger verify`; if the ledger is whole, remove the anchor: it is"
+                " written again."
+            ),
         ) from error
 
 
 def anchored_writers(folder: Path) -> list[str]:
     if not folder.is_dir():
         return []
-    return sorted(path.name.removesuffix(".json") for path in folder.glob("*.json") if not path.name.startswith("."))
+    return sorted(
+        path.name.removesuffix(".json")
+        for path in folder.glob("*.json")
+        if not path.name.startswith(".")
+    )
 
 
 def read_anchors(folder: Path) -> list[Anchor]:
-    """All of them. Read them BEFORE the transaction that they are compared with: another process may append and
-    move its anchor at any time, and an anchor must not be newer than what the transaction sees."""
-    return [found for writer in anchored_writers(folder) if (found := read_anchor(folder, writer)) is not None]
+    """All of them. Read them BEFORE the transaction that they are compared with: another process
+    may append and move its anchor at any time, and an anchor must not be newer than what the
+    transaction sees."""
+    return [
+        found
+        for writer in anchored_writers(folder)
+        if (found := read_anchor(folder, writer)) is not None
+    ]
 
 
 def write_anchor(folder: Path, anchor: Anchor) -> None:
-    """Move the writer's anchor forward; never back, so that appending to a cut ledger does not hide the cut.
+    """Move the writer's anchor forward; never back, so that appending to a cut ledger does not hide
+    the cut.
 
-    Processes that committed one after the other may come here in any order: compare and write are one step.
+    Processes that committed one after the other may come here in any order: compare and write are
+    one step.
     """
     with _alone(folder):
         before = read_anchor(folder, anchor.writer)
@@ -64,7 +79,8 @@ def write_anchor(folder: Path, anchor: Anchor) -> None:
 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """No other process or thread moves an anchor of `folder` meanwhile; the kernel takes a dead holder's lock back."""
+    """No other process or thread moves an anchor of `folder` meanwhile; the kernel takes a dead
+    holder's lock back."""
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

@@ -1,12 +1,14 @@
-"""What each kind of fact does to the state. Deterministic: the same facts in the same order give the same rows.
+"""What each kind of fact does to the state. Deterministic: the same facts in the same order give
+the same rows.
 
-Each handler gets the fact's body as parsed from its stored bytes, never the object that the caller had, so that
-the first time and every replay see the same values. An experiment's `summary` collects what CHECKLIST.md shows:
+Each handler gets the fact's body as parsed from its stored bytes, never the object that the caller
+had, so that the first time and every replay see the same values. An experiment's `summary` collects
+what CHECKLIST.md shows:
 
     verdict   {id, gate, verdict, tier} of the last verdict
     scores    split -> {mean, n_seeds, evidence} of the last verdict on that split with a score
     comparison  {against, difference, better, p_corrected, comparisons, no_longer} of the last verdict that compared
-    evaluated split -> seed -> {value, cage} of the last evaluation
+    evaluated split -> seed -> {value, sandbox} of the last evaluation
     baseline  split -> the trivial predictor's score
     shortfall first finding of the last verdict, else the oracle's first; of the last run while there is no verdict
     decision  {kind, choice} of the last decision;  child: the last experiment that has it as its parent
@@ -41,7 +43,8 @@ _SUMMARY: Body = {
 def apply(state: State, fact: StoredFact) -> None:
     """Bring the state tables from before `fact` to after it.
 
-    Raises LedgerDamagedError when it refers to something that no earlier fact made, or is of an unknown kind.
+    Raises LedgerDamagedError when it refers to something that no earlier fact made, or is of an
+    unknown kind.
     """
     handler = _HANDLERS.get(fact.kind)
     if handler is None:
@@ -51,19 +54,25 @@ def apply(state: State, fact: StoredFact) -> None:
 
 
 def finite(value: Any) -> float | None:
-    """A number that columns and comparisons can hold: None for null, text and what is not finite."""
+    """A number that columns and comparisons can hold: None for null, text and what is not
+    finite."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return float(value)
 
 
 def _compared(body: Body | None) -> Body | None:
-    """What pages say of a verdict's comparison; None where it has none, or is of before it had all of this."""
+    """What pages say of a verdict's comparison; None where it has none, or is of before it had all
+    of this."""
     names = ("against", "better", "comparisons")
     if body is None or not {*names, "difference", "p_corrected"} <= set(body):
         return None
     numbers = {name: finite(body[name]) for name in ("difference", "p_corrected")}
-    return {name: body[name] for name in names} | numbers | {"no_longer": list(body.get("no_longer", ()))}
+    return (
+        {name: body[name] for name in names}
+        | numbers
+        | {"no_longer": list(body.get("no_longer", ()))}
+    )
 
 
 def _log(fact: StoredFact) -> Row:
@@ -75,9 +84,9 @@ def _existing(state: State, fact: StoredFact, table: str, *key: Any) -> Row:
     if row is None:
         name = "/".join(str(part) for part in key)
         raise LedgerDamagedError(
-            f"Fact {fact.seq} of writer {fact.writer} ({fact.kind}) is about {name} in {table}, which no earlier fact "
-            f"made.",
-            mend="Import the text forms of all writers together, or run `harness ledger verify`.",
+            f"Fact {fact.seq} of writer {fact.writer} ({fact.kind}) is about {name} in {table},"
+            " which no earlier fact made.",
+            hint="Import the text forms of all writers together, or run `harness ledger verify`.",
         )
     return row
 
@@ -105,7 +114,14 @@ def _run_registered(state: State, fact: StoredFact, body: Body) -> None:
     _existing(state, fact, "experiments", body["experiment"])
     row = {name: value for name, value in body.items() if name != "run"}
     row |= {"id": body["run"], "number": run_number(body["run"]), "status": RunStatus.PENDING.value}
-    row |= {"registered_at": fact.at, "supervisor": {}, "reason": "", "rows": 0, "files": {}, "findings": []}
+    row |= {
+        "registered_at": fact.at,
+        "supervisor": {},
+        "reason": "",
+        "rows": 0,
+        "files": {},
+        "findings": [],
+    }
     state.insert("runs", row)
 
 
@@ -113,7 +129,11 @@ def _run_started(state: State, fact: StoredFact, body: Body) -> None:
     key = (body["experiment"], body["run"])
     _existing(state, fact, "runs", *key)
     changes = {name: body[name] for name in ("pid", "boot", "supervisor")}
-    changes |= {"started": finite(body["started"]), "status": RunStatus.RUNNING.value, "started_at": fact.at}
+    changes |= {
+        "started": finite(body["started"]),
+        "status": RunStatus.RUNNING.value,
+        "started_at": fact.at,
+    }
     state.update("runs", key, changes)
 
 
@@ -121,14 +141,21 @@ def _run_resumed(state: State, fact: StoredFact, body: Body) -> None:
     key = (body["experiment"], body["run"])
     _existing(state, fact, "runs", *key)
     changes: Body = {name: body[name] for name in ("attempt", "environment", "session")}
-    changes |= {"status": RunStatus.PENDING.value, "ended_at": None, "exit_code": None, "reason": ""}
+    changes |= {
+        "status": RunStatus.PENDING.value,
+        "ended_at": None,
+        "exit_code": None,
+        "reason": "",
+    }
     state.update("runs", key, changes | {"files": {}, "pid": None, "boot": None, "started": None})
 
 
 def _run_ended(state: State, fact: StoredFact, body: Body) -> None:
     key = (body["experiment"], body["run"])
     _existing(state, fact, "runs", *key)
-    changes = {name: body[name] for name in ("status", "exit_code", "reason", "rows", "files", "findings")}
+    changes = {
+        name: body[name] for name in ("status", "exit_code", "reason", "rows", "files", "findings")
+    }
     state.update("runs", key, changes | {"seconds": finite(body["seconds"]), "ended_at": fact.at})
     experiment = _existing(state, fact, "experiments", body["experiment"])
     if experiment["summary"]["verdict"] is None:
@@ -146,7 +173,9 @@ def _alarm_raised(state: State, fact: StoredFact, body: Body) -> None:
 def _checkpoint_recorded(state: State, fact: StoredFact, body: Body) -> None:
     key = (body["experiment"], body["run"], body["checkpoint"])
     _existing(state, fact, "runs", *key[:2])
-    row = {name: value for name, value in body.items() if name != "checkpoint"} | {"id": body["checkpoint"]}
+    row = {name: value for name, value in body.items() if name != "checkpoint"} | {
+        "id": body["checkpoint"]
+    }
     if state.get("checkpoints", *key) is None:
         state.insert("checkpoints", row | _log(fact))
     else:  # the same content again: only the hint where it lies and its part may have changed
@@ -165,7 +194,7 @@ def _evaluation_recorded(state: State, fact: StoredFact, body: Body) -> None:
     experiment = _existing(state, fact, "experiments", body["experiment"])
     summary = experiment["summary"]
     seeds = dict(summary["evaluated"].get(body["split"], {}))
-    seeds[str(body["seed"])] = {"value": finite(body["value"]), "cage": body["cage"]}
+    seeds[str(body["seed"])] = {"value": finite(body["value"]), "sandbox": body["sandbox"]}
     baseline = finite(body["baseline"])
     _summarise(
         state,
@@ -191,7 +220,12 @@ def _verdict_recorded(state: State, fact: StoredFact, body: Body) -> None:
     _summarise(
         state,
         experiment,
-        verdict={"id": body["verdict_id"], "gate": body["gate"], "verdict": body["verdict"], "tier": body["tier"]},
+        verdict={
+            "id": body["verdict_id"],
+            "gate": body["gate"],
+            "verdict": body["verdict"],
+            "tier": body["tier"],
+        },
         shortfall=_first_finding(body["findings"]) or body.get("shortfall"),
         scores=scores,
         comparison=_compared(body["comparison"]) or experiment["summary"].get("comparison"),
@@ -208,7 +242,9 @@ def _decision_recorded(state: State, fact: StoredFact, body: Body) -> None:
 
 
 def _session_started(state: State, fact: StoredFact, body: Body) -> None:
-    row = {name: value for name, value in body.items() if name != "session"} | {"id": body["session"]}
+    row = {name: value for name, value in body.items() if name != "session"} | {
+        "id": body["session"]
+    }
     row |= {"started_at": fact.at, "detail": "", "turns": 0, "usage": {}}
     state.insert("sessions", row | _log(fact))
 
@@ -237,7 +273,9 @@ def _note(state: State, fact: StoredFact, body: Body) -> None:
 
 
 def _summarise(state: State, experiment: Row, **changes: Any) -> None:
-    state.update("experiments", (experiment["id"],), {"summary": {**experiment["summary"], **changes}})
+    state.update(
+        "experiments", (experiment["id"],), {"summary": {**experiment["summary"], **changes}}
+    )
 
 
 def _first_finding(findings: list[Body]) -> str | None:

@@ -18,7 +18,8 @@ _FIELDS = {"v", "writer", "seq", "prev", "at", "kind", "body"}
 
 @dataclass(frozen=True, kw_only=True)
 class StoredFact:
-    """A fact as it lies in the ledger. `data` is what is hashed; the other fields repeat parts of it."""
+    """A fact as it lies in the ledger. `data` is what is hashed; the other fields repeat parts of
+    it."""
 
     writer: str
     seq: int  # 1, 2, 3, ... per writer
@@ -39,17 +40,30 @@ class StoredFact:
         return fact_from(self.kind, self.body())
 
 
-def seal(*, writer: str, seq: int, prev: str, at: str, kind: str, body: Mapping[str, Any]) -> StoredFact:
-    """The bytes and the hash of a new fact. Raises UsageError for what JSON in UTF-8 cannot hold."""
-    whole = {"v": VERSION, "writer": writer, "seq": seq, "prev": prev, "at": at, "kind": kind, "body": dict(body)}
+def seal(
+    *, writer: str, seq: int, prev: str, at: str, kind: str, body: Mapping[str, Any]
+) -> StoredFact:
+    """The bytes and the hash of a new fact. Raises UsageError for what JSON in UTF-8 cannot
+    hold."""
+    whole = {
+        "v": VERSION,
+        "writer": writer,
+        "seq": seq,
+        "prev": prev,
+        "at": at,
+        "kind": kind,
+        "body": dict(body),
+    }
     try:
         data = canonical_json(whole)
     except (TypeError, ValueError) as error:  # UnicodeEncodeError is a ValueError
         raise UsageError(
             f"A fact of kind {kind} holds a value that cannot be written: {error}.",
-            mend="Pass plain text (valid Unicode), numbers, lists and dictionaries only.",
+            hint="Pass plain text (valid Unicode), numbers, lists and dictionaries only.",
         ) from error
-    return StoredFact(writer=writer, seq=seq, prev=prev, hash=sha256_bytes(data), kind=kind, at=at, data=data)
+    return StoredFact(
+        writer=writer, seq=seq, prev=prev, hash=sha256_bytes(data), kind=kind, at=at, data=data
+    )
 
 
 def unseal(data: bytes, where: str) -> StoredFact:
@@ -61,19 +75,27 @@ def unseal(data: bytes, where: str) -> StoredFact:
         if canonical_json(whole) != data:
             raise ValueError("the bytes are not in the canonical form")
         head = {name: whole[name] for name in ("writer", "prev", "kind", "at")}
-        if not all(isinstance(value, str) for value in head.values()) or type(whole["seq"]) is not int:
+        if (
+            not all(isinstance(value, str) for value in head.values())
+            or type(whole["seq"]) is not int
+        ):
             raise ValueError("writer, prev, kind and at must be text and seq a whole number")
         if not isinstance(whole["body"], dict):
             raise ValueError("body must be an object")
-    except (ValueError, RecursionError) as error:  # JSONDecodeError and UnicodeDecodeError are ValueErrors
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # JSONDecodeError and UnicodeDecodeError are ValueErrors
         raise LedgerDamagedError(
-            f"{where} is not a fact: {error}.", mend="Restore it from git or from the ledger that it was exported from."
+            f"{where} is not a fact: {error}.",
+            hint="Restore it from git or from the ledger that it was exported from.",
         ) from error
     return StoredFact(**head, seq=whole["seq"], hash=sha256_bytes(data), data=data)
 
 
 def link_problem(fact: StoredFact, before: StoredFact | None) -> str | None:
-    """What is wrong with `fact` or with its link to the writer's fact before it; None when nothing is."""
+    """What is wrong with `fact` or with its link to the writer's fact before it; None when nothing
+    is."""
     if sha256_bytes(fact.data) != fact.hash:
         return "its bytes do not have the recorded hash"
     try:
@@ -82,7 +104,10 @@ def link_problem(fact: StoredFact, before: StoredFact | None) -> str | None:
         return error.message
     for name in ("writer", "seq", "prev", "kind", "at"):
         if getattr(told, name) != getattr(fact, name):
-            return f"its column {name} says {getattr(fact, name)!r}, its bytes say {getattr(told, name)!r}"
+            return (
+                f"its column {name} says {getattr(fact, name)!r}, its bytes say"
+                f" {getattr(told, name)!r}"
+            )
     if fact.seq != (before.seq if before else 0) + 1:
         return f"it follows seq {before.seq if before else 0}: facts between are missing"
     if fact.prev != (before.hash if before else FIRST_PREV):

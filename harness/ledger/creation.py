@@ -1,4 +1,5 @@
-"""Making a new ledger file, and finding out whether an existing one can be trusted enough to open."""
+"""Making a new ledger file, and finding out whether an existing one can be trusted enough to
+open."""
 
 import contextlib
 import os
@@ -34,16 +35,23 @@ def open_database(
     busy_seconds: float,
     migrations: Mapping[int, Migration],
 ) -> Database:
-    """An existing file, checked and (unless `read_only`) migrated. Raises the LedgerErrors that its state deserves."""
+    """An existing file, checked and (unless `read_only`) migrated. Raises the LedgerErrors that its
+    state deserves."""
     _require_file(path)
     network = network_type(path.resolve())
     if network is not None:
         message = (
-            f"{path} lies on a network file system ({network}): several machines that write at once can damage it. "
-            f"Put the state directory on a local disk: set XDG_STATE_HOME."
+            f"{path} lies on a network file system ({network}): several machines that write at once"
+            " can damage it. Put the state directory on a local disk: set XDG_STATE_HOME."
         )
         warnings.warn(message, LedgerWarning, stacklevel=3)
-    database = Database(path, clock=clock, read_only=read_only, busy_seconds=busy_seconds, network=network is not None)
+    database = Database(
+        path,
+        clock=clock,
+        read_only=read_only,
+        busy_seconds=busy_seconds,
+        network=network is not None,
+    )
     try:
         database.probe()
         _require_whole_pages(database)
@@ -58,17 +66,23 @@ def open_database(
     return database
 
 
-def create_database(path: Path, *, writer: str, clock: Clock, migrations: Mapping[int, Migration]) -> None:
-    """Make a new ledger at `path`; when another process makes one at the same time, the first one stays.
+def create_database(
+    path: Path, *, writer: str, clock: Clock, migrations: Mapping[int, Migration]
+) -> None:
+    """Make a new ledger at `path`; when another process makes one at the same time, the first one
+    stays.
 
-    It is built under a temporary name and linked, so that no reader ever sees an empty or half-made file.
+    It is built under a temporary name and linked, so that no reader ever sees an empty or half-made
+    file.
     """
     with translated(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
         try:
             temporary.touch(exist_ok=False)
-            database = Database(temporary, clock=clock, read_only=False, busy_seconds=5.0, network=True)
+            database = Database(
+                temporary, clock=clock, read_only=False, busy_seconds=5.0, network=True
+            )
             try:
                 migrate(database, clock, migrations)
                 with database.write() as connection:
@@ -84,18 +98,26 @@ def create_database(path: Path, *, writer: str, clock: Clock, migrations: Mappin
 
 
 def require_anchored(
-    connection: sa.Connection, anchors: Iterable[Anchor], path: Path, *, missing_allowed: bool = False
+    connection: sa.Connection,
+    anchors: Iterable[Anchor],
+    path: Path,
+    *,
+    missing_allowed: bool = False,
 ) -> None:
-    """Raises LedgerDamagedError when the ledger lacks a fact that an anchor names, or has another in its place."""
+    """Raises LedgerDamagedError when the ledger lacks a fact that an anchor names, or has another
+    in its place."""
     for anchor in anchors:
         here = sa.and_(facts.c.writer == anchor.writer, facts.c.seq == anchor.seq)
         found = connection.execute(sa.select(facts.c.hash).where(here)).scalar()
         if found != anchor.hash and not (found is None and missing_allowed):
             what = "is missing" if found is None else "is another one"
             raise LedgerDamagedError(
-                f"{path} was cut or replaced: fact {anchor.seq} of writer {anchor.writer}, which its anchor names, "
-                f"{what}.",
-                mend="Run `harness ledger verify`, then restore a backup or run `harness ledger import`.",
+                f"{path} was cut or replaced: fact {anchor.seq} of writer {anchor.writer}, which"
+                f" its anchor names, {what}.",
+                hint=(
+                    "Run `harness ledger verify`, then restore a backup or run `harness ledger"
+                    " import`."
+                ),
             )
 
 
@@ -105,7 +127,10 @@ def require_never_made(path: Path, anchors: Path) -> None:
     if writers and not path.exists():  # looked at last: another process may just have made both
         raise LedgerDamagedError(
             f"{path} is gone, but {anchors} names facts of writer {', '.join(writers)}.",
-            mend="Restore the file from a backup, or run `harness ledger import` to read the text form.",
+            hint=(
+                "Restore the file from a backup, or run `harness ledger import` to read the text"
+                " form."
+            ),
         )
 
 
@@ -118,20 +143,24 @@ def require_imported(path: Path, anchors: Path, text: Path) -> None:
 def not_imported(text: Path) -> NotFoundError:
     return NotFoundError(
         f"{text} holds this project's facts, and this machine's ledger has none of them yet.",
-        mend="A person reads them in, once in a clone: `harness ledger import`.",
+        hint="A person reads them in, once in a clone: `harness ledger import`.",
         code="facts_not_imported",
     )
 
 
 def _require_file(path: Path) -> None:
-    """Only asks for its status: closing a descriptor of our own would drop the locks that SQLite holds on the file
-    for this process (POSIX locks belong to the process; see sqlite.org/howtocorrupt.html, section 2.2)."""
+    """Only asks for its status: closing a descriptor of our own would drop the locks that SQLite
+    holds on the file for this process (POSIX locks belong to the process; see
+    sqlite.org/howtocorrupt.html, section 2.2)."""
     try:
         status = path.stat()
     except FileNotFoundError as error:
         raise NotFoundError(
             f"There is no ledger at {path} yet.",
-            mend="Approve a plan first: `harness plan approve`; in a clone `harness ledger import` reads the facts.",
+            hint=(
+                "Approve a plan first: `harness plan approve`; in a clone `harness ledger import`"
+                " reads the facts."
+            ),
             code="ledger_missing",
         ) from error
     if stat.S_ISDIR(status.st_mode):
@@ -145,7 +174,9 @@ def _require_whole_pages(database: Database) -> None:
         page = connection.exec_driver_sql("PRAGMA page_size").scalar_one()
     size = database.path.stat().st_size
     if size % page:
-        raise damaged(database.path, f"its size, {size} bytes, is not a whole number of pages: it was cut")
+        raise damaged(
+            database.path, f"its size, {size} bytes, is not a whole number of pages: it was cut"
+        )
 
 
 def _require_current(database: Database, migrations: Mapping[int, Migration]) -> None:
@@ -154,7 +185,11 @@ def _require_current(database: Database, migrations: Mapping[int, Migration]) ->
     require_known(version, database.path, migrations)
     if version < max(migrations):
         raise LedgerError(
-            f"{database.path} has schema version {version}; this harness reads version {max(migrations)}.",
-            mend="Run any command that writes, e.g. `harness ledger rebuild`: it migrates the file after a backup.",
+            f"{database.path} has schema version {version}; this harness reads version"
+            f" {max(migrations)}.",
+            hint=(
+                "Run any command that writes, e.g. `harness ledger rebuild`: it migrates the file"
+                " after a backup."
+            ),
             code="ledger_too_old",
         )

@@ -19,7 +19,8 @@ from harness.files import canonical_json
 from harness.ledger.failures import is_busy, is_unopenable, translated
 from harness.ledger.locking import retry_busy
 
-_BUSY_MS = 200  # SQLite's own waiting a try; the rest is retry_busy's, which is fair between many processes
+# SQLite's own waiting a try; the rest is retry_busy's, which is fair between many processes
+_BUSY_MS = 200
 
 
 def to_json(value: Any) -> str:
@@ -32,7 +33,9 @@ class Database:
     `read` and `write` nest: what runs inside them on the same thread shares their transaction.
     """
 
-    def __init__(self, path: Path, *, clock: Clock, read_only: bool, busy_seconds: float, network: bool) -> None:
+    def __init__(
+        self, path: Path, *, clock: Clock, read_only: bool, busy_seconds: float, network: bool
+    ) -> None:
         self.path = path
         self.read_only = read_only
         self._clock = clock
@@ -52,9 +55,13 @@ class Database:
             try:
                 self._probe_once()
             except sa.exc.DBAPIError as error:
-                if not (self.read_only and is_unopenable(error)) or Path(f"{self.path}-wal").exists():
+                if (
+                    not (self.read_only and is_unopenable(error))
+                    or Path(f"{self.path}-wal").exists()
+                ):
                     raise
-                # A read-only folder without a -wal file: nobody is writing, and SQLite may not make its -shm file.
+                # A read-only folder without a -wal file: nobody is writing, and SQLite may not make
+                # its -shm file.
                 self._immutable = True
                 self._engine.dispose()
                 self._probe_once()
@@ -67,19 +74,23 @@ class Database:
             yield current
             return
         with translated(self.path), self._open().connect() as connection:
-            begun = retry_busy(connection.begin, is_busy=is_busy, clock=self._clock, seconds=self._busy_seconds)
+            begun = retry_busy(
+                connection.begin, is_busy=is_busy, clock=self._clock, seconds=self._busy_seconds
+            )
             with begun, self._as_current(connection, writing=False):
                 yield connection
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = True) -> Iterator[sa.Connection]:
-        """BEGIN IMMEDIATE; commits at the end, rolls back on any error. Waits `busy_seconds` for the lock.
+        """BEGIN IMMEDIATE; commits at the end, rolls back on any error. Waits `busy_seconds` for
+        the lock.
 
         Without `durable` the commit is not synced: for what can be made again from the facts.
         """
         if self.read_only:
             raise LedgerReadOnlyError(
-                f"{self.path} was opened for reading only.", mend="Use a command that may write the ledger."
+                f"{self.path} was opened for reading only.",
+                hint="Use a command that may write the ledger.",
             )
         current = self._current()
         if current is not None:
@@ -92,7 +103,9 @@ class Database:
             if not durable:
                 _pragma(plain, "synchronous=NORMAL")
             try:
-                begun = retry_busy(connection.begin, is_busy=is_busy, clock=self._clock, seconds=self._busy_seconds)
+                begun = retry_busy(
+                    connection.begin, is_busy=is_busy, clock=self._clock, seconds=self._busy_seconds
+                )
                 with begun, self._as_current(connection, writing=True):
                     yield connection
             finally:
@@ -100,7 +113,8 @@ class Database:
                     _pragma(plain, "synchronous=FULL")
 
     def backup(self, target: Path) -> None:
-        """Copy the committed state to the new file `target` with SQLite's backup interface, synced."""
+        """Copy the committed state to the new file `target` with SQLite's backup interface,
+        synced."""
         with translated(self.path), contextlib.closing(self._connect()) as source:
             with contextlib.closing(sqlite3.connect(target)) as copy:
                 source.backup(copy)
@@ -111,9 +125,11 @@ class Database:
                 os.close(descriptor)
 
     def set_journal(self) -> None:
-        """WAL on local disks; the classic journal on network file systems, where WAL's shared memory cannot work."""
+        """WAL on local disks; the classic journal on network file systems, where WAL's shared
+        memory cannot work."""
         mode = "DELETE" if self._network else "WAL"
-        self._engine.dispose()  # the switch needs the file alone; while another process has it open, it has to wait
+        # the switch needs the file alone; while another process has it open, it has to wait
+        self._engine.dispose()
         with translated(self.path), contextlib.closing(self._connect()) as connection:
             if connection.execute("PRAGMA journal_mode").fetchone()[0].upper() != mode:
                 with contextlib.suppress(sqlite3.OperationalError):
@@ -135,7 +151,9 @@ class Database:
             self._local.connection, self._local.writing = None, False
 
     def _open(self) -> sa.Engine:
-        if self._pid != os.getpid():  # SQLite's connections must not be used, nor closed, in a forked child
+        if (
+            self._pid != os.getpid()
+        ):  # SQLite's connections must not be used, nor closed, in a forked child
             self._engine.dispose(close=False)
             self._pid, self._local = os.getpid(), threading.local()
         return self._engine
@@ -162,7 +180,9 @@ class Database:
             timeout=self._busy_seconds if self._network else _BUSY_MS / 1000,
         )
         try:
-            connection.execute("PRAGMA query_only=ON" if self.read_only else "PRAGMA synchronous=FULL")
+            connection.execute(
+                "PRAGMA query_only=ON" if self.read_only else "PRAGMA synchronous=FULL"
+            )
         except sqlite3.Error:
             connection.close()
             raise

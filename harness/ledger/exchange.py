@@ -12,7 +12,15 @@ from harness.ledger.creation import require_anchored
 from harness.ledger.ledger import Ledger
 from harness.ledger.replay import facts_in_order, rebuild_state
 from harness.ledger.schema import facts
-from harness.ledger.text_form import DIFFERS, fact_at, read_text, text_files, text_problems, write_text, writers
+from harness.ledger.text_form import (
+    DIFFERS,
+    fact_at,
+    read_text,
+    text_files,
+    text_problems,
+    write_text,
+    writers,
+)
 
 _CLAIMS = {
     "plan_approved": ("name", "version"),
@@ -26,14 +34,19 @@ _CLAIMS = {
 
 
 def export_facts(ledger: Ledger, folder: Path, *, check: bool = False) -> list[Path]:
-    """Bring the text form in `folder` up to date; the files that changed. Only new facts are written.
+    """Bring the text form in `folder` up to date; the files that changed. Only new facts are
+    written.
 
     With `check` every line is compared, and a file that differs is set aside and written anew.
     Raises UsageError (not_writable) where nothing can be written.
     """
     with _written(folder), ledger.connection() as connection:
         if check:
-            wrong = {path for path, _, fact, what in text_problems(connection, folder) if fact and what == DIFFERS}
+            wrong = {
+                path
+                for path, _, fact, what in text_problems(connection, folder)
+                if fact and what == DIFFERS
+            }
             for path in sorted(wrong):
                 set_aside(path, "differs")
         written = [write_text(connection, folder, writer) for writer in writers(connection)]
@@ -47,7 +60,7 @@ def _written(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise UsageError(
             f"The facts cannot be written to {folder}: {error.strerror or error}.",
-            mend="Name a folder that you can write to, then run `harness ledger export` again.",
+            hint="Name a folder that you can write to, then run `harness ledger export` again.",
             code="not_writable",
         ) from error
 
@@ -55,8 +68,8 @@ def _written(folder: Path) -> Iterator[None]:
 def import_facts(ledger: Ledger, folder: Path) -> int:
     """Take in the facts that `folder` has and the ledger lacks; how many they were. All or none.
 
-    Raises LedgerDamagedError naming the fact that is damaged or differs from the ledger's, and RefusedError
-    (id_clash) when two writers gave one id to different things.
+    Raises LedgerDamagedError naming the fact that is damaged or differs from the ledger's, and
+    RefusedError (id_clash) when two writers gave one id to different things.
     """
     chains = [chain for path in text_files(folder) if (chain := read_text(path))]
     with ledger.exclusive() as connection:
@@ -68,15 +81,19 @@ def import_facts(ledger: Ledger, folder: Path) -> int:
                     fresh.append(fact)
                 elif here.data != fact.data:
                     raise LedgerDamagedError(
-                        f"Fact {fact.seq} of writer {fact.writer} ({fact.kind}) in {folder} is not the one in "
-                        f"{ledger.path}.",
-                        mend="Run `harness ledger verify` to see which of the two was changed.",
+                        f"Fact {fact.seq} of writer {fact.writer} ({fact.kind}) in {folder} is not"
+                        f" the one in {ledger.path}.",
+                        hint="Run `harness ledger verify` to see which of the two was changed.",
                     )
         if not fresh:
             return 0
         columns = ("writer", "seq", "prev", "hash", "kind", "at", "data")
-        connection.execute(facts.insert(), [{name: getattr(fact, name) for name in columns} for fact in fresh])
-        require_anchored(connection, read_anchors(ledger.anchors), ledger.path, missing_allowed=True)
+        connection.execute(
+            facts.insert(), [{name: getattr(fact, name) for name in columns} for fact in fresh]
+        )
+        require_anchored(
+            connection, read_anchors(ledger.anchors), ledger.path, missing_allowed=True
+        )
         _require_no_clash(list(facts_in_order(connection)))
         rebuild_state(connection)
     last = {fact.writer: fact for fact in fresh}
@@ -97,9 +114,12 @@ def _require_no_clash(all_facts: list[StoredFact]) -> None:
         if first is not fact:
             name = "/".join(claim[1:])
             raise RefusedError(
-                f"{name} was made twice ({fact.kind}): by writer {first.writer} (fact {first.seq}, {first.at}) and by "
-                f"writer {fact.writer} (fact {fact.seq}, {fact.at}). Nothing was imported.",
-                mend="Two clones worked at the same time. Keep one clone's facts and repeat the other's experiments "
-                "after importing them.",
+                f"{name} was made twice ({fact.kind}): by writer {first.writer} (fact {first.seq},"
+                f" {first.at}) and by writer {fact.writer} (fact {fact.seq}, {fact.at}). Nothing"
+                " was imported.",
+                hint=(
+                    "Two clones worked at the same time. Keep one clone's facts and repeat the"
+                    " other's experiments after importing them."
+                ),
                 code="id_clash",
             )

@@ -1,4 +1,5 @@
-"""SQLite's errors, translated once: every one becomes a LedgerError that names the file and the next step."""
+"""SQLite's errors, translated once: every one becomes a LedgerError that names the file and the
+next step."""
 
 import contextlib
 import errno
@@ -8,12 +9,24 @@ from pathlib import Path
 
 import sqlalchemy.exc
 
-from harness.errors import LedgerBusyError, LedgerDamagedError, LedgerError, LedgerReadOnlyError, UsageError
+from harness.errors import (
+    LedgerBusyError,
+    LedgerDamagedError,
+    LedgerError,
+    LedgerReadOnlyError,
+    UsageError,
+)
 
 _BUSY = {"SQLITE_BUSY", "SQLITE_LOCKED"}
 _DAMAGED = {"SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_FORMAT", "SQLITE_MISMATCH"}
 _READ_ONLY = {"SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", "SQLITE_AUTH"}
-_LOCKING = {"SQLITE_IOERR_LOCK", "SQLITE_IOERR_UNLOCK", "SQLITE_IOERR_RDLOCK", "SQLITE_PROTOCOL", "SQLITE_NOLFS"}
+_LOCKING = {
+    "SQLITE_IOERR_LOCK",
+    "SQLITE_IOERR_UNLOCK",
+    "SQLITE_IOERR_RDLOCK",
+    "SQLITE_PROTOCOL",
+    "SQLITE_NOLFS",
+}
 
 
 def error_name(error: BaseException) -> str:
@@ -40,57 +53,66 @@ def translate(error: BaseException, path: Path) -> LedgerError:
     if _is(name, _BUSY):
         return LedgerBusyError(
             f"{path} is being written by another process, which did not finish in time ({detail}).",
-            mend="Nothing was written. Try again; `fuser` on the file shows who holds it.",
+            hint="Nothing was written. Try again; `fuser` on the file shows who holds it.",
         )
     if _is(name, _DAMAGED):
         return damaged(path, detail)
     if _is(name, _LOCKING):
         return LedgerError(
             f"{path} lies on a file system that gives no locks ({detail}).",
-            mend="Nothing was written. Put the state directory on a local disk: set XDG_STATE_HOME.",
+            hint=(
+                "Nothing was written. Put the state directory on a local disk: set XDG_STATE_HOME."
+            ),
             code="ledger_no_locks",
         )
     if _is(name, _READ_ONLY):
         return LedgerReadOnlyError(
             f"{path} cannot be written, or its folder cannot ({detail}).",
-            mend="Make both writable for you, or use a command that only reads.",
+            hint="Make both writable for you, or use a command that only reads.",
         )
     if _is(name, {"SQLITE_FULL"}):
         return LedgerError(
             f"{path} cannot grow: the disk is full ({detail}).",
-            mend="Nothing was written. Free some space and try again.",
+            hint="Nothing was written. Free some space and try again.",
             code="ledger_disk_full",
         )
-    return LedgerError(f"{path} failed: {detail}.", mend="Run `harness ledger verify`.")
+    return LedgerError(f"{path} failed: {detail}.", hint="Run `harness ledger verify`.")
 
 
 def damaged(path: Path, detail: str) -> LedgerDamagedError:
     return LedgerDamagedError(
         f"{path} is not a ledger that can be read: {detail}. It was left as it is.",
-        mend="Copy it aside, then restore a backup of it, or move it away with its anchors and run "
-        "`harness ledger import` from the text form in memory/facts/.",
+        hint=(
+            "Copy it aside, then restore a backup of it, or move it away with its anchors and run "
+            "`harness ledger import` from the text form in memory/facts/."
+        ),
     )
 
 
 @contextlib.contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Inside, SQLAlchemy's and sqlite3's errors leave as LedgerErrors about `path`, and so do a disk's refusals."""
+    """Inside, SQLAlchemy's and sqlite3's errors leave as LedgerErrors about `path`, and so do a
+    disk's refusals."""
     try:
         yield
     except (sqlalchemy.exc.SQLAlchemyError, sqlite3.Error) as error:
         raise translate(error, path) from error
     except OverflowError as error:
-        raise UsageError(f"A number is too large for {path}: {error}.", mend="Use at most 64 bits.") from error
+        raise UsageError(
+            f"A number is too large for {path}: {error}.", hint="Use at most 64 bits."
+        ) from error
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise LedgerReadOnlyError(
                 f"{error.filename or path} cannot be written: {error.strerror}.",
-                mend="Make it writable for you; the state directory can be moved by XDG_STATE_HOME.",
+                hint=(
+                    "Make it writable for you; the state directory can be moved by XDG_STATE_HOME."
+                ),
             ) from error
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise LedgerError(
                 f"{error.filename or path} cannot grow: {error.strerror}.",
-                mend="Free some space and try again.",
+                hint="Free some space and try again.",
                 code="ledger_disk_full",
             ) from error
         raise

@@ -64,33 +64,49 @@ class Ledger(LedgerReads, LedgerViews, LedgerPrograms):
         text: Path | None = None,
         migrations: Mapping[int, Migration] = MIGRATIONS,
     ) -> "Ledger":
-        """Open the ledger at `path`; for writing it is made when missing, and migrated after a backup.
+        """Open the ledger at `path`; for writing it is made when missing, and migrated after a
+        backup.
 
-        `writer` is whose chain new facts extend, by default the one that the file was made with. `restore` opens a
-        ledger that was cut, or makes a new one though anchors of a lost one exist: for `import_facts`, which brings
-        the lost facts back; nothing can be appended before they are.
+        `writer` is whose chain new facts extend, by default the one that the file was made with.
+        `restore` opens a ledger that was cut, or makes a new one though anchors of a lost one
+        exist: for `import_facts`, which brings the lost facts back; nothing can be appended before
+        they are.
 
-        `text` is where the project brings facts as text, e.g. in a clone: an empty ledger takes no fact of its own
-        while they wait, since it would give their ids to other things.
+        `text` is where the project brings facts as text, e.g. in a clone: an empty ledger takes no
+        fact of its own while they wait, since it would give their ids to other things.
 
-        Raises NotFoundError (ledger_missing or facts_not_imported, when it is only to be read), LedgerError
-        (ledger_too_new, ledger_too_old), LedgerDamagedError, LedgerReadOnlyError or LedgerBusyError. A file that cannot
-        be read is left as it is.
+        Raises NotFoundError (ledger_missing or facts_not_imported, when it is only to be read),
+        LedgerError (ledger_too_new, ledger_too_old), LedgerDamagedError, LedgerReadOnlyError or
+        LedgerBusyError. A file that cannot be read is left as it is.
         """
         if writer is not None and not is_writer_name(writer):
-            raise UsageError(f"{writer!r} cannot name a writer.", mend="Use letters, digits, '.', '_' and '-'.")
+            raise UsageError(
+                f"{writer!r} cannot name a writer.", hint="Use letters, digits, '.', '_' and '-'."
+            )
         if not read_only and not path.exists():
             if not restore:
                 require_never_made(path, anchors)
             forget_local_writer(anchors)
-            create_database(path, writer=writer or f"w{secrets.token_hex(4)}", clock=clock, migrations=migrations)
+            create_database(
+                path,
+                writer=writer or f"w{secrets.token_hex(4)}",
+                clock=clock,
+                migrations=migrations,
+            )
         if read_only and text is not None:
             require_imported(path, anchors, text)
         database = open_database(
             path, clock=clock, read_only=read_only, busy_seconds=busy_seconds, migrations=migrations
         )
         own = _checked_writer(database, path, anchors, read_only=read_only, restore=restore)
-        return cls(database, anchors=anchors, clock=clock, writer=writer or own, restoring=restore, text=text)
+        return cls(
+            database,
+            anchors=anchors,
+            clock=clock,
+            writer=writer or own,
+            restoring=restore,
+            text=text,
+        )
 
     @property
     def path(self) -> Path:
@@ -104,12 +120,14 @@ class Ledger(LedgerReads, LedgerViews, LedgerPrograms):
 
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[sa.Connection]:
-        """A write transaction that appends nothing of its own; for the modules of harness.ledger."""
+        """A write transaction that appends nothing of its own; for the modules of
+        harness.ledger."""
         with self._database.write() as connection:
             yield connection
 
     def rebuild(self) -> None:
-        """Make the state tables again from the facts; every projection counts as out of date afterwards.
+        """Make the state tables again from the facts; every projection counts as out of date
+        afterwards.
 
         Raises LedgerDamagedError when the facts do not fit together; then nothing is changed.
         """
@@ -123,13 +141,19 @@ class Ledger(LedgerReads, LedgerViews, LedgerPrograms):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
 
-def _checked_writer(database: Database, path: Path, anchors: Path, *, read_only: bool, restore: bool) -> str:
-    """Whose chain the file's new facts extend, as it was noted; a file that is not as anchored is closed again."""
+def _checked_writer(
+    database: Database, path: Path, anchors: Path, *, read_only: bool, restore: bool
+) -> str:
+    """Whose chain the file's new facts extend, as it was noted; a file that is not as anchored is
+    closed again."""
     try:
         known = [] if read_only or restore else read_anchors(anchors)
         with database.read() as connection:

@@ -36,7 +36,8 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 def network_type(path: Path, mounts: str | None = None) -> str | None:
     """The type of the network file system that `path` lies on, or None for a local one.
 
-    Reads /proc/mounts; where there is none (macOS) every disk counts as local. `mounts` replaces its text in tests.
+    Reads /proc/mounts; where there is none (macOS) every disk counts as local. `mounts` replaces
+    its text in tests.
     """
     if mounts is None:
         try:
@@ -50,15 +51,22 @@ def network_type(path: Path, mounts: str | None = None) -> str | None:
         if len(parts) < 3:
             continue
         point = Path(_OCTAL.sub(lambda match: chr(int(match[1], 8)), parts[1]))
-        if target.is_relative_to(point) and len(point.parts) >= best:  # later mounts hide earlier ones
+        if (
+            target.is_relative_to(point) and len(point.parts) >= best
+        ):  # later mounts hide earlier ones
             best, found = len(point.parts), parts[2]
     return found if found in NETWORK_TYPES else None
 
 
 def retry_busy(
-    attempt: Callable[[], T], *, is_busy: Callable[[BaseException], bool], clock: Clock, seconds: float
+    attempt: Callable[[], T],
+    *,
+    is_busy: Callable[[BaseException], bool],
+    clock: Clock,
+    seconds: float,
 ) -> T:
-    """Call `attempt` until it does not raise a busy error, or `seconds` have passed; then that error is raised.
+    """Call `attempt` until it does not raise a busy error, or `seconds` have passed; then that
+    error is raised.
 
     The pauses are random (2 to 50 ms) so that many waiting processes do not wake in step.
     """

@@ -1,8 +1,8 @@
 """The numbered table of migrations. Each runs in one transaction with the row that records it.
 
-Facts are never changed by a migration: only tables around them. A migration that changes the form of a state
-table, or of what `apply` keeps in one, calls `recreate_state`, which replays the facts. An existing file is copied
-aside before the first one.
+Facts are never changed by a migration: only tables around them. A migration that changes the form
+of a state table, or of what `apply` keeps in one, calls `recreate_state`, which replays the facts.
+An existing file is copied aside before the first one.
 """
 
 import secrets
@@ -20,16 +20,27 @@ from harness.ledger.schema import APPLICATION_ID, migrations
 
 Migration = Callable[[sa.Connection], None]
 
-_V1 = (  # frozen: what the first released ledger looked like; state tables are made by recreate_state
+# frozen: what the first released ledger looked like; state tables are made by recreate_state
+_V1 = (
     "CREATE TABLE meta (key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL)",
-    "CREATE TABLE migrations (version INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL, at TEXT NOT NULL)",
-    "CREATE TABLE facts (position INTEGER NOT NULL PRIMARY KEY, writer TEXT NOT NULL, seq INTEGER NOT NULL, "
-    "prev TEXT NOT NULL, hash TEXT NOT NULL, kind TEXT NOT NULL, at TEXT NOT NULL, data BLOB NOT NULL, "
-    "UNIQUE (writer, seq))",
+    (
+        "CREATE TABLE migrations (version INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL, at TEXT"
+        " NOT NULL)"
+    ),
+    (
+        "CREATE TABLE facts (position INTEGER NOT NULL PRIMARY KEY, writer TEXT NOT NULL, seq"
+        " INTEGER NOT NULL, prev TEXT NOT NULL, hash TEXT NOT NULL, kind TEXT NOT NULL, at TEXT NOT"
+        " NULL, data BLOB NOT NULL, UNIQUE (writer, seq))"
+    ),
     "CREATE INDEX facts_at ON facts (at)",
-    "CREATE TABLE projections (name TEXT NOT NULL PRIMARY KEY, changed INTEGER NOT NULL, "
-    "written INTEGER NOT NULL, note JSON)",
-    "CREATE TABLE checklist_rows (number INTEGER NOT NULL PRIMARY KEY, text TEXT NOT NULL, dirty INTEGER NOT NULL)",
+    (
+        "CREATE TABLE projections (name TEXT NOT NULL PRIMARY KEY, changed INTEGER NOT NULL, "
+        "written INTEGER NOT NULL, note JSON)"
+    ),
+    (
+        "CREATE TABLE checklist_rows (number INTEGER NOT NULL PRIMARY KEY, text TEXT NOT NULL,"
+        " dirty INTEGER NOT NULL)"
+    ),
     "CREATE INDEX checklist_rows_dirty ON checklist_rows (dirty)",
     "CREATE TABLE spooled (name TEXT NOT NULL PRIMARY KEY)",
 )
@@ -48,7 +59,8 @@ def m002_hand_offs_and_priors(connection: sa.Connection) -> None:
 
 
 def m003_scores_by_seed(connection: sa.Connection) -> None:
-    """Summaries hold each seed's value and the interval over rows, which tell a difference from noise."""
+    """Summaries hold each seed's value and the interval over rows, which tell a difference from
+    noise."""
     recreate_state(connection)
 
 
@@ -88,18 +100,27 @@ def schema_version(connection: sa.Connection, path: Path) -> int:
     names = set(sa.inspect(connection).get_table_names())
     if not names:
         return 0
-    if connection.exec_driver_sql("PRAGMA application_id").scalar() != APPLICATION_ID or "migrations" not in names:
+    if (
+        connection.exec_driver_sql("PRAGMA application_id").scalar() != APPLICATION_ID
+        or "migrations" not in names
+    ):
         raise damaged(path, "it is a SQLite database, but not one of this harness")
-    done = connection.execute(sa.select(migrations.c.version, migrations.c.name).order_by(migrations.c.version)).all()
+    done = connection.execute(
+        sa.select(migrations.c.version, migrations.c.name).order_by(migrations.c.version)
+    ).all()
     for place, (version, name) in enumerate(done, 1):
         if version != place or not str(name).startswith(f"m{version:03d}_"):
-            raise damaged(path, f"its table migrations has version {version} named {name!r} in place {place}")
+            raise damaged(
+                path, f"its table migrations has version {version} named {name!r} in place {place}"
+            )
     if not done:
         raise damaged(path, "its table migrations is empty")
     return len(done)
 
 
-def migrate(database: Database, clock: Clock, table: Mapping[int, Migration] = MIGRATIONS) -> Path | None:
+def migrate(
+    database: Database, clock: Clock, table: Mapping[int, Migration] = MIGRATIONS
+) -> Path | None:
     """Bring the file to the newest version; the copy made before, if any, is returned.
 
     Raises LedgerError when the file is newer than this harness.
@@ -130,6 +151,6 @@ def require_known(version: int, path: Path, table: Mapping[int, Migration] = MIG
     if version > max(table):
         raise LedgerError(
             f"{path} has schema version {version}; this harness knows versions up to {max(table)}.",
-            mend="Upgrade the harness; the file was left as it is.",
+            hint="Upgrade the harness; the file was left as it is.",
             code="ledger_too_new",
         )

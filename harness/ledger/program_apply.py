@@ -18,9 +18,9 @@ def _log(fact: StoredFact) -> Row:
 def _require(state: State, fact: StoredFact, table: str, *key: Any) -> None:
     if state.get(table, *key) is None:
         raise LedgerDamagedError(
-            f"Fact {fact.seq} of writer {fact.writer} ({fact.kind}) is about {'/'.join(map(str, key))} in {table}, "
-            "which no earlier fact made.",
-            mend="Import the text forms of all writers together, or run `harness ledger verify`.",
+            f"Fact {fact.seq} of writer {fact.writer} ({fact.kind}) is about"
+            f" {'/'.join(map(str, key))} in {table}, which no earlier fact made.",
+            hint="Import the text forms of all writers together, or run `harness ledger verify`.",
         )
 
 
@@ -52,7 +52,8 @@ def _shadow_observed(state: State, fact: StoredFact, body: Body) -> None:
 
 
 def _model_moved(state: State, fact: StoredFact, body: Body) -> None:
-    """In the facts of two clones a step may follow a rejection that its writer had not seen: rejected is final."""
+    """In the facts of two clones a step may follow a rejection that its writer had not seen:
+    rejected is final."""
     _record(state, fact, body)
     row = state.get("models", body["model"])
     if row is not None and row["state"] != ModelState.REJECTED:
@@ -65,7 +66,13 @@ def _model_served(state: State, fact: StoredFact, body: Body) -> None:
 
 def _record(state: State, fact: StoredFact, body: Body, *, number: int | None = None) -> None:
     _require(state, fact, "models", body["model"])
-    row = {"model": body["model"], "kind": fact.kind, "number": number, "hash": fact.hash, "record": body}
+    row = {
+        "model": body["model"],
+        "kind": fact.kind,
+        "number": number,
+        "hash": fact.hash,
+        "record": body,
+    }
     state.insert("model_records", row | _log(fact))
 
 

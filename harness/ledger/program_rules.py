@@ -15,17 +15,22 @@ def find_model(state: State, identifier: str) -> Row:
     row = state.get("models", identifier)
     if row is None:
         raise NotFoundError(
-            f"There is no model {identifier[:12]!r}.", mend="`harness posttrain status` lists the models."
+            f"There is no model {identifier[:12]!r}.",
+            hint="`harness posttrain status` lists the models.",
         )
     return row
 
 
 def _training_specified(state: State, body: Body) -> None:
     if state.get("experiments", body["experiment"]) is None:
-        raise NotFoundError(f"There is no experiment {body['experiment']!r}.", mend="Open it first.")
+        raise NotFoundError(
+            f"There is no experiment {body['experiment']!r}.", hint="Open it first."
+        )
     if state.get("programs", body["experiment"]) is not None:
         raise RefusedError(
-            f"{body['experiment']} has a specification already.", mend="Open a new experiment.", code="id_taken"
+            f"{body['experiment']} has a specification already.",
+            hint="Open a new experiment.",
+            code="id_taken",
         )
 
 
@@ -38,19 +43,23 @@ def _model_registered(state: State, body: Body) -> None:
     if state.get("checkpoints", body["experiment"], body["run"], body["model"]) is None:
         raise RefusedError(
             f"{body['experiment']}/{body['run']} has no checkpoint {body['model'][:12]}.",
-            mend="Record the checkpoint before the model.",
+            hint="Record the checkpoint before the model.",
         )
 
 
 def _running(state: State, body: Body) -> None:
-    """A result is judged, and its model registered, while the run is still open: nothing is added to an ended one."""
+    """A result is judged, and its model registered, while the run is still open: nothing is added
+    to an ended one."""
     run = state.get("runs", body["experiment"], body["run"])
     if run is None:
-        raise NotFoundError(f"There is no run {body['experiment']}/{body['run']}.", mend="Register it first.")
+        raise NotFoundError(
+            f"There is no run {body['experiment']}/{body['run']}.", hint="Register it first."
+        )
     if run["status"] != RunStatus.RUNNING:
         raise RefusedError(
-            f"{body['experiment']}/{body['run']} is {run['status']}; only a running one's result is judged.",
-            mend=f"Look at it with `harness experiment show {body['experiment']}`.",
+            f"{body['experiment']}/{body['run']} is {run['status']}; only a running one's result is"
+            " judged.",
+            hint=f"Look at it with `harness experiment show {body['experiment']}`.",
             code="run_ended",
         )
 
@@ -64,7 +73,7 @@ def _model_moved(state: State, body: Body) -> None:
     if body["before"] != row["state"]:
         raise RefusedError(
             f"Model {body['model'][:12]} is {row['state']} meanwhile, not {body['before']}.",
-            mend="Look at `harness posttrain status`, then decide again.",
+            hint="Look at `harness posttrain status`, then decide again.",
             code="model_moved",
         )
     require_model_transition(body["model"], ModelState(row["state"]), ModelState(body["after"]))
@@ -76,8 +85,9 @@ def _model_served(state: State, body: Body) -> None:
     row = find_model(state, body["model"])
     if row["state"] != ModelState.DEPLOYED or row["profile"] != body["profile"]:
         raise RefusedError(
-            f"Model {body['model'][:12]} is {row['state']} for {row['profile']}; only a deployed one is served.",
-            mend="Promote it first: `harness posttrain promote`.",
+            f"Model {body['model'][:12]} is {row['state']} for {row['profile']}; only a deployed"
+            " one is served.",
+            hint="Promote it first: `harness posttrain promote`.",
             code="not_deployed",
         )
 

@@ -1,4 +1,5 @@
-"""What the ledger answers about training programs and their models, and how evaluations of models get their number."""
+"""What the ledger answers about training programs and their models, and how evaluations of models
+get their number."""
 
 from typing import Any
 
@@ -25,20 +26,30 @@ _SHORTEST = 8
 
 
 class LedgerPrograms(LedgerWrites):
-    """The part of `Ledger` about training programs, upon the writing half. Lists are oldest first."""
+    """The part of `Ledger` about training programs, upon the writing half. Lists are oldest
+    first."""
 
     def program(self, experiment: str) -> Program | None:
-        """The specification that the experiment holds; None for an experiment that is no training program."""
+        """The specification that the experiment holds; None for an experiment that is no training
+        program."""
         found = self._fetch(sa.select(programs).where(programs.c.experiment == experiment))
         return _program(found[0]) if found else None
 
     def programs(self) -> list[Program]:
-        return [_program(row) for row in self._fetch(sa.select(programs).order_by(*_oldest(programs)))]
+        return [
+            _program(row) for row in self._fetch(sa.select(programs).order_by(*_oldest(programs)))
+        ]
 
     def judgements(self, experiment: str) -> list[Judgement]:
-        query = sa.select(judgements).where(judgements.c.experiment == experiment).order_by(*_oldest(judgements))
+        query = (
+            sa.select(judgements)
+            .where(judgements.c.experiment == experiment)
+            .order_by(*_oldest(judgements))
+        )
         return [
-            Judgement(**{**row["record"], "problems": tuple(row["record"]["problems"]), "at": row["at"]})
+            Judgement(
+                **{**row["record"], "problems": tuple(row["record"]["problems"]), "at": row["at"]}
+            )
             for row in self._fetch(query)
         ]
 
@@ -47,23 +58,33 @@ class LedgerPrograms(LedgerWrites):
         return [item for item in found if experiment is None or item.experiment == experiment]
 
     def model(self, identifier: str) -> Model:
-        """By its content hash, or the beginning of it (8 characters or more) when only one begins so.
+        """By its content hash, or the beginning of it (8 characters or more) when only one begins
+        so.
 
         Raises NotFoundError, or UsageError when several do.
         """
-        query = sa.select(models).where(models.c.id.startswith(identifier, autoescape=True)).limit(2)
+        query = (
+            sa.select(models).where(models.c.id.startswith(identifier, autoescape=True)).limit(2)
+        )
         found = self._fetch(query) if len(identifier) >= _SHORTEST else []
         if len(found) > 1:
-            raise UsageError(f"Several models begin with {identifier!r}.", mend="Give more of the id.")
+            raise UsageError(
+                f"Several models begin with {identifier!r}.", hint="Give more of the id."
+            )
         if not found:
             raise NotFoundError(
-                f"There is no model {identifier!r}; give at least {_SHORTEST} characters of its id.",
-                mend="`harness posttrain status` lists the models.",
+                f"There is no model {identifier!r}; give at least {_SHORTEST} characters of"
+                " its id.",
+                hint="`harness posttrain status` lists the models.",
             )
         return _model(found[0])
 
     def model_history(self, model: str) -> ModelHistory:
-        query = sa.select(model_records).where(model_records.c.model == model).order_by(*_oldest(model_records))
+        query = (
+            sa.select(model_records)
+            .where(model_records.c.model == model)
+            .order_by(*_oldest(model_records))
+        )
         rows = self._fetch(query)
         return ModelHistory(
             evaluations=tuple(_evaluation(row) for row in rows if row["kind"] == "model_evaluated"),
@@ -77,7 +98,9 @@ class LedgerPrograms(LedgerWrites):
 
     def servings(self, profile: str) -> list[Serving]:
         """The pointer's whole history; the last one is what is served now."""
-        query = sa.select(servings).where(servings.c.profile == profile).order_by(*_oldest(servings))
+        query = (
+            sa.select(servings).where(servings.c.profile == profile).order_by(*_oldest(servings))
+        )
         return [Serving(**row["record"], at=row["at"]) for row in self._fetch(query)]
 
     def record_model_evaluation(self, **fields: Any) -> ModelEvaluation:
@@ -96,24 +119,34 @@ class LedgerPrograms(LedgerWrites):
 
 
 def _program(row: dict[str, Any]) -> Program:
-    return Program(**{**row["record"], "warnings": tuple(row["record"]["warnings"]), "at": row["at"]})
+    return Program(
+        **{**row["record"], "warnings": tuple(row["record"]["warnings"]), "at": row["at"]}
+    )
 
 
 def _model(row: dict[str, Any]) -> Model:
     body = {name: value for name, value in row["record"].items() if name != "model"}
-    return Model(**body, id=row["id"], state=ModelState(row["state"]), since=row["since"], at=row["at"])
+    return Model(
+        **body, id=row["id"], state=ModelState(row["state"]), since=row["since"], at=row["at"]
+    )
 
 
 def _evaluation(row: dict[str, Any]) -> ModelEvaluation:
     body = {name: value for name, value in row["record"].items() if name != "evaluation"}
     low_high = body["interval"]
-    body |= {"interval": None if low_high is None else (low_high[0], low_high[1]), "problems": tuple(body["problems"])}
+    body |= {
+        "interval": None if low_high is None else (low_high[0], low_high[1]),
+        "problems": tuple(body["problems"]),
+    }
     return ModelEvaluation(**body, id=row["record"]["evaluation"], at=row["at"], hash=row["hash"])
 
 
 def _move(row: dict[str, Any]) -> ModelMove:
     body = {**row["record"], "checks": tuple(row["record"]["checks"])}
-    return ModelMove(**{**body, "before": ModelState(body["before"]), "after": ModelState(body["after"])}, at=row["at"])
+    return ModelMove(
+        **{**body, "before": ModelState(body["before"]), "after": ModelState(body["after"])},
+        at=row["at"],
+    )
 
 
 def _oldest(table: sa.Table) -> tuple[Any, ...]:

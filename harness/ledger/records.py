@@ -33,7 +33,11 @@ def experiment_record(row: AnyRow) -> Experiment:
 
 def run_record(row: AnyRow) -> Run:
     values = _taken(Run, row)
-    values |= {"status": RunStatus(row["status"]), "argv": tuple(row["argv"]), "findings": tuple(row["findings"])}
+    values |= {
+        "status": RunStatus(row["status"]),
+        "argv": tuple(row["argv"]),
+        "findings": tuple(row["findings"]),
+    }
     return Run(**values)
 
 
@@ -49,22 +53,39 @@ def evaluation_record(row: AnyRow) -> Evaluation:
     body = row["record"]
     low_high = [finite(end) for end in body["interval"] or ()]
     interval = (low_high[0], low_high[1]) if len(low_high) == 2 and None not in low_high else None
-    values = {**body, "split": Split(body["split"]), "interval": interval, "findings": tuple(body["findings"])}
-    values |= {"value": finite(body["value"]), "baseline": finite(body["baseline"]), "at": row["at"]}
+    values = {
+        **body,
+        "split": Split(body["split"]),
+        "interval": interval,
+        "findings": tuple(body["findings"]),
+    }
+    values |= {
+        "value": finite(body["value"]),
+        "baseline": finite(body["baseline"]),
+        "at": row["at"],
+    }
     return Evaluation(**values)
 
 
 def verdict_record(row: AnyRow) -> RecordedVerdict:
     body = {name: value for name, value in row["record"].items() if name != "verdict_id"}
     tier = Tier(body["tier"]) if body["tier"] is not None else None
-    values = {**body, "id": row["id"], "verdict": Verdict(body["verdict"]), "tier": tier, "at": row["at"]}
+    values = {
+        **body,
+        "id": row["id"],
+        "verdict": Verdict(body["verdict"]),
+        "tier": tier,
+        "at": row["at"],
+    }
     values |= {"findings": tuple(body["findings"]), "notes": tuple(body.get("notes", ()))}
     return RecordedVerdict(**values)
 
 
 def decision_record(row: AnyRow) -> Decision:
     body = {name: value for name, value in row["record"].items() if name != "decision"}
-    return Decision(**{**body, "id": row["id"], "kind": DecisionKind(body["kind"]), "at": row["at"]})
+    return Decision(
+        **{**body, "id": row["id"], "kind": DecisionKind(body["kind"]), "at": row["at"]}
+    )
 
 
 def session_record(row: AnyRow) -> Session:
@@ -78,7 +99,9 @@ def hand_off_record(row: AnyRow) -> HandOff:
 def prior_record(row: AnyRow) -> Prior:
     body = {name: value for name, value in row["record"].items() if name != "prior"}
     body["check"] = None if body["check"] is None else tuple(body["check"])
-    return Prior(**{**body, "id": row["id"], "superseded_by": row["superseded_by"], "at": row["at"]})
+    return Prior(
+        **{**body, "id": row["id"], "superseded_by": row["superseded_by"], "at": row["at"]}
+    )
 
 
 def _taken(record: type[Any], row: AnyRow) -> dict[str, Any]:

@@ -10,7 +10,14 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 from harness.errors import LedgerDamagedError
 from harness.ledger.apply import apply
 from harness.ledger.chain import StoredFact
-from harness.ledger.schema import PROJECTIONS, STATE, checklist_rows, experiments, facts, projections
+from harness.ledger.schema import (
+    PROJECTIONS,
+    STATE,
+    checklist_rows,
+    experiments,
+    facts,
+    projections,
+)
 from harness.ledger.state import MemoryState
 
 
@@ -20,20 +27,24 @@ def stored(row: sa.RowMapping) -> StoredFact:
         name = f"Fact {row['seq']} of writer {row['writer']} ({row['kind']})"
         raise LedgerDamagedError(
             f"{name} holds {type(row['data']).__name__}, not bytes.",
-            mend="Restore the ledger from a backup, or move it away and run `harness ledger import`.",
+            hint=(
+                "Restore the ledger from a backup, or move it away and run `harness ledger import`."
+            ),
         )
     return StoredFact(**row)
 
 
 def facts_in_order(connection: sa.Connection) -> Iterator[StoredFact]:
-    """All facts by (time, writer, number): an order that every clone agrees on and that keeps each chain's."""
+    """All facts by (time, writer, number): an order that every clone agrees on and that keeps each
+    chain's."""
     query = sa.select(facts).order_by(facts.c.at, facts.c.writer, facts.c.seq)
     for row in connection.execute(query).mappings():
         yield stored(row)
 
 
 def replay(all_facts: Iterable[StoredFact]) -> MemoryState:
-    """The state that the facts add up to. Raises LedgerDamagedError when one refers to what no other made."""
+    """The state that the facts add up to. Raises LedgerDamagedError when one refers to what no
+    other made."""
     state = MemoryState()
     for fact in all_facts:
         apply(state, fact)
@@ -41,17 +52,22 @@ def replay(all_facts: Iterable[StoredFact]) -> MemoryState:
 
 
 def rebuild_state(connection: sa.Connection) -> None:
-    """Empty the state tables, replay all facts into them, and mark every projection as out of date."""
+    """Empty the state tables, replay all facts into them, and mark every projection as out of
+    date."""
     replay(facts_in_order(connection)).store(connection)
     reset_bookkeeping(connection)
 
 
 def recreate_state(connection: sa.Connection) -> None:
-    """Make the state tables as the schema says now, replay all facts into them; for migrations that change their form.
+    """Make the state tables as the schema says now, replay all facts into them; for migrations that
+    change their form.
 
-    A table that has this form already stays: a new file takes every migration, and the first made it so.
+    A table that has this form already stays: a new file takes every migration, and the first made
+    it so.
     """
-    found = connection.exec_driver_sql("SELECT tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL").all()
+    found = connection.exec_driver_sql(
+        "SELECT tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL"
+    ).all()
     for table in STATE:
         existing = {str(text) for name, text in found if name == table.name}
         if existing == _form(table):

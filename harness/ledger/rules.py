@@ -1,4 +1,5 @@
-"""What must hold before a fact may be appended: what it refers to exists, ids are new, statuses may follow."""
+"""What must hold before a fact may be appended: what it refers to exists, ids are new, statuses may
+follow."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -9,11 +10,11 @@ from harness.domain.ids import experiment_number, no_experiment, run_number
 from harness.domain.statuses import (
     CLOSED_EXPERIMENTS,
     FINAL_RUNS,
-    CageKind,
     DecisionKind,
     ExperimentStatus,
     GateName,
     RunStatus,
+    SandboxKind,
     Split,
     Tier,
     Verdict,
@@ -30,7 +31,8 @@ LONGEST_LESSON = 300
 
 
 def require_allowed(state: State, kind: str, body: Body) -> None:
-    """Raises TransitionError, NotFoundError, RefusedError or UsageError when the fact may not follow the state."""
+    """Raises TransitionError, NotFoundError, RefusedError or UsageError when the fact may not
+    follow the state."""
     rule = _RULES.get(kind)
     if rule is not None:
         rule(state, body)
@@ -48,7 +50,8 @@ def find_run(state: State, experiment: str, run: str) -> Row:
     row = state.get("runs", experiment, run)
     if row is None:
         raise NotFoundError(
-            f"{experiment} has no run {run!r}.", mend=f"`harness experiment show {experiment}` lists its runs."
+            f"{experiment} has no run {run!r}.",
+            hint=f"`harness experiment show {experiment}` lists its runs.",
         )
     return row
 
@@ -59,7 +62,7 @@ def word(kind: type[StrEnum], value: str, what: str) -> Any:
         return kind(value)
     except ValueError as error:
         raise UsageError(
-            f"{what} is {value!r}; expected one of {', '.join(kind)}.", mend="Correct the word."
+            f"{what} is {value!r}; expected one of {', '.join(kind)}.", hint="Correct the word."
         ) from error
 
 
@@ -67,7 +70,7 @@ def _is_new(state: State, table: str, *key: Any) -> None:
     if state.get(table, *key) is not None:
         raise RefusedError(
             f"{'/'.join(str(part) for part in key)} is in the ledger's {table} already.",
-            mend="Ids are never reused: take the next one.",
+            hint="Ids are never reused: take the next one.",
             code="id_taken",
         )
 
@@ -76,7 +79,7 @@ def _spelled(check: Callable[[str], int], identifier: str) -> None:
     try:
         check(identifier)
     except ValueError as error:
-        raise UsageError(f"{error}.", mend="Ids look like exp-0001 and run-01.") from error
+        raise UsageError(f"{error}.", hint="Ids look like exp-0001 and run-01.") from error
 
 
 def _plan_approved(state: State, body: Body) -> None:
@@ -84,7 +87,7 @@ def _plan_approved(state: State, body: Body) -> None:
     if version < 1 or (version > 1 and state.get("plans", body["name"], version - 1) is None):
         raise RefusedError(
             f"Version {version} of plan {body['name']!r} does not follow the last one.",
-            mend="Approve the next version.",
+            hint="Approve the next version.",
         )
     _is_new(state, "plans", body["name"], version)
 
@@ -106,7 +109,7 @@ def _require_open(row: Row) -> None:
     if row["status"] in CLOSED_EXPERIMENTS:
         raise RefusedError(
             f"{row['id']} is {row['status']}: it gets no further runs.",
-            mend="Open a new experiment with it as the parent.",
+            hint="Open a new experiment with it as the parent.",
             code="experiment_closed",
         )
 
@@ -115,18 +118,22 @@ def _run_registered(state: State, body: Body) -> None:
     _spelled(run_number, body["run"])
     _require_open(find_experiment(state, body["experiment"]))
     _is_new(state, "runs", body["experiment"], body["run"])
-    word(CageKind, body["cage"], "A run's cage")
+    word(SandboxKind, body["sandbox"], "A run's sandbox")
 
 
 def _run_started(state: State, body: Body) -> None:
     row = find_run(state, body["experiment"], body["run"])
-    require_run_transition(f"{row['experiment']}/{row['id']}", RunStatus(row["status"]), RunStatus.RUNNING)
+    require_run_transition(
+        f"{row['experiment']}/{row['id']}", RunStatus(row["status"]), RunStatus.RUNNING
+    )
 
 
 def _run_resumed(state: State, body: Body) -> None:
     row = find_run(state, body["experiment"], body["run"])
     _require_open(find_experiment(state, body["experiment"]))
-    require_run_transition(f"{row['experiment']}/{row['id']}", RunStatus(row["status"]), RunStatus.PENDING)
+    require_run_transition(
+        f"{row['experiment']}/{row['id']}", RunStatus(row["status"]), RunStatus.PENDING
+    )
 
 
 def _run_ended(state: State, body: Body) -> None:
@@ -134,7 +141,10 @@ def _run_ended(state: State, body: Body) -> None:
     after = word(RunStatus, body["status"], "A run's status")
     require_run_transition(f"{row['experiment']}/{row['id']}", RunStatus(row["status"]), after)
     if after not in FINAL_RUNS:
-        raise UsageError(f"A run does not end as {after}.", mend="Use completed, failed, killed, lost or cancelled.")
+        raise UsageError(
+            f"A run does not end as {after}.",
+            hint="Use completed, failed, killed, lost or cancelled.",
+        )
 
 
 def _of_a_run(state: State, body: Body) -> None:
@@ -142,22 +152,24 @@ def _of_a_run(state: State, body: Body) -> None:
 
 
 def _checkpoint_removed(state: State, body: Body) -> None:
-    """Whatever a caller decided: not of a run that goes on, and the one to score only of a discarded experiment."""
+    """Whatever a caller decided: not of a run that goes on, and the one to score only of a
+    discarded experiment."""
     run = find_run(state, body["experiment"], body["run"])
     name = f"{body['experiment']}/{body['run']}"
     row = state.get("checkpoints", body["experiment"], body["run"], body["checkpoint"])
     if row is None:
         raise NotFoundError(
             f"{name} has no checkpoint {body['checkpoint'][:12]}.",
-            mend=f"`harness experiment show {body['experiment']}` lists them.",
+            hint=f"`harness experiment show {body['experiment']}` lists them.",
         )
     status = find_experiment(state, body["experiment"])["status"]
     needed = row["final"] and status != ExperimentStatus.DISCARDED
     if run["status"] not in FINAL_RUNS or needed:
         raise RefusedError(
-            f"The checkpoint {body['checkpoint'][:12]} of {name} is needed: the run is {run['status']}, the experiment "
-            f"{status}" + (", and this is its final one." if row["final"] else "."),
-            mend="Leave it where it is.",
+            f"The checkpoint {body['checkpoint'][:12]} of {name} is needed: the run is"
+            f" {run['status']}, the experiment {status}"
+            + (", and this is its final one." if row["final"] else "."),
+            hint="Leave it where it is.",
             code="checkpoint_needed",
         )
 
@@ -165,7 +177,7 @@ def _checkpoint_removed(state: State, body: Body) -> None:
 def _evaluation_recorded(state: State, body: Body) -> None:
     find_run(state, body["experiment"], body["run"])
     word(Split, body["split"], "A split")
-    word(CageKind, body["cage"], "An evaluation's cage")
+    word(SandboxKind, body["sandbox"], "An evaluation's sandbox")
 
 
 def _held_out_queried(state: State, body: Body) -> None:
@@ -188,30 +200,43 @@ def _decision_recorded(state: State, body: Body) -> None:
         find_experiment(state, body["experiment"])
     for table, name in (("verdicts", body["verdict"]), ("decisions", body["supersedes"])):
         if name is not None and state.get(table, name) is None:
-            raise NotFoundError(f"There is no {table[:-1]} {name!r}.", mend="`harness decisions` lists them.")
+            raise NotFoundError(
+                f"There is no {table[:-1]} {name!r}.", hint="`harness decisions` lists them."
+            )
     _is_new(state, "decisions", body["decision"])
 
 
 def _session_started(state: State, body: Body) -> None:
-    word(CageKind, body["cage"], "A session's cage")
+    word(SandboxKind, body["sandbox"], "A session's sandbox")
     _is_new(state, "sessions", body["session"])
 
 
 def _session_ended(state: State, body: Body) -> None:
     row = state.get("sessions", body["session"])
     if row is None:
-        raise NotFoundError(f"There is no session {body['session']!r}.", mend="Record its start first.")
+        raise NotFoundError(
+            f"There is no session {body['session']!r}.", hint="Record its start first."
+        )
     if row["ended_at"] is not None:
         raise RefusedError(
-            f"Session {row['id']} has ended already, at {row['ended_at']}.", mend="Nothing to do.", code="session_over"
+            f"Session {row['id']} has ended already, at {row['ended_at']}.",
+            hint="Nothing to do.",
+            code="session_over",
         )
 
 
 def _text(name: str, value: Any, longest: int) -> None:
     """Raises UsageError unless it is text that says something, in at most so many characters."""
     if not isinstance(value, str) or not value.strip() or len(value) > longest:
-        found = f"{len(value)} characters" if isinstance(value, str) and value.strip() else f"{value!r:.40}"
-        raise UsageError(f"The {name} is {found}; expected text of 1 to {longest} characters.", mend="Say it shorter.")
+        found = (
+            f"{len(value)} characters"
+            if isinstance(value, str) and value.strip()
+            else f"{value!r:.40}"
+        )
+        raise UsageError(
+            f"The {name} is {found}; expected text of 1 to {longest} characters.",
+            hint="Say it shorter.",
+        )
 
 
 def _log_imported(state: State, body: Body) -> None:
@@ -230,23 +255,30 @@ def _prior_recorded(state: State, body: Body) -> None:
     _is_new(state, "priors", body["prior"])
     _text("lesson", body["lesson"], LONGEST_LESSON)
     if len(body["lesson"].splitlines()) > 1:
-        raise UsageError("The lesson has several lines; expected one.", mend="Put the rest into the evidence.")
+        raise UsageError(
+            "The lesson has several lines; expected one.", hint="Put the rest into the evidence."
+        )
     _text("evidence", body["evidence"], LONGEST_HAND_OFF)
     _text("rule", body["rule"], LONGEST_HAND_OFF)
     check = body["check"]
-    if check is not None and not (isinstance(check, list) and check and all(isinstance(word, str) for word in check)):
+    if check is not None and not (
+        isinstance(check, list) and check and all(isinstance(word, str) for word in check)
+    ):
         raise UsageError(
-            f"The check is {check!r:.60}; expected the words of a command.", mend="Leave it out or name one."
+            f"The check is {check!r:.60}; expected the words of a command.",
+            hint="Leave it out or name one.",
         )
     if body["supersedes"] is None:
         return
     before = state.get("priors", body["supersedes"])
     if before is None:
-        raise NotFoundError(f"There is no prior {body['supersedes']!r}.", mend="`harness priors list` shows them.")
+        raise NotFoundError(
+            f"There is no prior {body['supersedes']!r}.", hint="`harness priors list` shows them."
+        )
     if before["superseded_by"] is not None:
         raise RefusedError(
             f"{before['id']} is superseded by {before['superseded_by']} already.",
-            mend=f"Supersede {before['superseded_by']} instead.",
+            hint=f"Supersede {before['superseded_by']} instead.",
             code="superseded",
         )
 

@@ -1,7 +1,8 @@
 """The ledger's tables.
 
-`facts` is the truth. The tables of `STATE` are what the facts add up to; they can be dropped and replayed.
-`meta`, `migrations`, `projections`, `checklist_rows` and `spooled` are book-keeping and are not replayed.
+`facts` is the truth. The tables of `STATE` are what the facts add up to; they can be dropped and
+replayed. `meta`, `migrations`, `projections`, `checklist_rows` and `spooled` are book-keeping and
+are not replayed.
 """
 
 import sqlalchemy as sa
@@ -14,7 +15,8 @@ _JSON = sa.JSON(none_as_null=True)
 
 
 def _log_columns() -> list[sa.Column]:  # type: ignore[type-arg]
-    """Which fact made the row; (at, writer, seq) is the order of all facts, the same in every clone."""
+    """Which fact made the row; (at, writer, seq) is the order of all facts, the same in every
+    clone."""
     return [
         sa.Column("at", sa.Text, nullable=False),
         sa.Column("writer", sa.Text, nullable=False),
@@ -23,7 +25,10 @@ def _log_columns() -> list[sa.Column]:  # type: ignore[type-arg]
 
 
 meta = sa.Table(
-    "meta", metadata, sa.Column("key", sa.Text, primary_key=True), sa.Column("value", sa.Text, nullable=False)
+    "meta",
+    metadata,
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),
 )
 
 migrations = sa.Table(
@@ -37,7 +42,9 @@ migrations = sa.Table(
 facts = sa.Table(
     "facts",
     metadata,
-    sa.Column("position", sa.Integer, primary_key=True),  # the order in which this database got to know them
+    sa.Column(
+        "position", sa.Integer, primary_key=True
+    ),  # the order in which this database got to know them
     sa.Column("writer", sa.Text, nullable=False),
     sa.Column("seq", sa.Integer, nullable=False),
     sa.Column("prev", sa.Text, nullable=False),
@@ -96,7 +103,9 @@ experiments = sa.Table(
     sa.Column("by", sa.Text, nullable=False),
     sa.Column("session", sa.Text),
     sa.Column("opened_at", sa.Text, nullable=False),
-    sa.Column("validation", sa.Float),  # the last verdict's mean on that split, for the search of the best
+    sa.Column(
+        "validation", sa.Float
+    ),  # the last verdict's mean on that split, for the search of the best
     sa.Column("held_out", sa.Float),
     sa.Column("summary", _JSON, nullable=False),  # what CHECKLIST.md shows of it: see apply.py
     sa.Index("experiments_status", "status"),
@@ -118,7 +127,7 @@ runs = sa.Table(
     sa.Column("code", sa.Text, nullable=False),
     sa.Column("data", _JSON, nullable=False),
     sa.Column("environment", _JSON, nullable=False),
-    sa.Column("cage", sa.Text, nullable=False),
+    sa.Column("sandbox", sa.Text, nullable=False),
     sa.Column("token", sa.Text, nullable=False),
     sa.Column("session", sa.Text),
     sa.Column("registered_at", sa.Text, nullable=False),
@@ -221,7 +230,7 @@ sessions = sa.Table(
     sa.Column("role", sa.Text, nullable=False),
     sa.Column("experiment", sa.Text),
     sa.Column("step", sa.Text, nullable=False),
-    sa.Column("cage", sa.Text, nullable=False),
+    sa.Column("sandbox", sa.Text, nullable=False),
     sa.Column("driver", _JSON, nullable=False),
     sa.Column("started_at", sa.Text, nullable=False),
     sa.Column("ended_at", sa.Text),
@@ -347,7 +356,15 @@ STATE: tuple[sa.Table, ...] = (
     servings,
 )
 
-PROJECTIONS: tuple[str, ...] = ("checklist", "decision_log", "state", "briefing", "hand_offs", "priors", "facts")
+PROJECTIONS: tuple[str, ...] = (
+    "checklist",
+    "decision_log",
+    "state",
+    "briefing",
+    "hand_offs",
+    "priors",
+    "facts",
+)
 
 
 def primary_key(table: sa.Table) -> tuple[str, ...]:

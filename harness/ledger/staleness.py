@@ -8,7 +8,11 @@ from harness.ledger.chain import StoredFact
 from harness.ledger.schema import checklist_rows, experiments, projections
 
 _ALWAYS = ("state", "briefing", "facts")
-_OWN_PAGES = {"decision_recorded": "decision_log", "hand_off_written": "hand_offs", "prior_recorded": "priors"}
+_OWN_PAGES = {
+    "decision_recorded": "decision_log",
+    "hand_off_written": "hand_offs",
+    "prior_recorded": "priors",
+}
 _CHECKLIST = {
     "experiment_opened",
     "experiment_moved",
@@ -18,11 +22,15 @@ _CHECKLIST = {
     "verdict_recorded",
     "decision_recorded",
 }
-_SCORES = {"evaluation_recorded", "verdict_recorded"}  # children show their change against this experiment
+_SCORES = {
+    "evaluation_recorded",
+    "verdict_recorded",
+}  # children show their change against this experiment
 
 
 def mark_stale(connection: sa.Connection, fact: StoredFact) -> None:
-    """Note that `fact` has to show in the projections. Constant work, whatever the number of experiments."""
+    """Note that `fact` has to show in the projections. Constant work, whatever the number of
+    experiments."""
     names = list(_ALWAYS)
     if fact.kind in _OWN_PAGES:
         names.append(_OWN_PAGES[fact.kind])
@@ -41,11 +49,15 @@ def _mark_rows(connection: sa.Connection, kind: str, body: dict[str, Any]) -> No
         connection.execute(checklist_rows.insert().from_select(["number", "text", "dirty"], number))
         touched = experiments.c.id == body["parent"]
     elif kind in _SCORES:
-        touched = sa.or_(experiments.c.id == body["experiment"], experiments.c.parent == body["experiment"])
+        touched = sa.or_(
+            experiments.c.id == body["experiment"], experiments.c.parent == body["experiment"]
+        )
     else:
         touched = experiments.c.id == body["experiment"]
     numbers = sa.select(experiments.c.number).where(touched)
-    connection.execute(checklist_rows.update().where(checklist_rows.c.number.in_(numbers)).values(dirty=1))
+    connection.execute(
+        checklist_rows.update().where(checklist_rows.c.number.in_(numbers)).values(dirty=1)
+    )
 
 
 _CHANGED = (

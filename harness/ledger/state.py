@@ -1,4 +1,5 @@
-"""Where a fact's effect goes: the state tables of the database, or the same tables in memory for a replay."""
+"""Where a fact's effect goes: the state tables of the database, or the same tables in memory for a
+replay."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
@@ -17,7 +18,8 @@ _COLUMNS = {table.name: tuple(column.name for column in table.columns) for table
 
 class State(Protocol):
     def get(self, table: str, *key: Any) -> Row | None:
-        """A copy of the row with this primary key, or None. Values inside it must not be changed in place."""
+        """A copy of the row with this primary key, or None. Values inside it must not be changed in
+        place."""
         ...
 
     def insert(self, table: str, row: Mapping[str, Any]) -> None:
@@ -34,7 +36,9 @@ class SqlState:
         self._connection = connection
 
     def get(self, table: str, *key: Any) -> Row | None:
-        found = self._connection.execute(_SELECT[table], _key_parameters(table, key)).mappings().first()
+        found = (
+            self._connection.execute(_SELECT[table], _key_parameters(table, key)).mappings().first()
+        )
         return dict(found) if found is not None else None
 
     def insert(self, table: str, row: Mapping[str, Any]) -> None:

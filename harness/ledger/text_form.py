@@ -1,4 +1,5 @@
-"""The text form: `<folder>/<writer>.jsonl`, each line exactly one fact's bytes, in the order of the chain."""
+"""The text form: `<folder>/<writer>.jsonl`, each line exactly one fact's bytes, in the order of the
+chain."""
 
 import os
 import re
@@ -20,16 +21,20 @@ DIFFERS = "differs from the ledger"
 
 
 def is_writer_name(name: str) -> bool:
-    """Writers name files: 1 to 64 of letters, digits, '.', '_' and '-', not beginning with a dot."""
+    """Writers name files: 1 to 64 of letters, digits, '.', '_' and '-', not beginning with a
+    dot."""
     return bool(_WRITER.match(name))
 
 
 def text_files(folder: Path) -> list[Path]:
-    """The files of the text form, by name. Raises LedgerDamagedError for a name that is no writer's."""
+    """The files of the text form, by name. Raises LedgerDamagedError for a name that is no
+    writer's."""
     paths = sorted(folder.glob(f"*{_SUFFIX}")) if folder.is_dir() else []
     for path in paths:
         if not is_writer_name(path.name.removesuffix(_SUFFIX)):
-            raise LedgerDamagedError(f"{path} is not named after a writer.", mend="Move it out of that folder.")
+            raise LedgerDamagedError(
+                f"{path} is not named after a writer.", hint="Move it out of that folder."
+            )
     return paths
 
 
@@ -38,7 +43,8 @@ def text_path(folder: Path, writer: str) -> Path:
 
 
 def writers(connection: sa.Connection) -> list[str]:
-    """All writers with facts, by name; a step a writer through the index, however many facts there are."""
+    """All writers with facts, by name; a step a writer through the index, however many facts there
+    are."""
     found: list[str] = []
     query = sa.select(sa.func.min(facts.c.writer))
     name = connection.execute(query).scalar()
@@ -57,8 +63,8 @@ def fact_at(connection: sa.Connection, writer: str, seq: int) -> StoredFact | No
 def write_text(connection: sa.Connection, folder: Path, writer: str) -> Path | None:
     """Bring one writer's file up to date by appending; the path when it changed.
 
-    A file that does not continue is set aside and written anew; one that is ahead of the ledger (facts that came
-    with `git pull` and are not imported yet) is left alone.
+    A file that does not continue is set aside and written anew; one that is ahead of the ledger
+    (facts that came with `git pull` and are not imported yet) is left alone.
     """
     path = text_path(folder, writer)
     last, end = _last_line(path)
@@ -75,7 +81,11 @@ def write_text(connection: sa.Connection, folder: Path, writer: str) -> Path | N
             set_aside(path, "differs")
         else:
             known = told.seq
-    query = sa.select(facts.c.data).where(facts.c.writer == writer, facts.c.seq > known).order_by(facts.c.seq)
+    query = (
+        sa.select(facts.c.data)
+        .where(facts.c.writer == writer, facts.c.seq > known)
+        .order_by(facts.c.seq)
+    )
     data = b"".join(bytes(line) + b"\n" for line in connection.execute(query).scalars())
     if known == 0:
         atomic_write(path, data, durable=False)
@@ -84,8 +94,11 @@ def write_text(connection: sa.Connection, folder: Path, writer: str) -> Path | N
     return path if data else None
 
 
-def text_problems(connection: sa.Connection, folder: Path) -> Iterator[tuple[Path, int, StoredFact | None, str]]:
-    """(file, line, the ledger's or the line's fact, what is wrong) for each line that is not the ledger's."""
+def text_problems(
+    connection: sa.Connection, folder: Path
+) -> Iterator[tuple[Path, int, StoredFact | None, str]]:
+    """(file, line, the ledger's or the line's fact, what is wrong) for each line that is not the
+    ledger's."""
     for path in text_files(folder):
         writer = path.name.removesuffix(_SUFFIX)
         query = sa.select(facts).where(facts.c.writer == writer).order_by(facts.c.seq)
@@ -106,12 +119,18 @@ def text_problems(connection: sa.Connection, folder: Path) -> Iterator[tuple[Pat
                         yield path, number, None, "is not a fact"
                     break
                 if what is not None or told.writer != writer:
-                    yield path, number, told, f"does not continue the chain: {what or 'it is of another writer'}"
+                    yield (
+                        path,
+                        number,
+                        told,
+                        f"does not continue the chain: {what or 'it is of another writer'}",
+                    )
                     break
 
 
 def read_text(path: Path) -> list[StoredFact]:
-    """All facts of one file, each checked against the one before. Raises LedgerDamagedError naming line and fact."""
+    """All facts of one file, each checked against the one before. Raises LedgerDamagedError naming
+    line and fact."""
     writer = path.name.removesuffix(_SUFFIX)
     found: list[StoredFact] = []
     for number, line, torn in _lines(path):
@@ -119,7 +138,10 @@ def read_text(path: Path) -> list[StoredFact]:
         fact = unseal(line, where)
         what = link_problem(fact, found[-1] if found else None)
         if what == UNLINKED and found:
-            what = f"{what}, so that one (line {number - 1}, {found[-1].kind}) was changed, or this one"
+            what = (
+                f"{what}, so that one (line {number - 1}, {found[-1].kind}) was changed, or"
+                " this one"
+            )
         if fact.writer != writer:
             what = f"it is of writer {fact.writer}"
         if torn:
@@ -127,7 +149,10 @@ def read_text(path: Path) -> list[StoredFact]:
         if what is not None:
             raise LedgerDamagedError(
                 f"{where}, {fact.kind}, is damaged: {what}.",
-                mend="Restore the file from git, or export it again from the ledger that it came from.",
+                hint=(
+                    "Restore the file from git, or export it again from the ledger that it came"
+                    " from."
+                ),
             )
         fact.fact()
         found.append(fact)

@@ -35,17 +35,19 @@ class Problem(NamedTuple):
 def verify(path: Path, anchors: Path, facts_dir: Path | None = None) -> list[Problem]:
     """Everything that is not as it was written; [] when all is well.
 
-    Checks the database's own structure, its migrations, the table meta against the noted writer, every hash and link,
-    each column that repeats a part of a fact, the anchors (a cut tail), the state tables against a replay, and the text
-    form in `facts_dir`, whose missing tail is only stale. Raises LedgerError when there is no ledger, or it is busy or
-    of another version.
+    Checks the database's own structure, its migrations, the table meta against the noted writer,
+    every hash and link, each column that repeats a part of a fact, the anchors (a cut tail), the
+    state tables against a replay, and the text form in `facts_dir`, whose missing tail is only
+    stale. Raises LedgerError when there is no ledger, or it is busy or of another version.
     """
     found: list[Problem] = []
     try:
         if not path.exists():
             require_never_made(path, anchors)
         known = _read_anchors(anchors, found)
-        database = open_database(path, clock=SystemClock(), read_only=True, busy_seconds=30.0, migrations=MIGRATIONS)
+        database = open_database(
+            path, clock=SystemClock(), read_only=True, busy_seconds=30.0, migrations=MIGRATIONS
+        )
         try:
             with database.read() as connection:
                 found += [
@@ -73,9 +75,15 @@ def _read_anchors(folder: Path, problems: list[Problem]) -> list[Anchor]:
     return known
 
 
-def _problems(connection: sa.Connection, anchors: list[Anchor], facts_dir: Path | None) -> Iterator[Problem]:
+def _problems(
+    connection: sa.Connection, anchors: list[Anchor], facts_dir: Path | None
+) -> Iterator[Problem]:
     lines = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
-    yield from (Problem("", 0, "database", f"SQLite's integrity check says: {line}") for line in lines if line != "ok")
+    yield from (
+        Problem("", 0, "database", f"SQLite's integrity check says: {line}")
+        for line in lines
+        if line != "ok"
+    )
     broken = list(_chain_problems(connection))
     yield from broken
     yield from _anchor_problems(connection, anchors)
@@ -97,7 +105,12 @@ def _chain_problems(connection: sa.Connection) -> Iterator[Problem]:
         fact = StoredFact(**{**row, "data": data})
         if (strange := _strange_columns(row)) is not None:
             seq = fact.seq if type(fact.seq) is int else 0
-            yield Problem(str(fact.writer), seq, str(fact.kind), f"A fact of writer {fact.writer} has {strange}.")
+            yield Problem(
+                str(fact.writer),
+                seq,
+                str(fact.kind),
+                f"A fact of writer {fact.writer} has {strange}.",
+            )
             continue
         if before is not None and before.writer != fact.writer:
             before = None
@@ -110,9 +123,14 @@ def _chain_problems(connection: sa.Connection) -> Iterator[Problem]:
             what = f"it is stored as {type(row['data']).__name__}, not as bytes"
         if what is not None:
             name = f"Fact {fact.seq} of writer {fact.writer} ({fact.kind})"
-            yield Problem(fact.writer, fact.seq, fact.kind, f"{name} is not as it was written: {what}.")
+            yield Problem(
+                fact.writer, fact.seq, fact.kind, f"{name} is not as it was written: {what}."
+            )
         if before is not None and row["position"] <= place:
-            text = f"Fact {fact.seq} of writer {fact.writer} ({fact.kind}) was moved before fact {before.seq}."
+            text = (
+                f"Fact {fact.seq} of writer {fact.writer} ({fact.kind}) was moved before fact"
+                f" {before.seq}."
+            )
             yield Problem(fact.writer, fact.seq, fact.kind, text)
         place = row["position"]
         before = fact
@@ -129,7 +147,10 @@ def _no_anchor(connection: sa.Connection) -> Iterator[Problem]:
     """An anchor follows its fact, so after a crash it may be missing, but not of a whole chain."""
     facts_of_one = connection.execute(sa.select(sa.func.max(facts.c.seq))).scalar() or 0
     if facts_of_one > 1:
-        text = f"No chain anchor is left, and a writer has {facts_of_one} facts: nobody can tell whether more were cut."
+        text = (
+            f"No chain anchor is left, and a writer has {facts_of_one} facts: nobody can tell"
+            " whether more were cut."
+        )
         yield Problem("", 0, "anchor", f"{text} The next fact writes its writer's anchor again.")
 
 
@@ -141,10 +162,16 @@ def _anchor_problems(connection: sa.Connection, anchors: list[Anchor]) -> Iterat
         last = connection.execute(of_writer.order_by(facts.c.seq.desc()).limit(1)).first()
         if found is None:
             end = f"ends at fact {last.seq}" if last else "holds none of its facts"
-            text = f"The tail of writer {writer} was cut: the anchor names fact {anchor.seq}, the ledger {end}."
+            text = (
+                f"The tail of writer {writer} was cut: the anchor names fact {anchor.seq}, the"
+                f" ledger {end}."
+            )
             yield Problem(writer, (last.seq if last else 0) + 1, "cut", text)
         elif found.hash != anchor.hash:
-            text = f"Fact {anchor.seq} of writer {writer} is not the one that the anchor names: the chain was replaced."
+            text = (
+                f"Fact {anchor.seq} of writer {writer} is not the one that the anchor names: the"
+                " chain was replaced."
+            )
             yield Problem(writer, anchor.seq, "anchor", text)
 
 
@@ -159,7 +186,10 @@ def _state_problems(connection: sa.Connection) -> Iterator[Problem]:
         wrong = [key for key in keys if rows.get(key) != expected[table].get(key)]
         for key in wrong[:_SHOWN]:
             name = "/".join(str(part) for part in key)
-            text = f"{name} in the table {table} is not what the facts add up to: run `harness ledger rebuild`."
+            text = (
+                f"{name} in the table {table} is not what the facts add up to: run `harness ledger"
+                " rebuild`."
+            )
             yield Problem("", 0, table, text)
         if len(wrong) > _SHOWN:
             yield Problem("", 0, table, f"... and {len(wrong) - _SHOWN} more rows of {table}.")

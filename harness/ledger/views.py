@@ -1,4 +1,5 @@
-"""What projections need beside the records: stale marks, notes on files, and the cached rows of CHECKLIST.md."""
+"""What projections need beside the records: stale marks, notes on files, and the cached rows of
+CHECKLIST.md."""
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +12,9 @@ from harness.ledger.database import Database
 from harness.ledger.schema import checklist_rows, experiments, hand_offs, projections, runs
 
 _OPEN = [status.value for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS]
-_ROW_COLUMNS = [column for column in experiments.c if column.name not in ("by", "session", "opened_at")]
+_ROW_COLUMNS = [
+    column for column in experiments.c if column.name not in ("by", "session", "opened_at")
+]
 
 
 class LedgerViews:
@@ -23,8 +26,8 @@ class LedgerViews:
     def refreshing(self) -> Iterator[None]:
         """Hold the write lock while projections are rendered and written.
 
-        So no fact comes in between, and of two processes the later one writes the newer files. Not synced:
-        what is lost by a power cut is out of date again.
+        So no fact comes in between, and of two processes the later one writes the newer files. Not
+        synced: what is lost by a power cut is out of date again.
         """
         with self._database.write(durable=False):
             yield
@@ -35,30 +38,41 @@ class LedgerViews:
         with self._database.read() as connection:
             return set(connection.execute(query).scalars())
 
-    def projections_written(self, names: Iterable[str], *, notes: Mapping[str, Any] | None = None) -> None:
-        """Note that these files show every fact; called inside `refreshing`. `notes` are kept for the next time."""
+    def projections_written(
+        self, names: Iterable[str], *, notes: Mapping[str, Any] | None = None
+    ) -> None:
+        """Note that these files show every fact; called inside `refreshing`. `notes` are kept for
+        the next time."""
         with self._database.write(durable=False) as connection:
             for name in names:
                 values: dict[str, Any] = {"written": projections.c.changed}
                 if notes and name in notes:
                     values["note"] = notes[name]
-                connection.execute(projections.update().where(projections.c.name == name).values(**values))
+                connection.execute(
+                    projections.update().where(projections.c.name == name).values(**values)
+                )
 
     def projection_notes(self) -> dict[str, Any]:
         with self._database.read() as connection:
             return {row.name: row.note for row in connection.execute(sa.select(projections))}
 
     def checklist_inputs(self, *, dirty_only: bool = True) -> list[dict[str, Any]]:
-        """The experiments whose row is out of date (or all), by number, each with its `parent_summary` and `launches`:
-        how many runs of it were registered."""
+        """The experiments whose row is out of date (or all), by number, each with its
+        `parent_summary` and `launches`: how many runs of it were registered."""
         parents = experiments.alias("parents")
-        launched = sa.select(sa.func.count()).where(runs.c.experiment == experiments.c.id).scalar_subquery()
+        launched = (
+            sa.select(sa.func.count())
+            .where(runs.c.experiment == experiments.c.id)
+            .scalar_subquery()
+        )
         query = (
-            sa.select(*_ROW_COLUMNS, parents.c.summary.label("parent_summary"), launched.label("launches"))
+            sa.select(
+                *_ROW_COLUMNS, parents.c.summary.label("parent_summary"), launched.label("launches")
+            )
             .select_from(
-                checklist_rows.join(experiments, experiments.c.number == checklist_rows.c.number).outerjoin(
-                    parents, parents.c.id == experiments.c.parent
-                )
+                checklist_rows.join(
+                    experiments, experiments.c.number == checklist_rows.c.number
+                ).outerjoin(parents, parents.c.id == experiments.c.parent)
             )
             .order_by(experiments.c.number)
         )
@@ -86,14 +100,19 @@ class LedgerViews:
         if last is not None:
             query = query.where(checklist_rows.c.number <= last)
         with self._database.read() as connection:
-            return list(connection.execute(query.order_by(checklist_rows.c.number.desc())).scalars())
+            return list(
+                connection.execute(query.order_by(checklist_rows.c.number.desc())).scalars()
+            )
 
     def open_checklist_texts(self, last: int, limit: int) -> tuple[list[str], int]:
-        """The kept rows of unfinished experiments up to `last`, newest first, at most `limit`; and how many in all."""
+        """The kept rows of unfinished experiments up to `last`, newest first, at most `limit`; and
+        how many in all."""
         among = sa.and_(experiments.c.status.in_(_OPEN), experiments.c.number <= last)
         query = (
             sa.select(checklist_rows.c.text)
-            .select_from(checklist_rows.join(experiments, experiments.c.number == checklist_rows.c.number))
+            .select_from(
+                checklist_rows.join(experiments, experiments.c.number == checklist_rows.c.number)
+            )
             .where(among)
             .order_by(checklist_rows.c.number.desc())
             .limit(limit)
@@ -115,4 +134,6 @@ class LedgerViews:
     def last_number(self) -> int:
         """The highest number of an experiment; 0 when there is none."""
         with self._database.read() as connection:
-            return int(connection.execute(sa.select(sa.func.max(experiments.c.number))).scalar() or 0)
+            return int(
+                connection.execute(sa.select(sa.func.max(experiments.c.number))).scalar() or 0
+            )

@@ -1,4 +1,5 @@
-"""Appending facts. One transaction a fact (or a group that belongs together): rules, bytes, state, stale marks."""
+"""Appending facts. One transaction a fact (or a group that belongs together): rules, bytes, state,
+stale marks."""
 
 import contextlib
 import threading
@@ -30,9 +31,24 @@ from harness.ledger.apply import apply
 from harness.ledger.chain import FIRST_PREV, StoredFact, seal
 from harness.ledger.creation import not_imported, require_anchored
 from harness.ledger.database import Database
-from harness.ledger.records import decision_record, experiment_record, prior_record, run_record, verdict_record
+from harness.ledger.records import (
+    decision_record,
+    experiment_record,
+    prior_record,
+    run_record,
+    verdict_record,
+)
 from harness.ledger.rules import find_experiment, find_run, require_allowed
-from harness.ledger.schema import decisions, experiments, facts, plans, priors, queries, runs, verdicts
+from harness.ledger.schema import (
+    decisions,
+    experiments,
+    facts,
+    plans,
+    priors,
+    queries,
+    runs,
+    verdicts,
+)
 from harness.ledger.spool import drain, keep
 from harness.ledger.staleness import mark_stale
 from harness.ledger.state import SqlState
@@ -42,7 +58,8 @@ _INSERT = facts.insert().returning(facts.c.position)
 
 
 class Writer:
-    """One open write transaction: facts appended through it become visible together or not at all."""
+    """One open write transaction: facts appended through it become visible together or not at
+    all."""
 
     def __init__(self, connection: sa.Connection, *, writer: str, clock: Clock) -> None:
         self.connection = connection
@@ -53,7 +70,8 @@ class Writer:
         self.appended: list[StoredFact] = []
 
     def append(self, fact: Fact) -> StoredFact:
-        """Raises TransitionError, NotFoundError, RefusedError or UsageError; then nothing of it is stored."""
+        """Raises TransitionError, NotFoundError, RefusedError or UsageError; then nothing of it is
+        stored."""
         body = fact.body()
         require_allowed(self.state, fact.KIND, body)
         head = self._head
@@ -65,7 +83,10 @@ class Writer:
             kind=fact.KIND,
             body=body,
         )
-        row = {name: getattr(sealed, name) for name in ("writer", "seq", "prev", "hash", "kind", "at", "data")}
+        row = {
+            name: getattr(sealed, name)
+            for name in ("writer", "seq", "prev", "hash", "kind", "at", "data")
+        }
         position = self.connection.execute(_INSERT, row).scalar_one()
         stored = StoredFact(**row, position=position)
         apply(self.state, stored)
@@ -75,14 +96,20 @@ class Writer:
         return stored
 
     def _read_head(self) -> StoredFact | None:
-        query = sa.select(facts).where(facts.c.writer == self._writer).order_by(facts.c.seq.desc()).limit(1)
+        query = (
+            sa.select(facts)
+            .where(facts.c.writer == self._writer)
+            .order_by(facts.c.seq.desc())
+            .limit(1)
+        )
         row = self.connection.execute(query).mappings().first()
         return StoredFact(**row) if row is not None else None
 
     def _time(self) -> str:
         """Now; but never before a fact that is here already, and after every other writer's.
 
-        So sorting by (time, writer, number) puts no fact before one that it may rest on, in any clone.
+        So sorting by (time, writer, number) puts no fact before one that it may rest on, in any
+        clone.
         """
         now = iso(self._clock.now())
         query = sa.select(facts.c.at, facts.c.writer).order_by(facts.c.at.desc()).limit(1)
@@ -108,7 +135,8 @@ class LedgerWrites:
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Writer]:
-        """Append several facts as one step; nests. What was spooled comes first, the anchor after the commit."""
+        """Append several facts as one step; nests. What was spooled comes first, the anchor after
+        the commit."""
         active: Writer | None = getattr(self._active, "writer", None)
         if active is not None:
             yield active
@@ -131,7 +159,8 @@ class LedgerWrites:
             write_anchor(self.anchors, Anchor(writer=last.writer, seq=last.seq, hash=last.hash))
 
     def facts_wait(self) -> bool:
-        """Whether the ledger is empty and the project brings facts as text: a clone, before they are imported."""
+        """Whether the ledger is empty and the project brings facts as text: a clone, before they
+        are imported."""
         if self._text is None:
             return False
         with self._database.read() as connection:
@@ -139,15 +168,17 @@ class LedgerWrites:
         return empty and bool(text_files(self._text))
 
     def require_imported(self) -> None:
-        """Raises NotFoundError (facts_not_imported) while facts wait: a fact of our own would take one of their ids."""
+        """Raises NotFoundError (facts_not_imported) while facts wait: a fact of our own would take
+        one of their ids."""
         if self._text is not None and self.facts_wait():
             raise not_imported(self._text)
 
     def append(self, fact: Fact) -> StoredFact:
         """Store one fact and its effect.
 
-        Raises what `Writer.append` does, and LedgerError; a result that could not be stored because the ledger was
-        busy or its disk full is kept in a file beside it and recorded at the next write.
+        Raises what `Writer.append` does, and LedgerError; a result that could not be stored because
+        the ledger was busy or its disk full is kept in a file beside it and recorded at the next
+        write.
         """
         try:
             with self.transaction() as writer:
@@ -173,9 +204,10 @@ class LedgerWrites:
     ) -> Experiment:
         """The next experiment. Its number is taken inside the transaction and never used again.
 
-        `reserve` is called with each candidate id while the write lock is held: it makes the folder exclusively
-        and returns False when there is one already, e.g. of a ledger that was lost; then the number is skipped.
-        Without `of_plan` it is no experiment of the approved plan: a training program has budget and benchmark itself.
+        `reserve` is called with each candidate id while the write lock is held: it makes the folder
+        exclusively and returns False when there is one already, e.g. of a ledger that was lost;
+        then the number is skipped. Without `of_plan` it is no experiment of the approved plan: a
+        training program has budget and benchmark itself.
         """
         with self.transaction() as writer:
             number = _next(writer, experiments.c.number)
@@ -198,9 +230,10 @@ class LedgerWrites:
             return experiment_record(find_experiment(writer.state, identifier))
 
     def register_run(self, *, experiment: str, seed: int, **fields: Any) -> Run:
-        """A run before its launch; id and attempt are allotted. An open or judged experiment becomes running.
+        """A run before its launch; id and attempt are allotted. An open or judged experiment
+        becomes running.
 
-        `fields`: argv, code, data, environment, cage, token, session (see RunRegistered).
+        `fields`: argv, code, data, environment, sandbox, token, session (see RunRegistered).
         """
         with self.transaction() as writer:
             before = find_experiment(writer.state, experiment)
@@ -210,36 +243,59 @@ class LedgerWrites:
             attempt = int(writer.connection.execute(same_seed).scalar_one()) + 1
             fields["argv"] = list(fields["argv"])
             identifier = run_id(number)
-            writer.append(RunRegistered(experiment=experiment, run=identifier, seed=seed, attempt=attempt, **fields))
+            writer.append(
+                RunRegistered(
+                    experiment=experiment, run=identifier, seed=seed, attempt=attempt, **fields
+                )
+            )
             if before["status"] in (ExperimentStatus.OPEN, ExperimentStatus.JUDGED):
                 why = f"{identifier} was registered"
-                moved = ExperimentMoved(experiment=experiment, status=ExperimentStatus.RUNNING.value, why=why)
+                moved = ExperimentMoved(
+                    experiment=experiment, status=ExperimentStatus.RUNNING.value, why=why
+                )
                 writer.append(moved)
             row = writer.state.get("runs", experiment, identifier)
             assert row is not None
             return run_record(row)
 
-    def resume_run(self, *, experiment: str, run: str, environment: dict[str, Any], session: str | None) -> Run:
-        """A run that ended without completing, before it is launched again as its seed's next attempt."""
+    def resume_run(
+        self, *, experiment: str, run: str, environment: dict[str, Any], session: str | None
+    ) -> Run:
+        """A run that ended without completing, before it is launched again as its seed's next
+        attempt."""
         with self.transaction() as writer:
-            before, row = find_experiment(writer.state, experiment), find_run(writer.state, experiment, run)
+            before, row = (
+                find_experiment(writer.state, experiment),
+                find_run(writer.state, experiment, run),
+            )
             of_seed = sa.and_(runs.c.experiment == experiment, runs.c.seed == row["seed"])
             highest = sa.select(sa.func.max(runs.c.attempt)).where(of_seed)
             attempt = int(writer.connection.execute(highest).scalar_one()) + 1
             writer.append(
-                RunResumed(experiment=experiment, run=run, attempt=attempt, environment=environment, session=session)
+                RunResumed(
+                    experiment=experiment,
+                    run=run,
+                    attempt=attempt,
+                    environment=environment,
+                    session=session,
+                )
             )
             if before["status"] in (ExperimentStatus.OPEN, ExperimentStatus.JUDGED):
                 why = f"{run} goes on"
-                moved = ExperimentMoved(experiment=experiment, status=ExperimentStatus.RUNNING.value, why=why)
+                moved = ExperimentMoved(
+                    experiment=experiment, status=ExperimentStatus.RUNNING.value, why=why
+                )
                 writer.append(moved)
             return run_record(find_run(writer.state, experiment, run))
 
     def move_experiment(self, experiment: str, status: ExperimentStatus, why: str) -> StoredFact:
-        return self.append(ExperimentMoved(experiment=experiment, status=ExperimentStatus(status).value, why=why))
+        return self.append(
+            ExperimentMoved(experiment=experiment, status=ExperimentStatus(status).value, why=why)
+        )
 
     def record_verdict(self, **fields: Any) -> RecordedVerdict:
-        """`fields`: those of VerdictRecorded without verdict_id. The experiment's status stays as it is."""
+        """`fields`: those of VerdictRecorded without verdict_id. The experiment's status stays as
+        it is."""
         with self.transaction() as writer:
             identifier = f"v-{_next(writer, verdicts.c.number):06d}"
             writer.append(VerdictRecorded(verdict_id=identifier, **fields))
@@ -273,11 +329,19 @@ class LedgerWrites:
         with self.transaction() as writer:
             plan, split = find_experiment(writer.state, experiment)["plan"], Split.HELD_OUT.value
             counted = sa.and_(queries.c.plan == plan, queries.c.split == split)
-            query = int(writer.connection.execute(sa.select(sa.func.count()).where(counted)).scalar_one()) + 1
+            query = (
+                int(
+                    writer.connection.execute(
+                        sa.select(sa.func.count()).where(counted)
+                    ).scalar_one()
+                )
+                + 1
+            )
             if query > limit:
                 raise RefusedError(
-                    f"{experiment}: the plan allows {limit} looks at held-out and all of them are used.",
-                    mend="A person may approve the plan with a larger oracle.queries.",
+                    f"{experiment}: the plan allows {limit} looks at held-out and all of them are"
+                    " used.",
+                    hint="A person may approve the plan with a larger oracle.queries.",
                     code="query_budget_spent",
                 )
             writer.append(HeldOutQueried(experiment=experiment, split=split, query=query))
@@ -285,7 +349,10 @@ class LedgerWrites:
 
 
 def _next(writer: Writer, column: sa.Column[int], *where: sa.ColumnElement[bool]) -> int:
-    return int(writer.connection.execute(sa.select(sa.func.max(column)).where(*where)).scalar() or 0) + 1
+    return (
+        int(writer.connection.execute(sa.select(sa.func.max(column)).where(*where)).scalar() or 0)
+        + 1
+    )
 
 
 def _newest(table: sa.Table) -> tuple[Any, ...]:

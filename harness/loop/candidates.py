@@ -8,9 +8,12 @@ MOST = 5
 _SEVERITY = ("fatal", "warning")
 
 
-def rank(ideas: Sequence[Idea], alarms: Mapping[str, str], tried: Collection[str]) -> tuple[Idea, ...]:
-    """The best five. What answers a fatal alarm comes before what answers a warning, that before all else; then the
-    surer; then the order in which they were written. A hypothesis that was tried is none any more.
+def rank(
+    ideas: Sequence[Idea], alarms: Mapping[str, str], tried: Collection[str]
+) -> tuple[Idea, ...]:
+    """The best five. What answers a fatal alarm comes before what answers a warning, that before
+    all else; then the surer; then the order in which they were written. A hypothesis that was tried
+    is none any more.
 
     Args:
         alarms: code -> severity of what stood open.

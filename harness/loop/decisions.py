@@ -33,7 +33,9 @@ def keep_for_person(experiment: ExperimentState, verdict: VerdictState) -> Decid
     )
 
 
-def discard(experiment: ExperimentState, verdict: VerdictState, gate: GateName, why: str | None = None) -> Decide:
+def discard(
+    experiment: ExperimentState, verdict: VerdictState, gate: GateName, why: str | None = None
+) -> Decide:
     """DISCARD on a verdict that is not PASS, or for the reason `why`."""
     words = "; ".join(found.message for found in verdict.findings)
     return Decide(

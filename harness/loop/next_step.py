@@ -1,8 +1,9 @@
-"""The loop as a pure function: what is known -> what to do next. It reads no file, no clock and no ledger.
+"""The loop as a pure function: what is known -> what to do next. It reads no file, no clock and no
+ledger.
 
 An experiment goes Build -> Evaluate(validation) -> Judge -> Check(validation) -> when it is better
-Evaluate(held_out) -> Check(held_out) -> Decide. Every step leaves a fact or a file behind, so that after a cut the
-same question gets the step that was cut.
+Evaluate(held_out) -> Check(held_out) -> Decide. Every step leaves a fact or a file behind, so that
+after a cut the same question gets the step that was cut.
 """
 
 from harness.artifacts.next_ideas import Idea
@@ -55,9 +56,12 @@ _FINAL = {DecisionKind.KEEP, DecisionKind.DISCARD, DecisionKind.CANCEL}
 
 
 def next_step(state: LoopState) -> Step:
-    """The one step that is due; a Stop ends the loop. Never raises, and never leads round for ever."""
+    """The one step that is due; a Stop ends the loop. Never raises, and never leads round for
+    ever."""
     if state.unchanged >= STUCK:
-        return Stop(reason=StopReason.FAILURES, detail=f"{state.unchanged} steps in a row changed nothing.")
+        return Stop(
+            reason=StopReason.FAILURES, detail=f"{state.unchanged} steps in a row changed nothing."
+        )
     for place, experiment in enumerate(state.experiments):
         if not experiment.closed:
             return _go_on(state, place + 1, experiment)
@@ -81,12 +85,15 @@ def _go_on(state: LoopState, index: int, experiment: ExperimentState) -> Step:
     if experiment.awaiting and not _bypassed(experiment):
         return Evaluate(experiment=experiment.id, split=Split.VALIDATION)
     return (
-        _judge(state, index, experiment) or _check(experiment, GateName.VALIDATION) or _answer(state, index, experiment)
+        _judge(state, index, experiment)
+        or _check(experiment, GateName.VALIDATION)
+        or _answer(state, index, experiment)
     )
 
 
 def _cut_short(state: LoopState, experiment: ExperimentState) -> bool:
-    """Whether seeds are outstanding only because the supervisor was lost, not because a run went wrong."""
+    """Whether seeds are outstanding only because the supervisor was lost, not because a run went
+    wrong."""
     done = [run for run in experiment.runs if run.status is RunStatus.COMPLETED]
     innocent = all(run.status in (RunStatus.COMPLETED, RunStatus.LOST) for run in experiment.runs)
     outstanding = len(done) < max(state.limits.seeds, len(experiment.runs))
@@ -114,9 +121,17 @@ def _build(state: LoopState, index: int, experiment: ExperimentState | None) -> 
     return _next_build(state, index, experiment, sessions.attempt)
 
 
-def _next_build(state: LoopState, index: int, experiment: ExperimentState | None, attempt: int) -> Build:
-    kept = [item.id for item in state.experiments[: index - 1] if item.status is ExperimentStatus.KEPT]
-    before = experiment if experiment is not None and _newest(experiment) is not None else _previous(state, index)
+def _next_build(
+    state: LoopState, index: int, experiment: ExperimentState | None, attempt: int
+) -> Build:
+    kept = [
+        item.id for item in state.experiments[: index - 1] if item.status is ExperimentStatus.KEPT
+    ]
+    before = (
+        experiment
+        if experiment is not None and _newest(experiment) is not None
+        else _previous(state, index)
+    )
     verdict = _newest(before)
     return Build(
         index=index,
@@ -129,7 +144,8 @@ def _next_build(state: LoopState, index: int, experiment: ExperimentState | None
 
 
 def _candidates(state: LoopState, before: ExperimentState | None) -> tuple[Idea, ...]:
-    """What the experiment before proposes, when detectors or their reader had something to say about it."""
+    """What the experiment before proposes, when detectors or their reader had something to say
+    about it."""
     if before is None or not any(item.answers for item in before.ideas):
         return ()
     return rank(before.ideas, before.alarms, [item.hypothesis for item in state.experiments])
@@ -145,21 +161,34 @@ def _newest(experiment: ExperimentState | None) -> VerdictState | None:
 
 
 def _diagnose(state: LoopState, index: int, experiment: ExperimentState) -> Step | None:
-    """A training-checker session for each run with an open alarm that nothing explains; then the gate finds it."""
+    """A training-checker session for each run with an open alarm that nothing explains; then the
+    gate finds it."""
     for run in experiment.undiagnosed:
         sessions = tally(state.sessions, f"diagnose-{index}-{run}-")
         if sessions.cut_too_often:
             return _hopeless("training-checker", index, f"explaining the alarms of {run}")
         if sessions.ended < CHECKER_SESSIONS:
             attempt = tally(state.sessions, f"diagnose-{index}-").attempt
-            step = Diagnose(experiment=experiment.id, index=index, run=run, attempt=attempt, model=experiment.model)
+            step = Diagnose(
+                experiment=experiment.id,
+                index=index,
+                run=run,
+                attempt=attempt,
+                model=experiment.model,
+            )
             return budget_spent(state, opens=False, trains=False) or step
     return None
 
 
 def _scout(state: LoopState, index: int, experiment: ExperimentState) -> Step | None:
-    """A research-scout session that answers the diagnosis, where the plan gives it something to read; once."""
-    if not state.limits.references or not experiment.alarms or experiment.undiagnosed or experiment.methods_written:
+    """A research-scout session that answers the diagnosis, where the plan gives it something to
+    read; once."""
+    if (
+        not state.limits.references
+        or not experiment.alarms
+        or experiment.undiagnosed
+        or experiment.methods_written
+    ):
         return None
     sessions = tally(state.sessions, f"scout-{index}-")
     if sessions.ended or sessions.cut_too_often:
@@ -169,7 +198,8 @@ def _scout(state: LoopState, index: int, experiment: ExperimentState) -> Step | 
 
 
 def _judge(state: LoopState, index: int, experiment: ExperimentState) -> Step | None:
-    """An oracle session a build attempt, also when there is no evaluation; a second when result.md is missing."""
+    """An oracle session a build attempt, also when there is no evaluation; a second when result.md
+    is missing."""
     prefix = f"judge-{index}-"
     sessions = tally(state.sessions, prefix, after=last_place(state.sessions, f"build-{index}-"))
     wanted = 1 if experiment.result_written else JUDGE_SESSIONS
@@ -188,7 +218,8 @@ def _check(experiment: ExperimentState, gate: GateName) -> Step | None:
         return None
     if verdict is not None and verdict.recorded >= MOST_VERDICTS:
         detail = (
-            f"{experiment.id} has {verdict.recorded} verdicts on {spoken(gate)}: its evidence does not stand still."
+            f"{experiment.id} has {verdict.recorded} verdicts on {spoken(gate)}: its evidence does"
+            " not stand still."
         )
         return Stop(reason=StopReason.FAILURES, detail=detail)
     return Check(experiment=experiment.id, gate=gate)
@@ -209,7 +240,8 @@ def _answer(state: LoopState, index: int, experiment: ExperimentState) -> Step:
     stopped = next((run for run in experiment.runs if run.stopped_by), None)
     if verdict.verdict is Verdict.INCONCLUSIVE and stopped is not None:
         why = (
-            f"{stopped.id} was {stopped.reason}; its diagnosis says why, and the next experiment tries what answers it"
+            f"{stopped.id} was {stopped.reason}; its diagnosis says why, and the next experiment"
+            " tries what answers it"
         )
         return discard(experiment, verdict, GateName.VALIDATION, why)
     if verdict.verdict is Verdict.INCONCLUSIVE and _runs_failed(state, experiment):
@@ -235,7 +267,8 @@ def _again(state: LoopState, index: int, experiment: ExperimentState) -> Step | 
 
 
 def _candidate(state: LoopState, experiment: ExperimentState, verdict: VerdictState) -> Step:
-    """What passed on validation is compared there first: no look at held-out is spent on what would not be kept."""
+    """What passed on validation is compared there first: no look at held-out is spent on what would
+    not be kept."""
     if verdict.better is False:
         return discard(experiment, verdict, GateName.VALIDATION, f"it is not better: {verdict.why}")
     if verdict.better is None:
@@ -249,7 +282,10 @@ def _held_out(state: LoopState, experiment: ExperimentState) -> Step:
         if state.spent.looks_left <= 0:
             return Stop(
                 reason=StopReason.BUDGET,
-                detail=f"{experiment.id} passed on validation, but no look at held-out is left (oracle.queries).",
+                detail=(
+                    f"{experiment.id} passed on validation, but no look at held-out is left"
+                    " (oracle.queries)."
+                ),
             )
         return Evaluate(experiment=experiment.id, split=Split.HELD_OUT)
     asked = _check(experiment, GateName.HELD_OUT)
@@ -274,37 +310,49 @@ def _keep(state: LoopState, experiment: ExperimentState, verdict: VerdictState) 
     return keep(experiment, verdict)
 
 
-def _undecided(state: LoopState, experiment: ExperimentState, verdict: VerdictState, gate: GateName) -> Step:
-    """It passed, but nobody can say that it is better: a person decides, or without one it is not kept."""
+def _undecided(
+    state: LoopState, experiment: ExperimentState, verdict: VerdictState, gate: GateName
+) -> Step:
+    """It passed, but nobody can say that it is better: a person decides, or without one it is not
+    kept."""
     if state.limits.mode is GateMode.FULL_AUTO:
         return discard(experiment, verdict, gate, f"it is not shown to be better: {verdict.why}")
     if gate is GateName.VALIDATION:
-        return _ask_person(experiment, f"passed on validation, but is it better? {verdict.why}", looks_first=True)
+        return _ask_person(
+            experiment, f"passed on validation, but is it better? {verdict.why}", looks_first=True
+        )
     return _ask_person(experiment, f"passed both gates, but is it better? {verdict.why}")
 
 
 def _ask_person(experiment: ExperimentState, what: str, *, looks_first: bool = False) -> Stop:
-    """The plan or the numbers leave it to a person; nothing is decided meanwhile. An approval rests on held-out:
-    `looks_first` when nobody has looked there yet."""
+    """The plan or the numbers leave it to a person; nothing is decided meanwhile. An approval rests
+    on held-out: `looks_first` when nobody has looked there yet."""
     look = (
-        f"`harness evaluate {experiment.id} --split held-out` and `harness gate check {experiment.id}`, then "
+        f"`harness evaluate {experiment.id} --split held-out` and `harness gate check"
+        f" {experiment.id}`, then "
         if looks_first
         else ""
     )
     return Stop(
         reason=StopReason.WAITING,
-        detail=f"{experiment.id} {what} A person decides: run {look}`harness gate approve {experiment.id} --reason "
-        f"...`, or `harness gate reject {experiment.id} --reason ...`; then `harness continue`.",
+        detail=(
+            f"{experiment.id} {what} A person decides: run {look}`harness gate approve"
+            f" {experiment.id} --reason ...`, or `harness gate reject {experiment.id} --reason"
+            " ...`; then `harness continue`."
+        ),
     )
 
 
 def _cannot_judge(experiment: ExperimentState, verdict: VerdictState, gate: GateName) -> Stop:
-    """No agent can mend it: the harness itself could not score or isolate."""
-    words = "; ".join(f"[{found.code}] {found.message} {found.mend}" for found in verdict.findings)
+    """No agent can fix it: the harness itself could not score or isolate."""
+    words = "; ".join(f"[{found.code}] {found.message} {found.hint}" for found in verdict.findings)
     detail = f"The harness could not judge {experiment.id} on {spoken(gate)}: {words}"
     return Stop(reason=StopReason.FAILURES, detail=detail)
 
 
 def _hopeless(role: str, index: int, work: str) -> Stop:
-    detail = f"The {role} sessions of experiment {index} ended or were cut too often in a row without {work}."
+    detail = (
+        f"The {role} sessions of experiment {index} ended or were cut too often in a row without"
+        f" {work}."
+    )
     return Stop(reason=StopReason.FAILURES, detail=detail)

@@ -1,4 +1,5 @@
-"""Which experiments were improvements: by the noise floor and in the plan's direction, over the best before them."""
+"""Which experiments were improvements: by the noise floor and in the plan's direction, over the
+best before them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,26 +23,30 @@ class Scored:
     baseline: float | None = None
     experiment: str = ""
     against: str | None = None
-    """What the verdict compared it with: an experiment, or the trivial predictor; None without a comparison."""
+    """What the verdict compared it with: an experiment, or the trivial predictor; None without a
+    comparison."""
     better: bool | None = None
     """What the verdict's comparison, by seeds, rows and number of tries, said."""
 
     @property
     def competes(self) -> bool:
-        """Whether the contract was kept and every seed scored: a score below the least tier can be progress, one
-        that was reached by breaking the contract cannot."""
+        """Whether the contract was kept and every seed scored: a score below the least tier can be
+        progress, one that was reached by breaking the contract cannot."""
         if not self.values or self.verdict not in (Verdict.PASS, Verdict.FAIL):
             return False
         blocking = {
-            code for code in self.findings if code not in FINDINGS or FINDINGS[code].outcome is not Verdict.PASS
+            code
+            for code in self.findings
+            if code not in FINDINGS or FINDINGS[code].outcome is not Verdict.PASS
         }
         return self.verdict is Verdict.PASS or blocking == {"below_tier"}
 
 
 def improvements(experiments: Sequence[Scored], objective: Objective) -> list[bool]:
-    """One truth value an experiment, oldest first. What does not compete is never an improvement and never becomes
-    the best; the first that competes is measured against the trivial predictor. Where a verdict compared an experiment
-    with that same reference, its word counts: two answers to one question would contradict each other."""
+    """One truth value an experiment, oldest first. What does not compete is never an improvement
+    and never becomes the best; the first that competes is measured against the trivial predictor.
+    Where a verdict compared an experiment with that same reference, its word counts: two answers to
+    one question would contradict each other."""
     best: Scored | None = None
     found = []
     for item in experiments:

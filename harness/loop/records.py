@@ -47,7 +47,8 @@ class VerdictState:
     findings: tuple[Finding, ...] = ()
     tier: Tier | None = None
     better: bool | None = None
-    """Than the parent, or the trivial predictor, beyond the noise floor; None when it cannot be said."""
+    """Than the parent, or the trivial predictor, beyond the noise floor; None when it cannot be
+    said."""
     why: str = ""
     """The comparison in words."""
     recorded: int = 1

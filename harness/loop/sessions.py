@@ -1,4 +1,5 @@
-"""What the sessions of one experiment add up to: which attempt is due, how many in a row came to nothing."""
+"""What the sessions of one experiment add up to: which attempt is due, how many in a row came to
+nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +17,8 @@ _CUT = "cut"
 @dataclass(frozen=True, kw_only=True)
 class Tally:
     attempt: int
-    """The attempt to make now: a cut one is made again under its number, an ended one is used up."""
+    """The attempt to make now: a cut one is made again under its number, an ended one is used
+    up."""
     ended: int
     """Sessions that ended by themselves, since `after`."""
     failed_too_often: bool
@@ -25,7 +27,8 @@ class Tally:
 
 
 def tally(sessions: Sequence[SessionState], prefix: str, *, after: int = 0) -> Tally:
-    """Count the sessions whose step starts with `prefix`, e.g. "build-2-"; `ended` only from position `after` on.
+    """Count the sessions whose step starts with `prefix`, e.g. "build-2-"; `ended` only from
+    position `after` on.
 
     Sessions of a loop that has ended are not held against its continuation (`counted`).
     """
@@ -44,4 +47,7 @@ def tally(sessions: Sequence[SessionState], prefix: str, *, after: int = 0) -> T
 
 def last_place(sessions: Sequence[SessionState], prefix: str) -> int:
     """One past the position of the newest session of `prefix`; 0 when there is none."""
-    return max((place + 1 for place, item in enumerate(sessions) if item.step.startswith(prefix)), default=0)
+    return max(
+        (place + 1 for place, item in enumerate(sessions) if item.step.startswith(prefix)),
+        default=0,
+    )

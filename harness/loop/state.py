@@ -5,15 +5,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from harness.artifacts.plan import Plan, plan_from
-from harness.audit.collect import changed
-from harness.audit.evaluate import awaiting
-from harness.audit.next_idea import next_ideas
-from harness.audit.scores import objective_of
+from harness.decisions.diagnoses import model_name, undiagnosed_runs
 from harness.domain.findings import BYPASSED, STOPPED, Finding
 from harness.domain.records import ApprovedPlan, Decision, Experiment, RecordedVerdict, Run
 from harness.domain.statuses import CLOSED_EXPERIMENTS, DecisionKind, GateName, RunStatus, Split
+from harness.evaluation.experiment import awaiting
+from harness.evaluation.scores import objective_of
+from harness.gates.collect import changed
 from harness.gates.evidence import counted_runs
+from harness.gates.next_idea import next_ideas
+from harness.gates.open_alarms import open_by_run
+from harness.ledger.project import Project
+from harness.ledger.spending import spent_usd
+from harness.ledger.training_time import training_seconds
 from harness.loop.progress import Scored, improvements
 from harness.loop.records import (
     ExperimentState,
@@ -24,21 +28,20 @@ from harness.loop.records import (
     Spent,
     VerdictState,
 )
-from harness.project.alarms import open_by_run
-from harness.project.context import Project
-from harness.project.diagnoses import model_name, undiagnosed_runs
-from harness.project.spending import spent_usd
-from harness.project.training_time import training_seconds
+from harness.plans.plan import Plan, plan_from
 
 __all__ = ["LoopState", "load_state"]
 
 
-def load_state(project: Project, *, supervised: Callable[[Run], bool], unchanged: int = 0) -> LoopState:
+def load_state(
+    project: Project, *, supervised: Callable[[Run], bool], unchanged: int = 0
+) -> LoopState:
     """What `next_step` needs to know now.
 
     Args:
         supervised: whether the process that watches an open run lives, e.g. by runs.processes.
-        unchanged: how many steps in a row left the state as it was; counted by the caller, who compares states.
+        unchanged: how many steps in a row left the state as it was; counted by the caller, who
+        compares states.
 
     Raises RefusedError when no plan is approved.
     """
@@ -47,9 +50,13 @@ def load_state(project: Project, *, supervised: Callable[[Run], bool], unchanged
     experiments = [item for item in project.ledger.experiments() if item.plan == approved.name]
     runs = {item.id: project.ledger.runs(item.id) for item in experiments}
     verdicts = {item.id: project.ledger.verdicts(item.id) for item in experiments}
-    progress = improvements([_scored(verdicts[item.id]) for item in experiments], objective_of(approved))
+    progress = improvements(
+        [_scored(verdicts[item.id]) for item in experiments], objective_of(approved)
+    )
     states = [
-        _experiment(project, item, runs[item.id], verdicts[item.id], improved=better, supervised=supervised)
+        _experiment(
+            project, item, runs[item.id], verdicts[item.id], improved=better, supervised=supervised
+        )
         for item, better in zip(experiments, progress, strict=True)
     ]
     if states:
@@ -87,14 +94,16 @@ def _spent(project: Project, approved: ApprovedPlan, plan: Plan) -> Spent:
 
 
 def _sessions(project: Project, approved: ApprovedPlan) -> tuple[SessionState, ...]:
-    """Those since this plan was first approved: indices of experiments start anew with another plan."""
+    """Those since this plan was first approved: indices of experiments start anew with another
+    plan."""
     first = next(plan.at for plan in project.ledger.plans() if plan.name == approved.name)
     sessions = [item for item in project.ledger.sessions() if item.started_at >= first]
     if not sessions:
         return ()
     ended = project.ledger.loop_ended_at() or ""
     return tuple(
-        SessionState(step=item.step, outcome=item.outcome, counted=item.started_at > ended) for item in sessions
+        SessionState(step=item.step, outcome=item.outcome, counted=item.started_at > ended)
+        for item in sessions
     )
 
 
@@ -146,7 +155,10 @@ def _experiment(
 def _alarms(project: Project, experiment: str) -> dict[str, str]:
     """Code -> its worst severity."""
     raised = [alarm for alarms in open_by_run(project, experiment).values() for alarm in alarms]
-    return {alarm.code: alarm.severity.value for alarm in sorted(raised, key=lambda item: item.severity.weight)}
+    return {
+        alarm.code: alarm.severity.value
+        for alarm in sorted(raised, key=lambda item: item.severity.weight)
+    }
 
 
 def _runs(
@@ -162,7 +174,10 @@ def _runs(
             final_checkpoint=run.id in finals,
             bypassed=any(found.get("code") == BYPASSED for found in run.findings),
             reason=run.reason,
-            stopped_by=next((found["data"]["alarm"] for found in run.findings if found.get("code") == STOPPED), ""),
+            stopped_by=next(
+                (found["data"]["alarm"] for found in run.findings if found.get("code") == STOPPED),
+                "",
+            ),
         )
         for run in counted_runs(runs)
     )
@@ -183,7 +198,9 @@ def _verdict(
         findings=tuple(Finding.from_plain(plain) for plain in newest.findings),
         tier=newest.tier,
         better=comparison.get("better"),
-        why=f"against {comparison['against']}: {comparison['why']}" if comparison else "there is nothing to compare.",
+        why=f"against {comparison['against']}: {comparison['why']}"
+        if comparison
+        else "there is nothing to compare.",
         recorded=len(mine),
     )
 
@@ -207,7 +224,9 @@ def _scored(verdicts: Sequence[RecordedVerdict]) -> Scored:
     )
 
 
-def _decided(decisions: Sequence[Decision], verdicts: Sequence[RecordedVerdict]) -> DecisionKind | None:
+def _decided(
+    decisions: Sequence[Decision], verdicts: Sequence[RecordedVerdict]
+) -> DecisionKind | None:
     """The newest decision, unless the evidence was judged anew after it."""
     if not decisions:
         return None

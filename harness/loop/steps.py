@@ -1,7 +1,7 @@
 """What the loop can do next: one small record a kind of step.
 
-`key` names a step; a session that is started for it stores the key, so that a session that was cut is known and
-repeated under the same key.
+`key` names a step; a session that is started for it stores the key, so that a session that was cut
+is known and repeated under the same key.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,8 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Build:
-    """A model-builder session: open experiment number `index` (or go on with `experiment`) and train it."""
+    """A model-builder session: open experiment number `index` (or go on with `experiment`) and
+    train it."""
 
     index: int
     attempt: int
@@ -64,7 +65,8 @@ class Recover:
 
 @dataclass(frozen=True, kw_only=True)
 class Train:
-    """The supervisor was lost before every seed was done: launch the outstanding ones again, without a session."""
+    """The supervisor was lost before every seed was done: launch the outstanding ones again,
+    without a session."""
 
     experiment: str
     argv: tuple[str, ...]
@@ -99,7 +101,8 @@ class Judge:
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnose:
-    """A training-checker session: explain the open alarms of one run, whatever agents the plan names."""
+    """A training-checker session: explain the open alarms of one run, whatever agents the plan
+    names."""
 
     experiment: str
     index: int
@@ -161,7 +164,8 @@ class Decide:
 
 @dataclass(frozen=True, kw_only=True)
 class Settle:
-    """A decision was recorded but the experiment was not moved before the harness was cut: move it."""
+    """A decision was recorded but the experiment was not moved before the harness was cut: move
+    it."""
 
     experiment: str
     kind: DecisionKind

@@ -1,1 +1,2 @@
-"""Training programs: specification, trainer process, validation, lineage, evaluation, promotion, serving."""
+"""Training programs: specification, trainer process, validation, lineage, evaluation, promotion,
+serving."""

@@ -4,22 +4,28 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.domain.models import BASE, Model, ModelEvaluation, ModelHistory, ModelState
-from harness.domain.statuses import CageKind, RunStatus, Verdict
+from harness.domain.statuses import RunStatus, SandboxKind, Verdict
+from harness.ledger.project import Project
 from harness.posttrain.shadow import shadow_checks
 from harness.posttrain.thresholds import THRESHOLDS, Check, Thresholds
 from harness.posttrain.vocabulary import Evaluator
-from harness.project.context import Project
 
 
 def checks_for(
     project: Project, model: Model, history: ModelHistory, thresholds: Thresholds = THRESHOLDS
 ) -> tuple[list[Check], dict[str, str]]:
-    """What the model's next step asks, each with what was found; and the hashes of all that was read."""
+    """What the model's next step asks, each with what was found; and the hashes of all that was
+    read."""
     run = project.ledger.run(model.experiment, model.run)
-    latest: dict[tuple[str, str, str], ModelEvaluation] = {item.subject: item for item in history.evaluations}
+    latest: dict[tuple[str, str, str], ModelEvaluation] = {
+        item.subject: item for item in history.evaluations
+    }
     checks = [
         Check(
-            constraint="run", actual=run.status.value, threshold="completed", passed=run.status is RunStatus.COMPLETED
+            constraint="run",
+            actual=run.status.value,
+            threshold="completed",
+            passed=run.status is RunStatus.COMPLETED,
         )
     ]
     checks.append(_evaluated(model, latest, history))
@@ -33,10 +39,17 @@ def checks_for(
                 passed=(item.delta or 0.0) >= thresholds.delta,
             )
         )
-        if item.benchmark["evaluator"] != Evaluator.PERPLEXITY:  # nats have no scale on which a number is good
+        if (
+            item.benchmark["evaluator"] != Evaluator.PERPLEXITY
+        ):  # nats have no scale on which a number is good
             good = (item.candidate or 0.0) >= thresholds.quality
             checks.append(
-                Check(constraint=f"{item.id} quality", actual=item.candidate, threshold=thresholds.quality, passed=good)
+                Check(
+                    constraint=f"{item.id} quality",
+                    actual=item.candidate,
+                    threshold=thresholds.quality,
+                    passed=good,
+                )
             )
         if not isinstance(item.benchmark["evaluator"], str):
             checks.append(_own_evaluator(item))
@@ -48,9 +61,14 @@ def checks_for(
 
 
 def _own_evaluator(item: ModelEvaluation) -> Check:
-    """The score is of the program that was specified, and what kept it from the rest of the machine is told."""
+    """The score is of the program that was specified, and what kept it from the rest of the machine
+    is told."""
     ran, specified = item.evidence.get("evaluator"), item.benchmark["evaluator"].get("code_hash")
-    isolated = f"in {item.cage}" if item.cage not in (None, CageKind.NONE.value) else "not isolated"
+    isolated = (
+        f"in {item.sandbox}"
+        if item.sandbox not in (None, SandboxKind.NONE.value)
+        else "not isolated"
+    )
     return Check(
         constraint=f"{item.id} evaluator",
         actual=f"{str(ran)[:12]}, {isolated}",
@@ -60,9 +78,12 @@ def _own_evaluator(item: ModelEvaluation) -> Check:
 
 
 def _evaluated(model: Model, latest: Mapping[Any, ModelEvaluation], history: ModelHistory) -> Check:
-    """All of the latest pass, one of them against the base model, and after a revocation one is newer than it."""
+    """All of the latest pass, one of them against the base model, and after a revocation one is
+    newer than it."""
     verdicts = {item.id: item.verdict for item in latest.values()}
-    good = set(verdicts.values()) == {Verdict.PASS.value} and any(item.against == BASE for item in latest.values())
+    good = set(verdicts.values()) == {Verdict.PASS.value} and any(
+        item.against == BASE for item in latest.values()
+    )
     if model.state is ModelState.REVOKED:
         fallen = history.moves[-1].at
         good = good and any(item.at > fallen for item in latest.values())

@@ -1,10 +1,11 @@
 """Candidate against baseline on the same rows, by the paired bootstrap.
 
-Of n rows with scores b_i (baseline) and c_i (candidate) the differences are d_i = c_i - b_i, delta is their mean. 1000
-times n of the d_i are drawn with replacement; the interval is from the 2.5% to the 97.5% quantile of the means (Efron
-and Tibshirani, An Introduction to the Bootstrap, 1993, section 13.3). Drawing differences keeps the pairs together, so
-that what is hard about a row for both models is no part of the interval. With few rows the interval is too narrow (with
-equal differences it has no width), hence the least number of rows.
+Of n rows with scores b_i (baseline) and c_i (candidate) the differences are d_i = c_i - b_i, delta
+is their mean. 1000 times n of the d_i are drawn with replacement; the interval is from the 2.5% to
+the 97.5% quantile of the means (Efron and Tibshirani, An Introduction to the Bootstrap, 1993,
+section 13.3). Drawing differences keeps the pairs together, so that what is hard about a row for
+both models is no part of the interval. With few rows the interval is too narrow (with equal
+differences it has no width), hence the least number of rows.
 """
 
 from collections.abc import Mapping
@@ -35,7 +36,9 @@ class Comparison:
 def compare(scores: Mapping[str, Scores], *, seed: int) -> Comparison:
     """`scores` of "baseline" and "candidate" have the same row ids."""
     ids = sorted(scores["candidate"].values)
-    pairs = np.array([[scores[who].values[name] for name in ids] for who in ("baseline", "candidate")])
+    pairs = np.array(
+        [[scores[who].values[name] for name in ids] for who in ("baseline", "candidate")]
+    )
     differences = pairs[1] - pairs[0]
     margins = list(scores["candidate"].margins.values())
     return Comparison(
@@ -49,8 +52,8 @@ def compare(scores: Mapping[str, Scores], *, seed: int) -> Comparison:
 
 
 def verdict_of(delta: float, low: float, high: float, n: int) -> tuple[Verdict, str]:
-    """PASS when the difference is large enough and its interval [low, high] is above 0; FAIL when it is too small;
-    INCONCLUSIVE when the n rows are too few to tell."""
+    """PASS when the difference is large enough and its interval [low, high] is above 0; FAIL when
+    it is too small; INCONCLUSIVE when the n rows are too few to tell."""
     least = THRESHOLDS.delta
     told = f"delta {delta:+.3f}, interval [{low:+.3f}, {high:+.3f}]"
     if n < THRESHOLDS.rows:

@@ -6,9 +6,11 @@ from harness.posttrain.spec import Spec
 from harness.posttrain.vocabulary import SCHEMA
 
 
-def dry_result(spec: Spec, *, run: str, experiment: str, spec_sha256: str, observed: dict[str, Any]) -> dict[str, Any]:
-    """The result of a trainer that read all it was given. `observed`: dataset_sha256, dataset_rows, base_model_sha256
-    as they are now."""
+def dry_result(
+    spec: Spec, *, run: str, experiment: str, spec_sha256: str, observed: dict[str, Any]
+) -> dict[str, Any]:
+    """The result of a trainer that read all it was given. `observed`: dataset_sha256, dataset_rows,
+    base_model_sha256 as they are now."""
     return {
         "schema": SCHEMA,
         "experiment": experiment,

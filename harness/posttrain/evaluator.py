@@ -1,5 +1,5 @@
-"""One start of an evaluator: its request, its process in the cage, its answer. What it does wrong is a problem, never a
-score."""
+"""One start of an evaluator: its request, its process in the sandbox, its answer. What it does
+wrong is a problem, never a score."""
 
 import json
 import os
@@ -12,12 +12,12 @@ from typing import Any
 from harness.domain.commands import with_interpreter
 from harness.domain.sandbox import Confinement, Sandbox
 from harness.files import canonical_json, sha256_bytes
+from harness.ledger.project import Project
 from harness.posttrain.launching import OFFLINE, PACKAGE
 from harness.posttrain.problems import Problem, problem
 from harness.posttrain.reading import is_finite, read_object
 from harness.posttrain.spec import Spec
 from harness.posttrain.vocabulary import EVALUATORS, SCHEMA, EvaluationMode, Evaluator
-from harness.project.context import Project
 from harness.runs.environment import ask_python, child_environment, prepare_private
 from harness.settings import require_interpreter
 
@@ -70,7 +70,9 @@ def ask_evaluator(
     done = _start(project, spec, own, adapter, sandbox, inherited)
     answer, wrong = read_object(own / "answer.json", f"{who}.answer", largest=_LARGEST)
     if done != 0 or (answer is None and wrong is None):
-        return None, [problem(who, "exit code 0 and an answer", f"exit code {done}", "the evaluator failed")]
+        return None, [
+            problem(who, "exit code 0 and an answer", f"exit code {done}", "the evaluator failed")
+        ]
     if answer is None or wrong is not None:
         return None, [wrong] if wrong is not None else []
     ids = [json.loads(line)["id"] for line in rows.splitlines()]
@@ -94,22 +96,39 @@ def _start(
     private = own / "private"
     private.mkdir()
     given = {**OFFLINE, **prepare_private(private, python=python)}
-    needed = [root, own.parent, spec.model["path"], adapter and adapter["path"], *python["prefixes"], PACKAGE]
+    needed = [
+        root,
+        own.parent,
+        spec.model["path"],
+        adapter and adapter["path"],
+        *python["prefixes"],
+        PACKAGE,
+    ]
     listed = [*needed, *project.settings.readable]
     done = sandbox.run(
         [*words, "--request", str(own / "request.json"), "--output", str(own / "answer.json")],
         confinement=Confinement(
-            writable=(own,), read_only=tuple(Path(str(path)) for path in listed if path and Path(str(path)).exists())
+            writable=(own,),
+            read_only=tuple(
+                Path(str(path)) for path in listed if path and Path(str(path)).exists()
+            ),
         ),
         cwd=root,
-        environment=child_environment(os.environ if inherited is None else inherited, private, given),
+        environment=child_environment(
+            os.environ if inherited is None else inherited, private, given
+        ),
         timeout_s=_MINUTES * 60,
     )
     return done.exit_code
 
 
 def _scores(
-    who: str, request: Mapping[str, Any], answer: Mapping[str, Any], ids: list[str], *, bounded: bool
+    who: str,
+    request: Mapping[str, Any],
+    answer: Mapping[str, Any],
+    ids: list[str],
+    *,
+    bounded: bool,
 ) -> tuple[Scores | None, list[Problem]]:
     adapter = request["adapter"]
     wanted = {
@@ -122,7 +141,12 @@ def _scores(
         "adapter_sha256": None if adapter is None else adapter["sha256"],
     }
     found = [
-        problem(f"{who}.{name}", value, answer.get(name), str(answer.get("failure") or "it read something else"))
+        problem(
+            f"{who}.{name}",
+            value,
+            answer.get(name),
+            str(answer.get("failure") or "it read something else"),
+        )
         for name, value in wanted.items()
         if answer.get(name) != value
     ]
@@ -130,16 +154,25 @@ def _scores(
     given = [item for item in scores if isinstance(item, dict)] if isinstance(scores, list) else []
     values = {str(item.get("id")): item.get("value") for item in given}
     if sorted(values) != sorted(map(str, ids)) or len(given) != len(ids):
-        found.append(problem(f"{who}.scores", f"one a row, {len(ids)}", len(given), "missing, extra or twice"))
+        found.append(
+            problem(
+                f"{who}.scores", f"one a row, {len(ids)}", len(given), "missing, extra or twice"
+            )
+        )
     bad = [name for name, value in values.items() if not _good(value, bounded=bounded)]
     if bad:
         expected = "a number in [0, 1]" if bounded else "a finite number"
         found.append(problem(f"{who}.scores", expected, values[bad[0]], f"row {bad[0]}"))
     if found:
         return None, found
-    margins = {str(item["id"]): float(item["margin"]) for item in given if _good(item.get("margin"), bounded=False)}
+    margins = {
+        str(item["id"]): float(item["margin"])
+        for item in given
+        if _good(item.get("margin"), bounded=False)
+    }
     return Scores(
-        values={name: float(value) for name, value in values.items() if value is not None}, margins=margins
+        values={name: float(value) for name, value in values.items() if value is not None},
+        margins=margins,
     ), []
 
 

@@ -1,5 +1,5 @@
-"""What a specification is made of, as hashes: documented in docs/training-programs.md, so that any trainer can compute
-the same. All are whole SHA-256 in lower-case hex."""
+"""What a specification is made of, as hashes: documented in docs/training-programs.md, so that any
+trainer can compute the same. All are whole SHA-256 in lower-case hex."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,13 @@ def config_fingerprint(
     *, backend: str, mode: str, dtype: str, seed: int, hyperparameters: Mapping[str, float | int]
 ) -> str:
     """Of everything that changes the training but data, model and code."""
-    values = {"backend": backend, "mode": mode, "dtype": dtype, "seed": seed, "hyperparameters": dict(hyperparameters)}
+    values = {
+        "backend": backend,
+        "mode": mode,
+        "dtype": dtype,
+        "seed": seed,
+        "hyperparameters": dict(hyperparameters),
+    }
     return sha256_bytes(canonical_json(values))
 
 
@@ -31,7 +37,8 @@ def trainer_module(backend: Backend) -> str:
 def code_hash(backend: Backend, command: Sequence[str] | None, root: Path) -> str:
     """Of the trainer and all local modules that it imports, directly or not.
 
-    Raises NotFoundError (trainer_missing) when the program does not exist, PlanError when it is not Python.
+    Raises NotFoundError (trainer_missing) when the program does not exist, PlanError when it is not
+    Python.
     """
     if backend is Backend.DRY_RUN:
         files = {"dry_run.py": hash_file(Path(__file__).with_name("dry_run.py"))}
@@ -46,17 +53,21 @@ def code_hash(backend: Backend, command: Sequence[str] | None, root: Path) -> st
 
 
 def evaluator_hash(evaluator: str | Mapping[str, Any], root: Path) -> str:
-    """Of a benchmark's evaluator, as `code_hash`: one of the package by its name, or the words under `command`."""
+    """Of a benchmark's evaluator, as `code_hash`: one of the package by its name, or the words
+    under `command`."""
     if not isinstance(evaluator, str):
         return code_hash(Backend.COMMAND, evaluator["command"], root)
-    files = closure_hashes(_PACKAGE.parent, f"{EVALUATORS.replace('.', '/')}/{evaluator}.py", package=True)
+    files = closure_hashes(
+        _PACKAGE.parent, f"{EVALUATORS.replace('.', '/')}/{evaluator}.py", package=True
+    )
     return sha256_bytes(canonical_json(sorted(files.items())))
 
 
 def rows_of(path: Path) -> tuple[str, list[dict[str, Any]]]:
     """(SHA-256 of the bytes, rows) of a JSON-lines file, from one reading of it.
 
-    Raises NotFoundError when it is missing, UsageError naming the line that is no JSON object, or that there is none.
+    Raises NotFoundError when it is missing, UsageError naming the line that is no JSON object, or
+    that there is none.
     """
     with open_regular(path) as stream:
         data = stream.read()
@@ -78,4 +89,8 @@ def rows_of(path: Path) -> tuple[str, list[dict[str, Any]]]:
 
 
 def _bad_rows(path: Path, why: str) -> UsageError:
-    return UsageError(f"{path}: {why}; expected one JSON object a line.", mend="Correct that file.", code="bad_rows")
+    return UsageError(
+        f"{path}: {why}; expected one JSON object a line.",
+        hint="Correct that file.",
+        code="bad_rows",
+    )

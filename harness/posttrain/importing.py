@@ -7,9 +7,10 @@ from pathlib import Path
 from harness.artifacts.hashes import hash_file
 from harness.domain.facts import RunStarted
 from harness.domain.ids import run_id
-from harness.domain.statuses import CageKind
+from harness.domain.statuses import SandboxKind
 from harness.errors import UsageError
 from harness.files import atomic_write, irregular_file, pretty_json, sha256_bytes
+from harness.ledger.project import Project
 from harness.posttrain.judge import (
     ProgramReport,
     hashes_now,
@@ -21,24 +22,26 @@ from harness.posttrain.judge import (
     write_spec,
 )
 from harness.posttrain.result import Observed, read_result
-from harness.project.context import Project
 from harness.runs.lock import supervising
 from harness.runs.processes import identity
 from harness.runs.recover import close_abandoned
 
 
 def write_spec_elsewhere(project: Project, experiment: str, target: Path) -> dict[str, str]:
-    """Write the specification, whole in one step, as the trainer of the next run gets it: {run, path, sha256}. A result
-    that names this run and these bytes is what `import_result` expects, as long as no other run comes first.
+    """Write the specification, whole in one step, as the trainer of the next run gets it: {run,
+    path, sha256}. A result that names this run and these bytes is what `import_result` expects, as
+    long as no other run comes first.
 
-    Raises RefusedError (already_completed), UsageError for a target inside the project or one that is there.
+    Raises RefusedError (already_completed), UsageError for a target inside the project or one that
+    is there.
     """
     spec, root = program_spec(project, experiment), project.layout.root
     require_not_completed(project, experiment)
     if target.exists() or target.is_symlink() or target.resolve().is_relative_to(root.resolve()):
         raise UsageError(
-            f"{target} is there already, or lies in the project; expected a new file outside of it.",
-            mend="Name another file: nothing is overwritten, and the source tree stays as it is.",
+            f"{target} is there already, or lies in the project; expected a new file outside"
+            " of it.",
+            hint="Name another file: nothing is overwritten, and the source tree stays as it is.",
         )
     run = run_id(len(project.ledger.runs(experiment)) + 1)
     data = pretty_json(spec.told(root, experiment=experiment, run=run)).encode()
@@ -47,17 +50,17 @@ def write_spec_elsewhere(project: Project, experiment: str, target: Path) -> dic
 
 
 def import_result(project: Project, experiment: str, output: Path) -> ProgramReport:
-    """`output` is the trainer's output folder, with result.json. The run is recorded with the command `import` and the
-    cage `none`: nobody here saw it train.
+    """`output` is the trainer's output folder, with result.json. The run is recorded with the
+    command `import` and the sandbox `none`: nobody here saw it train.
 
-    Raises RefusedError (already_completed), UsageError for a folder that holds links, pipes or the like:
-    then nothing is recorded.
+    Raises RefusedError (already_completed), UsageError for a folder that holds links, pipes or the
+    like: then nothing is recorded.
     """
     if not output.is_dir() or (odd := irregular_file(output)) is not None:
         why = f"{odd} is none" if output.is_dir() else "it is no folder"
         raise UsageError(
             f"{output} is no folder of plain files: {why}.",
-            mend="Give the trainer's output folder, with copies in the place of links.",
+            hint="Give the trainer's output folder, with copies in the place of links.",
         )
     with supervising(project.layout, experiment):
         spec = program_spec(project, experiment)
@@ -70,14 +73,16 @@ def import_result(project: Project, experiment: str, output: Path) -> ProgramRep
             code=spec.code_hash,
             data={"train": spec.dataset["sha256"]},
             environment={"imported": True},
-            cage=CageKind.NONE.value,
+            sandbox=SandboxKind.NONE.value,
             token=sha256_bytes(secrets.token_bytes(16)),
             session=None,
         )
         make_folder(project, run)
         target = output_folder(project, run)
         shutil.copytree(output, target, dirs_exist_ok=True)
-        project.ledger.append(RunStarted(experiment=experiment, run=run.id, supervisor=identity(), **identity()))
+        project.ledger.append(
+            RunStarted(experiment=experiment, run=run.id, supervisor=identity(), **identity())
+        )
         run = project.ledger.run(experiment, run.id)
         path, _ = write_spec(project, run, spec)
         now = hashes_now(project, spec)

@@ -1,4 +1,5 @@
-"""A trainer's result judged, recorded and the run closed; and what a run's folder holds before it starts."""
+"""A trainer's result judged, recorded and the run closed; and what a run's folder holds before it
+starts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,12 +13,12 @@ from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
 from harness.errors import HarnessError, RefusedError
 from harness.files import atomic_write, pretty_json, walk_files
+from harness.ledger.project import Project
 from harness.posttrain.fingerprints import code_hash
 from harness.posttrain.problems import Problem, problem
 from harness.posttrain.result import Observed, Read, changes, validate
 from harness.posttrain.spec import Spec, spec_from
 from harness.posttrain.vocabulary import Backend
-from harness.project.context import Project
 from harness.runs.collect import Ending, close_run, read_all
 from harness.runs.folder import fresh_folder
 from harness.runs.origin import origin_findings
@@ -40,7 +41,10 @@ def program_spec(project: Project, experiment: str) -> Spec:
     if program is None:
         raise RefusedError(
             f"{experiment} is no training program.",
-            mend=f"Train it with `harness train {experiment}`, or make one with `harness posttrain spec`.",
+            hint=(
+                f"Train it with `harness train {experiment}`, or make one with `harness posttrain"
+                " spec`."
+            ),
             code="no_training_program",
         )
     return spec_from(program.spec)
@@ -50,12 +54,15 @@ def require_not_completed(project: Project, experiment: str) -> None:
     """Raises RefusedError (already_completed)."""
     if any(run.status is RunStatus.COMPLETED for run in project.ledger.runs(experiment)):
         raise RefusedError(
-            f"{experiment} has a completed run.", mend="Make a new specification.", code="already_completed"
+            f"{experiment} has a completed run.",
+            hint="Make a new specification.",
+            code="already_completed",
         )
 
 
 def make_folder(project: Project, run: Run) -> float:
-    """The run's, with an empty output folder, and the file system's time before anything was started."""
+    """The run's, with an empty output folder, and the file system's time before anything was
+    started."""
     began = fresh_folder(project.layout.run(run.experiment, run.id))
     output_folder(project, run).mkdir()
     return began
@@ -68,13 +75,16 @@ def output_folder(project: Project, run: Run) -> Path:
 def write_spec(project: Project, run: Run, spec: Spec) -> tuple[Path, str]:
     """spec.json of the run, whole in one step, and the hash of its bytes."""
     path = project.layout.run(run.experiment, run.id, "spec")
-    data = pretty_json(spec.told(project.layout.root, experiment=run.experiment, run=run.id)).encode()
+    data = pretty_json(
+        spec.told(project.layout.root, experiment=run.experiment, run=run.id)
+    ).encode()
     atomic_write(path, data)
     return path, hash_file(path)
 
 
 def hashes_now(project: Project, spec: Spec) -> dict[str, str | None]:
-    """Dataset, base model and trainer as they are now; in a hash's place the reason where there is none."""
+    """Dataset, base model and trainer as they are now; in a hash's place the reason where there is
+    none."""
 
     def known(ask: Callable[[], str]) -> str:
         try:
@@ -100,7 +110,8 @@ def judge_result(
     seconds: float,
     findings: list[Finding] | None = None,
 ) -> ProgramReport:
-    """Validate, record, close. Judgement, checkpoint and model are one step of the ledger, before the run's end."""
+    """Validate, record, close. Judgement, checkpoint and model are one step of the ledger, before
+    the run's end."""
     problems, digest = list(read.problems), None
     if read.result is None:
         problems += changes(spec, seen)
@@ -147,13 +158,26 @@ def _ending(
 ) -> Ending:
     told = read.result.get("failure") if read.result is not None else None
     if not problems and not told:
-        reason = "its result was validated" if spec.backend is not Backend.DRY_RUN else "dry run: nothing was made"
+        reason = (
+            "its result was validated"
+            if spec.backend is not Backend.DRY_RUN
+            else "dry run: nothing was made"
+        )
         return Ending(
-            status=RunStatus.COMPLETED, reason=reason, exit_code=seen.exit_code, seconds=seconds, findings=findings
+            status=RunStatus.COMPLETED,
+            reason=reason,
+            exit_code=seen.exit_code,
+            seconds=seconds,
+            findings=findings,
         )
     parts = [f"training failed: {told}"] if told else []
     if seen.exit_code not in (0, None):
-        parts.append(explain(seen.exit_code or 0, last_lines(project.layout.run(run.experiment, run.id, "stderr"))))
+        parts.append(
+            explain(
+                seen.exit_code or 0,
+                last_lines(project.layout.run(run.experiment, run.id, "stderr")),
+            )
+        )
     if problems:
         parts.append(f"validation failed: {'; '.join(map(str, problems))}")
     rejected = Finding(
@@ -183,18 +207,27 @@ def _checkpoint(project: Project, run: Run, path: Path, digest: str) -> Checkpoi
     )
 
 
-def _origin(project: Project, run: Run, spec: Spec, checkpoint: CheckpointRecorded, seen: Observed) -> list[Problem]:
-    """Weights that stood there before the run are not its own, and neither are another program's."""
+def _origin(
+    project: Project, run: Run, spec: Spec, checkpoint: CheckpointRecorded, seen: Observed
+) -> list[Problem]:
+    """Weights that stood there before the run are not its own, and neither are another
+    program's."""
     trained_here = seen.exit_code is not None
     found = [
         problem("artifact", "weights that this run made", item.code, item.message)
-        for item in (origin_findings(project, run, checkpoint, seen.began, []) if trained_here else [])
+        for item in (
+            origin_findings(project, run, checkpoint, seen.began, []) if trained_here else []
+        )
     ]
     others = [model for model in project.ledger.models() if model.id == checkpoint.checkpoint]
     for model in (model for model in others if model.experiment != run.experiment):
         program = project.ledger.program(model.experiment)
         if program is None or program.sha256 != spec.sha256:
-            found.append(problem("artifact", "weights of its own", model.id[:12], f"those of {model.experiment}"))
+            found.append(
+                problem(
+                    "artifact", "weights of its own", model.id[:12], f"those of {model.experiment}"
+                )
+            )
     return found
 
 

@@ -1,4 +1,4 @@
-"""How a trainer is started: its words, its environment, its cage."""
+"""How a trainer is started: its words, its environment, its sandbox."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from harness.domain import variables
 from harness.domain.commands import with_interpreter
 from harness.domain.records import Run
 from harness.domain.sandbox import Confinement, Sandbox, machine_share
-from harness.domain.statuses import CageKind
+from harness.domain.statuses import SandboxKind
 from harness.errors import MissingExtraError
+from harness.ledger.project import Project
 from harness.posttrain.fingerprints import trainer_module
 from harness.posttrain.judge import output_folder
 from harness.posttrain.spec import Spec
 from harness.posttrain.vocabulary import PACKAGES, Backend, Tier
-from harness.project.context import Project
 from harness.runs.environment import child_environment, prepare_private, run_variables
 from harness.runs.launch import Launched, launch
 from harness.runs.private import make_private
@@ -50,31 +50,49 @@ def words_of(spec: Spec, interpreter: str) -> list[str]:
 
 
 def require_packages(job: Job) -> None:
-    """Raises MissingExtraError with the command that installs what the project's interpreter lacks."""
+    """Raises MissingExtraError with the command that installs what the project's interpreter
+    lacks."""
     have = {name.lower() for name in job.python["packages"]}
     missing = [name for name in PACKAGES.get(job.spec.backend, ()) if name not in have]
     if missing:
         raise MissingExtraError(
-            f"{job.spec.backend} needs {', '.join(missing)}, which the project's interpreter does not have.",
-            mend=f"Install it there: `pip install {' '.join(missing)}`, or `pip install 'experiment-harness[train]'`.",
+            f"{job.spec.backend} needs {', '.join(missing)}, which the project's interpreter does"
+            " not have.",
+            hint=(
+                f"Install it there: `pip install {' '.join(missing)}`, or `pip install"
+                " 'experiment-harness[train]'`."
+            ),
         )
 
 
-def launch_trainer(job: Job, run: Run, token: str, spec_file: Path, *, spent_tokens: float) -> Launched:
-    """`spent_tokens` is what earlier attempts of the run put through the model. Raises OSError, HarnessError."""
+def launch_trainer(
+    job: Job, run: Run, token: str, spec_file: Path, *, spent_tokens: float
+) -> Launched:
+    """`spent_tokens` is what earlier attempts of the run put through the model. Raises OSError,
+    HarnessError."""
     layout, private = job.project.layout, make_private(run.token)
     folder, output = layout.run(run.experiment, run.id), output_folder(job.project, run)
     given = run_variables(
-        project=layout.root, experiment=run.experiment, run=run.id, run_dir=folder, token=token, seed=run.seed
+        project=layout.root,
+        experiment=run.experiment,
+        run=run.id,
+        run_dir=folder,
+        token=token,
+        seed=run.seed,
     )
     given |= {**OFFLINE, "PYTHONHASHSEED": str(run.seed), variables.ATTEMPT: str(run.attempt)}
-    given |= {variables.SPENT_SECONDS: str(run.seconds or 0.0), variables.SPENT_TOKENS: str(int(spent_tokens))}
+    given |= {
+        variables.SPENT_SECONDS: str(run.seconds or 0.0),
+        variables.SPENT_TOKENS: str(int(spent_tokens)),
+    }
     if job.spec.hardware_tier is Tier.CPU:
         given["CUDA_VISIBLE_DEVICES"] = ""
     given |= prepare_private(private, python=job.python)
     words = [*job.command, "--spec", str(spec_file), "--output-dir", str(output)]
     return launch(
-        job.sandbox.command(words, _confinement(job, folder, private), memory_bytes=_memory(job.spec)),
+        job.sandbox.command(
+            words, _confinement(job, folder, private), memory_bytes=_memory(job.spec)
+        ),
         cwd=layout.root,
         environment=child_environment(job.inherited, private, given),
         stdout=layout.run(run.experiment, run.id, "stdout"),
@@ -89,19 +107,30 @@ def _memory(spec: Spec) -> int | None:
 
 
 def _confinement(job: Job, folder: Path, private: Path) -> Confinement:
-    """It may read the project, the dataset, the base model and the packages, and write in the run's folder only. The
-    control folder is hidden, unless the base model lies in it: then only that is listed. The benchmark is hidden by
-    bwrap alone."""
+    """It may read the project, the dataset, the base model and the packages, and write in the run's
+    folder only. The control folder is hidden, unless the base model lies in it: then only that is
+    listed. The benchmark is hidden by bwrap alone."""
     layout, spec = job.project.layout, job.spec
     model = [] if spec.model["path"] is None else [spec.model["path"]]
-    readable = [layout.root, layout.root / spec.dataset["path"], *model, *job.project.settings.readable]
+    readable = [
+        layout.root,
+        layout.root / spec.dataset["path"],
+        *model,
+        *job.project.settings.readable,
+    ]
     benchmark = (layout.root / spec.benchmark["path"]).resolve()
-    can_hide = job.sandbox.kind is CageKind.BWRAP  # Landlock takes nothing away below what it grants
+    can_hide = (
+        job.sandbox.kind is SandboxKind.BWRAP
+    )  # Landlock takes nothing away below what it grants
     hidden = [benchmark] if can_hide and benchmark.is_relative_to(layout.root) else []
     if not any(Path(path).is_relative_to(layout.state) for path in model):
         hidden.append(layout.state)
     return Confinement(
         writable=(folder, private),
-        read_only=tuple(path for path in map(Path, [*readable, *job.python["prefixes"], PACKAGE]) if path.exists()),
+        read_only=tuple(
+            path
+            for path in map(Path, [*readable, *job.python["prefixes"], PACKAGE])
+            if path.exists()
+        ),
         hidden=tuple(hidden),
     )

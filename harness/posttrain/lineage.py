@@ -1,18 +1,19 @@
-"""Where a model came from and what became of it: dataset, run, checkpoint, evaluations, promotions."""
+"""Where a model came from and what became of it: dataset, run, checkpoint, evaluations,
+promotions."""
 
 from dataclasses import asdict
 from typing import Any
 
 from harness.domain.models import Model
 from harness.errors import RefusedError
+from harness.ledger.project import Project
 from harness.posttrain.vocabulary import Profile
-from harness.project.context import Project
 
 
 def lineage(project: Project, name: str) -> dict[str, Any]:
-    """Of an experiment (exp-0007) or of a model (the beginning of its id): {experiment, specification, runs[]: {id,
-    status, reason, attempt, judgement, earlier_judgements[] of attempts before, models[]: {..., evaluations[],
-    observations[], moves[]}}, served[]}."""
+    """Of an experiment (exp-0007) or of a model (the beginning of its id): {experiment,
+    specification, runs[]: {id, status, reason, attempt, judgement, earlier_judgements[] of attempts
+    before, models[]: {..., evaluations[], observations[], moves[]}}, served[]}."""
     ledger = project.ledger
     experiment = name if name.startswith("exp-") else ledger.model(name).experiment
     ledger.experiment(experiment)
@@ -20,7 +21,7 @@ def lineage(project: Project, name: str) -> dict[str, Any]:
     if program is None:
         raise RefusedError(
             f"{experiment} is no training program.",
-            mend="Look at it with `harness experiment show`.",
+            hint="Look at it with `harness experiment show`.",
             code="no_program",
         )
     judged: dict[str, list[dict[str, Any]]] = {}
@@ -34,10 +35,20 @@ def lineage(project: Project, name: str) -> dict[str, Any]:
         made = judgement["artifact"] if judgement is not None and judgement["accepted"] else None
         models = [_of_model(project, known[made])] if made in known else []
         told = {"id": run.id, "status": run.status.value, "reason": run.reason, "seed": run.seed}
-        how = {"attempt": run.attempt, "seconds": run.seconds, "judgement": judgement, "earlier_judgements": refused}
+        how = {
+            "attempt": run.attempt,
+            "seconds": run.seconds,
+            "judgement": judgement,
+            "earlier_judgements": refused,
+        }
         runs.append({**told, **how, "models": models})
     served = [asdict(item) for item in ledger.servings(program.spec["profile"])]
-    return {"experiment": experiment, "specification": asdict(program), "runs": runs, "served": served}
+    return {
+        "experiment": experiment,
+        "specification": asdict(program),
+        "runs": runs,
+        "served": served,
+    }
 
 
 def _of_model(project: Project, model: Model) -> dict[str, Any]:
@@ -46,33 +57,50 @@ def _of_model(project: Project, model: Model) -> dict[str, Any]:
 
 
 def overview(project: Project) -> dict[str, Any]:
-    """{programs[]: {experiment, backend, runs[]}, models[], served: {profile: model id or None}}."""
+    """{programs[]: {experiment, backend, runs[]}, models[], served: {profile: model id or
+    None}}."""
     ledger = project.ledger
     programs = [
         {
             "experiment": item.experiment,
             "backend": item.spec["backend"],
             "runs": [
-                {"id": run.id, "status": run.status.value, "attempt": run.attempt, "reason": run.reason}
+                {
+                    "id": run.id,
+                    "status": run.status.value,
+                    "attempt": run.attempt,
+                    "reason": run.reason,
+                }
                 for run in ledger.runs(item.experiment)
             ],
         }
         for item in ledger.programs()
     ]
     models = [
-        {"id": item.id, "experiment": item.experiment, "profile": item.profile, "state": item.state.value}
+        {
+            "id": item.id,
+            "experiment": item.experiment,
+            "profile": item.profile,
+            "state": item.state.value,
+        }
         for item in ledger.models()
     ]
-    served = {name.value: history[-1].model for name in Profile if (history := ledger.servings(name))}
+    served = {
+        name.value: history[-1].model for name in Profile if (history := ledger.servings(name))
+    }
     return {"programs": programs, "models": models, "served": served}
 
 
 def drawn(tree: dict[str, Any]) -> str:
     """The lineage as lines for a terminal."""
     spec = tree["specification"]["spec"]
-    lines = [f"dataset {spec['dataset']['path']}  {spec['dataset']['rows']} rows  {spec['dataset']['sha256'][:12]}"]
+    lines = [
+        f"dataset {spec['dataset']['path']}  {spec['dataset']['rows']} rows "
+        f" {spec['dataset']['sha256'][:12]}"
+    ]
     lines.append(
-        f"+- {tree['experiment']}  {spec['backend']} {spec['mode']} of {spec['model']['id']}, seed {spec['seed']}"
+        f"+- {tree['experiment']}  {spec['backend']} {spec['mode']} of {spec['model']['id']}, seed"
+        f" {spec['seed']}"
     )
     for run in tree["runs"]:
         again = f", attempt {run['attempt']}" if run["attempt"] > 1 else ""
@@ -80,7 +108,13 @@ def drawn(tree: dict[str, Any]) -> str:
         for model in run["models"]:
             lines.append(f"      +- model {model['id'][:12]}  {model['state']}")
             for item in model["evaluations"]:
-                lines.append(f"         +- {item['id']}  {item['mode']}  {item['verdict']}: {item['reason'][:100]}")
+                lines.append(
+                    f"         +- {item['id']}  {item['mode']}  {item['verdict']}:"
+                    f" {item['reason'][:100]}"
+                )
             for item in model["moves"]:
-                lines.append(f"         +- {item['before']} -> {item['after']}  by {item['by']}: {item['why'][:80]}")
+                lines.append(
+                    f"         +- {item['before']} -> {item['after']}  by {item['by']}:"
+                    f" {item['why'][:80]}"
+                )
     return "\n".join(lines)

@@ -9,9 +9,14 @@ from harness.posttrain.vocabulary import HYPERPARAMETERS, Bound
 
 
 def check_number(found: list[Problem], name: str, bound: Bound, value: Any) -> float | int:
-    """The number as it is recorded; where it is out of bounds a problem is added, and the default returned."""
+    """The number as it is recorded; where it is out of bounds a problem is added, and the default
+    returned."""
     good = is_finite(value)
-    good = good and (value > bound.low if bound.open_low else value >= bound.low) and value <= bound.high
+    good = (
+        good
+        and (value > bound.low if bound.open_low else value >= bound.low)
+        and value <= bound.high
+    )
     if not good or (bound.whole and int(value) != value):
         found.append(problem(name, str(bound), value, "out of bounds"))
         return bound.default

@@ -1,4 +1,5 @@
-"""What is wrong with a specification or a result: all of it, each as field, expected, actual, reason."""
+"""What is wrong with a specification or a result: all of it, each as field, expected, actual,
+reason."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -24,8 +25,11 @@ class Problem:
 
 
 def problem(field: str, expected: Any, actual: Any, reason: str) -> Problem:
-    """With values that are not text as Python shows them, cut where they are long, and only text that UTF-8 holds."""
-    return Problem(field=_shown(field), expected=_shown(expected), actual=_shown(actual), reason=_text(reason))
+    """With values that are not text as Python shows them, cut where they are long, and only text
+    that UTF-8 holds."""
+    return Problem(
+        field=_shown(field), expected=_shown(expected), actual=_shown(actual), reason=_text(reason)
+    )
 
 
 def _shown(value: Any) -> str:
@@ -45,4 +49,7 @@ class SpecificationError(UsageError):
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
         told = "; ".join(str(item) for item in self.problems)
-        super().__init__(f"The specification has {len(self.problems)} problems: {told}.", mend="Correct all of them.")
+        super().__init__(
+            f"The specification has {len(self.problems)} problems: {told}.",
+            hint="Correct all of them.",
+        )

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from harness.decisions.experiments import ensure_hypothesis
 from harness.domain.models import ModelEvaluation, Program
 from harness.domain.program_facts import TrainingSpecified
 from harness.domain.sandbox import Sandbox
+from harness.ledger.project import Project
 from harness.posttrain.evaluate import evaluate_model
 from harness.posttrain.importing import import_result
 from harness.posttrain.judge import ProgramReport
@@ -15,30 +17,39 @@ from harness.posttrain.provenance import family_warnings
 from harness.posttrain.run import Event, run_program
 from harness.posttrain.spec import Request, specify
 from harness.posttrain.vocabulary import EvaluationMode
-from harness.project.context import Project
-from harness.project.experiments import ensure_hypothesis
 
 
 class TrainingProgram:
     """Create, execute, process, evaluate and look at training programs of one project.
 
-    What a trainer or an evaluator does wrong is a value; a specification with problems raises SpecificationError.
+    What a trainer or an evaluator does wrong is a value; a specification with problems raises
+    SpecificationError.
     """
 
     def __init__(
-        self, project: Project, *, sandbox: Sandbox, inherited: Mapping[str, str] | None = None, grace_s: float = 10.0
+        self,
+        project: Project,
+        *,
+        sandbox: Sandbox,
+        inherited: Mapping[str, str] | None = None,
+        grace_s: float = 10.0,
     ) -> None:
         self._project, self._sandbox = project, sandbox
         self._inherited, self._grace = inherited, grace_s
 
     def create(self, request: Request, *, by: str) -> Program:
-        """Check and record a specification; it gets an experiment of its own, which is its name from now on."""
+        """Check and record a specification; it gets an experiment of its own, which is its name
+        from now on."""
         spec = specify(self._project, request)
         line = f"{spec.mode} of {spec.model['id']} on {spec.dataset['rows']} rows, seed {spec.seed}"
         ledger, layout = self._project.ledger, self._project.layout
         with ledger.transaction() as writer:
             experiment = ledger.open_experiment(
-                hypothesis=line, parent=None, by=by, of_plan=False, reserve=lambda name: _made(layout.experiment(name))
+                hypothesis=line,
+                parent=None,
+                by=by,
+                of_plan=False,
+                reserve=lambda name: _made(layout.experiment(name)),
             )
             warnings = family_warnings(self._project, spec)
             writer.append(
@@ -50,14 +61,18 @@ class TrainingProgram:
                     warnings=[item.plain() for item in warnings],
                 )
             )
-        ensure_hypothesis(self._project, experiment, "A training program: see its specification in the ledger.")
+        ensure_hypothesis(
+            self._project, experiment, "A training program: see its specification in the ledger."
+        )
         program = ledger.program(experiment.id)
         assert program is not None
         return program
 
-    def execute(self, experiment: str, *, resume: bool = False, on_event: Event = lambda event: None) -> ProgramReport:
-        """Start the trainer, judge its result, record what came of it. With `resume` the newest run goes on where it
-        was stopped."""
+    def execute(
+        self, experiment: str, *, resume: bool = False, on_event: Event = lambda event: None
+    ) -> ProgramReport:
+        """Start the trainer, judge its result, record what came of it. With `resume` the newest run
+        goes on where it was stopped."""
         return run_program(
             self._project,
             experiment,
@@ -69,19 +84,31 @@ class TrainingProgram:
         )
 
     def process(self, experiment: str, output: Path) -> ProgramReport:
-        """Judge what a trainer that was started elsewhere left in `output`, as if it had run here."""
+        """Judge what a trainer that was started elsewhere left in `output`, as if it had run
+        here."""
         return import_result(self._project, experiment, output)
 
     def attach_evaluation(
-        self, model: str, mode: EvaluationMode = EvaluationMode.REDUCED_PROMPT, *, against: str | None = None
+        self,
+        model: str,
+        mode: EvaluationMode = EvaluationMode.REDUCED_PROMPT,
+        *,
+        against: str | None = None,
     ) -> ModelEvaluation:
-        """Run the benchmark's evaluator on baseline and model; the only way in which a model gets a number."""
+        """Run the benchmark's evaluator on baseline and model; the only way in which a model gets a
+        number."""
         return evaluate_model(
-            self._project, model, mode, against=against, sandbox=self._sandbox, inherited=self._inherited
+            self._project,
+            model,
+            mode,
+            against=against,
+            sandbox=self._sandbox,
+            inherited=self._inherited,
         )
 
     def lineage(self, name: str) -> dict[str, Any]:
-        """Dataset, runs, models, evaluations, promotions of an experiment or of a model; see docs."""
+        """Dataset, runs, models, evaluations, promotions of an experiment or of a model; see
+        docs."""
         return lineage(self._project, name)
 
 

@@ -1,5 +1,6 @@
-"""A model's way to be served, one step a decision: candidate, shadow, promotable, deployed, retired. Every step is a
-person's; each re-reads all evidence inside the ledger's transaction, so nothing can change between look and step."""
+"""A model's way to be served, one step a decision: candidate, shadow, promotable, deployed,
+retired. Every step is a person's; each re-reads all evidence inside the ledger's transaction, so
+nothing can change between look and step."""
 
 from dataclasses import asdict, dataclass
 
@@ -8,10 +9,10 @@ from harness.domain.program_facts import ModelMoved
 from harness.domain.records import Decision
 from harness.domain.statuses import DecisionKind
 from harness.errors import RefusedError
+from harness.ledger.project import Project
 from harness.posttrain.checks import checks_for
 from harness.posttrain.serving import decide, intact, point, retire, revocation
 from harness.posttrain.thresholds import Check
-from harness.project.context import Project
 
 NEXT = {
     ModelState.REGISTERED: ModelState.CANDIDATE,
@@ -47,14 +48,25 @@ def promote(project: Project, identifier: str, *, by: str, reason: str) -> Promo
         if after is None:
             raise RefusedError(
                 f"Model {model.id[:12]} is {model.state}: there is no step to take.",
-                mend="A retired one comes back by `harness posttrain rollback`; a rejected one never does.",
+                hint=(
+                    "A retired one comes back by `harness posttrain rollback`; a rejected one never"
+                    " does."
+                ),
                 code="no_next_step",
             )
         intact(project, model)
         checks, evidence = checks_for(project, model, project.ledger.model_history(model.id))
         if not all(check.passed for check in checks):
-            return Promotion(model=model.id, before=model.state, after=model.state, checks=tuple(checks), decision=None)
-        decision = decide(project, model, DecisionKind.PROMOTE, f"{model.state} -> {after}", by=by, reason=reason)
+            return Promotion(
+                model=model.id,
+                before=model.state,
+                after=model.state,
+                checks=tuple(checks),
+                decision=None,
+            )
+        decision = decide(
+            project, model, DecisionKind.PROMOTE, f"{model.state} -> {after}", by=by, reason=reason
+        )
         if after is ModelState.DEPLOYED:
             retire(project, model.profile, by=by, decision=decision)
         writer.append(
@@ -71,7 +83,9 @@ def promote(project: Project, identifier: str, *, by: str, reason: str) -> Promo
         )
         if after is ModelState.DEPLOYED:
             point(project, model, how="deploy", why=reason, by=by, decision=decision)
-        return Promotion(model=model.id, before=model.state, after=after, checks=tuple(checks), decision=decision)
+        return Promotion(
+            model=model.id, before=model.state, after=after, checks=tuple(checks), decision=decision
+        )
 
 
 def reject_model(project: Project, identifier: str, *, by: str, reason: str) -> Decision:
@@ -79,6 +93,8 @@ def reject_model(project: Project, identifier: str, *, by: str, reason: str) -> 
     with project.ledger.transaction() as writer:
         model = project.ledger.model(identifier)
         decision = decide(project, model, DecisionKind.REJECT, "rejected", by=by, reason=reason)
-        for fact in revocation(project, model, ModelState.REJECTED, reason, by=by, decision=decision.id):
+        for fact in revocation(
+            project, model, ModelState.REJECTED, reason, by=by, decision=decision.id
+        ):
             writer.append(fact)
         return decision

@@ -1,5 +1,5 @@
-"""What a trainer or an evaluator answered, read with suspicion: what is wrong with the file is a problem, and what is
-read can be recorded and shown."""
+"""What a trainer or an evaluator answered, read with suspicion: what is wrong with the file is a
+problem, and what is read can be recorded and shown."""
 
 import json
 import math
@@ -14,11 +14,14 @@ _DEEPEST = 20
 _LARGEST_WHOLE = 2**63
 
 
-def read_object(path: Path, name: str, *, largest: int) -> tuple[dict[str, Any] | None, Problem | None]:
-    """The one JSON object in a regular file of at most `largest` bytes; (None, None) when it is missing or blank.
+def read_object(
+    path: Path, name: str, *, largest: int
+) -> tuple[dict[str, Any] | None, Problem | None]:
+    """The one JSON object in a regular file of at most `largest` bytes; (None, None) when it is
+    missing or blank.
 
-    Refused are a link, text that UTF-8 cannot hold, whole numbers beyond 64 bits, and nesting deeper than 20: neither
-    the ledger nor a computation could take them.
+    Refused are a link, text that UTF-8 cannot hold, whole numbers beyond 64 bits, and nesting
+    deeper than 20: neither the ledger nor a computation could take them.
     """
     try:
         with open_regular(path, follow=False) as stream:
@@ -28,14 +31,21 @@ def read_object(path: Path, name: str, *, largest: int) -> tuple[dict[str, Any] 
     except (HarnessError, OSError) as error:
         return None, problem(name, "a regular file", "something else", f"it is not read: {error}")
     if len(data) > largest:
-        return None, problem(name, f"at most {largest} bytes", "more", "too much; progress belongs on stderr")
+        return None, problem(
+            name, f"at most {largest} bytes", "more", "too much; progress belongs on stderr"
+        )
     if not data.strip():
         return None, None
     try:
         value = json.loads(data, parse_int=_whole)
         require_plain(value)
     except (ValueError, RecursionError) as error:
-        return None, problem(name, "one JSON object and nothing else", data[:80].decode("utf-8", "replace"), str(error))
+        return None, problem(
+            name,
+            "one JSON object and nothing else",
+            data[:80].decode("utf-8", "replace"),
+            str(error),
+        )
     if not isinstance(value, dict):
         return None, problem(name, "one JSON object", type(value).__name__, "it is no object")
     return value, None
@@ -44,7 +54,9 @@ def read_object(path: Path, name: str, *, largest: int) -> tuple[dict[str, Any] 
 def is_finite(value: Any) -> bool:
     """Whether it is a number, and a double can hold it."""
     try:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        return (
+            isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        )
     except OverflowError:
         return False
 

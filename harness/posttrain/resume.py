@@ -1,5 +1,5 @@
-"""`posttrain run --resume`: which run goes on, and whether it may. It is the same run, in its own folder, as its next
-attempt; what decides is as for `train --resume`."""
+"""`posttrain run --resume`: which run goes on, and whether it may. It is the same run, in its own
+folder, as its next attempt; what decides is as for `train --resume`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from harness.artifacts.metrics import Tail
 from harness.domain.records import Run
 from harness.domain.sandbox import Sandbox
 from harness.errors import RefusedError
+from harness.ledger.project import Project
 from harness.posttrain.judge import hashes_now, output_folder
 from harness.posttrain.spec import Spec
 from harness.posttrain.tokens import Tokens
-from harness.project.context import Project
 from harness.runs.collect import rows_of
 from harness.runs.resume import cannot_go_on, link_token, require_untouched, require_worth
 
@@ -31,16 +31,16 @@ class Stopped:
 def stopped_run(project: Project, spec: Spec, experiment: str, sandbox: Sandbox) -> Stopped:
     """The newest run of `experiment`, which ended without completing and had begun to log.
 
-    Raises RefusedError: nothing_to_resume; result_refused for a whole result that was not believed; run_changed;
-    cage_differs, dataset_differs, base_model_differs, code_differs; minutes_spent, tokens_spent; and what a finding of
-    the run says is worth nothing.
+    Raises RefusedError: nothing_to_resume; result_refused for a whole result that was not believed;
+    run_changed; sandbox_differs, dataset_differs, base_model_differs, code_differs; minutes_spent,
+    tokens_spent; and what a finding of the run says is worth nothing.
     """
     runs = project.ledger.runs(experiment)
     token = link_token(project, runs[-1]) if runs else None
     if token is None:
         raise RefusedError(
             f"No run of {experiment} can go on: none of them stopped after it had begun to log.",
-            mend=f"Start it with `harness posttrain run {experiment}`.",
+            hint=f"Start it with `harness posttrain run {experiment}`.",
             code="nothing_to_resume",
         )
     run = runs[-1]
@@ -53,8 +53,8 @@ def stopped_run(project: Project, spec: Spec, experiment: str, sandbox: Sandbox)
 
 
 def set_earlier_aside(project: Project, run: Run, attempt: int) -> None:
-    """What `attempt` printed and told as its result is kept beside: this attempt's is judged. Called when the ledger
-    says that the run goes on."""
+    """What `attempt` printed and told as its result is kept beside: this attempt's is judged.
+    Called when the ledger says that the run goes on."""
     stdout = project.layout.run(run.experiment, run.id, "stdout")
     for path in (stdout, output_folder(project, run) / "result.json"):
         if path.exists() or path.is_symlink():
@@ -66,20 +66,32 @@ def _require_no_result(project: Project, run: Run) -> None:
     result: Mapping[str, Any] = (judged[-1].result if judged else None) or {}
     if result and result.get("status") != "failed":
         why = "it had ended, and its result was refused"
-        raise cannot_go_on(_name(run), why, "Correct the trainer, then run it anew.", "result_refused")
+        raise cannot_go_on(
+            _name(run), why, "Correct the trainer, then run it anew.", "result_refused"
+        )
 
 
 def _require_same(project: Project, spec: Spec, run: Run, sandbox: Sandbox) -> None:
-    if run.cage != sandbox.kind.value:
-        why = f"its cage was {run.cage}, and is {sandbox.kind.value} now"
-        raise cannot_go_on(_name(run), why, f"Resume with --cage {run.cage}. {_ANEW}", "cage_differs")
+    if run.sandbox != sandbox.kind.value:
+        why = f"its sandbox was {run.sandbox}, and is {sandbox.kind.value} now"
+        raise cannot_go_on(
+            _name(run), why, f"Resume with --sandbox {run.sandbox}. {_ANEW}", "sandbox_differs"
+        )
     now = hashes_now(project, spec)
-    specified = {"dataset_sha256": spec.dataset["sha256"], "base_model_sha256": spec.model["sha256"]}
+    specified = {
+        "dataset_sha256": spec.dataset["sha256"],
+        "base_model_sha256": spec.model["sha256"],
+    }
     for name, digest in {**specified, "code_hash": spec.code_hash}.items():
         if now[name] != digest:
             what = name.rpartition("_")[0]
-            why = f"its {what.replace('_', ' ')} is {str(now[name])[:80]}; expected {str(digest)[:12]}"
-            raise cannot_go_on(_name(run), why, "Put it back as it was specified.", f"{what}_differs")
+            why = (
+                f"its {what.replace('_', ' ')} is {str(now[name])[:80]}; expected"
+                f" {str(digest)[:12]}"
+            )
+            raise cannot_go_on(
+                _name(run), why, "Put it back as it was specified.", f"{what}_differs"
+            )
 
 
 def _require_budget(project: Project, spec: Spec, run: Run) -> None:

@@ -1,4 +1,5 @@
-"""One run of a training program: registered, launched caged, watched, ended with all it started, judged, closed."""
+"""One run of a training program: registered, launched sandboxed, watched, ended with all it
+started, judged, closed."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -9,6 +10,7 @@ from harness.domain.records import Run
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import RunStatus
 from harness.errors import HarnessError
+from harness.ledger.project import Project
 from harness.posttrain.dry_run import dry_result
 from harness.posttrain.fingerprints import rows_of
 from harness.posttrain.judge import (
@@ -27,7 +29,6 @@ from harness.posttrain.resume import Stopped, set_earlier_aside, stopped_run
 from harness.posttrain.tokens import Tokens
 from harness.posttrain.vocabulary import Backend
 from harness.posttrain.watching import TrainerWatch
-from harness.project.context import Project
 from harness.runs.alarms import RunAlarms
 from harness.runs.collect import Ending, close_run, read_all, write_run_json
 from harness.runs.collect import rows_of as run_rows
@@ -40,7 +41,7 @@ from harness.runs.private import remove_private
 from harness.runs.processes import identity
 from harness.runs.recover import close_abandoned
 from harness.runs.registering import register
-from harness.runs.witness import Witness
+from harness.runs.run_tail import RunTail
 from harness.settings import require_interpreter
 
 Event = Callable[[dict[str, Any]], None]
@@ -56,13 +57,15 @@ def run_program(
     resume: bool = False,
     on_event: Event = lambda event: None,
 ) -> ProgramReport:
-    """Start the trainer once and judge what it brings. Runs that a dead supervisor left behind are closed first.
+    """Start the trainer once and judge what it brings. Runs that a dead supervisor left behind are
+    closed first.
 
-    With `resume` the newest run goes on as its next attempt, in its own folder, where the trainer finds its
-    checkpoints; else a new run is registered.
+    With `resume` the newest run goes on as its next attempt, in its own folder, where the trainer
+    finds its checkpoints; else a new run is registered.
 
-    Raises RefusedError (no_training_program, already_completed, already_training, and what `stopped_run` refuses),
-    MissingExtraError, RunError; what the trainer does wrong is a status and problems, never an error.
+    Raises RefusedError (no_training_program, already_completed, already_training, and what
+    `stopped_run` refuses), MissingExtraError, RunError; what the trainer does wrong is a status and
+    problems, never an error.
     """
     interrupts = Interrupts()
     with supervising(project.layout, experiment), interrupts.taken():
@@ -89,14 +92,19 @@ def run_program(
 
 def _one_run(job: Job, interrupts: Interrupts, stopped: Stopped | None) -> ProgramReport:
     run, token, began = _register(job) if stopped is None else _take_up(job, stopped)
-    name, how = f"{run.experiment}/{run.id}", "started" if stopped is None else f"goes on, attempt {run.attempt}"
+    name, how = (
+        f"{run.experiment}/{run.id}",
+        "started" if stopped is None else f"goes on, attempt {run.attempt}",
+    )
     job.on_event({"kind": "run", "run": name, "text": f"{name}  {job.spec.backend}: {how}"})
     try:
         dry = job.spec.backend is Backend.DRY_RUN
         report = _dry(job, run) if dry else _supervise(job, run, token, began, interrupts)
     finally:
         remove_private(run.token)
-    job.on_event({"kind": "run", "run": name, "text": f"{name}  {report.run.status}: {report.run.reason}"})
+    job.on_event(
+        {"kind": "run", "run": name, "text": f"{name}  {report.run.status}: {report.run.reason}"}
+    )
     if report.run.status is RunStatus.CANCELLED:
         raise KeyboardInterrupt
     return report
@@ -112,14 +120,15 @@ def _register(job: Job) -> tuple[Run, str, float | None]:
         code=job.spec.code_hash,
         data={"train": job.spec.dataset["sha256"]},
         environment=describe(job.python, job.inherited),
-        cage=job.sandbox.kind.value,
+        sandbox=job.sandbox.kind.value,
         session=None,
     )
     return run, token, make_folder(job.project, run)
 
 
 def _take_up(job: Job, stopped: Stopped) -> tuple[Run, str, float | None]:
-    """As `_register`; its folder is older than this attempt, and its trainer may have changed every time in it."""
+    """As `_register`; its folder is older than this attempt, and its trainer may have changed every
+    time in it."""
     before = stopped.run
     run = job.project.ledger.resume_run(
         experiment=before.experiment,
@@ -136,7 +145,9 @@ def _dry(job: Job, run: Run) -> ProgramReport:
     project, spec = job.project, job.spec
     _, digest = write_spec(project, run, spec)
     before = hashes_now(project, spec)
-    project.ledger.append(RunStarted(experiment=run.experiment, run=run.id, supervisor=identity(), **identity()))
+    project.ledger.append(
+        RunStarted(experiment=run.experiment, run=run.id, supervisor=identity(), **identity())
+    )
     run = project.ledger.run(run.experiment, run.id)
     observed: dict[str, Any] = {"base_model_sha256": before["base_model_sha256"]}
     try:
@@ -144,7 +155,9 @@ def _dry(job: Job, run: Run) -> ProgramReport:
         observed["dataset_rows"] = len(rows)
     except HarnessError:
         observed |= {"dataset_sha256": before["dataset_sha256"], "dataset_rows": 0}
-    result = dry_result(spec, run=run.id, experiment=run.experiment, spec_sha256=digest, observed=observed)
+    result = dry_result(
+        spec, run=run.id, experiment=run.experiment, spec_sha256=digest, observed=observed
+    )
     seen = Observed(
         experiment=run.experiment,
         run=run.id,
@@ -157,17 +170,21 @@ def _dry(job: Job, run: Run) -> ProgramReport:
         before=before,
         after=before,
     )
-    return judge_result(project, run, spec, Read(result=result, source="dry-run"), seen, seconds=0.0)
+    return judge_result(
+        project, run, spec, Read(result=result, source="dry-run"), seen, seconds=0.0
+    )
 
 
-def _supervise(job: Job, run: Run, token: str, began: float | None, interrupts: Interrupts) -> ProgramReport:
+def _supervise(
+    job: Job, run: Run, token: str, began: float | None, interrupts: Interrupts
+) -> ProgramReport:
     project, spec = job.project, job.spec
     path, digest = write_spec(project, run, spec)
     write_run_json(project.layout, run)
     before, earlier = hashes_now(project, spec), run.seconds or 0.0
     rows, alarms, tokens = run_rows(project.layout, run), RunAlarms(project, run), Tokens()
-    witness = Witness(rows, project.clock)
-    old = witness.before()
+    run_tail = RunTail(rows, project.clock)
+    old = run_tail.before()
     alarms.take(old)
     tokens.take(old)
     try:
@@ -175,10 +192,19 @@ def _supervise(job: Job, run: Run, token: str, began: float | None, interrupts: 
     except (OSError, HarnessError) as error:
         ending = Ending(status=RunStatus.FAILED, reason=f"never started: {error}")
         return ProgramReport(run=close_run(project, run, rows, ending), model=None, problems=())
-    watch = TrainerWatch(spec=spec, clock=project.clock, witness=witness, alarms=alarms, tokens=tokens, earlier=earlier)
-    followed = follow(project, run, launched, lambda: watch.until_it_ends(launched), interrupts, grace=job.grace)
+    watch = TrainerWatch(
+        spec=spec,
+        clock=project.clock,
+        run_tail=run_tail,
+        alarms=alarms,
+        tokens=tokens,
+        earlier=earlier,
+    )
+    followed = follow(
+        project, run, launched, lambda: watch.until_it_ends(launched), interrupts, grace=job.grace
+    )
     watch.look()
-    run, findings = followed.run, [*leftovers(run, followed.left), *witness.findings()]
+    run, findings = followed.run, [*leftovers(run, followed.left), *run_tail.findings()]
     cut = watch.cut(run, followed.how, findings, followed.seconds, launched.process.returncode)
     if cut is not None:
         closed = close_run(project, run, read_all(project.layout, run), cut)
@@ -197,5 +223,7 @@ def _supervise(job: Job, run: Run, token: str, began: float | None, interrupts: 
         after=hashes_now(project, spec),
         began=began,
     )
-    read = read_result(project.layout.run(run.experiment, run.id, "stdout"), seen.output / "result.json")
+    read = read_result(
+        project.layout.run(run.experiment, run.id, "stdout"), seen.output / "result.json"
+    )
     return judge_result(project, run, spec, read, seen, seconds=followed.seconds, findings=findings)

@@ -1,29 +1,34 @@
-"""A model in shadow answers beside the deployed one, and its answers are not used: what became of each is recorded, and
-asked before the next step."""
+"""A model in shadow answers beside the deployed one, and its answers are not used: what became of
+each is recorded, and asked before the next step."""
 
 from harness.clock import parse_iso
 from harness.domain.models import Model, ModelHistory, ModelState
 from harness.domain.program_facts import ShadowObserved
 from harness.errors import RefusedError, UsageError
+from harness.ledger.project import Project
 from harness.posttrain.thresholds import Check, Thresholds
-from harness.project.context import Project
 
 REJECTED_BY_ARBITER = "rejected"
 NOT_EXECUTED = frozenset({"timed_out", "failed", "invalid_output"})
 OUTCOMES = ("accepted", REJECTED_BY_ARBITER, *sorted(NOT_EXECUTED))
 
 
-def observe(project: Project, identifier: str, outcome: str, *, by: str, note: str = "") -> ShadowObserved:
-    """Record one shadow answer. Raises UsageError for an unknown outcome: it counts as nothing, least of all as
-    accepted; RefusedError when the model is not in shadow."""
+def observe(
+    project: Project, identifier: str, outcome: str, *, by: str, note: str = ""
+) -> ShadowObserved:
+    """Record one shadow answer. Raises UsageError for an unknown outcome: it counts as nothing,
+    least of all as accepted; RefusedError when the model is not in shadow."""
     if outcome not in OUTCOMES:
-        raise UsageError(f"The outcome is {outcome!r}; expected one of {', '.join(OUTCOMES)}.", mend="Correct it.")
+        raise UsageError(
+            f"The outcome is {outcome!r}; expected one of {', '.join(OUTCOMES)}.",
+            hint="Correct it.",
+        )
     with project.ledger.transaction() as writer:
         model = project.ledger.model(identifier)
         if model.state is not ModelState.SHADOW:
             raise RefusedError(
                 f"Model {model.id[:12]} is {model.state}, not in shadow.",
-                mend="Promote it first.",
+                hint="Promote it first.",
                 code="not_in_shadow",
             )
         fact = ShadowObserved(model=model.id, outcome=outcome, by=by, note=note)

@@ -1,4 +1,5 @@
-"""A specification: what a trainer is asked to do, checked on every bound before anything is recorded."""
+"""A specification: what a trainer is asked to do, checked on every bound before anything is
+recorded."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from typing import Any, TypeVar
 from harness.artifacts.hashes import hash_path
 from harness.errors import HarnessError
 from harness.files import canonical_json, sha256_bytes
+from harness.ledger.project import Project
 from harness.posttrain.fingerprints import code_hash, config_fingerprint
 from harness.posttrain.numbers import check_hyperparameters, check_number
 from harness.posttrain.problems import Problem, SpecificationError, problem
@@ -30,7 +32,6 @@ from harness.posttrain.vocabulary import (
     Profile,
     Tier,
 )
-from harness.project.context import Project
 
 Word = TypeVar("Word", bound=StrEnum)
 
@@ -107,9 +108,15 @@ class Spec:
 def spec_from(values: Mapping[str, Any]) -> Spec:
     """What `Spec.plain` gave. Raises SpecificationError for another schema."""
     if values.get("schema") != SCHEMA:
-        raise SpecificationError([problem("schema", SCHEMA, values.get("schema"), "another version wrote it")])
+        raise SpecificationError(
+            [problem("schema", SCHEMA, values.get("schema"), "another version wrote it")]
+        )
     own = {name: value for name, value in values.items() if name != "schema"}
-    words = {"backend": Backend(own["backend"]), "mode": Mode(own["mode"]), "profile": Profile(own["profile"])}
+    words = {
+        "backend": Backend(own["backend"]),
+        "mode": Mode(own["mode"]),
+        "profile": Profile(own["profile"]),
+    }
     words |= {"hardware_tier": Tier(own["hardware_tier"])}
     command = own["command"]
     return Spec(**{**own, **words, "command": None if command is None else tuple(command)})
@@ -132,12 +139,24 @@ def specify(project: Project, request: Request) -> Spec:
     dataset, prompts = check_dataset(found, project.layout.root, request.dataset, mode)
     benchmark, held = check_benchmark(found, project.layout.root, request.benchmark, evaluator)
     if shared := sorted(prompts & held):
-        found.append(problem("benchmark", "prompts that are not trained on", shared[0], f"{len(shared)} are in both"))
+        found.append(
+            problem(
+                "benchmark",
+                "prompts that are not trained on",
+                shared[0],
+                f"{len(shared)} are in both",
+            )
+        )
     _words(found, request, backend, mode, tier)
     code = _code(found, project, backend, request.command, "code_hash")
     if found or not (backend and mode and profile and tier):
         raise SpecificationError(found)
-    given = {"backend": backend.value, "mode": mode.value, "dtype": request.dtype, "seed": int(request.seed)}
+    given = {
+        "backend": backend.value,
+        "mode": mode.value,
+        "dtype": request.dtype,
+        "seed": int(request.seed),
+    }
     return Spec(
         backend=backend,
         mode=mode,
@@ -166,23 +185,51 @@ def _word(found: list[Problem], kind: type[Word], name: str, value: Any) -> Word
 
 
 def _words(
-    found: list[Problem], request: Request, backend: Backend | None, mode: Mode | None, tier: Tier | None
+    found: list[Problem],
+    request: Request,
+    backend: Backend | None,
+    mode: Mode | None,
+    tier: Tier | None,
 ) -> None:
     if backend and mode and mode not in MODES[backend]:
-        found.append(problem("mode", "/".join(sorted(MODES[backend])), mode, f"{backend} does no other"))
+        found.append(
+            problem("mode", "/".join(sorted(MODES[backend])), mode, f"{backend} does no other")
+        )
     if backend and tier and tier not in TIERS[backend]:
-        found.append(problem("hardware_tier", "/".join(sorted(TIERS[backend])), tier, f"{backend} runs on no other"))
+        found.append(
+            problem(
+                "hardware_tier",
+                "/".join(sorted(TIERS[backend])),
+                tier,
+                f"{backend} runs on no other",
+            )
+        )
     if request.dtype not in DTYPES:
         found.append(problem("dtype", "/".join(DTYPES), request.dtype, "unknown"))
     path = Path(request.artifact)
     if path.is_absolute() or ".." in path.parts or not path.parts:
-        found.append(problem("artifact.path", "a path below the output folder", request.artifact, "it leads out of it"))
+        found.append(
+            problem(
+                "artifact.path",
+                "a path below the output folder",
+                request.artifact,
+                "it leads out of it",
+            )
+        )
     if (backend is Backend.COMMAND) != bool(request.command):
-        found.append(problem("command", "words with the backend command only", request.command, f"it is {backend}"))
+        found.append(
+            problem(
+                "command",
+                "words with the backend command only",
+                request.command,
+                f"it is {backend}",
+            )
+        )
 
 
 def _evaluator(found: list[Problem], project: Project, value: str | Sequence[str]) -> Any:
-    """A name, or {command, code_hash}: what a program of the project says of a model counts while it is this code."""
+    """A name, or {command, code_hash}: what a program of the project says of a model counts while
+    it is this code."""
     if not isinstance(value, str):
         code = _code(found, project, Backend.COMMAND, value, "benchmark.evaluator")
         return {"command": list(value), "code_hash": code}
@@ -201,16 +248,43 @@ def _model(
     models = known_models(project.layout)
     model: BaseModel | None = models.get(request.model)
     if model is None:
-        found.append(problem("model", "an id of the registry", request.model, f"known: {', '.join(sorted(models))}"))
+        found.append(
+            problem(
+                "model",
+                "an id of the registry",
+                request.model,
+                f"known: {', '.join(sorted(models))}",
+            )
+        )
         return {}
     if profile and profile not in model.profiles:
-        found.append(problem("model", f"a model for {profile}", model.id, f"it is for {'/'.join(model.profiles)}"))
+        found.append(
+            problem(
+                "model", f"a model for {profile}", model.id, f"it is for {'/'.join(model.profiles)}"
+            )
+        )
     if tier and backend is not Backend.DRY_RUN and model.parameters > LARGEST[tier]:
-        found.append(problem("model", f"at most {LARGEST[tier]:,} parameters", model.parameters, f"too large: {tier}"))
+        found.append(
+            problem(
+                "model",
+                f"at most {LARGEST[tier]:,} parameters",
+                model.parameters,
+                f"too large: {tier}",
+            )
+        )
     if model.path is None and backend not in (Backend.DRY_RUN, Backend.COMMAND):
-        found.append(problem("model.path", "weights of the model", "none", "add them: `harness posttrain model add`"))
+        found.append(
+            problem(
+                "model.path",
+                "weights of the model",
+                "none",
+                "add them: `harness posttrain model add`",
+            )
+        )
     if model.path is not None and _hash(Path(model.path)) != model.sha256:
-        found.append(problem("model.sha256", model.sha256, _hash(Path(model.path)), "the weights changed"))
+        found.append(
+            problem("model.sha256", model.sha256, _hash(Path(model.path)), "the weights changed")
+        )
     return {"id": model.id, "family": model.family, "path": model.path, "sha256": model.sha256}
 
 
@@ -223,7 +297,11 @@ def _hash(path: Path) -> str:
 
 
 def _code(
-    found: list[Problem], project: Project, backend: Backend | None, command: Sequence[str] | None, name: str
+    found: list[Problem],
+    project: Project,
+    backend: Backend | None,
+    command: Sequence[str] | None,
+    name: str,
 ) -> str:
     if backend is None:
         return ""

@@ -1,5 +1,5 @@
-"""Rows to train on and rows to evaluate on, checked before a specification is recorded: what could never be trained or
-never be scored is a problem now."""
+"""Rows to train on and rows to evaluate on, checked before a specification is recorded: what could
+never be trained or never be scored is a problem now."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,23 +27,35 @@ _SCORED: dict[str, Needed] = {
 }
 
 
-def check_dataset(found: list[Problem], root: Path, path: str, mode: Mode | None) -> tuple[dict[str, Any], set[str]]:
+def check_dataset(
+    found: list[Problem], root: Path, path: str, mode: Mode | None
+) -> tuple[dict[str, Any], set[str]]:
     """{path, sha256, rows} of the rows to train on, and their prompts."""
     told, rows = _table(found, root, "dataset", path, _TRAINED[mode] if mode else ())
     return told, _prompts(rows)
 
 
-def check_benchmark(found: list[Problem], root: Path, path: str, evaluator: Any) -> tuple[dict[str, Any], set[str]]:
-    """As `check_dataset`: rows that `evaluator`, a name or a program of the project, can score one by one, and as many
-    as a verdict asks for."""
+def check_benchmark(
+    found: list[Problem], root: Path, path: str, evaluator: Any
+) -> tuple[dict[str, Any], set[str]]:
+    """As `check_dataset`: rows that `evaluator`, a name or a program of the project, can score one
+    by one, and as many as a verdict asks for."""
     named = evaluator if isinstance(evaluator, str) else ""
     told, rows = _table(found, root, "benchmark", path, _SCORED.get(named, (("id",), ("prompt",))))
     ids = [str(row.get("id")) for row in rows]
-    if twice := sorted({name for name in ids if ids.count(name) > 1}) if len(set(ids)) != len(ids) else []:
-        found.append(problem("benchmark", "an id of its own for each row", twice[0], "it is there twice"))
+    if (
+        twice := sorted({name for name in ids if ids.count(name) > 1})
+        if len(set(ids)) != len(ids)
+        else []
+    ):
+        found.append(
+            problem("benchmark", "an id of its own for each row", twice[0], "it is there twice")
+        )
     if rows and len(rows) < THRESHOLDS.rows:
         least = f"at least {THRESHOLDS.rows} rows"
-        found.append(problem("benchmark", least, len(rows), "too few for any verdict but INCONCLUSIVE"))
+        found.append(
+            problem("benchmark", least, len(rows), "too few for any verdict but INCONCLUSIVE")
+        )
     return told, _prompts(rows)
 
 
@@ -67,7 +79,9 @@ def _table(
 def _fault(row: dict[str, Any], needed: Needed) -> tuple[str, Any, str] | None:
     """(expected, actual, reason)."""
     wrong = [
-        names for names in needed if not any(isinstance(row.get(name), str) and row[name].strip() for name in names)
+        names
+        for names in needed
+        if not any(isinstance(row.get(name), str) and row[name].strip() for name in names)
     ]
     if wrong:
         return f"text in {', '.join(map(' or '.join, wrong))}", row.get(wrong[0][0]), "missing"

@@ -16,12 +16,14 @@ class Tokens:
 
     @property
     def seen(self) -> float | None:
-        """The largest `tokens_seen` of the rows that hold: what the model was trained on. None while no row says it."""
+        """The largest `tokens_seen` of the rows that hold: what the model was trained on. None
+        while no row says it."""
         return max((tokens for _, tokens in self._held), default=None)
 
     @property
     def spent(self) -> float:
-        """What went through the model in all attempts, steps that a later attempt repeated included."""
+        """What went through the model in all attempts, steps that a later attempt repeated
+        included."""
         return self._replaced + (self.seen or 0.0)
 
     def take(self, rows: Iterable[dict[str, Any]]) -> None:
@@ -42,5 +44,7 @@ class Tokens:
 
     def _go_back(self, at: float) -> None:
         before = self.seen or 0.0
-        self._held = [(where, tokens) for where, tokens in self._held if where is not None and where < at]
+        self._held = [
+            (where, tokens) for where, tokens in self._held if where is not None and where < at
+        ]
         self._replaced += before - (self.seen or 0.0)

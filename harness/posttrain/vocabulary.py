@@ -78,7 +78,11 @@ LARGEST: dict[Tier, int] = {
 }
 """Parameters of the largest base model that a tier trains."""
 PACKAGES: dict[Backend, tuple[str, ...]] = {
-    **{backend: ("torch", "transformers", "trl", "peft") for backend in Backend if backend.startswith("trl-")},
+    **{
+        backend: ("torch", "transformers", "trl", "peft")
+        for backend in Backend
+        if backend.startswith("trl-")
+    },
     Backend.UNSLOTH_ORPO: ("unsloth",),
 }
 """What the project's interpreter must have."""

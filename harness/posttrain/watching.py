@@ -1,4 +1,5 @@
-"""A trainer watched: alarms as its rows come, its budget, and how a run is closed that did not end by itself."""
+"""A trainer watched: alarms as its rows come, its budget, and how a run is closed that did not end
+by itself."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -13,7 +14,7 @@ from harness.runs.alarms import RunAlarms
 from harness.runs.collect import Ending
 from harness.runs.endings import by_alarm, cancelled
 from harness.runs.launch import Launched
-from harness.runs.witness import Witness
+from harness.runs.run_tail import RunTail
 
 _POLL_SECONDS = 0.1
 
@@ -31,14 +32,14 @@ class TrainerWatch:
 
     spec: Spec
     clock: Clock
-    witness: Witness
+    run_tail: RunTail
     alarms: RunAlarms
     tokens: Tokens
     earlier: float
     """Seconds that attempts before this one took."""
 
     def look(self) -> None:
-        new = self.witness.look()
+        new = self.run_tail.look()
         self.alarms.take(new)
         self.tokens.take(new)
 
@@ -56,10 +57,22 @@ class TrainerWatch:
         return Stop.EXITED
 
     def cut(
-        self, run: Run, how: Stop | None, findings: list[Finding], seconds: float, exit_code: int | None
+        self,
+        run: Run,
+        how: Stop | None,
+        findings: list[Finding],
+        seconds: float,
+        exit_code: int | None,
     ) -> Ending | None:
-        """How a run ended that did not end by itself; None for one that did: its result is then judged."""
-        ending = Ending(status=RunStatus.KILLED, reason="", exit_code=exit_code, seconds=seconds, findings=findings)
+        """How a run ended that did not end by itself; None for one that did: its result is then
+        judged."""
+        ending = Ending(
+            status=RunStatus.KILLED,
+            reason="",
+            exit_code=exit_code,
+            seconds=seconds,
+            findings=findings,
+        )
         budget, fatal = self.spec.budget, self.alarms.fatal()
         if how is None:
             return replace(cancelled(exit_code), seconds=seconds, findings=findings)
@@ -67,7 +80,10 @@ class TrainerWatch:
             return replace(ending, reason=f"ended at budget.minutes, {budget['minutes']:g}")
         if how is Stop.TOKENS:
             return replace(
-                ending, reason=f"ended at budget.tokens, {budget['tokens']}: {self.tokens.spent:.0f} were seen"
+                ending,
+                reason=(
+                    f"ended at budget.tokens, {budget['tokens']}: {self.tokens.spent:.0f} were seen"
+                ),
             )
         if how is Stop.ALARM and fatal is not None:
             ended = by_alarm(run, fatal, exit_code)

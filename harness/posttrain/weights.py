@@ -1,4 +1,5 @@
-"""Whether an artifact is what its format says: every tensor is read as far as numpy can, none of torch."""
+"""Whether an artifact is what its format says: every tensor is read as far as numpy can, none of
+torch."""
 
 import json
 import struct
@@ -47,7 +48,12 @@ def tensors_fault(path: Path) -> str | None:
         if 8 + length + end != size:
             return f"it has {size} bytes, its header says {8 + length + end}"
         return next(
-            (f"{name} {fault}" for name, item in tensors.items() if (fault := _fault(path, length, item))), None
+            (
+                f"{name} {fault}"
+                for name, item in tensors.items()
+                if (fault := _fault(path, length, item))
+            ),
+            None,
         )
     except (
         OSError,
@@ -71,6 +77,12 @@ def _fault(path: Path, length: int, item: dict[str, Any]) -> str | None:
         return f"has {end - begin} bytes for {count} numbers of {kind}"
     if kind not in _KINDS or count == 0:
         return None
-    values = np.memmap(path, dtype=_KINDS[kind], mode="r", offset=8 + length + begin, shape=(count,))
-    finite = bool(((values & 0x7F80) != 0x7F80).all()) if kind == "BF16" else bool(np.isfinite(values).all())
+    values = np.memmap(
+        path, dtype=_KINDS[kind], mode="r", offset=8 + length + begin, shape=(count,)
+    )
+    finite = (
+        bool(((values & 0x7F80) != 0x7F80).all())
+        if kind == "BF16"
+        else bool(np.isfinite(values).all())
+    )
     return None if finite else "holds a number that is not finite"

@@ -43,7 +43,8 @@ def _known(ledger: Ledger, overview: Overview) -> str:
 
 
 def _hand_offs(ledger: Ledger, room: int) -> str:
-    """The newest hand-offs, newest first, as far as there is room: what a session claims is cut before any fact."""
+    """The newest hand-offs, newest first, as far as there is room: what a session claims is cut
+    before any fact."""
     text = "\n## Hand-offs\n"
     begun = False
     for item in reversed(ledger.hand_offs(newest=_HAND_OFFS)):
@@ -85,7 +86,8 @@ def _where(ledger: Ledger, overview: Overview) -> list[str]:
     if tampering:
         last = tampering[-1]
         lines.append(
-            f"- tampering was noticed {len(tampering)} times, last: {one_line(f'{last.what}: {last.path}', 300)}"
+            f"- tampering was noticed {len(tampering)} times, last:"
+            f" {one_line(f'{last.what}: {last.path}', 300)}"
         )
     return lines
 
@@ -97,7 +99,8 @@ def _current(ledger: Ledger, overview: Overview) -> list[str]:
     lines = [f"{current.id} is {current.status}: {one_line(current.hypothesis, 400)}"]
     runs = ledger.runs(current.id)[-8:]
     lines += [
-        f"- {run.id}: seed {run.seed}, attempt {run.attempt}, {run.status} {one_line(run.reason, 160)}".rstrip()
+        f"- {run.id}: seed {run.seed}, attempt {run.attempt}, {run.status}"
+        f" {one_line(run.reason, 160)}".rstrip()
         for run in runs
     ]
     return lines
@@ -112,9 +115,12 @@ def _verdict(overview: Overview) -> list[str]:
     left = _FINDINGS_LIMIT
     for index, plain in enumerate(verdict.findings):
         finding = Finding.from_plain(plain)
-        line = f"- [{finding.code}] {one_line(finding.message)} {one_line(finding.mend)}"
+        line = f"- [{finding.code}] {one_line(finding.message)} {one_line(finding.hint)}"
         if len(line) > left:
-            lines.append(f"- ... and {len(verdict.findings) - index} more: `harness gate check {verdict.experiment}`")
+            lines.append(
+                f"- ... and {len(verdict.findings) - index} more: `harness gate check"
+                f" {verdict.experiment}`"
+            )
             break
         lines.append(line)
         left -= len(line)
@@ -123,7 +129,8 @@ def _verdict(overview: Overview) -> list[str]:
 
 def _decisions(ledger: Ledger) -> list[str]:
     lines = [
-        f"- {item.id} {item.kind} {item.experiment or ''} by {one_line(item.by, 40)}: {one_line(item.reason, 240)}"
+        f"- {item.id} {item.kind} {item.experiment or ''} by {one_line(item.by, 40)}:"
+        f" {one_line(item.reason, 240)}"
         for item in ledger.decisions(newest=_DECISIONS)
     ]
     return lines or ["None yet."]

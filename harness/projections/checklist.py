@@ -1,6 +1,8 @@
-"""CHECKLIST.md: one row an experiment; the newest and all unfinished ones first, older ones on pages of 1,000.
+"""CHECKLIST.md: one row an experiment; the newest and all unfinished ones first, older ones on
+pages of 1,000.
 
-Rows leave the first page in batches, so that minting an experiment rewrites one file of bounded size.
+Rows leave the first page in batches, so that minting an experiment rewrites one file of bounded
+size.
 """
 
 from collections.abc import Mapping
@@ -38,7 +40,8 @@ _NEXT = {
 
 
 def boundary(last: int) -> int:
-    """The highest number that is on an older page when `last` is the highest of all; 0 when none is."""
+    """The highest number that is on an older page when `last` is the highest of all; 0 when none
+    is."""
     return max(0, (last - NEWEST) // BATCH * BATCH)
 
 
@@ -53,7 +56,8 @@ def checklist_row(experiment: Mapping[str, Any], plan: Mapping[str, Any] | None)
     summary, parent = experiment["summary"], experiment["parent_summary"]
     shown = [score for split in Split if (score := shown_score(summary, split)) is not None]
     scores = "; ".join(
-        f"{number(score.mean)} ({spoken(score.split)}, {_seeds(score.n_seeds, experiment['launches'])})"
+        f"{number(score.mean)} ({spoken(score.split)},"
+        f" {_seeds(score.n_seeds, experiment['launches'])})"
         for score in shown
     )
     verdict = summary["verdict"]
@@ -74,8 +78,11 @@ def checklist_row(experiment: Mapping[str, Any], plan: Mapping[str, Any] | None)
     )
 
 
-def first_page(newest: list[str], unfinished: list[str], unfinished_total: int, last: int, layout: Layout) -> str:
-    """CHECKLIST.md. `newest`: rows above the boundary; `unfinished`: rows of unfinished experiments below it."""
+def first_page(
+    newest: list[str], unfinished: list[str], unfinished_total: int, last: int, layout: Layout
+) -> str:
+    """CHECKLIST.md. `newest`: rows above the boundary; `unfinished`: rows of unfinished experiments
+    below it."""
     edge = boundary(last)
     older = [
         f"- [{experiment_id(first)} to {experiment_id(min(first + PAGE - 1, edge))}]({target.name})"
@@ -83,7 +90,11 @@ def first_page(newest: list[str], unfinished: list[str], unfinished_total: int, 
         if (target := layout.checklist_page(first, first + PAGE - 1))
     ]
     hidden = unfinished_total - len(unfinished)
-    more = [f"{hidden} more unfinished ones: `harness experiment list`, and on their pages below."] if hidden else []
+    more = (
+        [f"{hidden} more unfinished ones: `harness experiment list`, and on their pages below."]
+        if hidden
+        else []
+    )
     return page(
         [BANNER],
         ["# Experiments"],
@@ -96,19 +107,22 @@ def first_page(newest: list[str], unfinished: list[str], unfinished_total: int, 
 
 
 def older_page(first: int, rows: list[str], edge: int) -> str:
-    """The page of experiments `first` to `first + 999`, as far as they are below the boundary `edge`."""
+    """The page of experiments `first` to `first + 999`, as far as they are below the boundary
+    `edge`."""
     until = min(first + PAGE - 1, edge)
     title = f"# Experiments {experiment_id(first)} to {experiment_id(until)}"
     return page([BANNER], [title], table(COLUMNS, rows))
 
 
 def _seeds(counted: int, launched: int) -> str:
-    """The seeds that the score is over, and of how many launches, so that a best of N shows its N."""
+    """The seeds that the score is over, and of how many launches, so that a best of N shows its
+    N."""
     return f"seeds: {counted}" + (f" of {launched} launches" if launched > counted else "")
 
 
 def _next_planned(status: str, summary: Mapping[str, Any]) -> str | None:
-    """The first idea of next.md as it was when judged; without one what follows from the experiment's state."""
+    """The first idea of next.md as it was when judged; without one what follows from the
+    experiment's state."""
     if idea := summary.get("next_planned"):
         return str(idea)
     if summary["child"] is not None:

@@ -1,4 +1,5 @@
-"""memory/sessions/: what one session told the next, a page each, and the part of it that the briefing shows."""
+"""memory/sessions/: what one session told the next, a page each, and the part of it that the
+briefing shows."""
 
 from harness.domain.records import HandOff
 from harness.projections.text import BANNER, inline, page, quoted
@@ -14,11 +15,14 @@ def hand_off_page(item: HandOff) -> str:
         facts.append(f"- session: {inline(item.session)}")
     if item.experiment:
         facts.append(f"- experiment: {inline(item.experiment)}")
-    return page([BANNER], ["# Hand-off"], facts, [f"What it says is {CLAIMED}:", "", *quoted(item.text)])
+    return page(
+        [BANNER], ["# Hand-off"], facts, [f"What it says is {CLAIMED}:", "", *quoted(item.text)]
+    )
 
 
 def excerpt(item: HandOff, name: str, room: int) -> list[str]:
-    """The hand-off in at most `room` characters, newlines included; [] when too little of it would be left.
+    """The hand-off in at most `room` characters, newlines included; [] when too little of it would
+    be left.
 
     `name`: of the page that has all of it, for one that is cut.
     """

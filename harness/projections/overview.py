@@ -62,13 +62,17 @@ def next_step(overview: Overview) -> str:
         return f"Write and train {current.id}: `harness train {current.id} -- <command>`."
     if current.status is ExperimentStatus.RUNNING:
         busy = sum(run.experiment == current.id for run in overview.open_runs)
-        return f"Wait for {busy} runs of {current.id}." if busy else f"Evaluate and judge {current.id}."
+        return (
+            f"Wait for {busy} runs of {current.id}."
+            if busy
+            else f"Evaluate and judge {current.id}."
+        )
     return f"Decide on {current.id}: keep, discard or iterate."
 
 
 def best_line(ledger: Ledger, overview: Overview) -> str:
-    """The best score of the approved plan by its direction: of the kept experiments, else of the undecided ones, else
-    of the discarded ones, which is said."""
+    """The best score of the approved plan by its direction: of the kept experiments, else of the
+    undecided ones, else of the discarded ones, which is said."""
     if overview.plan is None:
         return "none yet"
     content = overview.plan.content

@@ -1,4 +1,5 @@
-"""Writing the projections that are out of date or gone. Files are functions of the facts, byte for byte."""
+"""Writing the projections that are out of date or gone. Files are functions of the facts, byte for
+byte."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +24,8 @@ Note = dict[str, Any] | None
 def refresh(ledger: Ledger, layout: Layout, *, everything: bool = False) -> list[Path]:
     """Bring every stale or missing projection up to date; the files that were written.
 
-    With `everything` all of them are made anew. Nothing is synced: what a power cut takes is made again.
+    With `everything` all of them are made anew. Nothing is synced: what a power cut takes is made
+    again.
     """
     if not everything and not _due(ledger, layout):
         return []
@@ -34,7 +36,9 @@ def refresh(ledger: Ledger, layout: Layout, *, everything: bool = False) -> list
         before = ledger.projection_notes()
         for name, project in _PROJECTIONS.items():
             if name in names:
-                paths, note = project(ledger, layout, None if everything else before.get(name), everything)
+                paths, note = project(
+                    ledger, layout, None if everything else before.get(name), everything
+                )
                 written += paths
                 if note is not None:
                     notes[name] = note
@@ -43,10 +47,12 @@ def refresh(ledger: Ledger, layout: Layout, *, everything: bool = False) -> list
 
 
 def page_digests(ledger: Ledger, layout: Layout) -> dict[str, str]:
-    """Path relative to the root -> SHA-256, of every page for people that is written and up to date, as it was written:
-    what stands in such a file and is something else was put there. A page keeps the words of the harness that wrote it.
+    """Path relative to the root -> SHA-256, of every page for people that is written and up to
+    date, as it was written: what stands in such a file and is something else was put there. A page
+    keeps the words of the harness that wrote it.
 
-    Pages that are due are left out: the next refresh writes them. Nothing is known of a clone whose facts wait.
+    Pages that are due are left out: the next refresh writes them. Nothing is known of a clone whose
+    facts wait.
     """
     due, notes = _due(ledger, layout), ledger.projection_notes()
     known = [_digests(notes.get(name)) for name in _PROJECTIONS if name not in due]
@@ -84,15 +90,20 @@ def _due(ledger: Ledger, layout: Layout) -> set[str]:
 def _older_pages(layout: Layout, edge: int) -> dict[int, Path]:
     """First number -> path of each page that must exist."""
     return {
-        first: layout.checklist_page(first, first + checklist.PAGE - 1) for first in range(1, edge + 1, checklist.PAGE)
+        first: layout.checklist_page(first, first + checklist.PAGE - 1)
+        for first in range(1, edge + 1, checklist.PAGE)
     }
 
 
-def _checklist(ledger: Ledger, layout: Layout, note: Note, everything: bool) -> tuple[list[Path], Note]:
+def _checklist(
+    ledger: Ledger, layout: Layout, note: Note, everything: bool
+) -> tuple[list[Path], Note]:
     plans = {(plan.name, plan.version): plan.content for plan in ledger.plans()}
     inputs = ledger.checklist_inputs(dirty_only=not everything)
     rows = {
-        item["number"]: checklist.checklist_row(item, plans.get((item["plan"], item["plan_version"])))
+        item["number"]: checklist.checklist_row(
+            item, plans.get((item["plan"], item["plan_version"]))
+        )
         for item in inputs
     }
     ledger.store_checklist_rows(rows)
@@ -100,7 +111,9 @@ def _checklist(ledger: Ledger, layout: Layout, note: Note, everything: bool) -> 
     edge = checklist.boundary(last)
     before, digests = int((note or {}).get("boundary", 0)), _digests(note)
     touched = {checklist.page_of(number)[0] for number in rows if number <= edge}
-    touched |= {checklist.page_of(number)[0] for number in range(before + 1, edge + 1, checklist.BATCH)}
+    touched |= {
+        checklist.page_of(number)[0] for number in range(before + 1, edge + 1, checklist.BATCH)
+    }
     written: list[Path] = []
     for first, path in _older_pages(layout, edge).items():
         if first in touched or not path.exists() or layout.relative(path) not in digests:
@@ -112,11 +125,15 @@ def _checklist(ledger: Ledger, layout: Layout, note: Note, everything: bool) -> 
     return [front, *written], {"boundary": edge, "digests": digests}
 
 
-def _decision_log(ledger: Ledger, layout: Layout, note: Note, everything: bool) -> tuple[list[Path], Note]:
+def _decision_log(
+    ledger: Ledger, layout: Layout, note: Note, everything: bool
+) -> tuple[list[Path], Note]:
     """Appended to when the file is as it was left; written anew when it is not."""
     path = layout.decision_log
     before = path.read_bytes() if note is not None and path.exists() else None
-    continues = before is not None and sha256_bytes(before) == _digests(note).get(layout.relative(path))
+    continues = before is not None and sha256_bytes(before) == _digests(note).get(
+        layout.relative(path)
+    )
     after = int(note["number"]) if continues and note is not None else 0
     added = ledger.decisions_after(after)
     data = "".join(entry(decision) for _, decision in added).encode("utf-8")
@@ -133,11 +150,15 @@ def _state(ledger: Ledger, layout: Layout, note: Note, everything: bool) -> tupl
     return [layout.state_md], {"digests": _put(layout.state_md, state_page(ledger), layout)}
 
 
-def _briefing(ledger: Ledger, layout: Layout, note: Note, everything: bool) -> tuple[list[Path], Note]:
+def _briefing(
+    ledger: Ledger, layout: Layout, note: Note, everything: bool
+) -> tuple[list[Path], Note]:
     return [layout.briefing], {"digests": _put(layout.briefing, briefing(ledger), layout)}
 
 
-def _hand_offs(ledger: Ledger, layout: Layout, note: Note, everything: bool) -> tuple[list[Path], Note]:
+def _hand_offs(
+    ledger: Ledger, layout: Layout, note: Note, everything: bool
+) -> tuple[list[Path], Note]:
     """A page is written once; what is there stays, unless everything is made anew."""
     written, digests = [], _digests(note)
     for item in ledger.hand_offs():
@@ -148,7 +169,9 @@ def _hand_offs(ledger: Ledger, layout: Layout, note: Note, everything: bool) -> 
     return written, {"digests": digests}
 
 
-def _priors(ledger: Ledger, layout: Layout, note: Note, everything: bool) -> tuple[list[Path], Note]:
+def _priors(
+    ledger: Ledger, layout: Layout, note: Note, everything: bool
+) -> tuple[list[Path], Note]:
     """A page of that name that a person wrote, at the top of a repository, is set aside."""
     path = layout.project("priors")
     if path.is_file() and not path.read_bytes().startswith(BANNER.encode("utf-8")):

@@ -1,11 +1,12 @@
-"""An experiment's score as far as it is known, from its summary in the ledger (see harness.ledger.apply)."""
+"""An experiment's score as far as it is known, from its summary in the ledger (see
+harness.ledger.apply)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from harness.domain.statuses import CageKind, Direction, Evidence, Split
+from harness.domain.statuses import Direction, Evidence, SandboxKind, Split
 from harness.evaluation.judgement import TRIVIAL, Worth, worth
 from harness.projections.text import number
 
@@ -25,7 +26,8 @@ class Shown:
 
 
 def shown_score(summary: Summary, split: Split) -> Shown | None:
-    """The last verdict's score on `split`; before there is one, the mean of the evaluations so far; else None."""
+    """The last verdict's score on `split`; before there is one, the mean of the evaluations so far;
+    else None."""
     judged = summary["scores"].get(split.value)
     evaluated = summary["evaluated"].get(split.value, {})
     known = [item for item in evaluated.values() if item["value"] is not None]
@@ -53,21 +55,27 @@ def metric_of(plan: Mapping[str, Any] | None) -> str:
 
 
 def change_text(summary: Summary, parent: Summary | None) -> str | None:
-    """The signed difference on validation and what it is worth, both as the newest verdict recorded them: a gate's
-    comparison has one home (harness.evaluation.judgement), and no page makes another.
+    """The signed difference on validation and what it is worth, both as the newest verdict recorded
+    them: a gate's comparison has one home (harness.evaluation.judgement), and no page makes
+    another.
 
-    Before a verdict compared, the difference of the scores so far to the parent's, without one to the trivial
-    predictor's, `not compared yet`. None when there is nothing to compare with.
+    Before a verdict compared, the difference of the scores so far to the parent's, without one to
+    the trivial predictor's, `not compared yet`. None when there is nothing to compare with.
     """
     recorded = summary.get("comparison")
     if recorded is not None and recorded["difference"] is not None:
         return f"{_signed(recorded['difference'])} ({_worth(recorded)})"
     own = shown_score(summary, Split.VALIDATION)
     before = shown_score(parent, Split.VALIDATION) if parent is not None else None
-    reference = before.mean if before is not None else summary["baseline"].get(Split.VALIDATION.value)
+    reference = (
+        before.mean if before is not None else summary["baseline"].get(Split.VALIDATION.value)
+    )
     if own is None or reference is None:
         return None
-    return f"{_signed(own.mean - reference)} ({'' if before is not None else 'to trivial, '}not compared yet)"
+    return (
+        f"{_signed(own.mean - reference)} ({'' if before is not None else 'to trivial, '}not"
+        " compared yet)"
+    )
 
 
 def _signed(difference: float) -> str:
@@ -87,5 +95,5 @@ def _worth(recorded: Mapping[str, Any]) -> str:
 
 
 def _evidence(evaluated: Mapping[str, Mapping[str, Any]]) -> str:
-    isolated = all(item["cage"] != CageKind.NONE for item in evaluated.values())
+    isolated = all(item["sandbox"] != SandboxKind.NONE for item in evaluated.values())
     return (Evidence.RECOMPUTED if isolated else Evidence.RECOMPUTED_NOT_ISOLATED).value

@@ -2,7 +2,14 @@
 
 from harness.domain.statuses import Split, spoken
 from harness.ledger import Ledger
-from harness.projections.overview import UNFINISHED_SHOWN, Overview, best_line, counts_line, next_step, read_overview
+from harness.projections.overview import (
+    UNFINISHED_SHOWN,
+    Overview,
+    best_line,
+    counts_line,
+    next_step,
+    read_overview,
+)
 from harness.projections.text import BANNER, cell, inline, page, row, table
 
 _RUNS_SHOWN = 50
@@ -21,15 +28,24 @@ def state_page(ledger: Ledger) -> str:
         ["## Open sessions"],
         _sessions(ledger),
         ["## Noticed tampering"],
-        [f"- {inline(f'{item.what}: {item.path}', 300)}" for item in ledger.tampering()[-20:]] or ["None."],
+        [f"- {inline(f'{item.what}: {item.path}', 300)}" for item in ledger.tampering()[-20:]]
+        or ["None."],
     )
 
 
 def _summary(ledger: Ledger, overview: Overview) -> list[str]:
     plan, last = overview.plan, ledger.last_fact()
-    named = f"{inline(plan.name)} version {plan.version} ({plan.sha256[:12]}), by {inline(plan.by)}" if plan else "none"
+    named = (
+        f"{inline(plan.name)} version {plan.version} ({plan.sha256[:12]}), by {inline(plan.by)}"
+        if plan
+        else "none"
+    )
     verdict = overview.verdict
-    judged = f"{verdict.verdict} for {verdict.experiment} ({spoken(verdict.gate)}, {verdict.id})" if verdict else "none"
+    judged = (
+        f"{verdict.verdict} for {verdict.experiment} ({spoken(verdict.gate)}, {verdict.id})"
+        if verdict
+        else "none"
+    )
     lines = [
         f"- plan: {named}",
         f"- {counts_line(overview)}",
@@ -40,26 +56,41 @@ def _summary(ledger: Ledger, overview: Overview) -> list[str]:
     ]
     if plan is not None:
         allowed = (plan.content.get("oracle") or {}).get("queries", "?")
-        lines.append(f"- looks at held-out: {ledger.queries(plan.name, Split.HELD_OUT)} of {allowed}")
+        lines.append(
+            f"- looks at held-out: {ledger.queries(plan.name, Split.HELD_OUT)} of {allowed}"
+        )
     return lines
 
 
 def _experiments(overview: Overview) -> list[str]:
     if not overview.unfinished:
         return ["None."]
-    rows = [row((cell(item.id), cell(item.status), cell(item.hypothesis))) for item in reversed(overview.unfinished)]
+    rows = [
+        row((cell(item.id), cell(item.status), cell(item.hypothesis)))
+        for item in reversed(overview.unfinished)
+    ]
     shown = table(("experiment", "status", "hypothesis"), rows)
-    return [*shown, "", f"The newest {UNFINISHED_SHOWN}."] if len(rows) == UNFINISHED_SHOWN else shown
+    return (
+        [*shown, "", f"The newest {UNFINISHED_SHOWN}."] if len(rows) == UNFINISHED_SHOWN else shown
+    )
 
 
 def _runs(overview: Overview) -> list[str]:
     if not overview.open_runs:
         return ["None."]
     rows = [
-        row((cell(f"{run.experiment}/{run.id}"), cell(run.status), str(run.seed), str(run.attempt), cell(run.cage)))
+        row(
+            (
+                cell(f"{run.experiment}/{run.id}"),
+                cell(run.status),
+                str(run.seed),
+                str(run.attempt),
+                cell(run.sandbox),
+            )
+        )
         for run in overview.open_runs[:_RUNS_SHOWN]
     ]
-    return table(("run", "status", "seed", "attempt", "cage"), rows)
+    return table(("run", "status", "seed", "attempt", "sandbox"), rows)
 
 
 def _sessions(ledger: Ledger) -> list[str]:

@@ -1,15 +1,20 @@
-"""Words in Markdown: what people and agents wrote stays inside the cell or the quote that it was put in."""
+"""Words in Markdown: what people and agents wrote stays inside the cell or the quote that it was
+put in."""
 
 import re
 
-BANNER = "<!-- Made by the harness from its ledger; edits are overwritten. Rebuild: harness ledger rebuild -->"
+BANNER = (
+    "<!-- Made by the harness from its ledger; edits are overwritten. Rebuild: harness ledger"
+    " rebuild -->"
+)
 
 _SPACE = re.compile(r"\s+")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 
 
 def one_line(text: str, limit: int | None = None) -> str:
-    """`text` on one line, control characters removed, cut to `limit` characters with an ellipsis."""
+    """`text` on one line, control characters removed, cut to `limit` characters with an
+    ellipsis."""
     line = _SPACE.sub(" ", _CONTROL.sub("", text)).strip()
     return line if limit is None or len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
@@ -26,7 +31,8 @@ def cell(text: str | None, limit: int = 160) -> str:
 
 
 def quoted(text: str) -> list[str]:
-    """`text` as a block quote, line by line, so that no line of it can pass for a heading or an entry."""
+    """`text` as a block quote, line by line, so that no line of it can pass for a heading or an
+    entry."""
     lines = [inline(line) for line in text.splitlines()]
     return [f"> {line}".rstrip() for line in lines] or ["> -"]
 

@@ -1,16 +1,24 @@
-"""What Claude Code reads of the harness as JSON: hook entries, tool servers, the plugin's manifest and its market."""
+"""What Claude Code reads of the harness as JSON: hook entries, tool servers, the plugin's manifest
+and its market."""
 
 from importlib.metadata import version
 from typing import Any
 
-from harness.contract.installation import OWN_HOOKS, PLUGIN, PLUGIN_VARIABLE, PROJECT_VARIABLE, VENDORED
+from harness.contract.installation import (
+    OWN_HOOKS,
+    PLUGIN,
+    PLUGIN_VARIABLE,
+    PROJECT_VARIABLE,
+    VENDORED,
+)
 from harness.contract.roles import MCP_SERVER, ROLES
 from harness.contract.slash_commands import SLASH_COMMANDS
-from harness.handlers.table import ISOLATED, hooks_section
+from harness.guard.hooks.table import ISOLATED, hooks_section
 
 PACKAGE = "experiment-harness"
 SYSTEM_PYTHON = "/usr/bin/python3"
-"""Of the plugin and of this repository, whose files are the same on every machine; a project's own is chosen there."""
+"""Of the plugin and of this repository, whose files are the same on every machine; a project's own
+is chosen there."""
 _LAUNCHER = "mcp.py"
 _ABOUT = "Claude runs machine-learning experiments; the harness decides what is true about them."
 
@@ -21,8 +29,9 @@ def project_hooks(interpreter: str) -> dict[str, Any]:
 
 
 def project_server(interpreter: str) -> dict[str, Any]:
-    """The entry of a project's .mcp.json. Claude Code knows the project's folder there only as a variable of its own
-    environment, which may be unset; the server's working directory is that folder then."""
+    """The entry of a project's .mcp.json. Claude Code knows the project's folder there only as a
+    variable of its own environment, which may be unset; the server's working directory is that
+    folder then."""
     return _server(interpreter, f"{_or_here(PROJECT_VARIABLE)}/{VENDORED}")
 
 
@@ -32,13 +41,21 @@ def own_settings() -> dict[str, Any]:
 
 
 def own_servers() -> dict[str, Any]:
-    """.mcp.json of the harness's own repository. As a plugin it has another: the manifest's wins over this file."""
-    return {"mcpServers": {MCP_SERVER: _server(SYSTEM_PYTHON, f"{_or_here(PROJECT_VARIABLE)}/{OWN_HOOKS}")}}
+    """.mcp.json of the harness's own repository. As a plugin it has another: the manifest's wins
+    over this file."""
+    return {
+        "mcpServers": {
+            MCP_SERVER: _server(SYSTEM_PYTHON, f"{_or_here(PROJECT_VARIABLE)}/{OWN_HOOKS}")
+        }
+    }
 
 
 def plugin_hooks() -> dict[str, Any]:
     """hooks/hooks.json."""
-    return {"description": _ABOUT, "hooks": hooks_section(SYSTEM_PYTHON, f"{PLUGIN_VARIABLE}/{OWN_HOOKS}")}
+    return {
+        "description": _ABOUT,
+        "hooks": hooks_section(SYSTEM_PYTHON, f"{PLUGIN_VARIABLE}/{OWN_HOOKS}"),
+    }
 
 
 def plugin_manifest() -> dict[str, Any]:
@@ -56,7 +73,8 @@ def plugin_manifest() -> dict[str, Any]:
 
 
 def plugin_market() -> dict[str, Any]:
-    """.claude-plugin/marketplace.json: a clone of this repository is what the plugin is installed from."""
+    """.claude-plugin/marketplace.json: a clone of this repository is what the plugin is installed
+    from."""
     return {
         "name": PACKAGE,
         "owner": {"name": PACKAGE},

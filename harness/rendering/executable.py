@@ -1,4 +1,5 @@
-"""The `harness` command of this installation, for those who have to start it without an active environment."""
+"""The `harness` command of this installation, for those who have to start it without an active
+environment."""
 
 import os
 import sys
@@ -11,7 +12,8 @@ NAME = "harness"
 
 @cache
 def executable() -> str | None:
-    """Its absolute path, whichever way this process was started; None when the package was installed without it."""
+    """Its absolute path, whichever way this process was started; None when the package was
+    installed without it."""
     folders = [Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))]
     folders.append(Path(sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))))
     for path in (folder / NAME for folder in folders):

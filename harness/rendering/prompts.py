@@ -1,4 +1,5 @@
-"""A role's prompt, from the contract and its templates: the system prompt of its sessions and its agent file."""
+"""A role's prompt, from the contract and its templates: the system prompt of its sessions and its
+agent file."""
 
 import re
 from typing import Any
@@ -8,7 +9,10 @@ from harness.contract.roles import MCP_SERVER, OFF_LIMITS_FOR_ALL, Role, project
 from harness.domain import variables
 from harness.rendering.sources import fill, has_template
 
-BANNER = "<!-- Rendered by `harness render` from the contract and templates/agents/; an edit here is overwritten. -->"
+BANNER = (
+    "<!-- Rendered by `harness render` from the contract and templates/agents/; an edit here is"
+    " overwritten. -->"
+)
 
 _PLUGIN_TOOL = f"mcp__plugin_{PLUGIN}_{MCP_SERVER}__"
 
@@ -30,7 +34,14 @@ def system_prompt(role: Role) -> str:
 def agent_file(role: Role, *, plugin: bool = False) -> str:
     """The role as Claude Code's agent definition: front matter, banner, prompt.
 
-    The tools of a plugin's server have names of their own; an agent of the plugin may meet either server.
+    The tools of a plugin's server have names of their own; an agent of the plugin may meet either
+    server.
     """
     tools = (*role.allowed_tools, *(f"{_PLUGIN_TOOL}{tool}" for tool in role.mcp_tools if plugin))
-    return fill("agents/agent.md.j2", role=role, tools=tools, banner=BANNER, body=system_prompt(role).rstrip())
+    return fill(
+        "agents/agent.md.j2",
+        role=role,
+        tools=tools,
+        banner=BANNER,
+        body=system_prompt(role).rstrip(),
+    )

@@ -5,14 +5,28 @@ from pathlib import Path
 from typing import Any
 
 from harness.contract.artifacts import PLUGIN_MANIFEST
-from harness.contract.installation import AGENTS, COMMANDS, MANIFEST, MCP_SERVERS, OWN_HOOKS, SETTINGS, VENDORED
+from harness.contract.installation import (
+    AGENTS,
+    COMMANDS,
+    MANIFEST,
+    MCP_SERVERS,
+    OWN_HOOKS,
+    SETTINGS,
+    VENDORED,
+)
 from harness.contract.roles import ROLES
 from harness.contract.slash_commands import SLASH_COMMANDS
 from harness.errors import RefusedError
 from harness.files import atomic_write, pretty_json, sha256_bytes
-from harness.project.hooks_mode import has_own_hooks
+from harness.guard.hooks_mode import has_own_hooks
 from harness.rendering import commands, prompts
-from harness.rendering.claude_files import own_servers, own_settings, plugin_hooks, plugin_manifest, plugin_market
+from harness.rendering.claude_files import (
+    own_servers,
+    own_settings,
+    plugin_hooks,
+    plugin_manifest,
+    plugin_market,
+)
 from harness.rendering.commands import command_file
 from harness.rendering.prompts import agent_file
 
@@ -24,13 +38,19 @@ PLUGIN_AGENTS, PLUGIN_COMMANDS = "agents", "commands"
 def render(root: Path, check: bool = False) -> list[Path]:
     """Write what is derived and belongs to `root`; with `check`, write nothing.
 
-    Returns the paths, relative to `root`, that were not as the contract says: changed, missing, or rendered once and no
-    longer wanted (removed). A Markdown file of the same name without our banner is a person's, and so is one that is
-    not as the manifest says that we wrote it: neither is overwritten, and both raise RefusedError.
+    Returns the paths, relative to `root`, that were not as the contract says: changed, missing, or
+    rendered once and no longer wanted (removed). A Markdown file of the same name without our
+    banner is a person's, and so is one that is not as the manifest says that we wrote it: neither
+    is overwritten, and both raise RefusedError.
     """
     wanted = expected(root)
     differing = [path for path, text in wanted.items() if _read(root / path) != text]
-    stale = [path for folder in _folders(wanted) for path in _rendered(root, folder) if path not in wanted]
+    stale = [
+        path
+        for folder in _folders(wanted)
+        for path in _rendered(root, folder)
+        if path not in wanted
+    ]
     if not check:
         known = _written(root)
         for path in differing:
@@ -44,8 +64,8 @@ def render(root: Path, check: bool = False) -> list[Path]:
 
 
 def expected(root: Path) -> dict[Path, str]:
-    """Path relative to `root` -> text, for every rendered file: in the harness's own repository all of them, in a
-    project with vendored hooks agents and commands, elsewhere none."""
+    """Path relative to `root` -> text, for every rendered file: in the harness's own repository all
+    of them, in a project with vendored hooks agents and commands, elsewhere none."""
     if has_own_hooks(root):
         return {**_own_files(), **installed_texts()}
     return installed_texts() if (root / VENDORED / MANIFEST).is_file() else {}
@@ -54,7 +74,9 @@ def expected(root: Path) -> dict[Path, str]:
 def installed_texts() -> dict[Path, str]:
     """Agents and slash commands, as they stand in every project."""
     agents = {Path(AGENTS, f"{role.name}.md"): agent_file(role) for role in ROLES}
-    return agents | {Path(COMMANDS, f"{command.name}.md"): command_file(command) for command in SLASH_COMMANDS}
+    return agents | {
+        Path(COMMANDS, f"{command.name}.md"): command_file(command) for command in SLASH_COMMANDS
+    }
 
 
 def is_rendered(text: str) -> bool:
@@ -71,14 +93,23 @@ def _own_files() -> dict[Path, str]:
         SETTINGS: own_settings(),
         MCP_SERVERS: own_servers(),
     }
-    agents = {Path(PLUGIN_AGENTS, f"{role.name}.md"): agent_file(role, plugin=True) for role in ROLES}
-    texts = {Path(PLUGIN_COMMANDS, f"{command.name}.md"): command_file(command) for command in SLASH_COMMANDS}
-    return {**{Path(name): pretty_json(value) for name, value in documents.items()}, **agents, **texts}
+    agents = {
+        Path(PLUGIN_AGENTS, f"{role.name}.md"): agent_file(role, plugin=True) for role in ROLES
+    }
+    texts = {
+        Path(PLUGIN_COMMANDS, f"{command.name}.md"): command_file(command)
+        for command in SLASH_COMMANDS
+    }
+    return {
+        **{Path(name): pretty_json(value) for name, value in documents.items()},
+        **agents,
+        **texts,
+    }
 
 
 def _manifest(root: Path) -> dict[str, Any] | None:
-    """The manifest of vendored hooks; None where there is none, or a damaged one: `harness init` writes it anew, and
-    the doctor says so."""
+    """The manifest of vendored hooks; None where there is none, or a damaged one: `harness init`
+    writes it anew, and the doctor says so."""
     path = root / VENDORED / MANIFEST
     if has_own_hooks(root) or not path.is_file():
         return None
@@ -101,7 +132,9 @@ def _note(root: Path, wanted: dict[Path, str]) -> None:
     if value is None:
         return
     before = value["rendered"]
-    value["rendered"] = {str(name): sha256_bytes(text.encode("utf-8")) for name, text in wanted.items()}
+    value["rendered"] = {
+        str(name): sha256_bytes(text.encode("utf-8")) for name, text in wanted.items()
+    }
     if value["rendered"] != before:
         atomic_write(path, pretty_json(value))
 
@@ -119,14 +152,18 @@ def _require_ours(path: Path, written: str | None) -> None:
     text = _read(path)
     if text is not None and written is not None and sha256_bytes(text.encode("utf-8")) != written:
         raise RefusedError(
-            f"{path} was edited since the harness wrote it; your edit is kept, and nothing was rendered.",
-            mend="To take the harness's: delete that file (or move your edit away), then run `harness render` again.",
+            f"{path} was edited since the harness wrote it; your edit is kept, and nothing was"
+            " rendered.",
+            hint=(
+                "To take the harness's: delete that file (or move your edit away), then run"
+                " `harness render` again."
+            ),
             code="rendered_file_edited",
         )
     if text is not None and path.suffix == ".md" and not is_rendered(text):
         raise RefusedError(
             f"{path} exists and was not rendered by the harness, which has a file of that name.",
-            mend="Rename that file, then run `harness render` again.",
+            hint="Rename that file, then run `harness render` again.",
             code="rendered_file_taken",
         )
 

@@ -1,4 +1,5 @@
-"""The policy snapshot of a project (form: policy.snapshot): contract, approved plan, open experiment, installation."""
+"""The policy snapshot of a project (form: policy.snapshot): contract, approved plan, open
+experiment, installation."""
 
 import shlex
 from pathlib import Path, PurePosixPath
@@ -7,27 +8,29 @@ from typing import Any
 from harness.contract.artifacts import ARTIFACTS, BY_NAME, EXPERIMENTS, HUMAN, Scope
 from harness.contract.installation import AGENTS, COMMANDS, LOCAL_SETTINGS, SETTINGS
 from harness.contract.roles import HUMAN_VERBS, ROLE_BY_NAME, ROLES, Role, project_path
+from harness.decisions.diagnoses import undiagnosed_runs
 from harness.domain.records import ApprovedPlan, Experiment
 from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus, RunStatus
 from harness.files import atomic_write, pretty_json
-from harness.policy.snapshot import SCHEMA
-from harness.project.accepted import control_paths
-from harness.project.context import Project
-from harness.project.diagnoses import undiagnosed_runs
-from harness.project.hooks_mode import hooks_mode
-from harness.project.protected import control_names
+from harness.guard.accepted import control_paths
+from harness.guard.control_files import control_names
+from harness.guard.hooks_mode import hooks_mode
+from harness.guard.policy.snapshot import SCHEMA
+from harness.ledger.project import Project
 from harness.rendering.executable import executable
 from harness.rendering.vendored import policy_digest
 from harness.settings import CONFIG, in_main_worktree
 
 COMMAND = "harness"
 MAIN = "main"
-"""The main session of an interactive use, which has no role: any tool, the files of the role below."""
+"""The main session of an interactive use, which has no role: any tool, the files of the role
+below."""
 _MAIN_ROLE = "model-builder"
 
 
 def policy_snapshot(project: Project, role: str | None = None) -> dict[str, Any]:
-    """What the policy may know now. `role`: whose session it is, in the driver; None is interactive use."""
+    """What the policy may know now. `role`: whose session it is, in the driver; None is interactive
+    use."""
     approved = project.ledger.plan()
     current = _open_experiment(project)
     layout = project.layout
@@ -41,7 +44,11 @@ def policy_snapshot(project: Project, role: str | None = None) -> dict[str, Any]
         "roles": _roles(current),
         "experiments": EXPERIMENTS,
         "artifacts": [
-            {"name": artifact.name, "glob": project_path(artifact, experiment="*", run="*"), "writer": artifact.writer}
+            {
+                "name": artifact.name,
+                "glob": project_path(artifact, experiment="*", run="*"),
+                "writer": artifact.writer,
+            }
             for artifact in ARTIFACTS
         ],
         "protected": _protected(project, approved),
@@ -63,8 +70,8 @@ def policy_snapshot(project: Project, role: str | None = None) -> dict[str, Any]
 
 
 def write_policy_snapshot(project: Project) -> Path:
-    """Replace `.harness/policy.json` in one step when it is not as it should be; returns its path. From a linked git
-    worktree the main one's too: hooks read that one, and both share a ledger."""
+    """Replace `.harness/policy.json` in one step when it is not as it should be; returns its path.
+    From a linked git worktree the main one's too: hooks read that one, and both share a ledger."""
     path, root = project.layout.project("policy"), project.layout.root
     snapshot = policy_snapshot(project)
     main = in_main_worktree(root)
@@ -83,28 +90,37 @@ def _roles(current: Experiment | None) -> dict[str, dict[str, Any]]:
 
 
 def _rights(role: Role, current: Experiment | None) -> dict[str, Any]:
-    own = [artifact for artifact in role.owns if artifact.scope is Scope.EXPERIMENT and current is not None]
+    own = [
+        artifact
+        for artifact in role.owns
+        if artifact.scope is Scope.EXPERIMENT and current is not None
+    ]
     writes = [project_path(artifact, experiment=current.id) for artifact in own] if current else []
     return {"tools": list(role.allowed_tools), "writes": writes, "code": role.writes_code}
 
 
 def _protected(project: Project, approved: ApprovedPlan | None) -> list[str]:
-    """The harness's own folder, every artifact of the project that is no role's, settings, hooks, the plan."""
+    """The harness's own folder, every artifact of the project that is no role's, settings, hooks,
+    the plan."""
     paths = [str(PurePosixPath(CONFIG).parent)]
     paths += [artifact.path for artifact in ARTIFACTS if artifact.scope is Scope.PROJECT]
-    paths += [project.layout.relative(project.layout.project(name)) for name in ("memory", "priors")]
+    paths += [
+        project.layout.relative(project.layout.project(name)) for name in ("memory", "priors")
+    ]
     paths += [*control_names(project.layout.root)]
     paths += [] if approved is None else [approved.path]
     return list(dict.fromkeys(paths))
 
 
 def _control(project: Project, approved: ApprovedPlan | None) -> list[str]:
-    """What a person accepts, as the audit understands it, with the plan; the usual parts of .claude by themselves, so
-    that a change of one is named."""
+    """What a person accepts, as the audit understands it, with the plan; the usual parts of .claude
+    by themselves, so that a change of one is named."""
     paths = [SETTINGS, LOCAL_SETTINGS, AGENTS, str(PurePosixPath(COMMANDS).parent)]
     paths += [*control_paths(project.layout.root)]
     paths += [artifact.path for artifact in ARTIFACTS if artifact.writer == HUMAN]
-    paths += [f"{PurePosixPath(CONFIG).parent}/{BY_NAME['plan'].path}"]  # where --hooks plugin puts its form
+    paths += [
+        f"{PurePosixPath(CONFIG).parent}/{BY_NAME['plan'].path}"
+    ]  # where --hooks plugin puts its form
     paths += [] if approved is None else [approved.path]
     return list(dict.fromkeys(paths))
 
@@ -113,7 +129,9 @@ def _frozen(approved: ApprovedPlan | None) -> list[str]:
     if approved is None:
         return []
     data = [split["path"] for split in approved.splits.values() if "path" in split]
-    return list(dict.fromkeys([approved.content["data"]["train"], *data, *approved.scorer["files"]]))
+    return list(
+        dict.fromkeys([approved.content["data"]["train"], *data, *approved.scorer["files"]])
+    )
 
 
 def _open_experiment(project: Project) -> Experiment | None:

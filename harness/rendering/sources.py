@@ -1,4 +1,5 @@
-"""The Jinja templates: in a checkout `templates/` at its top, in an installed package the same files inside it."""
+"""The Jinja templates: in a checkout `templates/` at its top, in an installed package the same
+files inside it."""
 
 from functools import cache
 from pathlib import Path
@@ -23,8 +24,8 @@ def _environment() -> Environment:
 
 
 def fill(name: str, **values: Any) -> str:
-    """The template `name` (relative to templates/) with `values`; a name that it uses and that is not given raises
-    jinja2.UndefinedError."""
+    """The template `name` (relative to templates/) with `values`; a name that it uses and that is
+    not given raises jinja2.UndefinedError."""
     return _environment().get_template(name).render(**values)
 
 

@@ -4,21 +4,26 @@ from functools import cache
 from pathlib import Path
 
 import harness
-from harness.handlers.self_check import library_digest
+from harness.guard.hooks.self_check import library_digest
 
 PROGRAMS = Path(__file__).with_name("hooks")
 """A link to `hooks/` in a checkout; a folder in an installed package."""
 LIBRARY = "lib/harness"
-_ROOMS = ("policy", "handlers")
+_ROOMS = ("guard/policy", "guard/hooks")
 
 
 def vendored_files() -> dict[str, bytes]:
-    """Path relative to the folder of vendored hooks -> content. Nothing in it depends on the project."""
+    """Path relative to the folder of vendored hooks -> content. Nothing in it depends on the
+    project."""
     package = _package()
     found = {path.name: path.read_bytes() for path in sorted(PROGRAMS.glob("*.py"))}
-    found[f"{LIBRARY}/__init__.py"] = (package / "__init__.py").read_bytes()
+    for room in ("", "guard/"):
+        found[f"{LIBRARY}/{room}__init__.py"] = (package / f"{room}__init__.py").read_bytes()
     for room in _ROOMS:
-        found |= {f"{LIBRARY}/{room}/{path.name}": path.read_bytes() for path in sorted((package / room).glob("*.py"))}
+        found |= {
+            f"{LIBRARY}/{room}/{path.name}": path.read_bytes()
+            for path in sorted((package / room).glob("*.py"))
+        }
     return found
 
 

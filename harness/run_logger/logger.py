@@ -16,7 +16,13 @@ from harness.run_logger.rows import RowFile
 from harness.run_logger.status import StatusFile
 from harness.run_logger.values import Stamp, further, inside, members, number, plain_config, whole
 
-_REQUIRED = (variables.RUN_DIR, variables.EXPERIMENT, variables.RUN, variables.TOKEN, variables.SEED)
+_REQUIRED = (
+    variables.RUN_DIR,
+    variables.EXPERIMENT,
+    variables.RUN,
+    variables.TOKEN,
+    variables.SEED,
+)
 _STATUS_SECONDS = 1.0
 _forks = 0  # how many forks lie between this process and the one that was launched
 
@@ -32,9 +38,10 @@ os.register_at_fork(after_in_child=_count_fork)
 class RunLogger:
     """Logs one run. Made by `from_environment()` inside a command that `harness train` launched.
 
-    Safe to use from several threads. In processes with RANK > 0, and in forked children, every call does nothing.
-    A row is one O_APPEND write without fsync; the status file is replaced at most once a second and at state changes.
-    A full disk raises OSError: a row is never dropped in silence.
+    Safe to use from several threads. In processes with RANK > 0, and in forked children, every call
+    does nothing. A row is one O_APPEND write without fsync; the status file is replaced at most
+    once a second and at state changes. A full disk raises OSError: a row is never dropped in
+    silence.
     """
 
     def __init__(
@@ -82,9 +89,12 @@ class RunLogger:
         missing = [name for name in _REQUIRED if not values.get(name)]
         if missing:
             raise RefusedError(
-                f"This training was not started by the harness: {', '.join(missing)} not set, so no run would stand "
-                "behind its numbers.",
-                mend=f"Start it with `{_right_command(values, sys.orig_argv if command is None else command)}`.",
+                f"This training was not started by the harness: {', '.join(missing)} not set, so no"
+                " run would stand behind its numbers.",
+                hint=(
+                    "Start it with"
+                    f" `{_right_command(values, sys.orig_argv if command is None else command)}`."
+                ),
                 code="not_supervised",
             )
         every = values.get(variables.CHECKPOINT_EVERY)
@@ -107,17 +117,20 @@ class RunLogger:
         *,
         resumed_at: int | None = None,
     ) -> None:
-        """Write the first row. Where the folder holds rows already it is an `attempt` row: the command was restarted.
+        """Write the first row. Where the folder holds rows already it is an `attempt` row: the
+        command was restarted.
 
-        `resumed_at` is the first epoch that will be logged again; readers drop what was logged from there on before.
-        Without it they take the first epoch row that follows.
+        `resumed_at` is the first epoch that will be logged again; readers drop what was logged from
+        there on before. Without it they take the first epoch row that follows.
         """
         if self._silent():
             return
         total_epochs = None if total_epochs is None else whole("epoch", total_epochs)
         with self._lock:
             if self._state != "new":
-                raise UsageError("start() was called twice.", mend="Call it once, before the first epoch.")
+                raise UsageError(
+                    "start() was called twice.", hint="Call it once, before the first epoch."
+                )
             self.checkpoint_dir.mkdir(parents=True, exist_ok=True)
             earlier = self._rows.last_row()
             self._state = "running"
@@ -131,14 +144,17 @@ class RunLogger:
             now = self._row("start" if earlier is None else "attempt", inside(row))
             self._status.attempt = self.attempt
             self._status.started_at = self._status.started_at or now
-            self._status.total_epochs = total_epochs if total_epochs is not None else self._status.total_epochs
+            self._status.total_epochs = (
+                total_epochs if total_epochs is not None else self._status.total_epochs
+            )
             if self._resumed is not None:
                 now, self._resumed = self._row("resume", self._resumed), None
             self._write_status(now)
 
     def resumed(self, missing: Sequence[str] = ()) -> None:
-        """Tell that the training goes on from a checkpoint; `missing` are the parts that could not be put back, so that
-        it is another training from here on. Before `start` it is written behind the start row.
+        """Tell that the training goes on from a checkpoint; `missing` are the parts that could not
+        be put back, so that it is another training from here on. Before `start` it is written
+        behind the start row.
 
         `Checkpointer.resume` and the callback of transformers call it.
         """
@@ -161,10 +177,11 @@ class RunLogger:
         learning_rate: Any = None,
         **more: Any,
     ) -> None:
-        """Log one epoch, counted from 0. Values are numbers or scalar tensors; non-finite ones are kept and counted.
+        """Log one epoch, counted from 0. Values are numbers or scalar tensors; non-finite ones are
+        kept and counted.
 
-        Two calls for one epoch are merged by readers. `more` are further numbers of the row, e.g. `seconds=1.5`.
-        Raises UsageError that names the key of a value that is no number.
+        Two calls for one epoch are merged by readers. `more` are further numbers of the row, e.g.
+        `seconds=1.5`. Raises UsageError that names the key of a value that is no number.
         """
         if self._silent():
             return
@@ -186,21 +203,34 @@ class RunLogger:
                 self._write_status(now)
 
     def checkpoint_saved(
-        self, path: str | Path, *, epoch: int | None = None, final: bool = False, initial: bool = False
+        self,
+        path: str | Path,
+        *,
+        epoch: int | None = None,
+        final: bool = False,
+        initial: bool = False,
     ) -> None:
-        """Tell of a finished checkpoint, a file or a folder below the run's own folder; `final` is the one to score.
+        """Tell of a finished checkpoint, a file or a folder below the run's own folder; `final` is
+        the one to score.
 
-        `initial` are the weights before any training: where they are kept, a gate refuses a final checkpoint that is
-        the same. Raises UsageError when it does not exist or lies elsewhere, and for one that is both.
+        `initial` are the weights before any training: where they are kept, a gate refuses a final
+        checkpoint that is the same. Raises UsageError when it does not exist or lies elsewhere, and
+        for one that is both.
         """
         if self._silent():
             return
         if initial and final:
-            raise UsageError("A checkpoint cannot be initial and final.", mend="Train, then save another one.")
+            raise UsageError(
+                "A checkpoint cannot be initial and final.", hint="Train, then save another one."
+            )
         relative = self._inside(Path(path))
         with self._lock:
             self._require_running()
-            entry = {"path": relative, "epoch": None if epoch is None else whole("epoch", epoch), "final": bool(final)}
+            entry = {
+                "path": relative,
+                "epoch": None if epoch is None else whole("epoch", epoch),
+                "final": bool(final),
+            }
             entry |= {"initial": True} if initial else {}
             now = self._row("checkpoint", inside(entry))
             self._status.checkpoints += 1
@@ -210,14 +240,16 @@ class RunLogger:
     def end(self, status: str = "completed", *, error: str | None = None) -> None:
         """Write the last row; `status` is "completed" or "failed". A second call does nothing."""
         if status not in ("completed", "failed"):
-            raise UsageError(f"A run cannot end {status!r}.", mend='Use "completed" or "failed".')
+            raise UsageError(f"A run cannot end {status!r}.", hint='Use "completed" or "failed".')
         if self._silent():
             return
         with self._lock:
             if self._state == "ended":
                 return
             self._require_running()
-            now = self._row("end", inside({"status": status, **({"error": error} if error else {})}))
+            now = self._row(
+                "end", inside({"status": status, **({"error": error} if error else {})})
+            )
             self._status.status, self._status.error = status, error
             self._write_status(now)
             self._rows.close()
@@ -227,7 +259,10 @@ class RunLogger:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if error is None:
             self.end()
@@ -249,7 +284,9 @@ class RunLogger:
         if self._state == "new":
             self.start()
         elif self._state == "ended":
-            raise UsageError("This run has ended already.", mend="Call end() once, after the last row.")
+            raise UsageError(
+                "This run has ended already.", hint="Call end() once, after the last row."
+            )
 
     def _silent(self) -> bool:
         return self._forks != _forks or self._rank > 0
@@ -258,9 +295,10 @@ class RunLogger:
         home, target = self._run_dir.resolve(), path.resolve()
         if not target.exists() or home not in target.parents:
             raise UsageError(
-                f"The checkpoint {path} {'lies outside the run' if target.exists() else 'does not exist'}; "
-                f"expected a file or folder below {self.checkpoint_dir}.",
-                mend="Save it under `log.checkpoint_dir` first, then call checkpoint_saved.",
+                f"The checkpoint {path}"
+                f" {'lies outside the run' if target.exists() else 'does not exist'}; expected a"
+                f" file or folder below {self.checkpoint_dir}.",
+                hint="Save it under `log.checkpoint_dir` first, then call checkpoint_saved.",
                 code="checkpoint_outside",
             )
         return target.relative_to(home).as_posix()

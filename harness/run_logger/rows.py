@@ -1,4 +1,5 @@
-"""The file behind metrics.jsonl, opened once: each row is one O_APPEND write on a fresh line, not synced."""
+"""The file behind metrics.jsonl, opened once: each row is one O_APPEND write on a fresh line, not
+synced."""
 
 import contextlib
 import json
@@ -10,7 +11,8 @@ _TAIL_BYTES = 64 * 1024
 
 
 class RowFile:
-    """One writer's view of `path`. A torn last line is closed first, so that the next row is whole."""
+    """One writer's view of `path`. A torn last line is closed first, so that the next row is
+    whole."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -18,8 +20,8 @@ class RowFile:
         self._torn = False
 
     def last_row(self) -> dict[str, Any] | None:
-        """The last readable row; None when there is no file or nothing in it. An empty row when none of the last
-        64 KiB is readable."""
+        """The last readable row; None when there is no file or nothing in it. An empty row when
+        none of the last 64 KiB is readable."""
         try:
             with self._path.open("rb") as stream:
                 size = stream.seek(0, os.SEEK_END)
@@ -35,8 +37,8 @@ class RowFile:
         return {} if any(line.strip() for line in lines) else None
 
     def append(self, line: bytes) -> None:
-        """`line` is a row with its line end. Raises OSError when the disk is full; what was written of the row is
-        then closed by the next one."""
+        """`line` is a row with its line end. Raises OSError when the disk is full; what was written
+        of the row is then closed by the next one."""
         descriptor = self._open() if self._descriptor is None else self._descriptor
         payload = b"\n" + line if self._torn else line
         self._torn = True

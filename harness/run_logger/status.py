@@ -16,8 +16,8 @@ _OWN = frozenset(
 
 @dataclass(kw_only=True)
 class StatusFile:
-    """The current state, and when it was written last. Of more than 200 metrics the first 200 are shown and the rest
-    counted; nothing in it grows with the number of epochs."""
+    """The current state, and when it was written last. Of more than 200 metrics the first 200 are
+    shown and the rest counted; nothing in it grows with the number of epochs."""
 
     run: str
     seed: int
@@ -41,7 +41,8 @@ class StatusFile:
     _latest: tuple[int, str, str, str] | None = None
 
     def note_epoch(self, epoch: int, step: str, rate: str, metrics: str) -> None:
-        """Keep the latest epoch as the texts of its row; they are read only when the file is written."""
+        """Keep the latest epoch as the texts of its row; they are read only when the file is
+        written."""
         self._latest = (epoch, step, rate, metrics)
 
     def note_non_finite(self, count: int, epoch: int) -> None:
@@ -58,7 +59,9 @@ class StatusFile:
             metrics = json.loads(f"{{{text}}}")
             self.metrics_left_out = max(0, len(metrics) - MOST_METRICS)
             self.metrics = dict(list(metrics.items())[:MOST_METRICS])
-        shown = {item.name: getattr(self, item.name) for item in fields(self) if item.name != "_latest"}
+        shown = {
+            item.name: getattr(self, item.name) for item in fields(self) if item.name != "_latest"
+        }
         atomic_write(path, pretty_json(shown), durable=False)
 
     def carry_over(self, path: Path) -> None:

@@ -12,7 +12,9 @@ from harness.errors import UsageError
 from harness.files import strict
 
 _LARGEST_INTEGER = 2**63  # beyond it other readers of JSON lose digits
-_OUR_KEYS = frozenset({"t", "event", "run", "attempt", "token", "epoch", "step", "metrics", "learning_rate"})
+_OUR_KEYS = frozenset(
+    {"t", "event", "run", "attempt", "token", "epoch", "step", "metrics", "learning_rate"}
+)
 _MILLISECONDS = tuple(f"{count:03d}Z" for count in range(1000))
 _MOST_KEYS = 10_000
 _keys: dict[Any, str] = {}  # a metric's name to its JSON text with the colon
@@ -22,8 +24,8 @@ _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 def number(key: str, value: Any) -> str:
     """The JSON text of `value`; "NaN", "Infinity", "-Infinity", in quotes, when it is not finite.
 
-    Takes what float() takes but for text: Python numbers, numpy and torch scalars, one-element tensors.
-    Raises UsageError naming `key` for everything else.
+    Takes what float() takes but for text: Python numbers, numpy and torch scalars, one-element
+    tensors. Raises UsageError naming `key` for everything else.
     """
     kind = type(value)
     if kind is int and -_LARGEST_INTEGER < value < _LARGEST_INTEGER:
@@ -61,19 +63,27 @@ def whole(name: str, value: Any) -> int:
     except TypeError:
         plain = -1
     if plain < 0:
-        raise UsageError(f"The {name} is {value!r}; expected a whole number from 0.", mend=f"Count {name}s from 0.")
+        raise UsageError(
+            f"The {name} is {value!r}; expected a whole number from 0.",
+            hint=f"Count {name}s from 0.",
+        )
     return plain
 
 
 def further(more: Mapping[str, Any]) -> str:
-    """`members` of a row beside its metrics. Raises UsageError for a name that the logger uses itself."""
+    """`members` of a row beside its metrics. Raises UsageError for a name that the logger uses
+    itself."""
     if taken := sorted(_OUR_KEYS & set(more)):
-        raise UsageError(f"The name {taken[0]!r} is the logger's own.", mend="Choose another, or put it into metrics.")
+        raise UsageError(
+            f"The name {taken[0]!r} is the logger's own.",
+            hint="Choose another, or put it into metrics.",
+        )
     return members(more)[0]
 
 
 def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration as JSON: what JSON does not know (a path, an enum, a dtype) becomes its text."""
+    """A configuration as JSON: what JSON does not know (a path, an enum, a dtype) becomes its
+    text."""
     cleaned: dict[str, Any] = json.loads(json.dumps(strict(dict(config)), default=str))
     return cleaned
 
@@ -107,11 +117,16 @@ def _as_float(key: str, value: Any) -> float:
     if not isinstance(value, str | bytes | bytearray):
         try:
             return float(value)
-        except (TypeError, ValueError, RuntimeError, OverflowError):  # RuntimeError: a tensor of several elements
+        except (
+            TypeError,
+            ValueError,
+            RuntimeError,
+            OverflowError,
+        ):  # RuntimeError: a tensor of several elements
             pass
     raise UsageError(
         f"The metric {key!r} is {_shown(value)}; expected one number.",
-        mend="Log a float, an int or a scalar tensor; leave the key out when there is no value.",
+        hint="Log a float, an int or a scalar tensor; leave the key out when there is no value.",
         code="metric_not_a_number",
     )
 

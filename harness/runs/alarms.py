@@ -1,11 +1,10 @@
-"""The watch over one run: its rows go through the detectors, and each alarm becomes one fact and one line of
-alarms.jsonl, however often the rows are read."""
+"""The watch over one run: its rows go through the detectors, and each alarm becomes one fact and
+one line of alarms.jsonl, however often the rows are read."""
 
 import json
 from collections.abc import Iterable
 
 from harness.artifacts.metrics_merge import Row
-from harness.artifacts.plan import plan_from
 from harness.detectors.alarm import Alarm
 from harness.detectors.settings import WatchSettings
 from harness.detectors.watch import Watch
@@ -13,26 +12,35 @@ from harness.domain.facts import AlarmRaised
 from harness.domain.findings import STOPPED, Finding
 from harness.domain.records import Run
 from harness.files import atomic_write
-from harness.project.context import Project
+from harness.ledger.project import Project
+from harness.plans.plan import plan_from
 
 MOST_ALARMS = 100
-"""Recorded of one run: a value that jumps up and down for a million rows says no more in the next hundred."""
+"""Recorded of one run: a value that jumps up and down for a million rows says no more in the next
+hundred."""
 
 
 class RunAlarms:
-    """Feeds a run's own rows, in order, to the detectors. A supervisor's death in between loses nothing: who reads the
-    rows again records only what is not in the ledger yet."""
+    """Feeds a run's own rows, in order, to the detectors. A supervisor's death in between loses
+    nothing: who reads the rows again records only what is not in the ledger yet."""
 
     def __init__(self, project: Project, run: Run) -> None:
         self._project, self._run = project, run
         self._watch = Watch(watch_settings(project, run.experiment))
-        self._recorded = [Alarm.from_plain(item.alarm) for item in project.ledger.alarms(run.experiment, run.id)]
+        self._recorded = [
+            Alarm.from_plain(item.alarm) for item in project.ledger.alarms(run.experiment, run.id)
+        ]
         self._known = {_identity(alarm) for alarm in self._recorded}
         self._before = frozenset(self._known)
 
     def take(self, rows: Iterable[Row]) -> list[Alarm]:
         """The alarms of `rows` that were not recorded before; they are when this returns."""
-        new = [alarm for row in rows for alarm in self._watch.feed(row) if _identity(alarm) not in self._known]
+        new = [
+            alarm
+            for row in rows
+            for alarm in self._watch.feed(row)
+            if _identity(alarm) not in self._known
+        ]
         new = new[: max(0, MOST_ALARMS - len(self._recorded))]
         for alarm in new:
             self._known.add(_identity(alarm))
@@ -45,8 +53,8 @@ class RunAlarms:
         return new
 
     def fatal(self) -> Alarm | None:
-        """The alarm that ends the run by the plan's alarms.stop_on; None while there is none. One that ended the run
-        before it was resumed does not end it again."""
+        """The alarm that ends the run by the plan's alarms.stop_on; None while there is none. One
+        that ended the run before it was resumed does not end it again."""
         alarm = self._watch.fatal()
         return alarm if alarm is not None and _identity(alarm) not in self._before else None
 
@@ -58,7 +66,10 @@ class RunAlarms:
     def _write(self) -> None:
         """One alarm a line, oldest first; always whole."""
         path = self._project.layout.run(self._run.experiment, self._run.id, "alarms")
-        lines = [json.dumps(alarm.plain(), ensure_ascii=False, allow_nan=False) for alarm in self._recorded]
+        lines = [
+            json.dumps(alarm.plain(), ensure_ascii=False, allow_nan=False)
+            for alarm in self._recorded
+        ]
         atomic_write(path, "\n".join(lines) + "\n", durable=False)
 
 
@@ -68,13 +79,15 @@ def stopped(run: Run, alarm: Alarm) -> Finding:
     return Finding(
         STOPPED,
         f"{name} was stopped by the alarm {alarm.code} at row {alarm.row}: {alarm.message}",
-        "Read its diagnosis, change what it names, then train again. What stops a run: `alarms.stop_on` in the plan.",
+        "Read its diagnosis, change what it names, then train again. What stops a run:"
+        " `alarms.stop_on` in the plan.",
         {"run": name, "alarm": alarm.code, "row": alarm.row},
     )
 
 
 def watch_settings(project: Project, experiment: str) -> WatchSettings:
-    """The plan's; a training program is not of the plan and has the usual ones, as a project without a plan."""
+    """The plan's; a training program is not of the plan and has the usual ones, as a project
+    without a plan."""
     plan = project.ledger.plan()
     if plan is None or project.ledger.program(experiment) is not None:
         return WatchSettings()

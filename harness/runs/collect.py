@@ -1,4 +1,5 @@
-"""What a run left behind: its rows, its checkpoints, the hashes of its files, and how it is closed."""
+"""What a run left behind: its rows, its checkpoints, the hashes of its files, and how it is
+closed."""
 
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from harness.domain.records import Checkpoint, Run
 from harness.domain.statuses import RunStatus
 from harness.errors import UsageError
 from harness.files import atomic_write, pretty_json, walk_files
-from harness.project.context import Project
+from harness.ledger.project import Project
 from harness.runs.alarms import RunAlarms
 from harness.runs.origin import origin_findings, untrained_findings
 from harness.runs.reasons import not_exact
@@ -40,7 +41,8 @@ def rows_of(layout: Layout, run: Run) -> RunRows:
 
 
 def read_all(layout: Layout, run: Run, alarms: RunAlarms | None = None) -> RunRows:
-    """The run's rows as they stand now, with a complete last line that has no newline. They go through `alarms`."""
+    """The run's rows as they stand now, with a complete last line that has no newline. They go
+    through `alarms`."""
     rows = rows_of(layout, run)
     own = rows.take(Tail(rows.path).poll(final=True))
     if alarms is not None:
@@ -49,13 +51,18 @@ def read_all(layout: Layout, run: Run, alarms: RunAlarms | None = None) -> RunRo
     return rows
 
 
-def close_run(project: Project, run: Run, rows: RunRows, ending: Ending, *, began: float | None = None) -> Run:
-    """Record the run's checkpoints and its end; write run.json. Returns the run as it is now. `began` is as
-    `origin_findings` takes it."""
+def close_run(
+    project: Project, run: Run, rows: RunRows, ending: Ending, *, began: float | None = None
+) -> Run:
+    """Record the run's checkpoints and its end; write run.json. Returns the run as it is now.
+    `began` is as `origin_findings` takes it."""
     ledger, layout = project.ledger, project.layout
     found, problems = _checkpoints(layout, run, rows)
     if (made := _judged(project, run)) is not None:
-        found = sorted((replace(item, final=item.checkpoint == made) for item in found), key=lambda item: item.final)
+        found = sorted(
+            (replace(item, final=item.checkpoint == made) for item in found),
+            key=lambda item: item.final,
+        )
     problems += not_exact(f"{run.experiment}/{run.id}", rows.resumes)
     for final in (item for item in found if item.final and ending.status is RunStatus.COMPLETED):
         problems += origin_findings(project, run, final, began, ending.findings)
@@ -70,7 +77,10 @@ def close_run(project: Project, run: Run, rows: RunRows, ending: Ending, *, bega
         reason=ending.reason,
         seconds=_together(run.seconds, ending.seconds),
         rows=rows.count,
-        findings=[*_still_hold(run), *(finding.plain() for finding in (*ending.findings, *problems))],
+        findings=[
+            *_still_hold(run),
+            *(finding.plain() for finding in (*ending.findings, *problems)),
+        ],
     )
     write_run_json(layout, run, ended)
     ledger.append(replace(ended, files=_hashes(layout, run)))
@@ -88,14 +98,17 @@ def _still_hold(run: Run) -> list[dict[str, Any]]:
 
 
 def _judged(project: Project, run: Run) -> str | None:
-    """Content hash of the model that a training program's run was found to have made: that one is final, whatever
-    checkpoints the trainer told of."""
+    """Content hash of the model that a training program's run was found to have made: that one is
+    final, whatever checkpoints the trainer told of."""
     mine = [item for item in project.ledger.judgements(run.experiment) if item.run == run.id]
     return mine[-1].artifact if mine and mine[-1].accepted else None
 
 
-def _news(found: list[CheckpointRecorded], recorded: list[Checkpoint], made: str | None) -> list[CheckpointRecorded]:
-    """What the ledger does not say yet: after a resume, also that another checkpoint is the final one now."""
+def _news(
+    found: list[CheckpointRecorded], recorded: list[Checkpoint], made: str | None
+) -> list[CheckpointRecorded]:
+    """What the ledger does not say yet: after a resume, also that another checkpoint is the final
+    one now."""
     known = {item.id: item for item in recorded}
     now = {item.checkpoint for item in found}
     changed = [
@@ -122,13 +135,28 @@ def _no_longer_final(item: Checkpoint) -> CheckpointRecorded:
 
 def write_run_json(layout: Layout, run: Run, ended: RunEnded | None = None) -> None:
     """run.json: what was registered, where it runs, and how it ended once it has."""
-    kept = ("experiment", "id", "seed", "attempt", "status", "argv", "code", "data", "cage", "session", "environment")
+    kept = (
+        "experiment",
+        "id",
+        "seed",
+        "attempt",
+        "status",
+        "argv",
+        "code",
+        "data",
+        "sandbox",
+        "session",
+        "environment",
+    )
     times = ("registered_at", "started_at", "pid", "boot", "started")
     plain = asdict(run)
     content = {name: plain[name] for name in (*kept, *times)}
     if ended is not None:
         told = ended.body()
-        content |= {name: told[name] for name in ("status", "exit_code", "reason", "seconds", "rows", "findings")}
+        content |= {
+            name: told[name]
+            for name in ("status", "exit_code", "reason", "seconds", "rows", "findings")
+        }
     atomic_write(layout.run(run.experiment, run.id, "run"), pretty_json(content))
 
 
@@ -141,9 +169,11 @@ def _hashes(layout: Layout, run: Run) -> dict[str, str]:
     return found
 
 
-def _checkpoints(layout: Layout, run: Run, rows: RunRows) -> tuple[list[CheckpointRecorded], list[Finding]]:
-    """The checkpoints that the run told of and kept, one a path, the one to score last; and those that cannot be
-    read."""
+def _checkpoints(
+    layout: Layout, run: Run, rows: RunRows
+) -> tuple[list[CheckpointRecorded], list[Finding]]:
+    """The checkpoints that the run told of and kept, one a path, the one to score last; and those
+    that cannot be read."""
     found: list[CheckpointRecorded] = []
     problems: list[Finding] = []
     latest: dict[str, dict[str, Any]] = {}
@@ -156,7 +186,8 @@ def _checkpoints(layout: Layout, run: Run, rows: RunRows) -> tuple[list[Checkpoi
         try:
             path = _inside(layout.run(run.experiment, run.id), name)
             if name != finals[-1] and not path.exists():
-                continue  # the training keeps newest, best and due ones, and took this one away again
+                # the training keeps newest, best and due ones, and took this one away again
+                continue
             found.append(
                 CheckpointRecorded(
                     experiment=run.experiment,
@@ -168,12 +199,19 @@ def _checkpoints(layout: Layout, run: Run, rows: RunRows) -> tuple[list[Checkpoi
                     final=name == finals[-1],
                 )
             )
-        except (UsageError, OSError, ValueError, RuntimeError) as error:  # a hostile name or a loop of links, too
+        except (
+            UsageError,
+            OSError,
+            ValueError,
+            RuntimeError,
+        ) as error:  # a hostile name or a loop of links, too
             problems.append(
                 Finding(
                     "checkpoint_unreadable",
-                    f"{run.experiment}/{run.id} told of the checkpoint {name!a:.100}: {str(error)!a:.200}",
-                    "Keep each checkpoint that checkpoint_saved was called for, as files below log.checkpoint_dir.",
+                    f"{run.experiment}/{run.id} told of the checkpoint {name!a:.100}:"
+                    f" {str(error)!a:.200}",
+                    "Keep each checkpoint that checkpoint_saved was called for, as files below"
+                    " log.checkpoint_dir.",
                 )
             )
     return sorted(found, key=lambda item: item.final), problems
@@ -195,9 +233,15 @@ def _inside(folder: Path, name: str) -> Path:
     name.encode("utf-8")  # facts are UTF-8
     path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()) or path.is_symlink():
-        raise UsageError(f"{name} lies outside the run's folder.", mend="Save it below log.checkpoint_dir.")
+        raise UsageError(
+            f"{name} lies outside the run's folder.", hint="Save it below log.checkpoint_dir."
+        )
     return path
 
 
 def _size(path: Path) -> int:
-    return path.stat().st_size if path.is_file() else sum(file.lstat().st_size for file in walk_files(path))
+    return (
+        path.stat().st_size
+        if path.is_file()
+        else sum(file.lstat().st_size for file in walk_files(path))
+    )

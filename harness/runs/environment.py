@@ -1,4 +1,5 @@
-"""What a run is made with: the interpreter, the variables it gets, and a description of the machine."""
+"""What a run is made with: the interpreter, the variables it gets, and a description of the
+machine."""
 
 import functools
 import json
@@ -30,35 +31,47 @@ print(json.dumps({"python": platform.python_version(), "implementation": platfor
     "packages": dict(sorted(packages.items())), "prefixes": sorted({sys.prefix, sys.base_prefix}),
     "has_harness": importlib.util.find_spec("harness") is not None}))
 """
-"""The metadata's head only: parsing all of it, as `found.metadata` does, takes twenty times as long."""
+"""The metadata's head only: parsing all of it, as `found.metadata` does, takes twenty times as
+long."""
 
 
-def child_environment(inherited: Mapping[str, str], private: Path, given: Mapping[str, str]) -> dict[str, str]:
-    """The whole environment of a training process: what is allowed of `inherited`, `given`, a HOME and a TMPDIR
-    below the folder `private`. Byte code is not written, so that running code does not change the code snapshot."""
+def child_environment(
+    inherited: Mapping[str, str], private: Path, given: Mapping[str, str]
+) -> dict[str, str]:
+    """The whole environment of a training process: what is allowed of `inherited`, `given`, a HOME
+    and a TMPDIR below the folder `private`. Byte code is not written, so that running code does not
+    change the code snapshot."""
     kept = passed_on(inherited)
     kept.setdefault("PATH", os.defpath)
-    own = {"HOME": str(private / "home"), "TMPDIR": str(private / "tmp"), "PYTHONDONTWRITEBYTECODE": "1"}
+    own = {
+        "HOME": str(private / "home"),
+        "TMPDIR": str(private / "tmp"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     return {**kept, **own, "PYTHONUNBUFFERED": "1", **given}
 
 
 def prepare_private(private: Path, *, python: Mapping[str, Any]) -> dict[str, str]:
-    """Make the private folder's parts; returns PYTHONPATH for an interpreter that lacks the run logger."""
+    """Make the private folder's parts; returns PYTHONPATH for an interpreter that lacks the run
+    logger."""
     for name in ("home", "tmp"):
         (private / name).mkdir(parents=True)
     if python["has_harness"]:
         return {}
     library = private / "lib"
     library.mkdir()
-    (library / _PACKAGE.name).symlink_to(_PACKAGE)  # this one package, not all that is installed beside it
+    (library / _PACKAGE.name).symlink_to(
+        _PACKAGE
+    )  # this one package, not all that is installed beside it
     return {"PYTHONPATH": str(library)}
 
 
 def ask_python(interpreter: str, sandbox: Sandbox) -> dict[str, Any]:
-    """What the interpreter says of itself: {python, implementation, packages, prefixes, has_harness}.
+    """What the interpreter says of itself: {python, implementation, packages, prefixes,
+    has_harness}.
 
-    It is asked caged: a project's own virtual environment runs code of the project when it starts.
-    Raises RunError when it cannot be asked.
+    It is asked sandboxed: a project's own virtual environment runs code of the project when it
+    starts. Raises RunError when it cannot be asked.
     """
     asked = sandbox.run(
         [interpreter, "-I", "-c", _ASK],
@@ -72,15 +85,17 @@ def ask_python(interpreter: str, sandbox: Sandbox) -> dict[str, Any]:
     except (ValueError, IndexError) as error:
         last = asked.stderr.decode("utf-8", "replace").strip().splitlines()
         raise RunError(
-            f"The interpreter {interpreter} did not answer: {last[-1] if last else f'exit code {asked.exit_code}'}.",
-            mend="Run it by hand; set `interpreter` in .harness/config.toml to one that works.",
+            f"The interpreter {interpreter} did not answer:"
+            f" {last[-1] if last else f'exit code {asked.exit_code}'}.",
+            hint="Run it by hand; set `interpreter` in .harness/config.toml to one that works.",
             code="interpreter_broken",
         ) from error
     return answer
 
 
 def describe(python: Mapping[str, Any], inherited: Mapping[str, str]) -> dict[str, Any]:
-    """The environment of a run as plain JSON: Python, packages, OS, CPU, memory, GPU, thread settings."""
+    """The environment of a run as plain JSON: Python, packages, OS, CPU, memory, GPU, thread
+    settings."""
     return {
         "python": python["python"],
         "implementation": python["implementation"],
@@ -108,7 +123,8 @@ def _cpu_model() -> str:
 
 @functools.cache
 def _gpus() -> tuple[str, ...]:
-    """Name, memory and driver of each NVIDIA GPU; none where nvidia-smi is absent or does not answer in 10 s."""
+    """Name, memory and driver of each NVIDIA GPU; none where nvidia-smi is absent or does not
+    answer in 10 s."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return ()
@@ -117,10 +133,16 @@ def _gpus() -> tuple[str, ...]:
         asked = subprocess.run(query, capture_output=True, text=True, timeout=10, check=False)
     except (subprocess.TimeoutExpired, OSError):
         return ()
-    return tuple(line.strip() for line in asked.stdout.splitlines() if line.strip()) if asked.returncode == 0 else ()
+    return (
+        tuple(line.strip() for line in asked.stdout.splitlines() if line.strip())
+        if asked.returncode == 0
+        else ()
+    )
 
 
-def run_variables(*, project: Path, experiment: str, run: str, run_dir: Path, token: str, seed: int) -> dict[str, str]:
+def run_variables(
+    *, project: Path, experiment: str, run: str, run_dir: Path, token: str, seed: int
+) -> dict[str, str]:
     """What the run logger reads. See harness.domain.variables."""
     return {
         variables.PROJECT: str(project),

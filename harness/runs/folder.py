@@ -7,8 +7,8 @@ from harness.errors import RunError
 
 
 def fresh_folder(folder: Path) -> float:
-    """Make a new, empty folder and return the file system's time of it; what somebody put there before is moved beside
-    it, never read and never overwritten.
+    """Make a new, empty folder and return the file system's time of it; what somebody put there
+    before is moved beside it, never read and never overwritten.
 
     Raises RunError when 10,000 of them lie there.
     """
@@ -20,4 +20,4 @@ def fresh_folder(folder: Path) -> float:
             aside = folder.with_name(f"{folder.name}.before-{number}")
             if not os.path.lexists(aside):
                 folder.rename(aside)
-    raise RunError(f"10,000 folders {folder}.before-* exist already.", mend="Remove them.")
+    raise RunError(f"10,000 folders {folder}.before-* exist already.", hint="Remove them.")

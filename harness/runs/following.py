@@ -1,4 +1,5 @@
-"""A launched run followed to its end: its start is recorded, it is watched, and all that it started is ended."""
+"""A launched run followed to its end: its start is recorded, it is watched, and all that it started
+is ended."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +7,7 @@ from typing import Generic, TypeVar
 
 from harness.domain.facts import RunStarted
 from harness.domain.records import Run
-from harness.project.context import Project
+from harness.ledger.project import Project
 from harness.runs.collect import write_run_json
 from harness.runs.interrupts import Interrupts
 from harness.runs.launch import Launched
@@ -35,12 +36,15 @@ def follow(
     *,
     grace: float,
 ) -> Followed[How]:
-    """Called inside `interrupts.held()`; only `watching` is disturbed by a signal. However it ends, TERM goes to what
-    was launched, KILL `grace` seconds later, and its output is read to the end."""
+    """Called inside `interrupts.held()`; only `watching` is disturbed by a signal. However it
+    ends, TERM goes to what was launched, KILL `grace` seconds later, and its output is read to
+    the end."""
     begun, left, how = project.clock.monotonic(), 0, None
     try:
         own = identity(launched.process.pid)
-        project.ledger.append(RunStarted(experiment=run.experiment, run=run.id, supervisor=identity(), **own))
+        project.ledger.append(
+            RunStarted(experiment=run.experiment, run=run.id, supervisor=identity(), **own)
+        )
         run = project.ledger.run(run.experiment, run.id)
         write_run_json(project.layout, run)
         with interrupts.heeded():

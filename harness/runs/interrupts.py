@@ -1,4 +1,5 @@
-"""SIGTERM and Ctrl-C for a supervisor: taken once, and never in the middle of ending or closing a run."""
+"""SIGTERM and Ctrl-C for a supervisor: taken once, and never in the middle of ending or closing a
+run."""
 
 import contextlib
 import signal
@@ -9,15 +10,17 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Interrupts:
-    """The first of the two signals raises KeyboardInterrupt, at once or when the block that holds it ends; further
-    ones are ignored: the first is being answered. Outside the main thread nothing is caught."""
+    """The first of the two signals raises KeyboardInterrupt, at once or when the block that holds
+    it ends; further ones are ignored: the first is being answered. Outside the main thread nothing
+    is caught."""
 
     def __init__(self) -> None:
         self._held = self._waiting = self._raised = False
 
     @contextlib.contextmanager
     def taken(self) -> Iterator[None]:
-        """For this long the two signals come here; one that the process ignores already stays ignored."""
+        """For this long the two signals come here; one that the process ignores already stays
+        ignored."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return

@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from harness.artifacts.code_snapshot import Snapshot, take_snapshot
-from harness.artifacts.plan import Plan, plan_from
 from harness.contract.artifacts import ARTIFACTS, HUMAN, Scope
 from harness.domain.commands import with_interpreter
 from harness.domain.records import ApprovedPlan, Run
 from harness.domain.sandbox import Confinement, Sandbox
-from harness.domain.statuses import CLOSED_EXPERIMENTS, CageKind, RunStatus
+from harness.domain.statuses import CLOSED_EXPERIMENTS, RunStatus, SandboxKind
 from harness.errors import RefusedError
 from harness.gates.evidence import counted_runs
-from harness.project.context import Project
-from harness.project.plans import data_hashes, data_paths, frozen_changes
-from harness.project.protected import in_place, protected_paths
-from harness.project.training_time import training_seconds
+from harness.guard.control_files import in_place, protected_paths
+from harness.ledger.project import Project
+from harness.ledger.training_time import training_seconds
+from harness.plans.approval import data_hashes, data_paths, frozen_changes
+from harness.plans.plan import Plan, plan_from
 from harness.runs.environment import ask_python, describe
 from harness.settings import require_interpreter
 
@@ -46,8 +46,8 @@ class Job:
     on_event: Callable[[dict[str, Any]], None]
 
     def completed(self) -> dict[int, Run]:
-        """Seed -> its completed run, of those that count; none when the newest run is of other code or another
-        command: the experiment is then what this call trains, with all its seeds."""
+        """Seed -> its completed run, of those that count; none when the newest run is of other code
+        or another command: the experiment is then what this call trains, with all its seeds."""
         runs = self.project.ledger.runs(self.experiment)
         if not runs or (runs[-1].code, list(runs[-1].argv)) != (self.snapshot.hash, self.argv):
             return {}
@@ -55,24 +55,45 @@ class Job:
 
     def seconds_left(self) -> float:
         """What all runs of the plan so far left of its total_minutes."""
-        return self.plan.budget.total_minutes * 60 - training_seconds(self.project.ledger, self.approved.name)
+        return self.plan.budget.total_minutes * 60 - training_seconds(
+            self.project.ledger, self.approved.name
+        )
 
     def code_changes(self) -> list[str]:
-        """Paths of the registered snapshot whose content is another now, or gone; new files are outputs."""
-        now = take_snapshot(self.project.layout.root, self.project.layout.objects, exclude=data_paths(self.approved))
+        """Paths of the registered snapshot whose content is another now, or gone; new files are
+        outputs."""
+        now = take_snapshot(
+            self.project.layout.root, self.project.layout.objects, exclude=data_paths(self.approved)
+        )
         before = {**self.snapshot.files, **self.snapshot.links}
         after = {**now.files, **now.links}
         return sorted(path for path, digest in before.items() if after.get(path) != digest)
 
     def confinement(self, run_dir: Path, private: Path) -> Confinement:
-        """Training writes in the project, but for what decides about it; it has no network and no state directory."""
+        """Training writes in the project, but for what decides about it; it has no network and no
+        state directory."""
         root = self.project.layout.root
-        names = {item.path for item in ARTIFACTS if item.scope is Scope.PROJECT and item.writer == HUMAN}
+        names = {
+            item.path for item in ARTIFACTS if item.scope is Scope.PROJECT and item.writer == HUMAN
+        }
         names |= {*_READ_ONLY, self.approved.path, *self.approved.scorer["files"]}
-        protected = in_place(root, [*(root / name for name in sorted(names)), *protected_paths(root)])
-        # A table behind a link is read where it lies, through `readable`; its hash was looked at before.
-        data = [path for name in data_paths(self.approved) if (path := root / name).resolve().is_relative_to(root)]
-        readable = [*protected, *data, *self.project.settings.readable, *self.python["prefixes"], _PACKAGE]
+        protected = in_place(
+            root, [*(root / name for name in sorted(names)), *protected_paths(root)]
+        )
+        # A table behind a link is read where it lies, through `readable`; its hash was looked at
+        # before.
+        data = [
+            path
+            for name in data_paths(self.approved)
+            if (path := root / name).resolve().is_relative_to(root)
+        ]
+        readable = [
+            *protected,
+            *data,
+            *self.project.settings.readable,
+            *self.python["prefixes"],
+            _PACKAGE,
+        ]
         return Confinement(
             writable=(root, run_dir, private),
             read_only=tuple(path for path in map(Path, readable) if path.exists()),
@@ -90,31 +111,31 @@ def prepare(
     inherited: Mapping[str, str],
     on_event: Callable[[dict[str, Any]], None],
 ) -> Job:
-    """Raises RefusedError when the plan, its scorer or its data changed, when the experiment is closed, or when the
-    plan requires a cage and there is none; ConfigError when the interpreter is missing, RunError when it does not
-    work."""
+    """Raises RefusedError when the plan, its scorer or its data changed, when the experiment is
+    closed, or when the plan requires a sandbox and there is none; ConfigError when the interpreter
+    is missing, RunError when it does not work."""
     approved = project.plan()
     plan = plan_from(approved.content)
     record = project.ledger.experiment(experiment)
     if record.status in CLOSED_EXPERIMENTS:
         raise RefusedError(
             f"{experiment} is {record.status}: it gets no further runs.",
-            mend="Open a new experiment with it as the parent.",
+            hint="Open a new experiment with it as the parent.",
             code="experiment_closed",
         )
     if project.ledger.program(experiment) is not None:
         raise RefusedError(
             f"{experiment} is a training program.",
-            mend=f"Start it with `harness posttrain run {experiment}`.",
+            hint=f"Start it with `harness posttrain run {experiment}`.",
             code="training_program",
         )
     if changes := frozen_changes(project):
         message = " ".join(finding.message for finding in changes)
-        raise RefusedError(message, mend=changes[0].mend, code=changes[0].code)
-    if plan.sandbox == "required" and sandbox.kind is CageKind.NONE:
+        raise RefusedError(message, hint=changes[0].hint, code=changes[0].code)
+    if plan.sandbox == "required" and sandbox.kind is SandboxKind.NONE:
         raise RefusedError(
-            "The plan says `sandbox: required`, and there is no cage.",
-            mend="Install bubblewrap or use a kernel with Landlock.",
+            "The plan says `sandbox: required`, and there is no sandbox.",
+            hint="Install bubblewrap or use a kernel with Landlock.",
             code="isolation_absent",
         )
     words = list(argv) if argv else shlex.split(plan.training.entry)

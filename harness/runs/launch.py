@@ -1,4 +1,4 @@
-"""Start one registered run in its cage, and watch it until it ends or hits a limit."""
+"""Start one registered run in its sandbox, and watch it until it ends or hits a limit."""
 
 import contextlib
 import errno
@@ -16,7 +16,7 @@ from harness.clock import Clock
 from harness.detectors.alarm import Alarm
 from harness.runs.alarms import RunAlarms
 from harness.runs.output import Pump
-from harness.runs.witness import Witness
+from harness.runs.run_tail import RunTail
 
 _POLL_SECONDS = 0.1
 _EVENT_SECONDS = 1.0
@@ -62,9 +62,16 @@ class Launched:
 
 
 def launch(
-    command: Sequence[str], *, cwd: Path, environment: Mapping[str, str], stdout: Path, stderr: Path, further: bool
+    command: Sequence[str],
+    *,
+    cwd: Path,
+    environment: Mapping[str, str],
+    stdout: Path,
+    stderr: Path,
+    further: bool,
 ) -> Launched:
-    """Start `command` in a session of its own, its output going to two new files, with `further` behind what they hold.
+    """Start `command` in a session of its own, its output going to two new files, with `further`
+    behind what they hold.
 
     Raises OSError; then nothing runs.
     """
@@ -112,14 +119,15 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def watch(
     launched: Launched,
-    witness: Witness,
+    run_tail: RunTail,
     alarms: RunAlarms,
     limits: Limits,
     clock: Clock,
     on_event: Callable[[dict[str, Any]], None],
 ) -> How:
-    """How the watching ended. Alarms are recorded as their rows come. The process is not ended here."""
-    rows, begun, told = witness.rows, clock.monotonic(), -_EVENT_SECONDS
+    """How the watching ended. Alarms are recorded as their rows come. The process is not ended
+    here."""
+    rows, begun, told = run_tail.rows, clock.monotonic(), -_EVENT_SECONDS
     latest: dict[str, Any] | None = None
     while True:
         try:
@@ -127,7 +135,7 @@ def watch(
             return How.EXITED
         except subprocess.TimeoutExpired:
             pass
-        new = witness.look()
+        new = run_tail.look()
         for alarm in alarms.take(new):
             on_event(_alarm(rows.run, alarm))
         epochs = [row for row in new if row.get("event") == "epoch"]
@@ -154,7 +162,9 @@ def _progress(run: str, row: Mapping[str, Any], total: int | None) -> dict[str, 
     metrics = row.get("metrics")
     shown = metrics if isinstance(metrics, dict) else {}
     numbers = "  ".join(
-        f"{key} {value:.4g}" for key, value in list(shown.items())[:4] if isinstance(value, float | int)
+        f"{key} {value:.4g}"
+        for key, value in list(shown.items())[:4]
+        if isinstance(value, float | int)
     )
     of = f"/{total - 1}" if total is not None and total > 1 else ""
     text = f"{run}  epoch {epoch}{of}  {numbers}"

@@ -1,4 +1,5 @@
-"""One loop a project, one supervisor an experiment: locks that the kernel takes back when their holder dies."""
+"""One loop a project, one supervisor an experiment: locks that the kernel takes back when their
+holder dies."""
 
 import contextlib
 import fcntl
@@ -15,8 +16,8 @@ _TRIES, _PAUSE_SECONDS = 10, 0.1
 
 @contextlib.contextmanager
 def supervising(layout: Layout, experiment: str) -> Iterator[None]:
-    """Hold the experiment. Raises RefusedError (already_training) when another process goes on holding it; one that
-    only looks whether it is held is waited for."""
+    """Hold the experiment. Raises RefusedError (already_training) when another process goes on
+    holding it; one that only looks whether it is held is waited for."""
     for _ in range(_TRIES):
         with try_supervising(layout, experiment) as held:
             if held:
@@ -25,20 +26,22 @@ def supervising(layout: Layout, experiment: str) -> Iterator[None]:
         time.sleep(_PAUSE_SECONDS)
     raise RefusedError(
         f"{experiment} is being trained by another process.",
-        mend=f"Wait for it; `harness status` shows the runs of {experiment}.",
+        hint=f"Wait for it; `harness status` shows the runs of {experiment}.",
         code="already_training",
     )
 
 
 @contextlib.contextmanager
 def looping(layout: Layout) -> Iterator[None]:
-    """Hold the project for one loop. Raises RefusedError (loop_running) when another process holds it."""
+    """Hold the project for one loop. Raises RefusedError (loop_running) when another process holds
+    it."""
     path = layout.state / "locks" / "loop.lock"
     with _try_lock(path) as held:
         if not held:
             raise RefusedError(
-                f"Another loop is at work in this project: process {path.read_text('ascii') or '(unknown)'}.",
-                mend="Wait for it to end, or end that process, then run `harness continue`.",
+                "Another loop is at work in this project: process"
+                f" {path.read_text('ascii') or '(unknown)'}.",
+                hint="Wait for it to end, or end that process, then run `harness continue`.",
                 code="loop_running",
             )
         path.write_text(str(os.getpid()), "ascii")
@@ -47,8 +50,11 @@ def looping(layout: Layout) -> Iterator[None]:
 
 @contextlib.contextmanager
 def try_supervising(layout: Layout, experiment: str) -> Iterator[bool]:
-    """Whether the experiment could be held; the lock lies in the state directory, out of training's reach."""
-    with _try_lock(layout.state / "locks" / f"train-{layout.experiment(experiment).name}.lock") as held:
+    """Whether the experiment could be held; the lock lies in the state directory, out of training's
+    reach."""
+    with _try_lock(
+        layout.state / "locks" / f"train-{layout.experiment(experiment).name}.lock"
+    ) as held:
         yield held
 
 

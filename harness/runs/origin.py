@@ -1,7 +1,8 @@
 """Where a final checkpoint came from: made inside its run, and not a file that was there before.
 
-Its bytes and times are looked at as the run is closed. A file whose time of change (ctime, which no program can set)
-lies before the run stood there before, whatever it is called. An exact copy is found; one with a byte changed is not.
+Its bytes and times are looked at as the run is closed. A file whose time of change (ctime, which no
+program can set) lies before the run stood there before, whatever it is called. An exact copy is
+found; one with a byte changed is not.
 """
 
 import contextlib
@@ -19,7 +20,7 @@ from harness.domain.findings import CLOCK_SET, Finding
 from harness.domain.records import Run
 from harness.errors import HarnessError
 from harness.files import walk_files
-from harness.project.context import Project
+from harness.ledger.project import Project
 
 _SLACK_S = 2.0
 """What the coarsest file systems round times to."""
@@ -32,27 +33,42 @@ _SKIPPED = frozenset({".git", ".venv", "venv", "node_modules", "__pycache__"})
 
 
 def origin_findings(
-    project: Project, run: Run, final: CheckpointRecorded, began: float | None, ending: list[Finding]
+    project: Project,
+    run: Run,
+    final: CheckpointRecorded,
+    began: float | None,
+    ending: list[Finding],
 ) -> list[Finding]:
-    """`checkpoint_out_of_window` or `checkpoint_known` for a final checkpoint that the run did not make.
+    """`checkpoint_out_of_window` or `checkpoint_known` for a final checkpoint that the run did not
+    make.
 
-    `began` is the file system's time when the run's folder was made, by default when the run was registered. What an
-    earlier run of the same experiment and seed left is that seed's own: a training that goes on, or that is repeated.
+    `began` is the file system's time when the run's folder was made, by default when the run was
+    registered. What an earlier run of the same experiment and seed left is that seed's own: a
+    training that goes on, or that is repeated.
     """
     first = project.ledger.first_with_checkpoint(final.checkpoint)
-    if _own(project, run, final.checkpoint) or (first is not None and first.experiment != run.experiment):
+    if _own(project, run, final.checkpoint) or (
+        first is not None and first.experiment != run.experiment
+    ):
         return []  # the second is `checkpoint_copied`, which the gate finds
     since = parse_iso(run.registered_at).timestamp() if began is None else began
     path = project.layout.root / final.path
-    files = [file for file in (walk_files(path) if path.is_dir() else [path]) if not file.is_symlink()]
-    name, data = f"{run.experiment}/{run.id}", {"run": f"{run.experiment}/{run.id}", "path": final.path}
+    files = [
+        file for file in (walk_files(path) if path.is_dir() else [path]) if not file.is_symlink()
+    ]
+    name, data = (
+        f"{run.experiment}/{run.id}",
+        {"run": f"{run.experiment}/{run.id}", "path": final.path},
+    )
     known = _known(project, run, files, since)
     if known is not None:
         return [
             Finding(
                 "checkpoint_known",
-                f"The final checkpoint of {name} has the bytes of {known}, which stood there before the run.",
-                "Train, and save what came of it: weights that a run starts from are not its result.",
+                f"The final checkpoint of {name} has the bytes of {known}, which stood there before"
+                " the run.",
+                "Train, and save what came of it: weights that a run starts from are not its"
+                " result.",
                 {**data, "known": known},
             )
         ]
@@ -62,7 +78,8 @@ def origin_findings(
             Finding(
                 "checkpoint_out_of_window",
                 f"{final.path} was written {since - newest:.0f} s before {name} began.",
-                "Train, and save the checkpoint while it trains: a file that was moved or copied in is no result.",
+                "Train, and save the checkpoint while it trains: a file that was moved or copied in"
+                " is no result.",
                 data,
             )
         ]
@@ -72,15 +89,18 @@ def origin_findings(
 def untrained_findings(
     final: CheckpointRecorded, saved: Sequence[CheckpointRecorded], initial: Collection[str]
 ) -> list[Finding]:
-    """`checkpoint_untrained` when the final checkpoint is what the run started from, as far as it kept that (`initial`:
-    paths); the note `weights_unchanged` when all that it saved, of three epochs or more, is the same."""
+    """`checkpoint_untrained` when the final checkpoint is what the run started from, as far as it
+    kept that (`initial`: paths); the note `weights_unchanged` when all that it saved, of three
+    epochs or more, is the same."""
     name = f"{final.experiment}/{final.run}"
     if any(item.path in initial and item.checkpoint == final.checkpoint for item in saved):
         return [
             Finding(
                 "checkpoint_untrained",
-                f"The final checkpoint of {name} has the bytes of the weights that it started from.",
-                "Find out why the training changes nothing (the optimizer's step, frozen layers), then train again.",
+                f"The final checkpoint of {name} has the bytes of the weights that it started"
+                " from.",
+                "Find out why the training changes nothing (the optimizer's step, frozen layers),"
+                " then train again.",
                 {"run": name},
             )
         ]
@@ -88,17 +108,27 @@ def untrained_findings(
     if len(epochs) < _LEAST_EPOCHS or {item.checkpoint for item in saved} != {final.checkpoint}:
         return []
     told = f"All {len(saved)} checkpoints of {name} ({len(epochs)} epochs) have the same bytes."
-    return [Finding("weights_unchanged", told, "Find out whether the training changes anything.", {"run": name})]
+    return [
+        Finding(
+            "weights_unchanged",
+            told,
+            "Find out whether the training changes anything.",
+            {"run": name},
+        )
+    ]
 
 
 def _own(project: Project, run: Run, content: str) -> bool:
     seeds = {item.id: item.seed for item in project.ledger.runs(run.experiment)}
-    earlier = (item.run for item in project.ledger.checkpoints(run.experiment) if item.id == content)
+    earlier = (
+        item.run for item in project.ledger.checkpoints(run.experiment) if item.id == content
+    )
     return any(item != run.id and seeds[item] == run.seed for item in earlier)
 
 
 def _known(project: Project, run: Run, files: list[Path], since: float) -> str | None:
-    """What has the bytes of the checkpoint, or of one of its files when all of them stood there before."""
+    """What has the bytes of the checkpoint, or of one of its files when all of them stood there
+    before."""
     left: dict[str, int] = {}
     for file in files:
         if (size := file.lstat().st_size) >= _SMALLEST:
@@ -115,7 +145,8 @@ def _known(project: Project, run: Run, files: list[Path], since: float) -> str |
 
 
 def _before(project: Project, run: Run, sizes: set[int], since: float) -> Iterator[tuple[str, str]]:
-    """(name, SHA-256) of files that stood there when the run began, of the sizes that are asked for."""
+    """(name, SHA-256) of files that stood there when the run began, of the sizes that are asked
+    for."""
     with contextlib.suppress(ObjectDamagedError):  # the evaluation says so: code_unavailable
         yield from load_snapshot(project.layout.objects, run.code).files.items()
     for name in project.settings.known_checkpoints:
@@ -145,7 +176,9 @@ def _project_files(project: Project, run: Run) -> Iterator[Path]:
         directories[:] = sorted(
             name
             for name in directories
-            if name not in _SKIPPED and here / name != own and (here != control.parent or here / name == control)
+            if name not in _SKIPPED
+            and here / name != own
+            and (here != control.parent or here / name == control)
         )
         for name in sorted(names):
             looked += 1

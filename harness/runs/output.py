@@ -10,11 +10,12 @@ _NOTE = b"\n[harness: output beyond %d bytes was dropped]\n"
 
 
 class Pump:
-    """Copies one pipe into a new file, with `further` behind what a resumed run printed before, until the pipe's last
-    writer is gone; beyond the limit it reads and drops. The file is opened at once, the copying begins with `start`.
+    """Copies one pipe into a new file, with `further` behind what a resumed run printed before,
+    until the pipe's last writer is gone; beyond the limit it reads and drops. The file is opened at
+    once, the copying begins with `start`.
 
-    A pipe rather than the file itself: it bounds the file whatever the command does, and a command that prints ends
-    when its supervisor was killed.
+    A pipe rather than the file itself: it bounds the file whatever the command does, and a command
+    that prints ends when its supervisor was killed.
     """
 
     def __init__(self, path: Path, *, most_bytes: int = MOST_BYTES, further: bool = False) -> None:
@@ -27,9 +28,11 @@ class Pump:
         self._thread: threading.Thread | None = None
 
     def start(self, stream: IO[bytes]) -> None:
-        """From now on stream and file are the copying's, and closed by it. Raises RuntimeError when the machine has no
-        thread left."""
-        thread = threading.Thread(target=self._copy, args=(stream,), name=f"pump {self._name}", daemon=True)
+        """From now on stream and file are the copying's, and closed by it. Raises RuntimeError when
+        the machine has no thread left."""
+        thread = threading.Thread(
+            target=self._copy, args=(stream,), name=f"pump {self._name}", daemon=True
+        )
         thread.start()
         self._thread = thread
 
@@ -39,7 +42,8 @@ class Pump:
             os.close(self._target)
 
     def finish(self, seconds: float) -> None:
-        """Wait for the rest. A process that could not be ended may hold the pipe open longer than `seconds`."""
+        """Wait for the rest. A process that could not be ended may hold the pipe open longer than
+        `seconds`."""
         if self._thread is not None:
             self._thread.join(seconds)
 

@@ -1,4 +1,5 @@
-"""The private HOME and temporary folder of one run: outside the project, found again by the run's token."""
+"""The private HOME and temporary folder of one run: outside the project, found again by the run's
+token."""
 
 import shutil
 import tempfile

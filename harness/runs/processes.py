@@ -1,4 +1,5 @@
-"""Which process is which: identities that a reused process id cannot fake, and the end of all that a run started."""
+"""Which process is which: identities that a reused process id cannot fake, and the end of all that
+a run started."""
 
 import contextlib
 import functools
@@ -17,7 +18,9 @@ import psutil
 from harness.domain import variables
 from harness.domain.records import Run
 
-_SAME_START_S = 2.0  # create times are derived from a boot time that the system's clock moves a little
+_SAME_START_S = (
+    2.0  # create times are derived from a boot time that the system's clock moves a little
+)
 _KILL_SECONDS = 10.0
 _POLL_SECONDS = 0.02
 
@@ -30,7 +33,11 @@ def boot_id() -> str:
         return linux.read_text("ascii").strip()
     if sys.platform == "darwin":
         asked = subprocess.run(
-            ["/usr/sbin/sysctl", "-n", "kern.bootsessionuuid"], capture_output=True, text=True, timeout=10, check=False
+            ["/usr/sbin/sysctl", "-n", "kern.bootsessionuuid"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
         )
         if asked.returncode == 0 and asked.stdout.strip():
             return asked.stdout.strip()
@@ -66,9 +73,11 @@ def marked(token_sha256: str) -> list[psutil.Process]:
 
 
 def end_process(process: subprocess.Popen[bytes], token_sha256: str, *, grace: float) -> int:
-    """TERM to the process' group, KILL after `grace` seconds; then KILL all that carries the run's token.
+    """TERM to the process' group, KILL after `grace` seconds; then KILL all that carries the run's
+    token.
 
-    Does the same for a process that has ended already. Returns how many processes are left in spite of that.
+    Does the same for a process that has ended already. Returns how many processes are left in spite
+    of that.
     """
     if process.poll() is None:
         _signal_group(process.pid, signal.SIGTERM)
@@ -81,7 +90,8 @@ def end_process(process: subprocess.Popen[bytes], token_sha256: str, *, grace: f
 
 
 def end_everything(run: Run, *, grace: float = 0.0) -> tuple[int, int]:
-    """End what is left of a run whose supervisor is gone: (how many processes were found, how many are still there)."""
+    """End what is left of a run whose supervisor is gone: (how many processes were found, how many
+    are still there)."""
     root = _process(run.pid, run.boot, run.started)
     found = {process.pid: process for process in marked(run.token)}
     if root is not None:

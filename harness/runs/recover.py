@@ -1,14 +1,15 @@
-"""Closes the runs whose supervisor died: first what survived of them is ended, then each is closed by what happened."""
+"""Closes the runs whose supervisor died: first what survived of them is ended, then each is closed
+by what happened."""
 
 from datetime import UTC, datetime
 
-from harness.artifacts.plan import plan_from
 from harness.clock import parse_iso
 from harness.domain.findings import Finding
 from harness.domain.models import Judgement
 from harness.domain.records import Run
 from harness.domain.statuses import FINAL_RUNS, RunStatus
-from harness.project.context import Project
+from harness.ledger.project import Project
+from harness.plans.plan import plan_from
 from harness.runs.alarms import RunAlarms
 from harness.runs.collect import Ending, close_run, read_all
 from harness.runs.lock import try_supervising
@@ -17,7 +18,8 @@ from harness.runs.processes import end_everything
 
 
 def recover(project: Project) -> list[Finding]:
-    """Close every open run that no living supervisor holds; one finding a run, saying what was done."""
+    """Close every open run that no living supervisor holds; one finding a run, saying what was
+    done."""
     findings: list[Finding] = []
     for experiment in sorted({run.experiment for run in project.ledger.open_runs()}):
         with try_supervising(project.layout, experiment) as held:
@@ -43,16 +45,27 @@ def _close(project: Project, run: Run) -> Finding:
         what += f", but {left} could not be"
     if project.ledger.program(run.experiment) is not None:
         status, reason = _program(project, run, what)
-    elif run.status is RunStatus.RUNNING and rows.end is not None and rows.end.get("status") == "completed":
-        status, reason = RunStatus.COMPLETED, f"its supervisor died; its end row says completed; {what}"
+    elif (
+        run.status is RunStatus.RUNNING
+        and rows.end is not None
+        and rows.end.get("status") == "completed"
+    ):
+        status, reason = (
+            RunStatus.COMPLETED,
+            f"its supervisor died; its end row says completed; {what}",
+        )
     else:
         status, reason = RunStatus.LOST, f"its supervisor died before the run had ended; {what}"
-    closed = close_run(project, run, rows, Ending(status=status, reason=reason, seconds=_seconds(project, run)))
+    closed = close_run(
+        project, run, rows, Ending(status=status, reason=reason, seconds=_seconds(project, run))
+    )
     remove_private(run.token)
     return Finding(
         "run_recovered",
         f"{name} was closed as {closed.status}: {reason}.",
-        "Nothing to do." if status is RunStatus.COMPLETED else "Train again: its seed is outstanding.",
+        "Nothing to do."
+        if status is RunStatus.COMPLETED
+        else "Train again: its seed is outstanding.",
         {"run": name, "status": closed.status.value, "ended_processes": found},
     )
 
@@ -75,9 +88,9 @@ def _judged(project: Project, run: Run) -> list[Judgement]:
 
 
 def _seconds(project: Project, run: Run) -> float | None:
-    """From the attempt's start to the last sign of life in the run's files, so that the time budget counts it; at most
-    until now, and at most what the limit left to the attempt. A file's change time is the kernel's: training cannot set
-    it, as it can the time of modification."""
+    """From the attempt's start to the last sign of life in the run's files, so that the time budget
+    counts it; at most until now, and at most what the limit left to the attempt. A file's change
+    time is the kernel's: training cannot set it, as it can the time of modification."""
     if run.started_at is None or run.status is not RunStatus.RUNNING:
         return None
     begun = parse_iso(run.started_at)

@@ -1,4 +1,5 @@
-"""`harness gc`: takes checkpoints that nothing rests on off the disk. The record of each stays, with its removal."""
+"""`harness gc`: takes checkpoints that nothing rests on off the disk. The record of each stays,
+with its removal."""
 
 import shutil
 from collections.abc import Iterable
@@ -11,7 +12,7 @@ from harness.artifacts.locate import Layout
 from harness.domain.facts import CheckpointRemoved
 from harness.errors import HarnessError
 from harness.files import sync_directory, walk_files
-from harness.project.context import Project
+from harness.ledger.project import Project
 from harness.runs.lock import try_supervising
 from harness.runs.needed import Choice, choices, read_by_judges
 
@@ -30,11 +31,14 @@ class Removal:
         return sum(item["bytes"] for item in self.removed)
 
 
-def remove_unneeded(project: Project, experiments: Iterable[str], *, by: str, dry_run: bool) -> Removal:
+def remove_unneeded(
+    project: Project, experiments: Iterable[str], *, by: str, dry_run: bool
+) -> Removal:
     """Remove what `needed` does not keep of the experiments; with `dry_run` only say it.
 
-    Each removal is a fact before it is done, so a killed call is finished by the next one. An experiment that is being
-    trained is left alone, and cannot be trained meanwhile. Raises NotFoundError for an unknown experiment.
+    Each removal is a fact before it is done, so a killed call is finished by the next one. An
+    experiment that is being trained is left alone, and cannot be trained meanwhile. Raises
+    NotFoundError for an unknown experiment.
     """
     outcome, read = Removal(), read_by_judges(project)
     for name in [project.ledger.experiment(item).id for item in experiments]:
@@ -45,25 +49,35 @@ def remove_unneeded(project: Project, experiments: Iterable[str], *, by: str, dr
                 _act(project, found, by, outcome, dry_run=False)
         if not held:
             found = []
-            outcome.kept.append({"path": _shown(project.layout, name), "why": "it is being trained"})
+            outcome.kept.append(
+                {"path": _shown(project.layout, name), "why": "it is being trained"}
+            )
         if dry_run:
             _act(project, found, by, outcome, dry_run=True)
         for choice in found:
             if choice.why is not None:
-                outcome.kept.append({"path": project.layout.relative(choice.path), "why": choice.why})
+                outcome.kept.append(
+                    {"path": project.layout.relative(choice.path), "why": choice.why}
+                )
     return outcome
 
 
 def _choices(project: Project, name: str, read: frozenset[str]) -> list[Choice]:
     experiment = project.ledger.experiment(name)
-    return [item for run in project.ledger.runs(name) for item in choices(project, experiment, run, read)]
+    return [
+        item
+        for run in project.ledger.runs(name)
+        for item in choices(project, experiment, run, read)
+    ]
 
 
 def _shown(layout: Layout, name: str) -> str:
     return layout.relative(layout.experiment(name))
 
 
-def _act(project: Project, found: list[Choice], by: str, outcome: Removal, *, dry_run: bool) -> None:
+def _act(
+    project: Project, found: list[Choice], by: str, outcome: Removal, *, dry_run: bool
+) -> None:
     going: dict[Path, list[Choice]] = {}
     for choice in found:
         if choice.why is None:
@@ -100,7 +114,10 @@ def _record(project: Project, facts: list[CheckpointRemoved]) -> None:
     """A removal that was recorded and not done is not recorded again."""
     for fact in facts:
         known = [old for old, _ in project.ledger.removed_checkpoints(fact.experiment)]
-        if not any((old.run, old.checkpoint, old.sha256) == (fact.run, fact.checkpoint, fact.sha256) for old in known):
+        if not any(
+            (old.run, old.checkpoint, old.sha256) == (fact.run, fact.checkpoint, fact.sha256)
+            for old in known
+        ):
             project.ledger.append(fact)
 
 

@@ -15,19 +15,22 @@ from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
 from harness.errors import RefusedError, UsageError
 from harness.files import walk_files
-from harness.project.context import Project
+from harness.ledger.project import Project
 from harness.runs.job import Job
 
 _SLACK = timedelta(milliseconds=5)
 """Facts keep milliseconds; file systems round down."""
 
-_NOT_AGAIN = frozenset({"stopped_by_alarm", CODE_CHANGED, "metrics_rewritten", "metrics_out_of_time"})
+_NOT_AGAIN = frozenset(
+    {"stopped_by_alarm", CODE_CHANGED, "metrics_rewritten", "metrics_out_of_time"}
+)
 """Findings after which more of the same run is worth nothing."""
 
 
 def resumptions(job: Job, seeds: Iterable[int]) -> dict[int, tuple[Run, str]]:
-    """Seed -> the run that goes on, and its link token: each seed's newest run, where it ended without completing and
-    had begun to log. A completed run is over. Raises RefusedError when there is none, or one may not go on.
+    """Seed -> the run that goes on, and its link token: each seed's newest run, where it ended
+    without completing and had begun to log. A completed run is over. Raises RefusedError when there
+    is none, or one may not go on.
     """
     newest = {run.seed: run for run in job.project.ledger.runs(job.experiment)}
     found = {}
@@ -39,8 +42,9 @@ def resumptions(job: Job, seeds: Iterable[int]) -> dict[int, tuple[Run, str]]:
             found[run.seed] = run, token
     if not found:
         raise RefusedError(
-            f"No run of {job.experiment} can go on: none of them stopped after it had begun to log.",
-            mend=f"Train it with `harness train {job.experiment}`.",
+            f"No run of {job.experiment} can go on: none of them stopped after it had begun to"
+            " log.",
+            hint=f"Train it with `harness train {job.experiment}`.",
             code="nothing_to_resume",
         )
     return found
@@ -68,7 +72,9 @@ def require_worth(run: Run) -> None:
     stop = next((found for found in run.findings if found.get("code") in _NOT_AGAIN), None)
     if stop is not None:
         name = f"{run.experiment}/{run.id}"
-        raise cannot_go_on(name, str(stop["message"]), "Mend it, then train from the start.", str(stop["code"]))
+        raise cannot_go_on(
+            name, str(stop["message"]), "Fix it, then train from the start.", str(stop["code"])
+        )
 
 
 def _require_same(job: Job, run: Run) -> None:
@@ -88,8 +94,8 @@ def _require_same(job: Job, run: Run) -> None:
             "Put the code back as it was, or train from the start without --resume.",
             "code_differs",
         )
-    now = {"command": job.argv, "data": job.data, "cage": job.sandbox.kind.value}
-    before = {"command": list(run.argv), "data": run.data, "cage": run.cage}
+    now = {"command": job.argv, "data": job.data, "sandbox": job.sandbox.kind.value}
+    before = {"command": list(run.argv), "data": run.data, "sandbox": run.sandbox}
     for what in now:
         if now[what] != before[what]:
             raise cannot_go_on(
@@ -101,9 +107,12 @@ def _require_same(job: Job, run: Run) -> None:
 
 
 def require_untouched(project: Project, run: Run) -> None:
-    """What a run goes on from is what it left: neither a row nor a checkpoint was changed since it was closed."""
+    """What a run goes on from is what it left: neither a row nor a checkpoint was changed since it
+    was closed."""
     layout, name = project.layout, f"{run.experiment}/{run.id}"
-    changed = [artifact for artifact, digest in run.files.items() if _hash(layout, run, artifact) != digest]
+    changed = [
+        artifact for artifact, digest in run.files.items() if _hash(layout, run, artifact) != digest
+    ]
     closed = parse_iso(run.ended_at or run.registered_at) + _SLACK
     for path in walk_files(layout.run(run.experiment, run.id) / "checkpoints"):
         if datetime.fromtimestamp(path.lstat().st_ctime, UTC) > closed:
@@ -134,5 +143,5 @@ def _difference(job: Job, run: Run) -> str:
     return ", ".join(paths[:5]) or "links or modes differ"
 
 
-def cannot_go_on(name: str, why: str, mend: str, code: str) -> RefusedError:
-    return RefusedError(f"{name} cannot go on: {why}", mend=mend, code=code)
+def cannot_go_on(name: str, why: str, hint: str, code: str) -> RefusedError:
+    return RefusedError(f"{name} cannot go on: {why}", hint=hint, code=code)

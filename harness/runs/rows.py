@@ -1,4 +1,5 @@
-"""The rows of one run: those that its own run logger wrote, told by the run's id and its link token."""
+"""The rows of one run: those that its own run logger wrote, told by the run's id and its link
+token."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""`train`: one supervised run a seed, registered before it is launched and closed by what happened."""
+"""`train`: one supervised run a seed, registered before it is launched and closed by what
+happened."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -13,9 +14,9 @@ from harness.domain.records import Run
 from harness.domain.sandbox import Sandbox, machine_share
 from harness.domain.statuses import RunStatus
 from harness.errors import HarnessError
-from harness.project.context import Project
-from harness.project.protected import watching
-from harness.project.seeds import seeds_for
+from harness.guard.control_files import watching
+from harness.ledger.project import Project
+from harness.plans.seeds import seeds_for
 from harness.runs.alarms import RunAlarms
 from harness.runs.collect import Ending, close_run, read_all, rows_of, write_run_json
 from harness.runs.endings import code_changed, findings_of, judge, leftovers
@@ -32,7 +33,7 @@ from harness.runs.recover import close_abandoned
 from harness.runs.registering import register
 from harness.runs.resume import resumed_run, resumptions
 from harness.runs.rows import RunRows
-from harness.runs.witness import Witness
+from harness.runs.run_tail import RunTail
 
 Event = Callable[[dict[str, Any]], None]
 
@@ -44,7 +45,8 @@ class TrainReport:
     """The run of each seed of the plan, as far as there is one."""
     findings: list[Finding]
     ok: bool
-    """Every seed of the plan has a completed run of the current code, and no run logger was bypassed."""
+    """Every seed of the plan has a completed run of the current code, and no run logger was
+    bypassed."""
 
 
 def train(
@@ -60,12 +62,13 @@ def train(
     silent_s: float = 60.0,
     grace_s: float = 10.0,
 ) -> TrainReport:
-    """Run the command, by default the plan's training.entry, once for each of the plan's seeds that has no completed
-    run of this code and command yet.
+    """Run the command, by default the plan's training.entry, once for each of the plan's seeds that
+    has no completed run of this code and command yet.
 
-    The first run that does not complete ends the call: the next seeds would meet the same code. Runs that a dead
-    supervisor left are closed first. SIGTERM is taken like Ctrl-C: what was started is ended, the run is closed as
-    cancelled, KeyboardInterrupt goes on; a second signal does not disturb that.
+    The first run that does not complete ends the call: the next seeds would meet the same code.
+    Runs that a dead supervisor left are closed first. SIGTERM is taken like Ctrl-C: what was
+    started is ended, the run is closed as cancelled, KeyboardInterrupt goes on; a second signal
+    does not disturb that.
 
     Args:
         resume: a seed's newest run that stopped goes on, in its own folder, as its next attempt.
@@ -98,11 +101,15 @@ def train(
             if left <= 0:
                 findings.append(_budget_spent(job))
                 break
-            limits = Limits(run=job.plan.budget.run_minutes * 60, total=left, silent=silent_s, grace=grace_s)
+            limits = Limits(
+                run=job.plan.budget.run_minutes * 60, total=left, silent=silent_s, grace=grace_s
+            )
             with interrupts.held():
                 run = _one_run(job, seed, limits, interrupts, stopped.get(seed))
             findings, done[seed] = [*findings, *findings_of(run, job.command[0])], run
-            if run.status is not RunStatus.COMPLETED or any(item["code"] == CODE_CHANGED for item in run.findings):
+            if run.status is not RunStatus.COMPLETED or any(
+                item["code"] == CODE_CHANGED for item in run.findings
+            ):
                 break
         runs = [done[seed] for seed in wanted if seed in done]
         good = len(runs) == len(wanted) and all(run.status is RunStatus.COMPLETED for run in runs)
@@ -112,7 +119,8 @@ def train(
 def _budget_spent(job: Job) -> Finding:
     return Finding(
         "budget_spent",
-        f"The plan's total_minutes ({job.plan.budget.total_minutes:g}) are spent: no further run is started.",
+        f"The plan's total_minutes ({job.plan.budget.total_minutes:g}) are spent: no further run is"
+        " started.",
         "A person may raise budget.total_minutes and approve the plan again.",
     )
 
@@ -126,13 +134,17 @@ def _register(job: Job, seed: int) -> tuple[Run, str]:
         code=job.snapshot.hash,
         data=job.data,
         environment=job.environment,
-        cage=job.sandbox.kind.value,
+        sandbox=job.sandbox.kind.value,
         session=job.session,
     )
 
 
 def _one_run(
-    job: Job, seed: int, limits: Limits, interrupts: Interrupts, stopped: tuple[Run, str] | None = None
+    job: Job,
+    seed: int,
+    limits: Limits,
+    interrupts: Interrupts,
+    stopped: tuple[Run, str] | None = None,
 ) -> Run:
     """Register, or take up the run that `stopped`; launch, watch, end, close."""
     project = job.project
@@ -141,19 +153,29 @@ def _one_run(
     else:
         limits = replace(limits, run=limits.run - (stopped[0].seconds or 0.0))
         run, token = resumed_run(job, stopped[0]), stopped[1]
-    name, how = f"{run.experiment}/{run.id}", "started" if stopped is None else f"goes on, attempt {run.attempt}"
+    name, how = (
+        f"{run.experiment}/{run.id}",
+        "started" if stopped is None else f"goes on, attempt {run.attempt}",
+    )
     job.on_event({"kind": "run", "run": name, "seed": seed, "text": f"{name}  seed {seed}: {how}"})
     try:
         with watching(project, job.sandbox.kind, lambda: job.experiment):
             folder = project.layout.run(run.experiment, run.id)
             began = fresh_folder(folder) if stopped is None else None
             run, ending, rows = _supervise(job, run, token, folder, limits, interrupts)
-        ending = replace(ending, findings=[*ending.findings, *code_changed(run, job.code_changes())])
+        ending = replace(
+            ending, findings=[*ending.findings, *code_changed(run, job.code_changes())]
+        )
         run = close_run(project, run, rows, ending, began=began)
     finally:
         remove_private(run.token)
     job.on_event(
-        {"kind": "run", "run": name, "status": run.status.value, "text": f"{name}  {run.status}: {run.reason}"}
+        {
+            "kind": "run",
+            "run": name,
+            "status": run.status.value,
+            "text": f"{name}  {run.status}: {run.reason}",
+        }
     )
     if run.status is RunStatus.CANCELLED:
         raise KeyboardInterrupt
@@ -166,8 +188,8 @@ def _supervise(
     layout, clock = job.project.layout, job.project.clock
     write_run_json(layout, run)
     rows, alarms = rows_of(layout, run), RunAlarms(job.project, run)
-    witness = Witness(rows, clock)
-    alarms.take(witness.before())
+    run_tail = RunTail(rows, clock)
+    alarms.take(run_tail.before())
     try:
         launched = _launch(job, run, token, folder)
     except OSError as error:
@@ -179,31 +201,41 @@ def _supervise(
         job.project,
         run,
         launched,
-        lambda: watch(launched, witness, alarms, limits, clock, job.on_event),
+        lambda: watch(launched, run_tail, alarms, limits, clock, job.on_event),
         interrupts,
         grace=limits.grace,
     )
     run = followed.run
     fatal = alarms.fatal()
-    alarms.take(witness.look())
+    alarms.take(run_tail.look())
     rows = read_all(layout, run)
     stderr = last_lines(layout.run(run.experiment, run.id, "stderr"))
     ending = judge(run, followed.how, launched.process.returncode, rows, limits, stderr, fatal)
-    found = [*ending.findings, *leftovers(run, followed.left), *witness.findings()]
+    found = [*ending.findings, *leftovers(run, followed.left), *run_tail.findings()]
     return run, replace(ending, seconds=followed.seconds, findings=found), rows
 
 
 def _launch(job: Job, run: Run, token: str, folder: Path) -> Launched:
     layout, private = job.project.layout, make_private(run.token)
     given = run_variables(
-        project=layout.root, experiment=run.experiment, run=run.id, run_dir=folder, token=token, seed=run.seed
+        project=layout.root,
+        experiment=run.experiment,
+        run=run.id,
+        run_dir=folder,
+        token=token,
+        seed=run.seed,
     )
     given[variables.ATTEMPT] = str(run.attempt)
     given[variables.CHECKPOINT_EVERY] = str(job.plan.training.checkpoint_every)
-    given[variables.METRIC], given[variables.DIRECTION] = job.plan.oracle.metric, job.plan.oracle.direction.value
+    given[variables.METRIC], given[variables.DIRECTION] = (
+        job.plan.oracle.metric,
+        job.plan.oracle.direction.value,
+    )
     given |= prepare_private(private, python=job.python)
     return launch(
-        job.sandbox.command(job.command, job.confinement(folder, private), memory_bytes=machine_share()),
+        job.sandbox.command(
+            job.command, job.confinement(folder, private), memory_bytes=machine_share()
+        ),
         cwd=layout.root,
         environment=child_environment(job.inherited, private, given),
         stdout=layout.run(run.experiment, run.id, "stdout"),

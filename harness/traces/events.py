@@ -1,4 +1,5 @@
-"""What happened in a Claude Code session, as typed values; `traces.read` makes them from its transcript."""
+"""What happened in a Claude Code session, as typed values; `traces.read` makes them from its
+transcript."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +12,8 @@ from typing import Any
 class Event:
     uuid: str
     parent: str | None
-    """The row that it follows; at a compaction the one before it, so that nothing earlier is lost."""
+    """The row that it follows; at a compaction the one before it, so that nothing earlier is
+    lost."""
     time: str
     """As it stands in the row: UTC ISO 8601; empty when the row has none."""
     cwd: str
@@ -21,7 +23,8 @@ class Event:
 
 @dataclass(frozen=True, kw_only=True)
 class UserPrompt(Event):
-    """What a person typed: no tool result, no summary, no echo of a command, nothing said to a subagent."""
+    """What a person typed: no tool result, no summary, no echo of a command, nothing said to a
+    subagent."""
 
     text: str
 

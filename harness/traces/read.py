@@ -1,6 +1,8 @@
-"""Transcripts of Claude Code, `<session>.jsonl` with its subagents' files, as sessions of typed events.
+"""Transcripts of Claude Code, `<session>.jsonl` with its subagents' files, as sessions of typed
+events.
 
-The file's order is the order of events, and parents are only noted: a walk along them would stop at a compaction.
+The file's order is the order of events, and parents are only noted: a walk along them would stop at
+a compaction.
 """
 
 from collections import Counter
@@ -50,12 +52,14 @@ _MOST_META = 1 << 20
 
 
 def read_session(path: Path) -> Session:
-    """The session of a transcript `<session>.jsonl`, with the subagents whose files lie in `<session>/subagents/` or
-    beside it. Raises NotFoundError or UsageError when the file cannot be read; a subagent's that cannot is left out
-    and counted as skipped."""
+    """The session of a transcript `<session>.jsonl`, with the subagents whose files lie in
+    `<session>/subagents/` or beside it. Raises NotFoundError or UsageError when the file cannot be
+    read; a subagent's that cannot is left out and counted as skipped."""
     read = read_rows(path)
     thread = _Thread(read.rows, agent=None)
-    identifier = next((row["sessionId"] for row in read.rows if isinstance(row.get("sessionId"), str)), path.stem)
+    identifier = next(
+        (row["sessionId"] for row in read.rows if isinstance(row.get("sessionId"), str)), path.stem
+    )
     subagents: list[Subagent] = []
     skipped, damaged = thread.skipped, read.damaged
     for file in _agent_files(path, identifier):
@@ -107,7 +111,11 @@ def _subagent(file: Path, inner: "_Thread", parent: "_Thread") -> Subagent:
     identifier = file.stem.removeprefix("agent-")
     kind = _kind(identifier, inner.asked)
     named = meta.get("toolUseId")
-    call = named if isinstance(named, str) else parent.started.get(identifier) or _same_prompt(inner.asked, parent)
+    call = (
+        named
+        if isinstance(named, str)
+        else parent.started.get(identifier) or _same_prompt(inner.asked, parent)
+    )
     agent_type = meta.get("agentType") or parent.agent_type(call)
     return Subagent(
         id=identifier,
@@ -121,7 +129,9 @@ def _subagent(file: Path, inner: "_Thread", parent: "_Thread") -> Subagent:
 def _kind(identifier: str, asked: str) -> AgentKind:
     if asked.strip() == _WARM_UP:
         return AgentKind.WARM_UP
-    return next((kind for start, kind in _PSEUDO.items() if identifier.startswith(start)), AgentKind.TASK)
+    return next(
+        (kind for start, kind in _PSEUDO.items() if identifier.startswith(start)), AgentKind.TASK
+    )
 
 
 def _same_prompt(asked: str, parent: "_Thread") -> str | None:
@@ -154,10 +164,17 @@ class _Thread:
             self._row(row)
 
     def agent_calls(self) -> list[ToolCall]:
-        return [event for event in self.events if isinstance(event, ToolCall) and event.tool in AGENT_TOOLS]
+        return [
+            event
+            for event in self.events
+            if isinstance(event, ToolCall) and event.tool in AGENT_TOOLS
+        ]
 
     def agent_type(self, call: str | None) -> str | None:
-        return next((event.input.get("subagent_type") for event in self.agent_calls() if event.id == call), None)
+        return next(
+            (event.input.get("subagent_type") for event in self.agent_calls() if event.id == call),
+            None,
+        )
 
     def _row(self, row: dict[str, Any]) -> None:
         kind, message = row.get("type"), row.get("message")
@@ -171,7 +188,10 @@ class _Thread:
             self.skipped[f"system/{row.get('subtype')}" if kind == "system" else str(kind)] += 1
 
     def _place(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        texts = {key: value if isinstance(value := row.get(key), str) else "" for key in ("uuid", "timestamp", "cwd")}
+        texts = {
+            key: value if isinstance(value := row.get(key), str) else ""
+            for key in ("uuid", "timestamp", "cwd")
+        }
         parent = row.get("parentUuid") or row.get("logicalParentUuid")
         agent = self._agent or (row.get("agentId") if row.get("isSidechain") else None)
         return {
@@ -192,15 +212,24 @@ class _Thread:
             if block.get("type") == "tool_use" and isinstance(block.get("id"), str):
                 given = block.get("input")
                 call = ToolCall(
-                    **place, id=block["id"], tool=str(block.get("name")), input=given if isinstance(given, dict) else {}
+                    **place,
+                    id=block["id"],
+                    tool=str(block.get("name")),
+                    input=given if isinstance(given, dict) else {},
                 )
                 self.events.append(call)
 
-    def _say(self, place: dict[str, Any], message: dict[str, Any], blocks: list[dict[str, Any]]) -> None:
-        """A new answer, or a further row of one: its blocks are added and its usage replaces the earlier one."""
+    def _say(
+        self, place: dict[str, Any], message: dict[str, Any], blocks: list[dict[str, Any]]
+    ) -> None:
+        """A new answer, or a further row of one: its blocks are added and its usage replaces the
+        earlier one."""
         identifier = str(message.get("id") or place["uuid"])
         usage = message.get("usage")
-        said: dict[str, Any] = {"blocks": tuple(blocks), "usage": usage if isinstance(usage, dict) else {}}
+        said: dict[str, Any] = {
+            "blocks": tuple(blocks),
+            "usage": usage if isinstance(usage, dict) else {},
+        }
         at = self._answers.setdefault(identifier, len(self.events))
         if at == len(self.events):
             model = str(message.get("model") or "")
@@ -217,7 +246,9 @@ class _Thread:
         for block in results:
             call = str(block.get("tool_use_id"))
             text = _text(_blocks(block.get("content")))
-            self.events.append(ToolResult(**place, call=call, error=bool(block.get("is_error")), text=text))
+            self.events.append(
+                ToolResult(**place, call=call, error=bool(block.get("is_error")), text=text)
+            )
             self._note_agent(row, call)
         if results:
             return
@@ -245,7 +276,9 @@ class _Thread:
 def _blocks(content: Any) -> list[dict[str, Any]]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}] if content else []
-    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    return (
+        [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    )
 
 
 def _text(blocks: Iterable[dict[str, Any]]) -> str:

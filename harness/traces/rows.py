@@ -1,4 +1,5 @@
-"""One transcript file as rows: each once, whatever was torn, glued together or written again after a compaction."""
+"""One transcript file as rows: each once, whatever was torn, glued together or written again after
+a compaction."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +19,8 @@ class Rows:
 
 
 def read_rows(path: Path) -> Rows:
-    """The rows of `path`; a row that was written again under its uuid counts once, where it stood first.
+    """The rows of `path`; a row that was written again under its uuid counts once, where it stood
+    first.
 
     Raises NotFoundError or UsageError when it is no file that can be read.
     """
@@ -40,7 +42,9 @@ def read_rows(path: Path) -> Rows:
 
 def _is_row(row: dict[str, Any]) -> bool:
     """Content blocks have a type too, but only a row says whose it is."""
-    return isinstance(row.get("type"), str) and any(key in row for key in ("uuid", "sessionId", "leafUuid"))
+    return isinstance(row.get("type"), str) and any(
+        key in row for key in ("uuid", "sessionId", "leafUuid")
+    )
 
 
 def _lines(path: Path) -> Iterator[tuple[bytes, bool]]:

@@ -16,4 +16,7 @@ def is_answer(said: str, answer: str) -> bool:
 
 def contains_answer(said: str, answer: str) -> bool:
     """Whether the answer stands in what was said, as whole words."""
-    return bool(normal(answer)) and re.search(rf"(?<!\w){re.escape(normal(answer))}(?!\w)", normal(said)) is not None
+    return (
+        bool(normal(answer))
+        and re.search(rf"(?<!\w){re.escape(normal(answer))}(?!\w)", normal(said)) is not None
+    )

@@ -1,4 +1,5 @@
-"""Prompts and responses as tokens: the chat template once, one BOS at most, EOS after the response."""
+"""Prompts and responses as tokens: the chat template once, one BOS at most, EOS after the
+response."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +18,8 @@ class RowRefusedError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Turn:
-    """One prompt with one response, as token ids; together at most as long as the limit that they were made with."""
+    """One prompt with one response, as token ids; together at most as long as the limit that they
+    were made with."""
 
     prompt: list[int]
     response: list[int]
@@ -39,11 +41,15 @@ def messages(prompt: str, response: str | None = None) -> list[dict[str, str]]:
 
 
 def prompt_ids(tokenizer: Any, prompt: str) -> list[int]:
-    """Up to the place where the answer begins. Raises UsageError where the tokenizer has no chat template."""
+    """Up to the place where the answer begins. Raises UsageError where the tokenizer has no chat
+    template."""
     if not getattr(tokenizer, "chat_template", None):
         raise UsageError(
             "The tokenizer has no chat template, so it is unknown how the model is spoken to.",
-            mend="Use an instruction-tuned model, or put a chat_template.jinja into the model's folder.",
+            hint=(
+                "Use an instruction-tuned model, or put a chat_template.jinja into the model's"
+                " folder."
+            ),
             code="chat_template_missing",
         )
     return _ids(tokenizer, messages(prompt), add_generation_prompt=True)
@@ -52,8 +58,9 @@ def prompt_ids(tokenizer: Any, prompt: str) -> list[int]:
 def turn(tokenizer: Any, prompt: str, response: str, *, limit: int) -> Turn:
     """The response is cut at its end where both are longer than `limit` tokens.
 
-    Raises RowRefusedError: `response_empty`, `response_empty_after_truncation`, or `template_changes_prompt`, where the
-    template renders the prompt differently once it is answered, so that its end is not known.
+    Raises RowRefusedError: `response_empty`, `response_empty_after_truncation`, or
+    `template_changes_prompt`, where the template renders the prompt differently once it is
+    answered, so that its end is not known.
     """
     if not response.strip():
         raise RowRefusedError("response_empty")
@@ -67,8 +74,11 @@ def turn(tokenizer: Any, prompt: str, response: str, *, limit: int) -> Turn:
     return Turn(prompt=before, response=kept)
 
 
-def pair(tokenizer: Any, prompt: str, chosen: str, rejected: str, *, limit: int) -> tuple[Turn, Turn]:
-    """(chosen, rejected). Raises RowRefusedError as `turn`, and `pair_equal` or `pair_equal_after_truncation`."""
+def pair(
+    tokenizer: Any, prompt: str, chosen: str, rejected: str, *, limit: int
+) -> tuple[Turn, Turn]:
+    """(chosen, rejected). Raises RowRefusedError as `turn`, and `pair_equal` or
+    `pair_equal_after_truncation`."""
     if chosen.strip() == rejected.strip():
         raise RowRefusedError("pair_equal")
     better, worse = (turn(tokenizer, prompt, text, limit=limit) for text in (chosen, rejected))
@@ -78,7 +88,8 @@ def pair(tokenizer: Any, prompt: str, chosen: str, rejected: str, *, limit: int)
 
 
 def ended(response: Sequence[int], eos: int) -> list[int]:
-    """Up to the last EOS, with one where there is none: templates put a line end after it, which is no answer."""
+    """Up to the last EOS, with one where there is none: templates put a line end after it, which is
+    no answer."""
     found = list(response)
     while eos in found and found[-1] != eos:
         found.pop()
@@ -87,11 +98,16 @@ def ended(response: Sequence[int], eos: int) -> list[int]:
 
 def _ids(tokenizer: Any, said: list[dict[str, str]], **more: Any) -> list[int]:
     """Tokens of the conversation; BOS once at the start where template or tokenizer want one."""
-    found = list(tokenizer.apply_chat_template(said, tokenize=True, return_dict=True, **more)["input_ids"])
+    found = list(
+        tokenizer.apply_chat_template(said, tokenize=True, return_dict=True, **more)["input_ids"]
+    )
     bos = tokenizer.bos_token_id
     if bos is None:
         return found
-    while found[:2] == [bos, bos]:  # the template wrote one, and the tokenizer put another before it
+    while found[:2] == [
+        bos,
+        bos,
+    ]:  # the template wrote one, and the tokenizer put another before it
         found.pop(0)
     wanted = tokenizer("a").input_ids[:1] == [bos]
     return [bos, *found] if wanted and found[:1] != [bos] else found

@@ -1,16 +1,16 @@
 """Checkpointer: saves what a training needs to go on to the last bit, and puts it back.
 
     with RunLogger.from_environment() as log:
-        keeper = Checkpointer(log, model=model, optimizer=optimizer, scheduler=scheduler, loader=loader)
-        at = keeper.resume()
-        log.start(epochs, config, resumed_at=at.epoch if at.resumed else None)
-        for epoch in range(at.epoch, epochs):
+        keeper = Checkpointer(log, model=model, optimizer=optimizer, scheduler=scheduler,
+        loader=loader) at = keeper.resume() log.start(epochs, config, resumed_at=at.epoch if
+        at.resumed else None) for epoch in range(at.epoch, epochs):
             ...
             log.epoch(epoch, {"loss": loss, "accuracy": accuracy})
             keeper.after_epoch(epoch, epochs, value=accuracy)
         keeper.finish()
 
-A checkpoint is a folder: model.pt, what `predict` loads and the run logger is told of, and training.pt, all the rest.
+A checkpoint is a folder: model.pt, what `predict` loads and the run logger is told of, and
+training.pt, all the rest.
 """
 
 import os
@@ -37,7 +37,8 @@ class Resumed:
 
     resumed: bool
     epoch: int
-    """The first epoch to train; it has begun already when the checkpoint was saved in its middle."""
+    """The first epoch to train; it has begun already when the checkpoint was saved in its
+    middle."""
     step: int
     """Optimizer steps that are done."""
     extra: dict[str, Any] = field(default_factory=dict)
@@ -52,16 +53,18 @@ class Resumed:
 
 
 class Checkpointer:
-    """Keeps the newest checkpoint, the best one, and those that the plan's cadence asks for; removes the others.
+    """Keeps the newest checkpoint, the best one, and those that the plan's cadence asks for;
+    removes the others.
 
     Args:
-        model, optimizer, scheduler, scaler, loader: with `state_dict` and `load_state_dict`; those that are used.
-        more: further parts by name: modules, optimizers, `torch.Generator`s, `numpy.random.Generator`s.
-        every: epochs, by default the plan's `training.checkpoint_every`.
-        goal: the metric that decides about the best, by default the plan's; asked for when a value is given.
+        model, optimizer, scheduler, scaler, loader: with `state_dict` and `load_state_dict`; those
+        that are used. more: further parts by name: modules, optimizers, `torch.Generator`s,
+        `numpy.random.Generator`s. every: epochs, by default the plan's `training.checkpoint_every`.
+        goal: the metric that decides about the best, by default the plan's; asked for when a value
+        is given.
 
-    Of several processes (RANK, WORLD_SIZE) the first saves; all of them resume, but the others' random numbers are not
-    in the checkpoint, and that is said.
+    Of several processes (RANK, WORLD_SIZE) the first saves; all of them resume, but the others'
+    random numbers are not in the checkpoint, and that is said.
     """
 
     def __init__(
@@ -80,8 +83,13 @@ class Checkpointer:
         self._log, self._model, self._goal = log, model, goal
         self._loader = loader
         given = {"optimizer": optimizer, "scheduler": scheduler, "scaler": scaler, "loader": loader}
-        self._parts = {name: part for name, part in given.items() if part is not None} | dict(more or {})
-        self._rank, self._processes = int(os.environ.get("RANK") or 0), int(os.environ.get("WORLD_SIZE") or 1)
+        self._parts = {name: part for name, part in given.items() if part is not None} | dict(
+            more or {}
+        )
+        self._rank, self._processes = (
+            int(os.environ.get("RANK") or 0),
+            int(os.environ.get("WORLD_SIZE") or 1),
+        )
         self.every = every or log.checkpoint_every or 10
         self.step = 0
         """Optimizer steps so far, where the loop counts them here."""
@@ -92,9 +100,9 @@ class Checkpointer:
     def resume(self) -> Resumed:
         """Put the newest whole checkpoint back, if there is one; call it before `log.start`.
 
-        A checkpoint with wrong bytes is passed over for the one before it. A part that is missing is named in a
-        warning, in `missing`, and in a row of the run, so that watchers and gates say it. Raises UsageError when one
-        holds other than plain types, or the data is another.
+        A checkpoint with wrong bytes is passed over for the one before it. A part that is missing
+        is named in a warning, in `missing`, and in a row of the run, so that watchers and gates say
+        it. Raises UsageError when one holds other than plain types, or the data is another.
         """
         if self._rank == 0:
             self._store.sweep()
@@ -115,8 +123,8 @@ class Checkpointer:
     ) -> bool:
         """Save when `should_checkpoint` says so; call it after `log.epoch`. Returns whether it did.
 
-        `value` is the plan's metric on the validation split. The last epoch is saved also when it is neither best nor
-        due, so that `finish` finds it.
+        `value` is the plan's metric on the validation split. The last epoch is saved also when it
+        is neither best nor due, so that `finish` finds it.
         """
         if self._rank > 0:
             return False
@@ -137,11 +145,12 @@ class Checkpointer:
         extra: Mapping[str, Any] | None = None,
         kept: bool = False,
     ) -> Path:
-        """Save now and return the path of the weights. `done=False` is for the middle of an epoch; `extra` are plain
-        values that the loop needs back, such as the running sum of a loss. `kept`: never removed.
+        """Save now and return the path of the weights. `done=False` is for the middle of an epoch;
+        `extra` are plain values that the loop needs back, such as the running sum of a loss.
+        `kept`: never removed.
 
-        Raises RunError when the disk does not take it (older checkpoints are as they were), UsageError when a part
-        holds what is no tensor and no plain value.
+        Raises RunError when the disk does not take it (older checkpoints are as they were),
+        UsageError when a part holds what is no tensor and no plain value.
         """
         weights = capture(self._model, "model")
         training = {
@@ -154,7 +163,13 @@ class Checkpointer:
         }
         best = self._is_best(value)
         name = f"epoch-{epoch:04d}" if done else f"epoch-{epoch:04d}-step-{self.step:08d}"
-        told = {"epoch": epoch, "step": self.step, "done": done, "kept": kept, "value": _finite(value)}
+        told = {
+            "epoch": epoch,
+            "step": self.step,
+            "done": done,
+            "kept": kept,
+            "value": _finite(value),
+        }
         writers = {MODEL: _writer(weights), TRAINING: _writer(training)}
         self._tell(self._untold)
         saved = self._store.save(name, writers, told=told)
@@ -166,13 +181,17 @@ class Checkpointer:
         return saved.folder / MODEL
 
     def finish(self) -> Path | None:
-        """Mark the best checkpoint, or the newest where no value was given, as the one to score; its weights' path.
+        """Mark the best checkpoint, or the newest where no value was given, as the one to score;
+        its weights' path.
 
-        Where the last epoch was not saved (its end was not known beforehand), it is saved first. None without any.
+        Where the last epoch was not saved (its end was not known beforehand), it is saved first.
+        None without any.
         """
         self._tell(self._untold)
         newest = self._newest()
-        if self._epoch >= 0 and (newest is None or (newest.epoch, newest.done) < (self._epoch, True)):
+        if self._epoch >= 0 and (
+            newest is None or (newest.epoch, newest.done) < (self._epoch, True)
+        ):
             self.save(self._epoch, kept=True)
         chosen = self._best() or self._newest()
         if chosen is None or self._rank > 0:
@@ -202,7 +221,9 @@ class Checkpointer:
     def _best(self) -> Saved | None:
         best: Saved | None = None
         for saved in self._store.complete():
-            if saved.value is not None and self._goal_known().better(saved.value, best.value if best else None):
+            if saved.value is not None and self._goal_known().better(
+                saved.value, best.value if best else None
+            ):
                 best = saved
         return best
 
@@ -227,9 +248,13 @@ class Checkpointer:
                 missing.append(name)
             else:
                 put_back(part, held)
-        missing += [f"{name} (saved, not used here)" for name in state["parts"] if name not in self._parts]
+        missing += [
+            f"{name} (saved, not used here)" for name in state["parts"] if name not in self._parts
+        ]
         missing += restore_random(state.get("random") or {})
-        if not saved.done and (self._loader is not None and getattr(self._loader, "num_workers", 0) > 0):
+        if not saved.done and (
+            self._loader is not None and getattr(self._loader, "num_workers", 0) > 0
+        ):
             missing.append("random numbers inside the loader's workers")
         if self._processes > 1:
             missing.append("random numbers of the other processes")
@@ -238,14 +263,21 @@ class Checkpointer:
         self._log.resumed(missing)
         if missing:
             told = ", ".join(missing)
-            warnings.warn(f"resumed from {saved.folder.name}, but not exactly: {told} not restored", stacklevel=3)
+            warnings.warn(
+                f"resumed from {saved.folder.name}, but not exactly: {told} not restored",
+                stacklevel=3,
+            )
         self.step = saved.step
         self._epoch = saved.epoch if saved.done else saved.epoch - 1
         if self._rank == 0:
             self._store.point(LATEST, saved.folder.name)
-            self._untold = None if self._was_told(saved) else saved  # killed between the save and its row
+            self._untold = (
+                None if self._was_told(saved) else saved
+            )  # killed between the save and its row
         first = saved.epoch + 1 if saved.done else saved.epoch
-        return Resumed(resumed=True, epoch=first, step=saved.step, extra=state["extra"], missing=tuple(missing))
+        return Resumed(
+            resumed=True, epoch=first, step=saved.step, extra=state["extra"], missing=tuple(missing)
+        )
 
     def _was_told(self, saved: Saved) -> bool:
         path = f"{self._log.checkpoint_dir.name}/{saved.folder.name}/{MODEL}"
@@ -254,7 +286,9 @@ class Checkpointer:
 
 
 def _on_gpu(model: Any) -> bool:
-    return any(parameter.device.type == "cuda" for parameter in getattr(model, "parameters", tuple)())
+    return any(
+        parameter.device.type == "cuda" for parameter in getattr(model, "parameters", tuple)()
+    )
 
 
 def _writer(content: Any) -> Any:

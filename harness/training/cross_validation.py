@@ -1,9 +1,9 @@
-"""Cross-validation that goes on at the fold where it was: each fold's result and model are kept as soon as it is done.
+"""Cross-validation that goes on at the fold where it was: each fold's result and model are kept as
+soon as it is done.
 
     with RunLogger.from_environment() as log:
-        folds = CrossValidation(log, LogisticRegression(), x, y, splits=KFold(5).split(x), score=accuracy)
-        log.start(len(folds), resumed_at=folds.first)
-        folds.run()
+        folds = CrossValidation(log, LogisticRegression(), x, y, splits=KFold(5).split(x),
+        score=accuracy) log.start(len(folds), resumed_at=folds.first) folds.run()
 
 What the run logger counts as epochs are folds.
 """
@@ -42,8 +42,9 @@ class Fold:
 class CrossValidation:
     """Fits a clone of `estimator` on each split's training rows and scores it on the others.
 
-    What is kept belongs to the data, the estimator's parameters and the splits by their hash: with others it starts
-    again, beside. An estimator with `random_state=None` draws anew in every fold, also without a resume: give a number.
+    What is kept belongs to the data, the estimator's parameters and the splits by their hash: with
+    others it starts again, beside. An estimator with `random_state=None` draws anew in every fold,
+    also without a resume: give a number.
 
     Args:
         splits: (training rows, validation rows) a fold, as scikit-learn's splitters give them.
@@ -61,12 +62,27 @@ class CrossValidation:
         score: Score,
         goal: Goal | None = None,
     ) -> None:
-        self._log, self._estimator, self._x, self._y, self._score = log, estimator, np.asarray(x), np.asarray(y), score
+        self._log, self._estimator, self._x, self._y, self._score = (
+            log,
+            estimator,
+            np.asarray(x),
+            np.asarray(y),
+            score,
+        )
         self._splits = [(np.asarray(train), np.asarray(rest)) for train, rest in splits]
         if not self._splits or any(not len(train) or not len(rest) for train, rest in self._splits):
-            raise UsageError("A fold without rows cannot be scored.", mend="Give at least one split, each with rows.")
+            raise UsageError(
+                "A fold without rows cannot be scored.",
+                hint="Give at least one split, each with rows.",
+            )
         self._goal = goal or goal_from_environment()
-        told = [self._x, self._y, type(estimator).__qualname__, estimator.get_params(), self._splits]
+        told = [
+            self._x,
+            self._y,
+            type(estimator).__qualname__,
+            estimator.get_params(),
+            self._splits,
+        ]
         self.folder = log.checkpoint_dir / f"folds-{joblib.hash(told)[:16]}"
 
     def __len__(self) -> int:
@@ -78,11 +94,14 @@ class CrossValidation:
         return next((fold for fold in range(len(self)) if self._done(fold) is None), len(self))
 
     def run(self) -> list[Fold]:
-        """All folds, those done before as they were kept; the best one's model is told of as the one to score."""
+        """All folds, those done before as they were kept; the best one's model is told of as the
+        one to score."""
         self.folder.mkdir(parents=True, exist_ok=True)
         folds = [self._done(fold) or self._fit(fold) for fold in range(len(self))]
         best = self.best(folds)
-        self._log.checkpoint_saved((best or folds[-1]).path, epoch=(best or folds[-1]).fold, final=True)
+        self._log.checkpoint_saved(
+            (best or folds[-1]).path, epoch=(best or folds[-1]).fold, final=True
+        )
         return folds
 
     def best(self, folds: Iterable[Fold]) -> Fold | None:
@@ -94,7 +113,8 @@ class CrossValidation:
         return best
 
     def _fit(self, fold: int) -> Fold:
-        """The row is logged before the fold counts as done: a kill between them costs the fold again, not its row."""
+        """The row is logged before the fold counts as done: a kill between them costs the fold
+        again, not its row."""
         train, rest = self._splits[fold]
         fitted = clone(self._estimator).fit(self._x[train], self._y[train])
         value = float(self._score(fitted, self._x[rest], self._y[rest]))

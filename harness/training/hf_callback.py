@@ -1,11 +1,12 @@
-"""transformers.Trainer, and every trainer built on it (TRL's too), logs to the run logger through this callback.
+"""transformers.Trainer, and every trainer built on it (TRL's too), logs to the run logger through
+this callback.
 
     with RunLogger.from_environment() as log:
         Trainer(..., args=TrainingArguments(output_dir=str(log.checkpoint_dir), ...),
                 callbacks=[RunLoggerCallback(log)]).train()
 
-The trainer's `logging_nan_inf_filter` replaces a loss that is not finite by the running mean, so that a broken run
-looks like a healthy one; it is on by default, and this callback switches it off.
+The trainer's `logging_nan_inf_filter` replaces a loss that is not finite by the running mean, so
+that a broken run looks like a healthy one; it is on by default, and this callback switches it off.
 """
 
 import math
@@ -27,11 +28,13 @@ _SUMMARY = "train_runtime"
 
 
 class RunLoggerCallback(TrainerCallback):  # type: ignore[misc] # the library is not followed
-    """One row a report of the trainer, a checkpoint row a save, the last (or best) checkpoint marked as final.
+    """One row a report of the trainer, a checkpoint row a save, the last (or best) checkpoint
+    marked as final.
 
-    What the run logger counts as epochs are epochs where `logging_strategy` is "epoch", else optimizer steps: the row
-    of step 10 is epoch 9, and the plan's `checkpoint_every` then counts steps. The callback starts the log; whoever
-    made it ends it. Raises UsageError when checkpoints would lie outside the run's folder.
+    What the run logger counts as epochs are epochs where `logging_strategy` is "epoch", else
+    optimizer steps: the row of step 10 is epoch 9, and the plan's `checkpoint_every` then counts
+    steps. The callback starts the log; whoever made it ends it. Raises UsageError when checkpoints
+    would lie outside the run's folder.
     """
 
     def __init__(self, log: RunLogger, *, clock: Clock | None = None) -> None:
@@ -49,7 +52,9 @@ class RunLoggerCallback(TrainerCallback):  # type: ignore[misc] # the library is
     def on_train_begin(
         self, args: TrainingArguments, state: TrainerState, _control: TrainerControl, **_more: Any
     ) -> None:
-        args.logging_nan_inf_filter = False  # again: a callback that is added later sees no on_init_end
+        args.logging_nan_inf_filter = (
+            False  # again: a callback that is added later sees no on_init_end
+        )
         self._by_epoch = args.logging_strategy == "epoch"
         if args.save_strategy != "no":
             _require_inside(Path(args.output_dir), self._log.checkpoint_dir)
@@ -103,11 +108,16 @@ class RunLoggerCallback(TrainerCallback):  # type: ignore[misc] # the library is
     ) -> None:
         self._pace.restart(state.global_step)
 
-    def on_save(self, args: TrainingArguments, state: TrainerState, _control: TrainerControl, **_more: Any) -> None:
+    def on_save(
+        self, args: TrainingArguments, state: TrainerState, _control: TrainerControl, **_more: Any
+    ) -> None:
         self._pace.restart(state.global_step)
         path = Path(args.output_dir) / f"checkpoint-{state.global_step}"
         number = self._number(state)
-        if path.is_dir() and self._saved != (path, number):  # the last step of an epoch may be saved twice
+        if path.is_dir() and self._saved != (
+            path,
+            number,
+        ):  # the last step of an epoch may be saved twice
             self._saved = path, number
             self._log.checkpoint_saved(path, epoch=number)
 
@@ -130,7 +140,8 @@ class RunLoggerCallback(TrainerCallback):  # type: ignore[misc] # the library is
             control.should_save = True
 
     def _number(self, state: TrainerState) -> int:
-        """The epoch that the row belongs to, from 0; in steps, the step before the one that comes next."""
+        """The epoch that the row belongs to, from 0; in steps, the step before the one that comes
+        next."""
         done = math.ceil(state.epoch or 0) if self._by_epoch else state.global_step
         return max(0, done - 1)
 
@@ -139,8 +150,8 @@ class RunLoggerCallback(TrainerCallback):  # type: ignore[misc] # the library is
 
 
 def _keep_best_and_newest(args: TrainingArguments) -> None:
-    """With a limit of 1 the trainer ends by removing each checkpoint but its best, the newest too, which was told of;
-    and what it takes for the best must be the best by the plan."""
+    """With a limit of 1 the trainer ends by removing each checkpoint but its best, the newest too,
+    which was told of; and what it takes for the best must be the best by the plan."""
     if args.metric_for_best_model is None:
         return
     if args.save_total_limit == 1:
@@ -148,9 +159,10 @@ def _keep_best_and_newest(args: TrainingArguments) -> None:
     direction = planned_direction(args.metric_for_best_model)
     if direction is not None and args.greater_is_better != (direction is Direction.MAXIMIZE):
         raise UsageError(
-            f"metric_for_best_model is {args.metric_for_best_model!r} with greater_is_better={args.greater_is_better}; "
-            f"the plan says {direction}: the worst checkpoint would be kept as the best.",
-            mend=f"Pass greater_is_better={direction is Direction.MAXIMIZE}.",
+            f"metric_for_best_model is {args.metric_for_best_model!r} with"
+            f" greater_is_better={args.greater_is_better}; the plan says {direction}: the worst"
+            " checkpoint would be kept as the best.",
+            hint=f"Pass greater_is_better={direction is Direction.MAXIMIZE}.",
             code="direction_differs",
         )
 
@@ -159,8 +171,8 @@ def _require_inside(output: Path, folder: Path) -> None:
     """The run's folder is where checkpoints are looked for, and what is kept of them counts."""
     if not output.resolve().is_relative_to(folder.resolve().parent):
         raise UsageError(
-            f"TrainingArguments.output_dir is {output}; expected a folder below {folder}, where checkpoints of this "
-            "run are looked for.",
-            mend='Pass output_dir=str(log.checkpoint_dir), or save_strategy="no".',
+            f"TrainingArguments.output_dir is {output}; expected a folder below {folder}, where"
+            " checkpoints of this run are looked for.",
+            hint='Pass output_dir=str(log.checkpoint_dir), or save_strategy="no".',
             code="checkpoint_outside",
         )

@@ -1,4 +1,5 @@
-"""Where `transformers.Trainer` goes on: `train(resume_from_checkpoint=whole_checkpoint(log.checkpoint_dir))`."""
+"""Where `transformers.Trainer` goes on:
+`train(resume_from_checkpoint=whole_checkpoint(log.checkpoint_dir))`."""
 
 import json
 from pathlib import Path
@@ -15,11 +16,14 @@ _STATE = "trainer_state.json"
 
 
 def not_restored(args: Any, step: int) -> list[str]:
-    """What a trainer that went on at `step` with these TrainingArguments does not have as it was, by name."""
+    """What a trainer that went on at `step` with these TrainingArguments does not have as it was,
+    by name."""
     folder = Path(args.output_dir) / f"checkpoint-{step}"
     if not folder.is_dir():
         return [f"what the checkpoint of step {step} holds (it is not in output_dir)"]
-    missing = [name for name, files in _PARTS.items() if not any(any(folder.glob(file)) for file in files)]
+    missing = [
+        name for name, files in _PARTS.items() if not any(any(folder.glob(file)) for file in files)
+    ]
     if args.ignore_data_skip:
         missing.append("data order (ignore_data_skip)")
     if args.dataloader_num_workers > 0:
@@ -30,7 +34,8 @@ def not_restored(args: Any, step: int) -> list[str]:
 
 
 def epochs_of(checkpoint: Path) -> float | None:
-    """How many epochs `checkpoint` has seen, by the trainer's own state in it; None when that cannot be read."""
+    """How many epochs `checkpoint` has seen, by the trainer's own state in it; None when that
+    cannot be read."""
     try:
         epochs = json.loads((checkpoint / _STATE).read_text("utf-8"))["epoch"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -41,7 +46,8 @@ def epochs_of(checkpoint: Path) -> float | None:
 def whole_checkpoint(folder: Path) -> str | None:
     """The newest `checkpoint-N` in `folder` that was written to its end; None where there is none.
 
-    transformers' own `get_last_checkpoint` takes the highest number, also of a save that was killed in its middle.
+    transformers' own `get_last_checkpoint` takes the highest number, also of a save that was killed
+    in its middle.
     """
     found = []
     for state in folder.glob(f"checkpoint-*/{_STATE}"):

@@ -16,7 +16,8 @@ _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torc
 
 
 def load_tokenizer(folder: Path, *, padding_side: str = "right") -> Any:
-    """Its padding token is EOS where the model has none; what is padded is told by masks, never by this token."""
+    """Its padding token is EOS where the model has none; what is padded is told by masks, never by
+    this token."""
     tokenizer = AutoTokenizer.from_pretrained(folder, padding_side=padding_side)
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
@@ -26,17 +27,22 @@ def load_tokenizer(folder: Path, *, padding_side: str = "right") -> Any:
 def load_model(folder: Path, *, dtype: str, tier: str, train: bool = False) -> Any:
     """The base model on the tier's device, from safetensors, no code of its own run.
 
-    With `train` on a small GPU its weights are 4-bit NF4 where bitsandbytes is installed (QLoRA, Dettmers et al. 2023).
-    Raises UsageError for a folder that holds an adapter: a reference with the adapter off would then be another model
-    than the one that training starts from. Raises RunError where the tier wants a GPU and there is none.
+    With `train` on a small GPU its weights are 4-bit NF4 where bitsandbytes is installed (QLoRA,
+    Dettmers et al. 2023). Raises UsageError for a folder that holds an adapter: a reference with
+    the adapter off would then be another model than the one that training starts from. Raises
+    RunError where the tier wants a GPU and there is none.
     """
     if (folder / "adapter_config.json").exists():
         raise UsageError(
             f"{folder} holds an adapter; expected a whole model.",
-            mend="Merge the adapter into its base model first, and name the merged folder.",
+            hint="Merge the adapter into its base model first, and name the merged folder.",
             code="model_is_adapter",
         )
-    options: dict[str, Any] = {"dtype": _DTYPES[dtype], "local_files_only": True, "use_safetensors": True}
+    options: dict[str, Any] = {
+        "dtype": _DTYPES[dtype],
+        "local_files_only": True,
+        "use_safetensors": True,
+    }
     if tier != CPU_TIER:
         _require_gpu(tier)
         options["device_map"] = {"": 0}
@@ -60,7 +66,11 @@ def four_bit(tier: str) -> bool:
 def lora(rank: int, alpha: int, dropout: float) -> LoraConfig:
     """LoRA (Hu et al. 2021) on every linear layer but the output head."""
     return LoraConfig(
-        r=rank, lora_alpha=alpha, lora_dropout=dropout, target_modules="all-linear", task_type="CAUSAL_LM"
+        r=rank,
+        lora_alpha=alpha,
+        lora_dropout=dropout,
+        target_modules="all-linear",
+        task_type="CAUSAL_LM",
     )
 
 
@@ -68,6 +78,6 @@ def _require_gpu(tier: str) -> None:
     if not torch.cuda.is_available():
         raise RunError(
             f"The hardware tier is {tier}, and torch sees no GPU.",
-            mend="Run it on a machine with one, or choose the tier cpu-experimental.",
+            hint="Run it on a machine with one, or choose the tier cpu-experimental.",
             code="gpu_missing",
         )

@@ -1,7 +1,9 @@
-"""Lightning's Trainer, of `lightning` or `pytorch_lightning`, logs to the run logger through this callback.
+"""Lightning's Trainer, of `lightning` or `pytorch_lightning`, logs to the run logger through this
+callback.
 
 with RunLogger.from_environment() as log:
-    Trainer(default_root_dir=log.checkpoint_dir, callbacks=[RunLoggerCallback(log)]).fit(model, loader)
+    Trainer(default_root_dir=log.checkpoint_dir, callbacks=[RunLoggerCallback(log)]).fit(model,
+    loader)
 """
 
 import pickle
@@ -20,7 +22,9 @@ from harness.run_logger import RunLogger
 from harness.training.cadence import should_checkpoint
 from harness.training.reports import Pace, measured, numbers, planned_direction
 
-if "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules:  # the one that is used already
+if (
+    "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules
+):  # the one that is used already
     from pytorch_lightning import Callback, LightningModule, Trainer
 else:
     try:
@@ -33,13 +37,15 @@ _ACCURACY = re.compile(r"(?:^|[^a-z])acc(?:uracy)?(?:[^a-z]|$)", re.IGNORECASE)
 
 
 class RunLoggerCallback(Callback):  # type: ignore[misc] # the library is not followed
-    """One row an epoch: all that the module logged, the mean loss of its batches where it logged none, `grad_norm` (the
-    largest that was seen), `steps_per_second`, `gpu_memory_mb`, and `skipped_batches`: those for which `training_step`
-    returned None, which is how a NaN is made to vanish.
+    """One row an epoch: all that the module logged, the mean loss of its batches where it logged
+    none, `grad_norm` (the largest that was seen), `steps_per_second`, `gpu_memory_mb`, and
+    `skipped_batches`: those for which `training_step` returned None, which is how a NaN is made to
+    vanish.
 
-    The callback starts the log; whoever made it ends it. Checkpoints of ModelCheckpoint are told of; where the plan's
-    `checkpoint_every` wants one, one is saved. Raises UsageError when they would lie outside the run's folder, and when
-    ModelCheckpoint would keep the worst for the best: its `mode` is "min" where nothing else is passed.
+    The callback starts the log; whoever made it ends it. Checkpoints of ModelCheckpoint are told
+    of; where the plan's `checkpoint_every` wants one, one is saved. Raises UsageError when they
+    would lie outside the run's folder, and when ModelCheckpoint would keep the worst for the best:
+    its `mode` is "min" where nothing else is passed.
     """
 
     def __init__(self, log: RunLogger, *, clock: Clock | None = None) -> None:
@@ -74,16 +80,22 @@ class RunLoggerCallback(Callback):  # type: ignore[misc] # the library is not fo
             self._skipped += 1
         elif isinstance(loss, torch.Tensor):
             parts = trainer.accumulate_grad_batches if pl_module.automatic_optimization else 1
-            self._losses = loss.detach() * parts + self._losses  # Lightning has divided it, for the gradient's sake
+            self._losses = (
+                loss.detach() * parts + self._losses
+            )  # Lightning has divided it, for the gradient's sake
             self._batches += 1
 
-    def on_before_optimizer_step(self, trainer: Trainer, pl_module: LightningModule, _optimizer: Any) -> None:
+    def on_before_optimizer_step(
+        self, trainer: Trainer, pl_module: LightningModule, _optimizer: Any
+    ) -> None:
         every = trainer.log_every_n_steps or 1
         if trainer.global_step % every == 0:
             norms = [p.grad.detach().norm() for p in pl_module.parameters() if p.grad is not None]
             if norms:
                 norm = torch.stack(norms).norm()
-                self._norm = norm if self._norm is None else torch.maximum(norm, self._norm)  # NaN stays NaN
+                self._norm = (
+                    norm if self._norm is None else torch.maximum(norm, self._norm)
+                )  # NaN stays NaN
 
     def on_train_epoch_start(self, trainer: Trainer, _module: LightningModule) -> None:
         self._tell_of_checkpoints(trainer, trainer.current_epoch - 1)
@@ -92,7 +104,9 @@ class RunLoggerCallback(Callback):  # type: ignore[misc] # the library is not fo
 
     def on_train_epoch_end(self, trainer: Trainer, _module: LightningModule) -> None:
         found = numbers(trainer.callback_metrics)
-        if self._batches and not any(name in ("loss", "train_loss", "train/loss") for name in found):
+        if self._batches and not any(
+            name in ("loss", "train_loss", "train/loss") for name in found
+        ):
             found["loss"] = self._losses / self._batches
         if self._norm is not None:
             found.setdefault("grad_norm", self._norm)
@@ -111,7 +125,9 @@ class RunLoggerCallback(Callback):  # type: ignore[misc] # the library is not fo
     def on_fit_end(self, trainer: Trainer, _module: LightningModule) -> None:
         last = max(0, trainer.current_epoch - 1)
         self._tell_of_checkpoints(trainer, last)
-        best = next((saver.best_model_path for saver in trainer.checkpoint_callbacks if saver.monitor), "")
+        best = next(
+            (saver.best_model_path for saver in trainer.checkpoint_callbacks if saver.monitor), ""
+        )
         path, epoch = self._newest or (None, last)
         if best:
             _, known = self._told.get(best, (0.0, None))
@@ -124,8 +140,9 @@ class RunLoggerCallback(Callback):  # type: ignore[misc] # the library is not fo
         self._batches = self._skipped = 0
 
     def _tell_of_checkpoints(self, trainer: Trainer, epoch: int | None) -> None:
-        """Those that ModelCheckpoint has written since: it saves after this callback has had its turn. Those of an
-        earlier attempt, with `epoch` None, say themselves of which epoch they are; one that does not is left out."""
+        """Those that ModelCheckpoint has written since: it saves after this callback has had its
+        turn. Those of an earlier attempt, with `epoch` None, say themselves of which epoch they
+        are; one that does not is left out."""
         for saver in trainer.checkpoint_callbacks:
             for name in {saver.best_model_path, saver.last_model_path, *saver.best_k_models}:
                 path = Path(name)
@@ -146,7 +163,8 @@ class RunLoggerCallback(Callback):  # type: ignore[misc] # the library is not fo
 
 
 def _epoch_in(path: Path) -> int | None:
-    """The epoch in which Lightning wrote a checkpoint, by the checkpoint itself; None where it is of another form."""
+    """The epoch in which Lightning wrote a checkpoint, by the checkpoint itself; None where it is
+    of another form."""
     if not path.is_file():
         return None
     try:
@@ -167,22 +185,27 @@ def _require_best(saver: Any) -> None:
         return
     right = "max" if direction is Direction.MAXIMIZE else "min"
     raise UsageError(
-        f"ModelCheckpoint monitors {monitor!r} with mode={mode!r}; {said} {direction}: the worst checkpoint would be "
-        "kept as the best.",
-        mend=f"Pass ModelCheckpoint(mode={right!r}).",
+        f"ModelCheckpoint monitors {monitor!r} with mode={mode!r}; {said} {direction}: the worst"
+        " checkpoint would be kept as the best.",
+        hint=f"Pass ModelCheckpoint(mode={right!r}).",
         code="direction_differs",
     )
 
 
 def _rate(trainer: Trainer) -> float | None:
-    return next((float(group["lr"]) for each in trainer.optimizers for group in each.param_groups), None)
+    return next(
+        (float(group["lr"]) for each in trainer.optimizers for group in each.param_groups), None
+    )
 
 
 def _require_inside(folder: Any, home: Path) -> None:
     if folder is not None and not Path(folder).resolve().is_relative_to(home.resolve().parent):
         raise UsageError(
-            f"ModelCheckpoint writes to {folder}; expected a folder below {home}, where checkpoints of this run are "
-            "looked for.",
-            mend="Pass Trainer(default_root_dir=log.checkpoint_dir), or ModelCheckpoint(dirpath=log.checkpoint_dir).",
+            f"ModelCheckpoint writes to {folder}; expected a folder below {home}, where checkpoints"
+            " of this run are looked for.",
+            hint=(
+                "Pass Trainer(default_root_dir=log.checkpoint_dir), or"
+                " ModelCheckpoint(dirpath=log.checkpoint_dir)."
+            ),
             code="checkpoint_outside",
         )

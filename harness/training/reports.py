@@ -1,5 +1,5 @@
-"""What the callbacks share: which logged values are numbers, how fast steps pass, how much GPU memory was taken, which
-way the plan's metric is better."""
+"""What the callbacks share: which logged values are numbers, how fast steps pass, how much GPU
+memory was taken, which way the plan's metric is better."""
 
 import os
 import re
@@ -16,7 +16,8 @@ _SPLIT = re.compile(r"^(?:val|valid|validation|eval|dev|test)[_/]")
 
 
 def numbers(logs: Mapping[str, Any]) -> dict[str, Any]:
-    """The entries that one row can hold: numbers and tensors of one element; NaN and infinities stay."""
+    """The entries that one row can hold: numbers and tensors of one element; NaN and infinities
+    stay."""
     return {str(key): value for key, value in logs.items() if _is_number(value)}
 
 
@@ -29,15 +30,19 @@ def _is_number(value: Any) -> bool:
 
 
 def planned_direction(metric: str) -> Direction | None:
-    """The plan's, when `metric` is its metric, with or without the name of a split before it; else None."""
+    """The plan's, when `metric` is its metric, with or without the name of a split before it; else
+    None."""
     planned, direction = os.environ.get(variables.METRIC), os.environ.get(variables.DIRECTION)
     mine = planned in (metric, _SPLIT.sub("", metric))
     return Direction(direction) if mine and direction else None
 
 
 def gpu_memory_mb() -> float | None:
-    """The most memory that tensors held on the current GPU since the last call, in MiB; None without torch or GPU."""
-    torch = sys.modules.get("torch")  # a library that uses a GPU has imported it; nothing is loaded for this
+    """The most memory that tensors held on the current GPU since the last call, in MiB; None
+    without torch or GPU."""
+    torch = sys.modules.get(
+        "torch"
+    )  # a library that uses a GPU has imported it; nothing is loaded for this
     if torch is None or not torch.cuda.is_available() or not torch.cuda.is_initialized():
         return None
     taken = torch.cuda.max_memory_allocated() / _MEBIBYTE

@@ -1,4 +1,5 @@
-"""The state of a training as tensors and plain types: what `torch.load(weights_only=True)` reads back."""
+"""The state of a training as tensors and plain types: what `torch.load(weights_only=True)` reads
+back."""
 
 import pickle
 import random
@@ -12,13 +13,21 @@ import torch
 
 from harness.errors import UsageError
 
-_UNREADABLE = (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError, TypeError, AttributeError)
+_UNREADABLE = (
+    pickle.UnpicklingError,
+    RuntimeError,
+    EOFError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+)
 _PLAIN = (str, int, float, bool, bytes, type(None))
 
 
 def plain(value: Any, where: str) -> Any:
-    """`value` of tensors, numbers, texts, lists and mappings only; NumPy's scalars and arrays become Python's and
-    torch's. Raises UsageError that names the first other type and its place."""
+    """`value` of tensors, numbers, texts, lists and mappings only; NumPy's scalars and arrays
+    become Python's and torch's. Raises UsageError that names the first other type and its place."""
     if isinstance(value, torch.Tensor):
         return value.detach()
     if type(value) in _PLAIN:
@@ -30,31 +39,44 @@ def plain(value: Any, where: str) -> Any:
     if type(value) in (list, tuple):
         return type(value)(plain(item, f"{where}[{index}]") for index, item in enumerate(value))
     if isinstance(value, Mapping) and type(value) in (dict, OrderedDict, Counter):
-        made = {plain(key, f"a key of {where}"): plain(item, f"{where}.{key}") for key, item in value.items()}
+        made = {
+            plain(key, f"a key of {where}"): plain(item, f"{where}.{key}")
+            for key, item in value.items()
+        }
         return Counter(made) if isinstance(value, Counter) else made
     raise UsageError(
-        f"{where} is a {type(value).__module__}.{type(value).__qualname__}; a checkpoint holds tensors, numbers, "
-        "texts, lists and dicts only.",
-        mend="Save its numbers and texts, e.g. str(path) or vars(namespace), and make the object again from them.",
+        f"{where} is a {type(value).__module__}.{type(value).__qualname__}; a checkpoint holds"
+        " tensors, numbers, texts, lists and dicts only.",
+        hint=(
+            "Save its numbers and texts, e.g. str(path) or vars(namespace), and make the object"
+            " again from them."
+        ),
         code="checkpoint_not_plain",
     )
 
 
 def load(path: Path) -> Any:
-    """What `torch.save` wrote, on the CPU. A file that holds anything else than tensors and plain types is refused with
-    the name of the type; nothing in it is run."""
+    """What `torch.save` wrote, on the CPU. A file that holds anything else than tensors and plain
+    types is refused with the name of the type; nothing in it is run."""
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except _UNREADABLE as error:
         raise UsageError(
             f"{path.name} does not load as tensors and plain types: {_first_line(error)}",
-            mend="Save it again from the program that made it, with state_dict() and plain values only.",
+            hint=(
+                "Save it again from the program that made it, with state_dict() and plain values"
+                " only."
+            ),
             code="checkpoint_not_plain",
         ) from error
 
 
 def _first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if "GLOBAL" in line or "unsupported" in line.lower()]
+    lines = [
+        line.strip()
+        for line in str(error).splitlines()
+        if "GLOBAL" in line or "unsupported" in line.lower()
+    ]
     return f"{type(error).__name__}: {(lines or [str(error).strip()])[0]}"[:400]
 
 
@@ -72,13 +94,18 @@ def random_state() -> dict[str, Any]:
 
 
 def _gpus_in_use() -> bool:
-    """Asked before anything touches a GPU: random states of GPUs that nobody uses are not worth starting CUDA for."""
+    """Asked before anything touches a GPU: random states of GPUs that nobody uses are not worth
+    starting CUDA for."""
     return bool(torch.cuda.is_available() and torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
 
 
 def restore_random(state: Mapping[str, Any]) -> list[str]:
     """The inverse; the names of those that are not in `state` or do not fit this machine."""
-    missing = [f"random numbers of {name}" for name in ("python", "numpy", "torch") if not _has(state, name)]
+    missing = [
+        f"random numbers of {name}"
+        for name in ("python", "numpy", "torch")
+        if not _has(state, name)
+    ]
     if _has(state, "python"):
         version, numbers, gauss = state["python"]
         random.setstate((version, tuple(numbers), gauss))
@@ -101,7 +128,8 @@ def _has(state: Mapping[str, Any], name: str) -> bool:
 
 
 def capture(part: Any, name: str) -> Any:
-    """The state of one part: of a module, optimizer, scheduler, scaler, sampler, or a random generator."""
+    """The state of one part: of a module, optimizer, scheduler, scaler, sampler, or a random
+    generator."""
     if isinstance(part, torch.Generator):
         return part.get_state()
     if isinstance(part, np.random.Generator):

@@ -1,4 +1,5 @@
-"""Standard output of a program whose answer stands there alone: what libraries print goes to standard error."""
+"""Standard output of a program whose answer stands there alone: what libraries print goes to
+standard error."""
 
 import os
 import sys
@@ -9,7 +10,8 @@ from typing import BinaryIO
 
 @contextmanager
 def answers_only() -> Iterator[BinaryIO]:
-    """The real standard output; inside the block descriptor 1 is standard error, for C code and children, too."""
+    """The real standard output; inside the block descriptor 1 is standard error, for C code and
+    children, too."""
     sys.stdout.flush()
     kept = os.dup(1)
     os.dup2(2, 1)

@@ -3,8 +3,8 @@
     checkpoints/epoch-0009/            model.pt  training.pt  COMPLETE
     checkpoints/latest, best           the name of a folder, replaced by rename
 
-COMPLETE is written last, after the files are on the disk: it says how many bytes each has and their SHA-256. A folder
-without it, or with other bytes, is no checkpoint. Nothing here knows torch.
+COMPLETE is written last, after the files are on the disk: it says how many bytes each has and their
+SHA-256. A folder without it, or with other bytes, is no checkpoint. Nothing here knows torch.
 """
 
 import contextlib
@@ -73,8 +73,9 @@ class Store:
         return sorted(found, key=lambda item: item.order)
 
     def save(self, name: str, writers: Writers, *, told: Mapping[str, Any]) -> Saved:
-        """Write one checkpoint and point `latest` at it. On any error what was written of it is removed and all older
-        ones, and the pointer, are as they were. Raises RunError (checkpoint_not_saved) when the disk does not take it.
+        """Write one checkpoint and point `latest` at it. On any error what was written of it is
+        removed and all older ones, and the pointer, are as they were. Raises RunError
+        (checkpoint_not_saved) when the disk does not take it.
         """
         target, building = self.root / name, self.root / f"{name}{_PARTIAL}"
         try:
@@ -92,13 +93,16 @@ class Store:
             sync_directory(self.root)
             self.point(LATEST, name)
             _remove(self._aside(target))
-        except (OSError, RuntimeError) as error:  # torch raises RuntimeError where its writer meets a full disk
+        except (
+            OSError,
+            RuntimeError,
+        ) as error:  # torch raises RuntimeError where its writer meets a full disk
             with contextlib.suppress(OSError):
                 _remove(building)
             raise RunError(
-                f"The checkpoint {name} could not be saved: {_reason(error)}; {_free(self.root)} are free. Those saved "
-                "before are as they were.",
-                mend="Free disk space, then go on with `harness train EXP --resume`.",
+                f"The checkpoint {name} could not be saved: {_reason(error)}; {_free(self.root)}"
+                " are free. Those saved before are as they were.",
+                hint="Free disk space, then go on with `harness train EXP --resume`.",
                 code="checkpoint_not_saved",
             ) from error
         except BaseException:
@@ -110,8 +114,9 @@ class Store:
         atomic_write(self.root / pointer, f"{name}\n")
 
     def sweep(self) -> list[str]:
-        """Take away what a killed save left; the names of folders that were no checkpoint. One under a checkpoint's own
-        name that has no marker is set aside, and its name is free again."""
+        """Take away what a killed save left; the names of folders that were no checkpoint. One
+        under a checkpoint's own name that has no marker is set aside, and its name is free
+        again."""
         if not self.root.is_dir():
             return []
         remove_leftovers([self.root / LATEST, self.root / BEST])
@@ -137,7 +142,8 @@ class Store:
         _remove(gone)
 
     def _settle(self, old: Path) -> None:
-        """The one that a killed save was about to replace comes back, unless the new one is there."""
+        """The one that a killed save was about to replace comes back, unless the new one is
+        there."""
         target = old.with_name(old.name.removesuffix(".old"))
         if (target / MARKER).is_file() or not (old / MARKER).is_file():
             _remove(old)
@@ -152,7 +158,8 @@ class Store:
 def _read(marker: Path) -> Saved:
     told = json.loads(marker.read_text("utf-8"))
     return Saved(
-        folder=marker.parent, **{name: told[name] for name in ("epoch", "step", "done", "value", "kept", "files")}
+        folder=marker.parent,
+        **{name: told[name] for name in ("epoch", "step", "done", "value", "kept", "files")},
     )
 
 

@@ -5,9 +5,10 @@
         log.start(20, resumed_at=search.first)
         study = search.run(objective, trials=20)
 
-What the run logger counts as epochs are trials. Each trial's sampler is seeded by the search's seed and the trial's
-place, so neither a resume nor an interrupted trial changes or repeats a draw. (Optuna alone: a seeded sampler draws its
-first values again after a resume, and a trial of a killed process stays RUNNING for ever.)
+What the run logger counts as epochs are trials. Each trial's sampler is seeded by the search's seed
+and the trial's place, so neither a resume nor an interrupted trial changes or repeats a draw.
+(Optuna alone: a seeded sampler draws its first values again after a resume, and a trial of a killed
+process stays RUNNING for ever.)
 """
 
 from collections.abc import Callable
@@ -48,7 +49,7 @@ class Search:
         self._goal = goal or goal_from_environment()
         path = log.checkpoint_dir / "study.journal"
         path.parent.mkdir(parents=True, exist_ok=True)
-        mend_journal(path)
+        repair_journal(path)
         self.study = optuna.create_study(
             study_name="study",
             storage=JournalStorage(JournalFileBackend(str(path))),
@@ -68,22 +69,33 @@ class Search:
         """Go on until `trials` have ended, those before a resume included; one row a trial."""
         for place in range(self.first, trials):
             self.study.sampler = self._sampler(self._seed + place)
-            self.study.optimize(lambda trial, place=place: self._logged(objective, trial, place), n_trials=1)
+            self.study.optimize(
+                lambda trial, place=place: self._logged(objective, trial, place), n_trials=1
+            )
         return self.study
 
-    def _logged(self, objective: Callable[[optuna.Trial], float], trial: optuna.Trial, place: int) -> float:
-        """The row is written before the trial ends: a kill between them costs the trial again, not its row."""
+    def _logged(
+        self, objective: Callable[[optuna.Trial], float], trial: optuna.Trial, place: int
+    ) -> float:
+        """The row is written before the trial ends: a kill between them costs the trial again, not
+        its row."""
         try:
             value = float(objective(trial))
         except optuna.TrialPruned:
             self._log.epoch(place, {"pruned": 1})
             raise
-        numbers = {name: given for name, given in trial.params.items() if isinstance(given, int | float)}
-        self._log.epoch(place, {self._goal.metric: value, **{f"param/{name}": numbers[name] for name in numbers}})
+        numbers = {
+            name: given for name, given in trial.params.items() if isinstance(given, int | float)
+        }
+        self._log.epoch(
+            place,
+            {self._goal.metric: value, **{f"param/{name}": numbers[name] for name in numbers}},
+        )
         return value
 
     def _close_running(self) -> None:
-        """Trials of a killed process end as failed; what they drew is drawn again by the trial in their place."""
+        """Trials of a killed process end as failed; what they drew is drawn again by the trial in
+        their place."""
         left = self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
         if left:
             known = self.study.user_attrs.get(_CLOSED, [])
@@ -92,9 +104,10 @@ class Search:
             self.study.tell(trial.number, state=TrialState.FAIL)
 
 
-def mend_journal(path: Path) -> None:
-    """Cut a torn last line off and take a dead writer's lock away, before Optuna opens the file: behind a torn line
-    every later one would be unreadable. One process writes the journal: the run's own."""
+def repair_journal(path: Path) -> None:
+    """Cut a torn last line off and take a dead writer's lock away, before Optuna opens the file:
+    behind a torn line every later one would be unreadable. One process writes the journal: the
+    run's own."""
     for lock in path.parent.glob(f"{path.name}.lock*"):
         lock.unlink(missing_ok=True)
     if not path.is_file():

@@ -2,19 +2,19 @@
 
 from typing import Any
 
-from harness.audit.scores import counted_evaluations, judged
 from harness.domain.statuses import Split
 from harness.errors import RefusedError
 from harness.evaluation.score import Score, summarise
-from harness.project.context import Project
+from harness.evaluation.scores import counted_evaluations, judged
+from harness.ledger.project import Project
 
 
 def comparison(project: Project, candidate: str, reference: str) -> dict[str, Any]:
-    """{candidate, reference: {id, score, spread, n_seeds, evidence}, difference, floor, better, why, p, p_corrected,
-    comparisons, paired}.
+    """{candidate, reference: {id, score, spread, n_seeds, evidence}, difference, floor, better,
+    why, p, p_corrected, comparisons, paired}.
 
-    Scores are those of the plan version in force. Raises NotFoundError for an unknown id, RefusedError when one has
-    no score.
+    Scores are those of the plan version in force. Raises NotFoundError for an unknown id,
+    RefusedError when one has no score.
     """
     scores = {name: _score(project, name) for name in (candidate, reference)}
     result = judged(project, project.plan(), candidate, reference)
@@ -33,7 +33,7 @@ def _score(project: Project, identifier: str) -> Score:
     if score is None:
         raise RefusedError(
             f"{found.id} has no recomputed score on validation under the plan in force.",
-            mend=f"Run `harness evaluate {found.id}` first.",
+            hint=f"Run `harness evaluate {found.id}` first.",
             code="no_score",
         )
     return score

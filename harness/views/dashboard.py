@@ -34,11 +34,18 @@ _STATUS = {
     "stopped": "yellow",
     "waiting": "dim",
 }
-_SEVERITY = {Severity.FATAL: ("!!", "bold red"), Severity.WARNING: ("!", "yellow"), Severity.NOTE: ("i", "cyan")}
+_SEVERITY = {
+    Severity.FATAL: ("!!", "bold red"),
+    Severity.WARNING: ("!", "yellow"),
+    Severity.NOTE: ("i", "cyan"),
+}
 
 
-def draw(follower: Follower, *, width: int, height: int | None = None, ascii_only: bool = False) -> list[Text]:
-    """The whole screen. With `height` runs are given fewer lines each, and what does not fit is counted."""
+def draw(
+    follower: Follower, *, width: int, height: int | None = None, ascii_only: bool = False
+) -> list[Text]:
+    """The whole screen. With `height` runs are given fewer lines each, and what does not fit is
+    counted."""
     width = max(1, width)
     views = follower.views()
     lines = [_head(follower, views, width)]
@@ -50,22 +57,34 @@ def draw(follower: Follower, *, width: int, height: int | None = None, ascii_onl
     rows = [shown[start : start + beside] for start in range(0, len(shown), beside)]
     room = None if height is None else max(3, (height - len(lines)) // max(1, len(rows)) - 1)
     for row in rows:
-        blocks = [block(view, follower.targets, each, room=room, ascii_only=ascii_only) for view in row]
+        blocks = [
+            block(view, follower.targets, each, room=room, ascii_only=ascii_only) for view in row
+        ]
         lines += [Text(""), *_side_by_side(blocks, each)]
     if height is not None and len(lines) > height:
         left = len(lines) - height + 1
-        lines = [*lines[: max(0, height - 1)], _cut(Text(f"... {left} more lines", style="dim"), width)]
+        lines = [
+            *lines[: max(0, height - 1)],
+            _cut(Text(f"... {left} more lines", style="dim"), width),
+        ]
     return lines
 
 
 def waiting(follower: Follower, width: int) -> list[Text]:
     """Nothing is logged yet: which path is watched, whole, over as many lines as it takes."""
     text = f"waiting for the first row at {follower.waits_for}"
-    return [Text(text[start : start + width], style="yellow") for start in range(0, len(text), width)]
+    return [
+        Text(text[start : start + width], style="yellow") for start in range(0, len(text), width)
+    ]
 
 
 def block(
-    view: RunView, targets: Sequence[Target], width: int, *, room: int | None, ascii_only: bool = False
+    view: RunView,
+    targets: Sequence[Target],
+    width: int,
+    *,
+    room: int | None,
+    ascii_only: bool = False,
 ) -> list[Text]:
     """One run: its state, its progress, a line a metric, what it costs, its alarms."""
     picture = view.picture
@@ -78,9 +97,14 @@ def block(
     metrics = picture.shown()
     if room is not None:  # alarms before metrics, metrics before notes
         alarms = alarms[: max(1, room // 3)]
-        left = max(1, room - len(lines) - len(tail) - len(alarms)) // (2 if _TINY <= width < _NARROW else 1)
+        left = max(1, room - len(lines) - len(tail) - len(alarms)) // (
+            2 if _TINY <= width < _NARROW else 1
+        )
         metrics, notes = metrics[:left], notes[: max(0, left - len(metrics))]
-    names = min(max((cell_len(name) for name in metrics), default=0), max(8, width // (4 if width >= _NARROW else 3)))
+    names = min(
+        max((cell_len(name) for name in metrics), default=0),
+        max(8, width // (4 if width >= _NARROW else 3)),
+    )
     for name in metrics:
         lines += _metric(picture, name, targets, width, names, ascii_only=ascii_only)
     return [_cut(line, width) for line in (*lines, *tail, *alarms, *notes)]
@@ -93,7 +117,9 @@ def _head(follower: Follower, views: Sequence[RunView], width: int) -> Text:
         counts[view.status] = counts.get(view.status, 0) + 1
     for status, many in counts.items():
         states.append("  ")
-        states.append(f"{many} {status}" if len(views) > 1 else status, style=_STATUS.get(status, ""))
+        states.append(
+            f"{many} {status}" if len(views) > 1 else status, style=_STATUS.get(status, "")
+        )
     room = width - cell_len(states.plain)
     title = follower.title
     if cell_len(title) > room and room > 8:  # of a path its end says more
@@ -121,7 +147,11 @@ def _progress(view: RunView, width: int, *, ascii_only: bool) -> Text:
     picture = view.picture
     where = "" if picture.place is None else f"{picture.unit} {count(picture.place)}"
     if where and picture.total:
-        last = picture.total - 1 if picture.unit == "epoch" and picture.place is not None else picture.total
+        last = (
+            picture.total - 1
+            if picture.unit == "epoch" and picture.place is not None
+            else picture.total
+        )
         where = f"{where} of {count(last if picture.unit == 'epoch' else picture.total)}"
     if picture.step is not None and width >= _NARROW:
         where += f", step {count(picture.step)}"
@@ -133,7 +163,11 @@ def _progress(view: RunView, width: int, *, ascii_only: bool) -> Text:
     text.append(where)
     if view.status in ("running", "quiet", "reading") and picture.eta_s is not None:
         text.append(f"  {duration(picture.eta_s)} left", style="bold")
-    if picture.first_time is not None and picture.last_time is not None and picture.last_time >= picture.first_time:
+    if (
+        picture.first_time is not None
+        and picture.last_time is not None
+        and picture.last_time >= picture.first_time
+    ):
         passed = f"  after {duration(picture.last_time - picture.first_time)}"
         if cell_len(text.plain) + len(passed) <= width:
             text.append(passed, style="dim")
@@ -146,7 +180,13 @@ def _bar(done: float, width: int, *, ascii_only: bool) -> str:
 
 
 def _metric(
-    picture: RunPicture, name: str, targets: Sequence[Target], width: int, names: int, *, ascii_only: bool
+    picture: RunPicture,
+    name: str,
+    targets: Sequence[Target],
+    width: int,
+    names: int,
+    *,
+    ascii_only: bool,
 ) -> list[Text]:
     """One line, or on a narrow screen one of numbers and one that is drawn."""
     trace, best = picture.traces[name], picture.best(name)
@@ -155,12 +195,16 @@ def _metric(
         return [Text(f"{name} {current}")]
     text = Text(_padded(name, names))
     text.append(f" {current:>9}", style="bold red" if current in ("NaN", "Inf", "-Inf") else "bold")
-    text.append(f" {'best' if best else '':4} {number(best.value) if best else '':>9}", style="green")
+    text.append(
+        f" {'best' if best else '':4} {number(best.value) if best else '':>9}", style="green"
+    )
     if width >= 2 * _BLOCK and best is not None and best.place is not None:
         text.append(f" at {count(best.place)}".ljust(9), style="dim")
     goal = _goal(picture, name, targets, ascii_only=ascii_only)
     if width < _NARROW:
-        drawn = Text("  ").append_text(_drawn(picture, name, width - 3 - cell_len(goal.plain), ascii_only=ascii_only))
+        drawn = Text("  ").append_text(
+            _drawn(picture, name, width - 3 - cell_len(goal.plain), ascii_only=ascii_only)
+        )
         return [text, drawn.append(" ").append_text(goal) if goal.plain else drawn]
     left = width - cell_len(text.plain) - 1 - (cell_len(goal.plain) + 1 if goal.plain else 0)
     text.append(" ").append_text(_drawn(picture, name, left, ascii_only=ascii_only))
@@ -169,8 +213,13 @@ def _metric(
 
 def _drawn(picture: RunPicture, name: str, width: int, *, ascii_only: bool) -> Text:
     text = Text()
-    for character in picture.traces[name].sparkline(min(max(1, width), _LONGEST_LINE), ascii_only=ascii_only):
-        text.append(character, style="bold red" if character == "!" else "magenta" if character in "▲▼^" else "cyan")
+    for character in picture.traces[name].sparkline(
+        min(max(1, width), _LONGEST_LINE), ascii_only=ascii_only
+    ):
+        text.append(
+            character,
+            style="bold red" if character == "!" else "magenta" if character in "▲▼^" else "cyan",
+        )
     return text
 
 
@@ -183,7 +232,10 @@ def _goal(picture: RunPicture, name: str, targets: Sequence[Target], *, ascii_on
     missing = [item for item in targets if best is None or (best.value - item.value) * sign < 0]
     if missing:
         return Text(f"{missing[0].name} {number(missing[0].value)}", style="yellow")
-    return Text(f"{targets[-1].name} {number(targets[-1].value)} {'ok' if ascii_only else '✓'}", style="green")
+    return Text(
+        f"{targets[-1].name} {number(targets[-1].value)} {'ok' if ascii_only else '✓'}",
+        style="green",
+    )
 
 
 def _costs(picture: RunPicture) -> list[str]:
@@ -194,7 +246,10 @@ def _costs(picture: RunPicture) -> list[str]:
         name, value = picture.throughput
         parts.append(f"{name} {number(value)}")
     elif picture.seconds_each is not None:
-        parts.append(f"{duration(picture.seconds_each)} a{'n' if picture.unit == 'epoch' else ''} {picture.unit}")
+        parts.append(
+            f"{duration(picture.seconds_each)} a{'n' if picture.unit == 'epoch' else ''}"
+            f" {picture.unit}"
+        )
     if picture.memory is not None:
         name, value = picture.memory
         parts.append(f"{name} {number(value)}")
@@ -232,7 +287,9 @@ def _alarm(alarm: Alarm, width: int) -> list[Text]:
     if width < _TINY:
         return [Text(f"{mark} {alarm.code}", style=style)]
     text = f"{mark} {alarm.code}  {one_line(alarm.message, 300)}"
-    return [Text(line, style=style) for line in wrap(text, width, subsequent_indent="  ", max_lines=3)]
+    return [
+        Text(line, style=style) for line in wrap(text, width, subsequent_indent="  ", max_lines=3)
+    ]
 
 
 def _beside(runs: int, width: int) -> int:

@@ -2,24 +2,28 @@
 
 from typing import Any
 
-from harness.audit.check import standing
 from harness.domain.records import Experiment, RecordedVerdict
 from harness.domain.statuses import CLOSED_EXPERIMENTS, Verdict
+from harness.gates.check import standing
 from harness.ledger.ledger import Ledger
-from harness.project.context import Project
+from harness.ledger.project import Project
 
 
 def details(project: Project, experiment: Experiment) -> dict[str, Any]:
-    """`folder`, and as lists, oldest first, `runs`, `alarms`, `checkpoints`, `evaluations`, `verdicts` and `decisions`.
+    """`folder`, and as lists, oldest first, `runs`, `alarms`, `checkpoints`, `evaluations`,
+    `verdicts` and `decisions`.
 
-    `standing` is what the newest verdict is worth now: STALE when something that it read changed. `checked` is "here",
-    or "elsewhere" where a decided experiment's checkpoints are not, as in a clone: there the verdict is what the ledger
-    says, and nothing can be read again. A checkpoint's `removed` is when `harness gc` removed it, or None.
+    `standing` is what the newest verdict is worth now: STALE when something that it read changed.
+    `checked` is "here", or "elsewhere" where a decided experiment's checkpoints are not, as in a
+    clone: there the verdict is what the ledger says, and nothing can be read again. A checkpoint's
+    `removed` is when `harness gc` removed it, or None.
     """
     ledger = project.ledger
     verdicts = ledger.verdicts(experiment.id)
     elsewhere = experiment.status in CLOSED_EXPERIMENTS and _lacks_checkpoints(project, experiment)
-    removed = {(fact.run, fact.checkpoint): at for fact, at in ledger.removed_checkpoints(experiment.id)}
+    removed = {
+        (fact.run, fact.checkpoint): at for fact, at in ledger.removed_checkpoints(experiment.id)
+    }
     return {
         "standing": _standing(project, verdicts[-1], elsewhere=elsewhere) if verdicts else None,
         "checked": ("elsewhere" if elsewhere else "here") if verdicts else None,
@@ -59,7 +63,13 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
             for item in verdicts
         ],
         "decisions": [
-            {"id": item.id, "kind": item.kind, "by": item.by, "verdict": item.verdict, "reason": item.reason}
+            {
+                "id": item.id,
+                "kind": item.kind,
+                "by": item.by,
+                "verdict": item.verdict,
+                "reason": item.reason,
+            }
             for item in ledger.decisions(experiment.id)
         ],
     }
@@ -74,7 +84,7 @@ def _runs(ledger: Ledger, experiment: str) -> list[dict[str, Any]]:
             "status": run.status,
             "seconds": None if run.seconds is None else round(run.seconds, 1),
             "rows": run.rows,
-            "cage": run.cage,
+            "sandbox": run.sandbox,
             "reason": run.reason,
         }
         for run in ledger.runs(experiment)
@@ -107,7 +117,7 @@ def _evaluations(ledger: Ledger, experiment: str) -> list[dict[str, Any]]:
             "interval": None if item.interval is None else list(item.interval),
             "n": item.n,
             "query": item.query,
-            "cage": item.cage,
+            "sandbox": item.sandbox,
         }
         for item in ledger.evaluations(experiment)
     ]
@@ -118,10 +128,14 @@ def _standing(project: Project, verdict: RecordedVerdict, *, elsewhere: bool) ->
 
 
 def _lacks_checkpoints(project: Project, experiment: Experiment) -> bool:
-    """Whether there are final checkpoints on record that `harness gc` did not remove, and none of them is here: they
-    are not committed to git."""
-    removed = {(fact.run, fact.checkpoint) for fact, _ in project.ledger.removed_checkpoints(experiment.id)}
+    """Whether there are final checkpoints on record that `harness gc` did not remove, and none of
+    them is here: they are not committed to git."""
+    removed = {
+        (fact.run, fact.checkpoint) for fact, _ in project.ledger.removed_checkpoints(experiment.id)
+    }
     finals = [
-        item for item in project.ledger.checkpoints(experiment.id) if item.final and (item.run, item.id) not in removed
+        item
+        for item in project.ledger.checkpoints(experiment.id)
+        if item.final and (item.run, item.id) not in removed
     ]
     return bool(finals) and not any((project.layout.root / item.path).exists() for item in finals)

@@ -1,4 +1,5 @@
-"""What a watcher follows: the runs of an experiment, or logs that others write. Both give run pictures to draw."""
+"""What a watcher follows: the runs of an experiment, or logs that others write. Both give run
+pictures to draw."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,8 +20,8 @@ class RunView:
 
     picture: RunPicture
     status: str
-    """As in the ledger, or lost. Of other logs: waiting, reading, running, quiet, stopped, lost, completed, failed,
-    ended (another run follows in the file), ledger."""
+    """As in the ledger, or lost. Of other logs: waiting, reading, running, quiet, stopped, lost,
+    completed, failed, ended (another run follows in the file), ledger."""
     seed: int | None = None
     age_s: float | None = None
     """Seconds since it said anything."""
@@ -40,7 +41,8 @@ class Target:
 
 @dataclass(frozen=True, kw_only=True)
 class News:
-    """One thing that happened in a run: a row, an alarm, or rows and notes of which only the number is left."""
+    """One thing that happened in a run: a row, an alarm, or rows and notes of which only the number
+    is left."""
 
     run: str
     seed: int | None = None
@@ -56,12 +58,16 @@ class News:
 
 
 def trimmed(news: list[News]) -> list[News]:
-    """`news`, or when it is long the newest of it, the warnings before, and the number of rows and notes of each run
-    that were left out: what a look holds in memory does not grow with the log."""
+    """`news`, or when it is long the newest of it, the warnings before, and the number of rows and
+    notes of each run that were left out: what a look holds in memory does not grow with the log."""
     if len(news) <= 2 * MOST_NEWS:
         return news
     before = news[:-MOST_NEWS]
-    warnings = [item for item in before if item.alarm is not None and item.alarm.severity is not Severity.NOTE]
+    warnings = [
+        item
+        for item in before
+        if item.alarm is not None and item.alarm.severity is not Severity.NOTE
+    ]
     return [*counted(before), *warnings[-MOST_NEWS // 2 :], *news[-MOST_NEWS:]]
 
 
@@ -93,7 +99,8 @@ class Follower(Protocol):
     def targets(self) -> Sequence[Target]: ...
 
     def poll(self, *, seconds: float) -> list[News]:
-        """Read what is new, for about `seconds` at most; what is left then comes with the next call."""
+        """Read what is new, for about `seconds` at most; what is left then comes with the next
+        call."""
         ...
 
     def finish(self) -> list[News]:
@@ -112,7 +119,8 @@ class Follower(Protocol):
 
 
 class Heart:
-    """How long ago a file changed. After the first look only a clock that never goes back is asked."""
+    """How long ago a file changed. After the first look only a clock that never goes back is
+    asked."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

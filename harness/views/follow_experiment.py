@@ -1,4 +1,5 @@
-"""Following an experiment: its runs' rows and alarms, with what ledger and supervisor say of them."""
+"""Following an experiment: its runs' rows and alarms, with what ledger and supervisor say of
+them."""
 
 import contextlib
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from harness.driver.supervisors import is_supervised
 from harness.foreign.reader import LogReader
 from harness.foreign.rows import Row
 from harness.foreign.tail import ByteTail
-from harness.project.context import Project
+from harness.ledger.project import Project
 from harness.runs.alarms import watch_settings
 from harness.views.follow import MOST_RUNS, Heart, News, RunView, Target, trimmed
 from harness.views.progress import all_completed, is_watched_over, progress
@@ -34,7 +35,9 @@ class ExperimentFollower:
         if project.ledger.plan() is not None and project.ledger.program(experiment) is None:
             objective = project.objective()
             self.targets = [
-                Target(value=objective.tiers[tier], name=tier.value) for tier in Tier if tier in objective.tiers
+                Target(value=objective.tiers[tier], name=tier.value)
+                for tier in Tier
+                if tier in objective.tiers
             ]
 
     @property
@@ -46,7 +49,9 @@ class ExperimentFollower:
         return str(self._project.layout.experiment(self.experiment) / "runs")
 
     def poll(self, *, seconds: float) -> list[News]:
-        self._over = not is_watched_over(self._project, self.experiment)  # asked first: what comes until then is read
+        self._over = not is_watched_over(
+            self._project, self.experiment
+        )  # asked first: what comes until then is read
         clock = self._project.clock
         end = clock.monotonic() + seconds
         news: list[News] = []
@@ -76,12 +81,15 @@ class ExperimentFollower:
         document = progress(self._project, self.experiment)
         for run in document["runs"]:
             known = self._runs.get(run["run"])
-            run["alarms"] = [] if known is None else [alarm.plain() for alarm in known.picture.alarms]
+            run["alarms"] = (
+                [] if known is None else [alarm.plain() for alarm in known.picture.alarms]
+            )
         return document
 
 
 class _Run:
-    """One run of an experiment. Its files are written by the code that is watched: links there are not followed."""
+    """One run of an experiment. Its files are written by the code that is watched: links there are
+    not followed."""
 
     def __init__(self, project: Project, run: Run, settings: WatchSettings) -> None:
         self._project, self.run = project, run
@@ -102,7 +110,8 @@ class _Run:
         return news
 
     def _said(self) -> list[Alarm]:
-        """The supervisor's alarms that were not there before. It replaces its small file whole at each of them."""
+        """The supervisor's alarms that were not there before. It replaces its small file whole at
+        each of them."""
         before, data = self._alarms.replacements, self._alarms.read(_ALARM_BYTES)
         if self._alarms.replacements != before:
             self._alarm_lines = LineFeed()
@@ -124,7 +133,11 @@ class _Run:
                 continue
             news += self._raised(self.picture.feed(row))
             if row.get("metrics"):
-                news.append(News(run=self.run.id, seed=self.run.seed, row=row, began=self.picture.first_time))
+                news.append(
+                    News(
+                        run=self.run.id, seed=self.run.seed, row=row, began=self.picture.first_time
+                    )
+                )
         return news
 
     def view(self) -> RunView:
@@ -148,6 +161,8 @@ class _Run:
 def _alarms(line: bytes) -> list[Alarm]:
     found = []
     for row in parse_line(line).rows:
-        with contextlib.suppress(KeyError, TypeError, ValueError):  # not one that a supervisor wrote
+        with contextlib.suppress(
+            KeyError, TypeError, ValueError
+        ):  # not one that a supervisor wrote
             found.append(Alarm.from_plain(row))
     return found

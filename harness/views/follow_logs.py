@@ -1,4 +1,5 @@
-"""Following logs of runs that the harness did not start: nobody answers for them but the file itself."""
+"""Following logs of runs that the harness did not start: nobody answers for them but the file
+itself."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,8 +16,9 @@ from harness.views.run_picture import RunPicture
 
 QUIET_S = 30.0
 LOST_S = 600.0
-"""A log without a new byte for so long, or for 20 times as long as its rows usually take, has stopped. It is lost when
-that was before our eyes or short of its total; of one that was old when we came nothing more is known."""
+"""A log without a new byte for so long, or for 20 times as long as its rows usually take, has
+stopped. It is lost when that was before our eyes or short of its total; of one that was old when we
+came nothing more is known."""
 _LOST_ROWS = 20.0
 
 
@@ -30,7 +32,11 @@ class LogFollower:
         self._logs = [_Log(path, clock) for path in paths[:MOST_RUNS]]
         names = [path.name for path in paths]
         for log in self._logs:
-            log.short = log.path.name if names.count(log.path.name) == 1 else f"{log.path.parent.name}/{log.path.name}"
+            log.short = (
+                log.path.name
+                if names.count(log.path.name) == 1
+                else f"{log.path.parent.name}/{log.path.name}"
+            )
 
     @property
     def title(self) -> str:
@@ -38,13 +44,17 @@ class LogFollower:
 
     @property
     def waits_for(self) -> str:
-        return ", ".join(str(log.path) for log in self._logs if not log.reader.present) or str(self._logs[0].path)
+        return ", ".join(str(log.path) for log in self._logs if not log.reader.present) or str(
+            self._logs[0].path
+        )
 
     def poll(self, *, seconds: float) -> list[News]:
         end = self._clock.monotonic() + seconds
         news = [item for log in self._logs for item in log.poll()]
         while any(log.reader.behind for log in self._logs) and self._clock.monotonic() < end:
-            news = trimmed(news + [item for log in self._logs if log.reader.behind for item in log.poll()])
+            news = trimmed(
+                news + [item for log in self._logs if log.reader.behind for item in log.poll()]
+            )
         return news
 
     def finish(self) -> list[News]:
@@ -103,7 +113,11 @@ class _Log:
         pictures = list(self._pictures.values())
         if not pictures:
             waiting = RunPicture("", WatchSettings(), title=self.short, watches=False)
-            return [RunView(picture=waiting, status="waiting", age_s=self._heart.age_s, notes=self._notes())]
+            return [
+                RunView(
+                    picture=waiting, status="waiting", age_s=self._heart.age_s, notes=self._notes()
+                )
+            ]
         earlier = [RunView(picture=item, status=item.said or "ended") for item in pictures[:-1]]
         size, left = self.reader.size, self.reader.behind
         newest = RunView(
@@ -142,7 +156,9 @@ class _Log:
         picture = self._pictures.get(run)
         if picture is None:
             title = self.short if not self._pictures and run == "run 1" else f"{self.short} · {run}"
-            picture = RunPicture(run, WatchSettings(), title=title, watches=not self.reader.is_ledger)
+            picture = RunPicture(
+                run, WatchSettings(), title=title, watches=not self.reader.is_ledger
+            )
             self._pictures[run] = picture
             if len(self._pictures) > MOST_RUNS:
                 del self._pictures[next(iter(self._pictures))]

@@ -12,7 +12,7 @@ from harness.domain.records import Run
 from harness.domain.statuses import FINAL_RUNS, Evidence, RunStatus
 from harness.driver.supervisors import is_going, is_held, is_supervised
 from harness.errors import NotFoundError, UsageError
-from harness.project.context import Project
+from harness.ledger.project import Project
 from harness.projections.text import one_line
 from harness.views.snapshot import active
 
@@ -23,8 +23,8 @@ NAME_LENGTH = 40
 
 
 def watched(project: Project, experiment: str | None) -> str:
-    """The experiment to follow: the one that is named, else the active one, else the newest with any run: one whose
-    runs all failed is what a person wants to see.
+    """The experiment to follow: the one that is named, else the active one, else the newest with
+    any run: one whose runs all failed is what a person wants to see.
 
     Raises NotFoundError for an unknown id, and when nothing runs or has run.
     """
@@ -34,7 +34,10 @@ def watched(project: Project, experiment: str | None) -> str:
     if found is None:
         raise NotFoundError(
             "No run of this project was started yet.",
-            mend="Start one with `harness train EXP`; `harness experiment list` shows the experiments.",
+            hint=(
+                "Start one with `harness train EXP`; `harness experiment list` shows the"
+                " experiments."
+            ),
             code="nothing_runs",
         )
     return found
@@ -51,7 +54,8 @@ def is_watched_over(project: Project, experiment: str) -> bool:
 
 
 def progress(project: Project, experiment: str) -> dict[str, Any]:
-    """{experiment, state, seeds_wanted, evidence, runs[]}; `state` is running, ended or not started."""
+    """{experiment, state, seeds_wanted, evidence, runs[]}; `state` is running, ended or not
+    started."""
     runs = project.ledger.runs(experiment)
     going = is_watched_over(project, experiment)
     plan = project.ledger.plan()
@@ -73,7 +77,9 @@ def all_completed(document: dict[str, Any]) -> bool:
 def _run(project: Project, run: Run) -> dict[str, Any]:
     """`alive`: somebody watches it; an open run without is one whose supervisor died."""
     status = None
-    with contextlib.suppress(UsageError):  # of a damaged file nothing is known; the ledger's part stands
+    with contextlib.suppress(
+        UsageError
+    ):  # of a damaged file nothing is known; the ledger's part stands
         status = read_status(project.layout.run(run.experiment, run.id, "status"))
     return {
         "run": run.id,

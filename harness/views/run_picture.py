@@ -1,4 +1,5 @@
-"""One run as a watcher sees it, built row by row in bounded memory: where it is, how fast, how good, what is wrong."""
+"""One run as a watcher sees it, built row by row in bounded memory: where it is, how fast, how
+good, what is wrong."""
 
 import math
 from collections import deque
@@ -24,10 +25,13 @@ _ENDINGS = {"completed": "completed", "failed": "failed"}
 
 
 class RunPicture:
-    """Rows as readers of logs give them go into `feed`; alarms come from a Watch, unless `alarms_from` gives those of
-    the run's supervisor. `said` is what the log itself says of its end."""
+    """Rows as readers of logs give them go into `feed`; alarms come from a Watch, unless
+    `alarms_from` gives those of the run's supervisor. `said` is what the log itself says of its
+    end."""
 
-    def __init__(self, name: str, settings: WatchSettings, *, title: str = "", watches: bool = True) -> None:
+    def __init__(
+        self, name: str, settings: WatchSettings, *, title: str = "", watches: bool = True
+    ) -> None:
         self.name, self.title = name, title or name
         self.rows = 0
         self.place: float | None = None
@@ -83,11 +87,17 @@ class RunPicture:
     @property
     def alarms(self) -> list[Alarm]:
         """Those that stand, the gravest first."""
-        return sorted(open_alarms(list(self._alarms.values())), key=lambda item: -item.severity.weight)
+        return sorted(
+            open_alarms(list(self._alarms.values())), key=lambda item: -item.severity.weight
+        )
 
     def notes(self) -> list[str]:
         """What a person should know of its rows."""
-        return [] if self.not_put_back is None else [f"resumed, not exactly: {self.not_put_back} not put back"]
+        return (
+            []
+            if self.not_put_back is None
+            else [f"resumed, not exactly: {self.not_put_back} not put back"]
+        )
 
     @property
     def done(self) -> float | None:
@@ -99,13 +109,18 @@ class RunPicture:
 
     @property
     def seconds_each(self) -> float | None:
-        """The usual time of one epoch or step: the median, so that a pause or a clock that was moved changes little."""
+        """The usual time of one epoch or step: the median, so that a pause or a clock that was
+        moved changes little."""
         return median(self._paces) if self._paces else None
 
     @property
     def eta_s(self) -> float | None:
         each, done = self.seconds_each, self.done
-        return None if each is None or done is None or not self.total else each * self.total * (1 - done)
+        return (
+            None
+            if each is None or done is None or not self.total
+            else each * self.total * (1 - done)
+        )
 
     def direction(self, metric: str) -> Direction | None:
         """The plan's, else what the name leaves no doubt about."""
@@ -124,13 +139,28 @@ class RunPicture:
         return trace.smallest if direction is Direction.MINIMIZE else trace.largest
 
     def shown(self) -> list[str]:
-        """The metrics in the order in which they are worth a line: the plan's, losses, scores, others."""
+        """The metrics in the order in which they are worth a line: the plan's, losses, scores,
+        others."""
         ranks = {Role.LOSS: 1, Role.SCORE: 2, Role.GRADIENT: 3}
-        names = [name for name in self.traces if role_of(name) not in _NOT_DRAWN or self.is_goal(name)]
-        return sorted(names, key=lambda name: 0 if self.is_goal(name) else ranks.get(role_of(name), 4))
+        names = [
+            name for name in self.traces if role_of(name) not in _NOT_DRAWN or self.is_goal(name)
+        ]
+        return sorted(
+            names, key=lambda name: 0 if self.is_goal(name) else ranks.get(role_of(name), 4)
+        )
 
-    def _epoch(self, metrics: Mapping[str, float], epoch: float | None, step: float | None, rate: float | None) -> None:
-        counted = step if epoch is None or (step is not None and self.unit == "step" and self.total) else epoch
+    def _epoch(
+        self,
+        metrics: Mapping[str, float],
+        epoch: float | None,
+        step: float | None,
+        rate: float | None,
+    ) -> None:
+        counted = (
+            step
+            if epoch is None or (step is not None and self.unit == "step" and self.total)
+            else epoch
+        )
         if counted is not None:
             if epoch is None:
                 self.unit = "step"
@@ -196,7 +226,11 @@ class RunPicture:
         self.last_time = seconds
         if self.place is None:
             return
-        if self._pace_from is not None and self.place > self._pace_from[0] and seconds > self._pace_from[1]:
+        if (
+            self._pace_from is not None
+            and self.place > self._pace_from[0]
+            and seconds > self._pace_from[1]
+        ):
             self._paces.append((seconds - self._pace_from[1]) / (self.place - self._pace_from[0]))
         if self._pace_from is None or self.place != self._pace_from[0]:
             self._pace_from = self.place, seconds

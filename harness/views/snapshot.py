@@ -1,34 +1,36 @@
-"""One picture of a project, as plain data: what `status`, `experiment list` and later the dashboards show."""
+"""One picture of a project, as plain data: what `status`, `experiment list` and later the
+dashboards show."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from harness.artifacts.locate import active_experiment
-from harness.audit.collect import changed
-from harness.audit.scores import counted_evaluations, plan_of
+from harness.decisions.experiments import undecided_experiment
 from harness.domain.findings import Finding
 from harness.domain.records import ApprovedPlan, Experiment, RecordedVerdict
 from harness.domain.statuses import CLOSED_EXPERIMENTS, Split, Verdict, spoken
 from harness.evaluation.score import summarise
+from harness.evaluation.scores import counted_evaluations, plan_of
 from harness.files import sha256_file
+from harness.gates.collect import changed
 from harness.gates.findings import finding
-from harness.project.alarms import open_by_run
-from harness.project.context import Project
-from harness.project.experiments import undecided_experiment
+from harness.gates.open_alarms import open_by_run
+from harness.ledger.project import Project
 from harness.runs.processes import is_alive
 
 _NAMED = 5
 """Pieces of changed evidence in one message."""
 
 
-def snapshot(project: Project, *, cage: str, newest: int | None = 20) -> dict[str, Any]:
-    """Project, plan, cage, paths and the newest experiments (all when `newest` is None), newest last."""
+def snapshot(project: Project, *, sandbox: str, newest: int | None = 20) -> dict[str, Any]:
+    """Project, plan, sandbox, paths and the newest experiments (all when `newest` is None), newest
+    last."""
     ledger = project.ledger
     plan = ledger.plan()
     return {
         "project": {"id": project.settings.project_id, "root": str(project.settings.root)},
         "plan": None if plan is None else _plan(project, plan),
-        "cage": cage,
+        "sandbox": sandbox,
         "paths": {
             "project": str(project.settings.root),
             "state": str(project.settings.state),
@@ -62,7 +64,9 @@ def _standing_alarms(project: Project) -> list[dict[str, Any]]:
 def active(project: Project, *, newest: int | None = 20) -> str | None:
     """The experiment that a person means who asks what is going on, among the newest."""
     ledger = project.ledger
-    return active_experiment([(item, ledger.runs(item.id)) for item in ledger.experiments(newest=newest)], is_alive)
+    return active_experiment(
+        [(item, ledger.runs(item.id)) for item in ledger.experiments(newest=newest)], is_alive
+    )
 
 
 def _plan(project: Project, plan: ApprovedPlan) -> dict[str, Any]:
@@ -80,14 +84,18 @@ def _plan(project: Project, plan: ApprovedPlan) -> dict[str, Any]:
 
 
 def experiment_rows(project: Project, *, newest: int | None = None) -> list[dict[str, Any]]:
-    return [experiment_row(project, experiment) for experiment in project.ledger.experiments(newest=newest)]
+    return [
+        experiment_row(project, experiment)
+        for experiment in project.ledger.experiments(newest=newest)
+    ]
 
 
 def experiment_row(project: Project, experiment: Experiment) -> dict[str, Any]:
-    """The documented row of `experiment list`: the score is the recomputed mean, or null; never a claim.
+    """The documented row of `experiment list`: the score is the recomputed mean, or null; never a
+    claim.
 
-    Score, tier, verdict and findings are of one split: the newest verdict's; without a verdict held-out when it was
-    looked at, else validation.
+    Score, tier, verdict and findings are of one split: the newest verdict's; without a verdict
+    held-out when it was looked at, else validation.
     """
     verdicts = project.ledger.verdicts(experiment.id)
     verdict = verdicts[-1] if verdicts else None
@@ -112,23 +120,31 @@ def _alarms(project: Project, experiment: Experiment) -> list[dict[str, Any]]:
     if experiment.status in CLOSED_EXPERIMENTS:
         return []
     return [
-        finding("alarm_open", f"{experiment.id}/{run}: {alarm.severity} {alarm.code}: {alarm.message}", run=run).plain()
+        finding(
+            "alarm_open",
+            f"{experiment.id}/{run}: {alarm.severity} {alarm.code}: {alarm.message}",
+            run=run,
+        ).plain()
         for run, alarms in open_by_run(project, experiment.id).items()
         for alarm in alarms
     ]
 
 
 def _stale(project: Project, experiment: Experiment, verdict: RecordedVerdict) -> tuple[str, ...]:
-    """What an undecided experiment's verdict read and has changed since; a decided one's verdict is history."""
+    """What an undecided experiment's verdict read and has changed since; a decided one's verdict is
+    history."""
     return () if experiment.status in CLOSED_EXPERIMENTS else changed(project, verdict)
 
 
 def split_score(project: Project, experiment: Experiment, *splits: Split) -> dict[str, Any]:
-    """{metric, score, spread, n_seeds, split, interval, evidence} of the counted runs on the first of `splits` that has
-    a score; each null when none has. And `launches`: how many runs were registered, whether they count or not."""
+    """{metric, score, spread, n_seeds, split, interval, evidence} of the counted runs on the first
+    of `splits` that has a score; each null when none has. And `launches`: how many runs were
+    registered, whether they count or not."""
     launches = len(project.ledger.runs(experiment.id))
     for split in splits if experiment.plan else ():
-        evaluations = counted_evaluations(project, experiment.id, plan_of(project, experiment), split)
+        evaluations = counted_evaluations(
+            project, experiment.id, plan_of(project, experiment), split
+        )
         score = summarise(evaluations)
         if score is not None:
             return {
@@ -141,20 +157,26 @@ def split_score(project: Project, experiment: Experiment, *splits: Split) -> dic
                 "interval": score.interval,
                 "evidence": score.evidence,
             }
-    unknown = dict.fromkeys(("metric", "score", "spread", "n_seeds", "split", "interval", "evidence"))
+    unknown = dict.fromkeys(
+        ("metric", "score", "spread", "n_seeds", "split", "interval", "evidence")
+    )
     return {**unknown, "launches": launches}
 
 
 def _findings(verdict: RecordedVerdict | None, stale: Sequence[str]) -> list[dict[str, Any]]:
-    """A stale verdict's findings are of evidence that is gone: what is told instead is what changed."""
+    """A stale verdict's findings are of evidence that is gone: what is told instead is what
+    changed."""
     if verdict is None:
         return []
     if not stale:
         return [dict(finding) for finding in verdict.findings]
-    named = ", ".join(stale[:_NAMED]) + (f" and {len(stale) - _NAMED} more" if len(stale) > _NAMED else "")
+    named = ", ".join(stale[:_NAMED]) + (
+        f" and {len(stale) - _NAMED} more" if len(stale) > _NAMED else ""
+    )
     told = Finding(
         "verdict_stale",
-        f"{verdict.id} ({verdict.verdict} on {spoken(verdict.gate)}) is STALE; changed since: {named}.",
+        f"{verdict.id} ({verdict.verdict} on {spoken(verdict.gate)}) is STALE; changed since:"
+        f" {named}.",
         f"`harness gate check {verdict.experiment}` judges what is there now.",
         {"verdict": verdict.id, "changed": list(stale)},
     )

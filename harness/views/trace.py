@@ -1,4 +1,5 @@
-"""A metric over a whole run in a bounded memory: however long the run, no spike and no NaN is lost."""
+"""A metric over a whole run in a bounded memory: however long the run, no spike and no NaN is
+lost."""
 
 import math
 from collections.abc import Sequence
@@ -47,7 +48,8 @@ class Best:
 
 
 class Trace:
-    """`add` costs O(1); 512 buckets at most, which cover twice as many rows each time they are full."""
+    """`add` costs O(1); 512 buckets at most, which cover twice as many rows each time they are
+    full."""
 
     def __init__(self) -> None:
         self.current: float | None = None
@@ -84,17 +86,23 @@ class Trace:
             self.smallest = None if lowest is None else Best(value=lowest.low, place=lowest.place)
         if self.largest is not None and (self.largest.place or 0) >= place:
             highest = max(kept, key=lambda item: item.high, default=None)
-            self.largest = None if highest is None else Best(value=highest.high, place=highest.place)
+            self.largest = (
+                None if highest is None else Best(value=highest.high, place=highest.place)
+            )
 
     def sparkline(self, width: int, *, ascii_only: bool = False) -> str:
-        """At most `width` characters, low to high: `!` where any value was not finite, an arrow where one within the
-        character's rows was far from the others. Logarithmic where positive values span more than a factor of 20."""
+        """At most `width` characters, low to high: `!` where any value was not finite, an arrow
+        where one within the character's rows was far from the others. Logarithmic where positive
+        values span more than a factor of 20."""
         columns = self._columns(width)
         finite = [item for item in columns if not item.bad]
         if not finite:
             return _BAD * len(columns)
         scale = _Scale([item.last for item in finite])
-        highs, lows = sorted(scale(item.high) for item in finite), sorted(scale(item.low) for item in finite)
+        highs, lows = (
+            sorted(scale(item.high) for item in finite),
+            sorted(scale(item.low) for item in finite),
+        )
         fences = _fence(highs)[1], _fence(lows)[0]
         return "".join(_character(item, scale, fences, ascii_only=ascii_only) for item in columns)
 
@@ -129,7 +137,11 @@ class _Scale:
 
     def __call__(self, value: float) -> float:
         if self._span <= 0 or not math.isfinite(self._span):
-            return 0.5 if value == self._low or not math.isfinite(self._span) else math.copysign(9.0, value - self._low)
+            return (
+                0.5
+                if value == self._low or not math.isfinite(self._span)
+                else math.copysign(9.0, value - self._low)
+            )
         if self._log:
             return (math.log(value) - self._low) / self._span if value > 0 else -1.0
         return (value - self._low) / self._span
@@ -142,7 +154,9 @@ def _fence(ordered: Sequence[float]) -> tuple[float, float]:
     return lower - _FENCE * (upper - lower), upper + _FENCE * (upper - lower)
 
 
-def _character(item: Bucket, scale: _Scale, fences: tuple[float, float], *, ascii_only: bool) -> str:
+def _character(
+    item: Bucket, scale: _Scale, fences: tuple[float, float], *, ascii_only: bool
+) -> str:
     if item.bad:
         return _BAD
     height, above, below = scale(item.last), scale(item.high), scale(item.low)

@@ -22,11 +22,13 @@ POLL_SECONDS = 0.5
 READ_SECONDS = 0.3
 """What one look spends on a long backlog before the screen is drawn."""
 ROWS_A_LOOK = 10
-"""Printed of each run, so that neither who comes late nor a fast loop floods the lines; the newest."""
+"""Printed of each run, so that neither who comes late nor a fast loop floods the lines; the
+newest."""
 
 
 def on_screen(console: Console, follower: Follower, clock: Clock, *, ends: bool = True) -> None:
-    """Draw until the follower is over, on the terminal's other screen; then leave the last picture on the first."""
+    """Draw until the follower is over, on the terminal's other screen; then leave the last picture
+    on the first."""
     with screen(console) as show:
         while True:
             over = follow_once(follower)
@@ -44,9 +46,11 @@ def screen(console: Console) -> Iterator[Callable[[Iterable[Text]], None]]:
         yield lambda lines: live.update(Group(*lines), refresh=True)
 
 
-def in_lines(follower: Follower, clock: Clock, say: Callable[[str], None], *, ends: bool = True) -> None:
-    """One line a row and an alarm. What is awaited is said once; of alarms that were there before us, notes are only
-    counted."""
+def in_lines(
+    follower: Follower, clock: Clock, say: Callable[[str], None], *, ends: bool = True
+) -> None:
+    """One line a row and an alarm. What is awaited is said once; of alarms that were there before
+    us, notes are only counted."""
     said, earlier = False, True
     while True:
         news = follower.poll(seconds=READ_SECONDS)
@@ -90,16 +94,22 @@ def drawn(console: Console, follower: Follower, *, whole: bool = False) -> list[
 
 
 def lines_of(news: Iterable[News], *, earlier: bool = False) -> Iterator[str]:
-    """Alarms all of them, with `earlier` only those that are no notes, and whether they are over; of the rows the
-    newest of each run. How many were left out is said."""
+    """Alarms all of them, with `earlier` only those that are no notes, and whether they are over;
+    of the rows the newest of each run. How many were left out is said."""
     by_run: dict[str, list[News]] = {}
     for item in news:
         by_run.setdefault(item.run, []).append(item)
     for run, items in by_run.items():
         out = [item for item in items if item.row is not None][:-ROWS_A_LOOK]
-        out += [item for item in items if earlier and item.alarm and item.alarm.severity is Severity.NOTE]
+        out += [
+            item
+            for item in items
+            if earlier and item.alarm and item.alarm.severity is Severity.NOTE
+        ]
         dropped, over = {id(item) for item in out}, _over(items) if earlier else set()
-        for left in counted([*out, *(item for item in items if item.row is None and item.alarm is None)]):
+        for left in counted(
+            [*out, *(item for item in items if item.row is None and item.alarm is None)]
+        ):
             told = [some(left.left_out, "row")] if left.left_out else []
             told += [some(left.notes_left_out, "note")] if left.notes_left_out else []
             if told:
@@ -109,7 +119,10 @@ def lines_of(news: Iterable[News], *, earlier: bool = False) -> Iterator[str]:
                 continue
             if item.alarm is not None:
                 alarm, mark = item.alarm, "  (over)" if id(item) in over else ""
-                yield f"{run}  alarm  {alarm.severity.value} {alarm.code}  {one_line(alarm.message, 200)}{mark}"
+                yield (
+                    f"{run}  alarm  {alarm.severity.value} {alarm.code} "
+                    f" {one_line(alarm.message, 200)}{mark}"
+                )
             elif item.row is not None and (line := _row(item, item.row)):
                 yield line
 
@@ -130,11 +143,17 @@ def _row(news: News, plain: Mapping[str, Any]) -> str:
     """Empty for a row that says neither where it stands nor any number."""
     row = row_from(plain, 1)
     where = [
-        f"{unit} {count(value)}" for unit, value in (("epoch", row.epoch), ("step", row.step)) if value is not None
+        f"{unit} {count(value)}"
+        for unit, value in (("epoch", row.epoch), ("step", row.step))
+        if value is not None
     ]
     metrics = "  ".join(f"{name} {number(value)}" for name, value in printable(row.metrics).items())
     if not where or not metrics:
         return ""
     seed = [] if news.seed is None else [f"seed {news.seed}"]
-    passed = [f"{row.seconds - news.began:.1f} s"] if row.seconds is not None and news.began is not None else []
+    passed = (
+        [f"{row.seconds - news.began:.1f} s"]
+        if row.seconds is not None and news.began is not None
+        else []
+    )
     return "  ".join([news.run, *seed, *where, metrics, *passed])

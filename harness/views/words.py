@@ -20,7 +20,8 @@ def duration(seconds: float | None) -> str:
 
 
 def number(value: float | None) -> str:
-    """At most nine characters for what metrics are: four significant digits, whole numbers as they are."""
+    """At most nine characters for what metrics are: four significant digits, whole numbers as they
+    are."""
     if value is None:
         return "-"
     if not math.isfinite(value):

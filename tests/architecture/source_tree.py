@@ -54,7 +54,8 @@ def modules() -> tuple[Module, ...]:
 
 @cache
 def imports(module: Module) -> tuple[Import, ...]:
-    """Every import statement, wherever it stands, as absolute names; `from a import b` is a.b when that is a module."""
+    """Every import statement, wherever it stands, as absolute names; `from a import b` is a.b when
+    that is a module."""
     found: list[Import] = []
     typing_only = {
         id(node)
@@ -65,7 +66,9 @@ def imports(module: Module) -> tuple[Import, ...]:
     }
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Import):
-            found += [Import(alias.name, node.lineno, id(node) in typing_only) for alias in node.names]
+            found += [
+                Import(alias.name, node.lineno, id(node) in typing_only) for alias in node.names
+            ]
         elif isinstance(node, ast.ImportFrom):
             base = _base(module, node)
             known = {other.name for other in modules()}
@@ -85,9 +88,11 @@ def _base(module: Module, node: ast.ImportFrom) -> str:
 
 
 def foreign(module: Module) -> dict[str, int]:
-    """Top-level names of imported packages that are neither ours nor of the standard library -> line."""
+    """Top-level names of imported packages that are neither ours nor of the standard library ->
+    line."""
     return {
         top: item.line
         for item in imports(module)
-        if (top := item.module.split(".")[0]) not in sys.stdlib_module_names and top not in ("harness", "")
+        if (top := item.module.split(".")[0]) not in sys.stdlib_module_names
+        and top not in ("harness", "")
     }

@@ -20,20 +20,25 @@ def test_rendered_files_are_fresh():
 
 
 def test_readme_tree_is_the_disk():
-    """Folders at the top (but those that git ignores) and the rooms of harness/ stand in the README's tree."""
+    """Folders at the top (but those that git ignores) and the rooms of harness/ stand in the
+    README's tree."""
     top, rooms = readme_tree()
-    ignored = [line.strip().strip("/") for line in (ROOT / ".gitignore").read_text("utf-8").splitlines()]
+    ignored = [
+        line.strip().strip("/") for line in (ROOT / ".gitignore").read_text("utf-8").splitlines()
+    ]
     on_disk = {
         path.name
         for path in ROOT.iterdir()
-        if path.is_dir() and not any(fnmatch(path.name, pattern) for pattern in [*NOT_IN_THE_TREE, *ignored])
+        if path.is_dir()
+        and not any(fnmatch(path.name, pattern) for pattern in [*NOT_IN_THE_TREE, *ignored])
     }
     assert top == on_disk
     assert rooms == {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
 
 
 def readme_tree() -> tuple[set[str], set[str]]:
-    """(folders at the top, rooms of harness/): from the fenced block of the README with a line `harness/  ...`."""
+    """(folders at the top, rooms of harness/): from the fenced block of the README with a line
+    `harness/  ...`."""
     blocks: list[list[str]] = []
     inside = False
     for line in (ROOT / "README.md").read_text("utf-8").splitlines():
@@ -54,7 +59,11 @@ def verbs() -> list[str]:
     for verb, target in COMMANDS.items():
         module, _, attribute = target.partition(":")
         command = getattr(importlib.import_module(module), attribute)
-        found += [f"{verb} {name}" for name in command.commands] if isinstance(command, click.Group) else [verb]
+        found += (
+            [f"{verb} {name}" for name in command.commands]
+            if isinstance(command, click.Group)
+            else [verb]
+        )
     return found
 
 

@@ -9,24 +9,21 @@ from source_tree import foreign, imports, modules
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("__main__",),
     ("cli",),
-    ("cheats",),
-    ("demo",),
+    ("cheats", "demo"),
     ("views",),
     ("driver",),
-    ("doctor",),
-    ("posttrain",),
-    ("loop", "runs", "model_door", "install"),
-    ("audit", "rendering", "cage"),
-    ("projections",),
-    ("traces", "claims"),
-    ("gates", "evaluation"),
-    ("project",),
-    ("data_checks",),
-    ("training", "foreign"),
-    ("ledger", "artifacts", "run_logger"),
-    ("settings", "contract", "detectors"),
+    ("doctor", "posttrain"),
+    ("install", "loop", "runs", "model_gateway"),
+    ("rendering", "decisions"),
+    ("gates",),
+    ("audit", "projections", "claims"),
+    ("evaluation",),
+    ("plans",),
+    ("training", "foreign", "traces", "ledger"),
+    ("artifacts", "guard", "sandbox", "run_logger"),
+    ("contract", "detectors", "settings"),
     ("domain",),
-    ("errors", "files", "clock", "claude_process"),
+    ("errors", "files", "clock", "process"),
 )
 """From the top down; a room imports its own modules and those of lower rows."""
 RANK = {room: len(LAYERS) - index for index, row in enumerate(LAYERS) for room in row}
@@ -40,13 +37,13 @@ ONLY_IN: dict[str, set[str]] = {
     "claude_agent_sdk": {"driver"},
     "mcp": {"driver"},
     "anyio": {"driver"},
-    "starlette": {"model_door", "views"},
-    "uvicorn": {"model_door", "views"},
-    "httpx": {"model_door"},
+    "starlette": {"model_gateway", "views"},
+    "uvicorn": {"model_gateway", "views"},
+    "httpx": {"model_gateway"},
     "click": {"cli"},
     "rich": {"views", "cli"},
     "scipy": {"evaluation", "data_checks"},
-    "pydantic": {"artifacts", "model_door"},
+    "pydantic": {"artifacts", "model_gateway"},
     "mnist1d": {"demo"},
     "tree_sitter": {"audit"},
     "tree_sitter_bash": {"audit"},
@@ -61,8 +58,24 @@ ONLY_IN: dict[str, set[str]] = {
     "datasets": {"training"},
     "sklearn": {"training"},
 }
-RUN_LOGGER_MAY_USE = {"harness.files", "harness.errors", "harness.clock", "harness.domain", "harness.domain.variables"}
-NOT_AT_START = ("torch", "claude_agent_sdk", "mcp", "sqlalchemy", "pydantic", "numpy", "scipy", "jinja2", "starlette")
+RUN_LOGGER_MAY_USE = {
+    "harness.files",
+    "harness.errors",
+    "harness.clock",
+    "harness.domain",
+    "harness.domain.variables",
+}
+NOT_AT_START = (
+    "torch",
+    "claude_agent_sdk",
+    "mcp",
+    "sqlalchemy",
+    "pydantic",
+    "numpy",
+    "scipy",
+    "jinja2",
+    "starlette",
+)
 STANDARD_LIBRARY_ONLY = {
     *SELF_CONTAINED,
     "run_logger",
@@ -102,7 +115,8 @@ def test_nobody_imports_the_torch_island():
 
 
 def may_import(room: str, name: str) -> bool:
-    """Whether a module of `room` may import the module `name`; libraries have a test of their own."""
+    """Whether a module of `room` may import the module `name`; libraries have a test of their
+    own."""
     parts = name.split(".")
     if parts[0] != "harness" or len(parts) < 2 or parts[1] == room:
         return True
@@ -146,7 +160,10 @@ def test_the_run_logger_uses_little_of_ours():
 
 def test_no_module_imports_itself_through_others():
     graph = {
-        module.name: {item.module for item in imports(module) if not item.typing_only} & {m.name for m in modules()}
+        module.name: (
+            {item.module for item in imports(module) if not item.typing_only}
+            & {m.name for m in modules()}
+        )
         for module in modules()
     }
     done: set[str] = set()
@@ -163,16 +180,29 @@ def test_no_module_imports_itself_through_others():
 
 
 @pytest.mark.parametrize(
-    "name", ["harness.cli.main", "harness.policy.decide", "harness.policy.receipt", "harness.run_logger"]
+    "name",
+    [
+        "harness.cli.main",
+        "harness.guard.policy.decide",
+        "harness.guard.policy.receipt",
+        "harness.run_logger",
+    ],
 )
 def test_start_up_pulls_no_heavy_library(name: str):
     program = f"import sys, {name}; print([m for m in {NOT_AT_START!r} if m in sys.modules])"
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
     assert ended.stdout.strip() == "[]"
 
 
 def test_policy_pulls_nothing_of_ours():
-    program = "import sys, harness.policy.decide, harness.policy.receipt; print(*sorted(sys.modules))"
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    program = (
+        "import sys, harness.guard.policy.decide, harness.guard.policy.receipt;"
+        " print(*sorted(sys.modules))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
     ours = {name for name in ended.stdout.split() if name.split(".")[0] == "harness"}
-    assert {name for name in ours if not name.startswith("harness.policy")} == {"harness"}
+    assert {name for name in ours if not name.startswith("harness.guard.policy")} == {"harness"}

@@ -1,4 +1,5 @@
-"""What a user installs may be used and passed on freely: every direct dependency has a permissive licence."""
+"""What a user installs may be used and passed on freely: every direct dependency has a permissive
+licence."""
 
 import re
 import tomllib
@@ -8,12 +9,28 @@ import pytest
 from source_tree import ROOT
 
 PERMISSIVE = {
-    "MIT", "MIT License", "0BSD", "BSD License", "BSD-2-Clause", "BSD-3-Clause", "Zlib", "CC0-1.0", "BSL-1.0",
-    "Apache-2.0", "Apache Software License", "Apache 2.0 License", "Apache-2.0 WITH LLVM-exception", "PSF-2.0",
-    "Python Software Foundation License", "ISC", "ISC License (ISCL)",
-    "MPL-2.0", "Mozilla Public License 2.0 (MPL 2.0)",
-}  # fmt: skip
-"""SPDX names and the names of trove classifiers. MPL covers its own files only, and we change none of them."""
+    "MIT",
+    "MIT License",
+    "0BSD",
+    "BSD License",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "Zlib",
+    "CC0-1.0",
+    "BSL-1.0",
+    "Apache-2.0",
+    "Apache Software License",
+    "Apache 2.0 License",
+    "Apache-2.0 WITH LLVM-exception",
+    "PSF-2.0",
+    "Python Software Foundation License",
+    "ISC",
+    "ISC License (ISCL)",
+    "MPL-2.0",
+    "Mozilla Public License 2.0 (MPL 2.0)",
+}
+"""SPDX names and the names of trove classifiers. MPL covers its own files only, and we change none
+of them."""
 
 
 def direct() -> list[str]:
@@ -23,7 +40,8 @@ def direct() -> list[str]:
 
 
 def licences(package: str) -> list[str]:
-    """The parts of its SPDX expression, else of its classifiers, else of its old-style licence text."""
+    """The parts of its SPDX expression, else of its classifiers, else of its old-style licence
+    text."""
     said = metadata(package)
     if said["License-Expression"]:
         return [part.strip("() ") for part in re.split(r" (?:AND|OR) ", said["License-Expression"])]

@@ -1,4 +1,5 @@
-"""This repository is its own first project: what is rendered here is what its facts say, and its priors still hold."""
+"""This repository is its own first project: what is rendered here is what its facts say, and its
+priors still hold."""
 
 import os
 import shutil
@@ -10,10 +11,10 @@ import pytest
 from source_tree import ROOT
 
 from harness.artifacts.locate import Layout
+from harness.decisions.priors import CHECK_SECONDS, Holds, check_priors
 from harness.ledger.exchange import import_facts
+from harness.ledger.project import Project, open_project
 from harness.ledger.verify import verify
-from harness.project.context import Project, open_project
-from harness.project.priors import CHECK_SECONDS, Holds, check_priors
 from harness.projections.refresh import refresh
 from harness.settings import CONFIG, load_settings
 
@@ -51,12 +52,18 @@ def test_the_chain_of_facts_is_whole_and_names_no_machine_and_no_user(clone: Pro
     layout = clone.layout
     assert verify(layout.ledger_db, layout.anchors, ROOT / "memory" / "facts") == []
     facts = list(clone.ledger.facts())
-    assert {fact.body()["by"] for fact in facts if fact.writer == "maintainers"} == {"human:maintainers"}
+    assert {fact.body()["by"] for fact in facts if fact.writer == "maintainers"} == {
+        "human:maintainers"
+    }
     for fact in facts:
-        assert not [word for word in (b"/home/", b"/root/", b"/Users/", b"/tmp/") if word in fact.data]
+        assert not [
+            word for word in (b"/home/", b"/root/", b"/Users/", b"/tmp/") if word in fact.data
+        ]
 
 
-def test_the_lessons_that_the_product_exists_for_are_there_each_with_its_check(clone: Project) -> None:
+def test_the_lessons_that_the_product_exists_for_are_there_each_with_its_check(
+    clone: Project,
+) -> None:
     standing = clone.ledger.priors(standing=True)
     for word in LESSONS:
         assert [prior for prior in standing if word in prior.lesson], word

@@ -1,4 +1,5 @@
-"""Wired or deleted: what is public is used by something, and what is named stands in the table that names it."""
+"""Wired or deleted: what is public is used by something, and what is named stands in the table that
+names it."""
 
 import ast
 import re
@@ -28,7 +29,8 @@ CALLED_BY_OTHERS = {
 
 @cache
 def uses() -> Counter[str]:
-    """How often each name is used anywhere in harness/, its templates, or as text that names an attribute."""
+    """How often each name is used anywhere in harness/, its templates, or as text that names an
+    attribute."""
     found: Counter[str] = Counter()
     for module in modules():
         found += names_in(module.tree)
@@ -56,7 +58,11 @@ def definitions(module: Module) -> list[ast.FunctionDef | ast.AsyncFunctionDef |
     found = [node for node in module.tree.body if isinstance(node, kinds)]
     for node in list(found):
         if isinstance(node, ast.ClassDef):
-            found += [item for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)]
+            found += [
+                item
+                for item in node.body
+                if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)
+            ]
     return [node for node in found if not node.name.startswith("_") and not is_registered(node)]
 
 
@@ -64,7 +70,9 @@ def is_registered(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -
     """Whether a decorator such as `@group.command("list")` puts it into the table of verbs."""
     calls = [item.func for item in node.decorator_list if isinstance(item, ast.Call)]
     return any(
-        isinstance(call, ast.Attribute) and call.attr == "command" and getattr(call.value, "id", "") != "click"
+        isinstance(call, ast.Attribute)
+        and call.attr == "command"
+        and getattr(call.value, "id", "") != "click"
         for call in calls
     )
 
@@ -84,10 +92,13 @@ def test_what_is_public_is_used():
 
 
 def test_every_tool_of_the_table_is_offered_to_a_role_and_the_other_way_round():
-    """By a step of the loop, or, of training programs, which are not of the loop, by `harness mcp`."""
+    """By a step of the loop, or, of training programs, which are not of the loop, by `harness
+    mcp`."""
     of_steps = {tool for role in ROLES if role.step for tool in role.mcp_tools}
     assert of_steps == set(TOOLS) - set(PROGRAM_TOOLS)
-    assert {tool for role in ROLES if not role.step for tool in role.mcp_tools} == set(PROGRAM_TOOLS)
+    assert {tool for role in ROLES if not role.step for tool in role.mcp_tools} == set(
+        PROGRAM_TOOLS
+    )
 
 
 def test_every_finding_code_is_in_the_table():
@@ -106,20 +117,32 @@ def test_every_finding_code_is_in_the_table():
 
 
 def finding_makers() -> dict[str, int]:
-    """Functions that make a Finding from a code that they are given -> the place of that parameter."""
+    """Functions that make a Finding from a code that they are given -> the place of that
+    parameter."""
     makers = {"Finding": 0}
     for module in modules():
         for node in ast.walk(module.tree):
             if not isinstance(node, ast.FunctionDef):
                 continue
             parameters = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
-            made = any(isinstance(leaf, ast.Name) and leaf.id == "Finding" for leaf in ast.walk(node))
+            made = any(
+                isinstance(leaf, ast.Name) and leaf.id == "Finding" for leaf in ast.walk(node)
+            )
             if made and "code" in parameters:
                 makers[node.name] = parameters.index("code") - (parameters[0] in ("self", "cls"))
     return makers
 
 
 def codes_of(call: ast.Call, place: int) -> list[str]:
-    given = [*call.args[place : place + 1], *(keyword.value for keyword in call.keywords if keyword.arg == "code")]
-    leaves = [leaf for item in given if isinstance(item, ast.IfExp) for leaf in (item.body, item.orelse)]
-    return [item.value for item in (*given, *leaves) if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+    given = [
+        *call.args[place : place + 1],
+        *(keyword.value for keyword in call.keywords if keyword.arg == "code"),
+    ]
+    leaves = [
+        leaf for item in given if isinstance(item, ast.IfExp) for leaf in (item.body, item.orelse)
+    ]
+    return [
+        item.value
+        for item in (*given, *leaves)
+        if isinstance(item, ast.Constant) and isinstance(item.value, str)
+    ]

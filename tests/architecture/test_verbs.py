@@ -1,4 +1,5 @@
-"""Verbs that a text names exist, and those that only a person uses are refused below an agent, all of them."""
+"""Verbs that a text names exist, and those that only a person uses are refused below an agent, all
+of them."""
 
 import ast
 import importlib
@@ -14,7 +15,14 @@ from harness.cli.main import COMMANDS, harness
 from harness.contract.roles import HUMAN_VERBS
 
 NAMED = re.compile(r"`harness ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?")
-TEXTS = ("harness/**/*.md", "harness/**/*.yaml", "templates/**/*.j2", "agents/*.md", ".claude/**/*.md", "*.md")
+TEXTS = (
+    "harness/**/*.md",
+    "harness/**/*.yaml",
+    "templates/**/*.j2",
+    "agents/*.md",
+    ".claude/**/*.md",
+    "*.md",
+)
 
 
 def command_of(verb: str) -> click.Command:
@@ -53,7 +61,10 @@ def test_every_verb_that_a_text_names_exists():
 
 
 def test_the_search_finds_what_does_not_exist():
-    said = "Run `harness frobnicate`, `harness gate promote EXP` or `harness plan check`; `harness status --json`."
+    said = (
+        "Run `harness frobnicate`, `harness gate promote EXP` or `harness plan check`; `harness"
+        " status --json`."
+    )
     assert unknown(said) == ["harness frobnicate", "harness gate promote"]
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.artifacts.agent_file import AgentFile, read_agent, read_agents
+from harness.guard.agent_files import AgentFile, read_agent, read_agents
 
 CASE_47 = Path(__file__).with_name("inputs") / "case-47"
 
@@ -70,7 +70,9 @@ def test_case_47_a_limit_survives_whatever_is_broken_beside_it(tmp_path: Path, b
     assert found.problems
 
 
-@pytest.mark.parametrize("given", ["tools: 3", "tools:", "tools: {a: b}", "tools: [3]", "tools: ''", "tools: -"])
+@pytest.mark.parametrize(
+    "given", ["tools: 3", "tools:", "tools: {a: b}", "tools: [3]", "tools: ''", "tools: -"]
+)
 def test_case_47_a_limit_that_says_nothing_allows_nothing(tmp_path: Path, given: str):
     found = agent(tmp_path, f"name: a\ndescription: x\n{given}")
     assert found.tools == ()
@@ -80,7 +82,10 @@ def test_case_47_a_limit_that_says_nothing_allows_nothing(tmp_path: Path, given:
 @pytest.mark.parametrize(
     ("given", "tools"),
     [
-        ("tools: Read, Bash(git add:*, git log), mcp__x__y", ("Read", "Bash(git add:*, git log)", "mcp__x__y")),
+        (
+            "tools: Read, Bash(git add:*, git log), mcp__x__y",
+            ("Read", "Bash(git add:*, git log)", "mcp__x__y"),
+        ),
         ("tools: '*'", None),
         ("model: inherit", None),
         ("disallowedTools: Bash", None),
@@ -93,7 +98,9 @@ def test_a_good_file_is_read_as_it_is(tmp_path: Path, given: str, tools: tuple[s
     assert (found.tools, found.problems) == (tools, ())
 
 
-@pytest.mark.parametrize("data", [b"", b"\xff\xfe\xfa", b"no front matter\ntools: Bash\n", b"---\n\0\n---\n"])
+@pytest.mark.parametrize(
+    "data", [b"", b"\xff\xfe\xfa", b"no front matter\ntools: Bash\n", b"---\n\0\n---\n"]
+)
 def test_a_file_without_front_matter_allows_nothing(tmp_path: Path, data: bytes):
     path = tmp_path / "x.md"
     path.write_bytes(data)

@@ -61,7 +61,9 @@ def test_without_git_code_is_all_but_data_caches_and_our_own(root: Path, objects
     assert not any("passwd" in name for name in snapshot.files)
 
 
-def test_with_git_tracked_and_untracked_files_count_and_ignored_ones_do_not(root: Path, objects: Path) -> None:
+def test_with_git_tracked_and_untracked_files_count_and_ignored_ones_do_not(
+    root: Path, objects: Path
+) -> None:
     git(root, "init", "-q")
     (root / ".gitignore").write_text(".venv/\n*.pyc\n")
     (root / "gone.py").write_text("x")
@@ -102,7 +104,9 @@ def test_the_hash_follows_content_mode_and_links_only(root: Path, objects: Path)
     assert len({first, second, third, take_snapshot(root, objects).hash}) == 4
 
 
-def test_nothing_outside_is_read_through_a_folder_that_became_a_link(root: Path, objects: Path, tmp_path: Path) -> None:
+def test_nothing_outside_is_read_through_a_folder_that_became_a_link(
+    root: Path, objects: Path, tmp_path: Path
+) -> None:
     git(root, "init", "-q")
     (root / "sub").mkdir()
     (root / "sub/secret.txt").write_text("mine")
@@ -141,7 +145,9 @@ def test_materialised_code_is_what_was_kept(root: Path, objects: Path, tmp_path:
 
 
 @pytest.mark.parametrize("name", ["../x", "/tmp/x", "a/../../x"])
-def test_a_crafted_snapshot_cannot_write_elsewhere(objects: Path, tmp_path: Path, name: str) -> None:
+def test_a_crafted_snapshot_cannot_write_elsewhere(
+    objects: Path, tmp_path: Path, name: str
+) -> None:
     blob = store_bytes(b"x", objects)
     snapshot = Snapshot(hash="", files={name: blob}, links={})
     with pytest.raises(UsageError, match="leaves its folder"):
@@ -160,7 +166,9 @@ def test_a_damaged_blob_is_never_materialised(root: Path, objects: Path, tmp_pat
         load_snapshot(objects, snapshot.hash)
 
 
-def test_code_json_reads_back_and_a_change_is_noticed(root: Path, objects: Path, tmp_path: Path) -> None:
+def test_code_json_reads_back_and_a_change_is_noticed(
+    root: Path, objects: Path, tmp_path: Path
+) -> None:
     snapshot = take_snapshot(root, objects)
     path = tmp_path / "code.json"
     write_snapshot(snapshot, path)
@@ -173,14 +181,22 @@ def test_code_json_reads_back_and_a_change_is_noticed(root: Path, objects: Path,
         read_snapshot(path)
 
 
-def test_git_runs_nothing_that_the_repository_names(root: Path, objects: Path, tmp_path: Path) -> None:
+def test_git_runs_nothing_that_the_repository_names(
+    root: Path, objects: Path, tmp_path: Path
+) -> None:
     mark = tmp_path / "mark"
     script = tmp_path / "evil.sh"
     script.write_text(f"#!/bin/sh\necho x >> '{mark}'\ncat\n")
     script.chmod(0o755)
     git(root, "init", "-q")
     git(root, "add", "train.py")
-    for key in ("core.fsmonitor", "filter.evil.clean", "filter.evil.process", "diff.external", "core.pager"):
+    for key in (
+        "core.fsmonitor",
+        "filter.evil.clean",
+        "filter.evil.process",
+        "diff.external",
+        "core.pager",
+    ):
         git(root, "config", key, str(script))
     git(root, "config", "core.hooksPath", str(tmp_path))
     (root / ".gitattributes").write_text("* filter=evil diff=evil\n")
@@ -215,13 +231,18 @@ def test_a_repository_that_git_does_not_accept_is_an_error(root: Path, objects: 
 def test_names_do_not_depend_on_the_locale(root: Path, objects: Path, tmp_path: Path) -> None:
     expected = take_snapshot(root, objects)
     program = (
-        "import sys; from pathlib import Path; from harness.artifacts.code_snapshot import *\n"
-        "root, objects, target = map(Path, sys.argv[1:])\n"
-        "snapshot = take_snapshot(root, objects); materialise(snapshot, objects, target); print(snapshot.hash)"
+        "import sys; from pathlib import Path; from harness.artifacts.code_snapshot import *\nroot,"
+        " objects, target = map(Path, sys.argv[1:])\nsnapshot = take_snapshot(root, objects);"
+        " materialise(snapshot, objects, target); print(snapshot.hash)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, root, objects, tmp_path / "fresh"],
-        env={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PATH": os.environ["PATH"]},
+        env={
+            "LC_ALL": "C",
+            "PYTHONUTF8": "0",
+            "PYTHONCOERCECLOCALE": "0",
+            "PATH": os.environ["PATH"],
+        },
         cwd=Path(__file__).parents[2],
         capture_output=True,
         check=False,

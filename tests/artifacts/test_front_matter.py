@@ -51,10 +51,17 @@ def test_nan_is_a_number_only_with_its_dot() -> None:
 
 
 def test_lines_and_source_texts_are_kept() -> None:
-    front = read_front_matter("\n---\na: 1\nb:\n  c: 0.90\n  d: [x, '7']\n---\n\n\nBody\n", where="f.md")
+    front = read_front_matter(
+        "\n---\na: 1\nb:\n  c: 0.90\n  d: [x, '7']\n---\n\n\nBody\n", where="f.md"
+    )
     assert front.data == {"a": 1, "b": {"c": 0.9, "d": ["x", "7"]}}
     assert front.text_of("b", "c") == "0.90"
-    assert [front.line_of("a"), front.line_of("b", "c"), front.line_of("b", "d", 1), front.line_of("b", "e")] == [
+    assert [
+        front.line_of("a"),
+        front.line_of("b", "c"),
+        front.line_of("b", "d", 1),
+        front.line_of("b", "e"),
+    ] == [
         3,
         5,
         6,
@@ -73,14 +80,14 @@ def test_all_duplicates_are_told_at_once() -> None:
 
 
 @pytest.mark.parametrize("text", ["a: [1\n", "a: b: c\n", "- 1\n"])
-def test_the_mend_of_a_whole_file_speaks_of_no_front_matter(text: str) -> None:
+def test_the_hint_of_a_whole_file_speaks_of_no_front_matter(text: str) -> None:
     with pytest.raises(UsageError) as error:
         read_yaml(text, where="config.yaml")
     assert "ront matter" not in str(error.value)
-    assert "The whole file is YAML" in error.value.mend
+    assert "The whole file is YAML" in error.value.hint
     with pytest.raises(UsageError) as error:
         read_front_matter(f"---\n{text}---\n", where="result.md")
-    assert "Front matter is YAML between two lines `---`" in error.value.mend
+    assert "Front matter is YAML between two lines `---`" in error.value.hint
 
 
 def test_a_bomb_is_refused() -> None:
@@ -105,7 +112,11 @@ def test_text_that_is_no_front_matter_is_an_error_with_its_place(text: str) -> N
     assert found == "f"
 
 
-@given(st.dictionaries(st.sampled_from("abc"), st.integers() | st.text("xyz", min_size=1) | st.lists(st.booleans())))
+@given(
+    st.dictionaries(
+        st.sampled_from("abc"), st.integers() | st.text("xyz", min_size=1) | st.lists(st.booleans())
+    )
+)
 def test_what_yaml_writes_is_read(data: dict[str, Any]) -> None:
     assert read_yaml(yaml.safe_dump(data) if data else "", where="f").data == data
 

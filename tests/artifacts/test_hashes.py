@@ -73,4 +73,6 @@ def test_a_copy_that_is_not_what_was_asked_for_leaves_nothing(tmp_path: Path) ->
     assert list((tmp_path / "vault").iterdir()) == []
     copied = copy_file(tmp_path / "f", tmp_path / "vault", sha256_bytes(b"x"), suffix=".npz")
     assert copied.name == f"{sha256_bytes(b'x')}.npz"
-    assert copy_file(tmp_path / "f", tmp_path / "vault", sha256_bytes(b"x"), suffix=".npz") == copied
+    assert (
+        copy_file(tmp_path / "f", tmp_path / "vault", sha256_bytes(b"x"), suffix=".npz") == copied
+    )

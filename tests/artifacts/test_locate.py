@@ -16,7 +16,12 @@ from harness.settings import Settings
 def layout() -> Layout:
     return Layout(
         Settings(
-            root=Path("/p/a b"), state=Path("/s/x"), project_id="x", interpreter=None, memory_dir="notes/m", readable=()
+            root=Path("/p/a b"),
+            state=Path("/s/x"),
+            project_id="x",
+            interpreter=None,
+            memory_dir="notes/m",
+            readable=(),
         )
     )
 
@@ -26,24 +31,39 @@ def test_paths_follow_the_contract_and_the_settings(layout: Layout) -> None:
     assert layout.project("plan") == root / "plan.md"
     assert layout.project("memory") == root / "notes/m"
     assert layout.experiment("exp-0001") == root / ".harness/experiments/exp-0001"
-    assert layout.experiment("exp-12345", "result") == root / ".harness/experiments/exp-12345/result.md"
     assert (
-        layout.run("exp-0001", "run-02", "metrics") == root / ".harness/experiments/exp-0001/runs/run-02/metrics.jsonl"
+        layout.experiment("exp-12345", "result")
+        == root / ".harness/experiments/exp-12345/result.md"
+    )
+    assert (
+        layout.run("exp-0001", "run-02", "metrics")
+        == root / ".harness/experiments/exp-0001/runs/run-02/metrics.jsonl"
     )
     assert layout.checklist_page(1, 1000).name == "CHECKLIST-0001-1000.md"
-    assert {layout.decision_log.parent, layout.state_md.parent, layout.briefing.parent} == {root / "notes/m"}
+    assert {layout.decision_log.parent, layout.state_md.parent, layout.briefing.parent} == {
+        root / "notes/m"
+    }
     assert layout.facts_dir == root / "notes/m/facts"
     assert layout.relative(layout.experiment("exp-0001")) == ".harness/experiments/exp-0001"
 
 
 def test_state_lies_outside_the_project(layout: Layout) -> None:
-    for path in (layout.ledger_db, layout.anchors, layout.vault, layout.objects, layout.held_out, layout.sessions):
+    for path in (
+        layout.ledger_db,
+        layout.anchors,
+        layout.vault,
+        layout.objects,
+        layout.held_out,
+        layout.sessions,
+    ):
         assert path.is_relative_to("/s/x")
         with pytest.raises(ValueError, match="is not in the subpath"):
             layout.relative(path)
 
 
-@pytest.mark.parametrize("name", ["exp-1", "exp-00001", "../exp-0001", "exp-0001/", "", "EXP-0001", "exp-0001\n"])
+@pytest.mark.parametrize(
+    "name", ["exp-1", "exp-00001", "../exp-0001", "exp-0001/", "", "EXP-0001", "exp-0001\n"]
+)
 def test_what_is_no_id_is_no_path(layout: Layout, name: str) -> None:
     with pytest.raises(NotFoundError):
         layout.experiment(name)
@@ -81,7 +101,7 @@ def pair(number: int, *statuses: RunStatus) -> tuple[Experiment, list[Run]]:
             code="",
             data={},
             environment={},
-            cage="none",
+            sandbox="none",
             token="",
             session=None,
             registered_at="",
@@ -105,7 +125,11 @@ def test_a_running_experiment_is_preferred_to_newer_completed_ones() -> None:
 
 
 def test_of_running_ones_the_newest_is_it_in_any_order() -> None:
-    pairs = [pair(9, RunStatus.RUNNING), pair(10, RunStatus.COMPLETED, RunStatus.RUNNING), pair(2, RunStatus.RUNNING)]
+    pairs = [
+        pair(9, RunStatus.RUNNING),
+        pair(10, RunStatus.COMPLETED, RunStatus.RUNNING),
+        pair(2, RunStatus.RUNNING),
+    ]
     assert active_experiment(pairs, everything) == "exp-0010"
 
 
@@ -116,13 +140,21 @@ def test_a_run_whose_process_is_gone_does_not_run() -> None:
 
 
 def test_it_falls_back_to_the_newest_completed() -> None:
-    pairs = [pair(1, RunStatus.COMPLETED), pair(2, RunStatus.FAILED, RunStatus.COMPLETED), pair(3, RunStatus.PENDING)]
+    pairs = [
+        pair(1, RunStatus.COMPLETED),
+        pair(2, RunStatus.FAILED, RunStatus.COMPLETED),
+        pair(3, RunStatus.PENDING),
+    ]
     assert active_experiment(pairs, everything) == "exp-0002"
 
 
-@pytest.mark.parametrize("status", [RunStatus.FAILED, RunStatus.KILLED, RunStatus.LOST, RunStatus.CANCELLED])
+@pytest.mark.parametrize(
+    "status", [RunStatus.FAILED, RunStatus.KILLED, RunStatus.LOST, RunStatus.CANCELLED]
+)
 def test_failed_and_aborted_ones_are_skipped(status: RunStatus) -> None:
-    assert active_experiment([pair(1, RunStatus.COMPLETED), pair(2, status)], everything) == "exp-0001"
+    assert (
+        active_experiment([pair(1, RunStatus.COMPLETED), pair(2, status)], everything) == "exp-0001"
+    )
     assert active_experiment([pair(2, status), pair(3)], everything) is None
 
 

@@ -1,4 +1,5 @@
-"""Reading metrics as they are found: the reported cases, as they were reported and with inputs of our own."""
+"""Reading metrics as they are found: the reported cases, as they were reported and with inputs of
+our own."""
 
 import hashlib
 import json
@@ -57,14 +58,22 @@ def test_w5_nan_first_does_not_hide_what_follows(tmp_path: Path) -> None:
     assert metrics.rows[1]["metrics"]["loss"] == 0.5
 
 
-def test_numbers_and_texts_that_no_reader_could_hold_are_made_such_that_one_can(tmp_path: Path) -> None:
-    """What a strict parser refuses comes back as what floats and UTF-8 hold, not as what they do not."""
+def test_numbers_and_texts_that_no_reader_could_hold_are_made_such_that_one_can(
+    tmp_path: Path,
+) -> None:
+    """What a strict parser refuses comes back as what floats and UTF-8 hold, not as what they do
+    not."""
     digits = "1" + "0" * 400
     texts = r'"loss\ud800": ["\udc00", "\ud83d\ude00"]'
     row = f'{{"step": {digits}, "n": -{digits}, "long": 18446744073709551616, {texts}}}'
     text = row + "\n" + row.replace(digits, "1" + "0" * 5000) + "\n"
     metrics = read_rows(written(tmp_path, text.encode()))
-    held = {"step": math.inf, "n": -math.inf, "long": 2.0**64, "loss\ufffd": ["\ufffd", "\U0001f600"]}
+    held = {
+        "step": math.inf,
+        "n": -math.inf,
+        "long": 2.0**64,
+        "loss\ufffd": ["\ufffd", "\U0001f600"],
+    }
     assert metrics.rows == [held, held]
     assert metrics.warnings == []
 
@@ -78,7 +87,10 @@ def test_case_11_any_key_that_is_not_finite_counts(tmp_path: Path) -> None:
     assert (metrics.non_finite, metrics.first_bad_step) == (40, 20)
 
 
-PART_1, PART_2 = b'{"step": 1, "loss": 2.0}\n{"step": 2, "lo', b'ss": 1.9}\n{"step": 3, "loss": 1.8}\n'
+PART_1, PART_2 = (
+    b'{"step": 1, "loss": 2.0}\n{"step": 2, "lo',
+    b'ss": 1.9}\n{"step": 3, "loss": 1.8}\n',
+)
 
 
 def check_growing(path: Path, part_1: bytes, part_2: bytes) -> None:
@@ -101,7 +113,11 @@ def test_case_12_a_complete_last_line_counts_at_the_end(tmp_path: Path) -> None:
     path = written(tmp_path, b'{"step": 1, "loss": 2.0}\n{"step": 2, "loss": 1.9}')
     assert steps(read_rows(path).rows) == [1, 2]
     tail = Tail(path)
-    assert [steps(tail.poll()), steps(tail.poll(final=True)), tail.poll(final=True)] == [[1], [2], []]
+    assert [steps(tail.poll()), steps(tail.poll(final=True)), tail.poll(final=True)] == [
+        [1],
+        [2],
+        [],
+    ]
 
 
 def test_case_12_cut_inside_a_character_does_not_raise(tmp_path: Path) -> None:
@@ -157,7 +173,9 @@ def test_case_13_an_inner_object_of_a_torn_row_is_no_row(tmp_path: Path) -> None
     assert [row.get("epoch") for row in metrics.rows] == [4]
 
 
-@pytest.mark.parametrize("rubbish", [b"{" * 50_000, b"[" * 50_000, b'{"a":' * 20_000, b"\0\0\0", b"5", b"[1]", b'"x"'])
+@pytest.mark.parametrize(
+    "rubbish", [b"{" * 50_000, b"[" * 50_000, b'{"a":' * 20_000, b"\0\0\0", b"5", b"[1]", b'"x"']
+)
 def test_rubbish_in_the_middle_costs_one_warning_at_most(tmp_path: Path, rubbish: bytes) -> None:
     metrics = read_rows(written(tmp_path, b'{"step": 1}\n' + rubbish + b'\n{"step": 2}\n'))
     assert steps(metrics.rows) == [1, 2]
@@ -170,7 +188,10 @@ ENCODINGS = {
     "crlf": (BOTH.replace("\n", "\r\n").encode(), 0),
     "utf16": (BOTH.encode("utf-16"), 0),
     "latin1": (BOTH.replace("–", "-").encode("latin-1"), 1),
-    "line_sep": ('{"step": 1, "note": "a\u2028b\x85"}\n{"step": 2, "note": "c\x0cd"}\n'.encode(), 0),
+    "line_sep": (
+        '{"step": 1, "note": "a\u2028b\x85"}\n{"step": 2, "note": "c\x0cd"}\n'.encode(),
+        0,
+    ),
 }
 
 
@@ -188,11 +209,15 @@ def test_case_19_does_not_depend_on_the_locale(tmp_path: Path) -> None:
         f"print(ascii(read_rows(pathlib.Path({str(path)!r})).rows))"
     )
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONPATH": str(REPOSITORY)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60
+    )
     assert "na\\xefve \\u2013 x" in done.stdout, done.stderr
 
 
-RESUMED = [(step, 2 - step / 100) for step in range(30)] + [(step, 1.9 - step / 100) for step in range(20, 35)]
+RESUMED = [(step, 2 - step / 100) for step in range(30)] + [
+    (step, 1.9 - step / 100) for step in range(20, 35)
+]
 
 
 def as_lines(rows: list[dict]) -> bytes:
@@ -200,7 +225,9 @@ def as_lines(rows: list[dict]) -> bytes:
 
 
 def test_case_20_later_rows_win_after_a_resume(tmp_path: Path) -> None:
-    metrics = read_rows(written(tmp_path, as_lines([{"step": step, "loss": loss} for step, loss in RESUMED])))
+    metrics = read_rows(
+        written(tmp_path, as_lines([{"step": step, "loss": loss} for step, loss in RESUMED]))
+    )
     assert steps(metrics.effective) == list(range(35))
     assert metrics.effective[25]["loss"] == pytest.approx(1.65)
     assert metrics.notes == ["resumed at 20"]
@@ -214,7 +241,10 @@ def test_case_20_rows_that_a_resume_did_not_reach_again_are_gone() -> None:
 
 def test_case_20_train_and_eval_of_one_step_are_merged() -> None:
     rows = [{"step": 100, "loss": 1.5}, {"step": 100, "eval_loss": 1.7}, {"step": 200, "loss": 1.4}]
-    assert effective(rows) == [{"step": 100, "loss": 1.5, "eval_loss": 1.7}, {"step": 200, "loss": 1.4}]
+    assert effective(rows) == [
+        {"step": 100, "loss": 1.5, "eval_loss": 1.7},
+        {"step": 200, "loss": 1.4},
+    ]
     late = [
         {"step": 1, "loss": 1.0, "time": 1},
         {"step": 2, "loss": 2.0, "time": 2},
@@ -224,7 +254,11 @@ def test_case_20_train_and_eval_of_one_step_are_merged() -> None:
 
 
 def test_case_20_streams_with_their_own_counters_do_not_erase_each_other() -> None:
-    rows = [{"step": 8073, "inference/latency": 1.2}, {"step": 0, "loss": 2.0}, {"step": 1, "loss": 1.9}]
+    rows = [
+        {"step": 8073, "inference/latency": 1.2},
+        {"step": 0, "loss": 2.0},
+        {"step": 1, "loss": 1.9},
+    ]
     assert effective(rows) == rows
     again = [*rows, {"step": 0, "loss": 3.0}]
     assert effective(again) == [rows[0], {"step": 0, "loss": 3.0}]
@@ -236,7 +270,12 @@ def test_two_calls_for_one_epoch_are_merged() -> None:
         {"event": "epoch", "epoch": 1, "metrics": {"val_loss": 2.0}, "learning_rate": None},
     ]
     assert effective(rows) == [
-        {"event": "epoch", "epoch": 1, "metrics": {"loss": 1.0, "val_loss": 2.0}, "learning_rate": 0.1}
+        {
+            "event": "epoch",
+            "epoch": 1,
+            "metrics": {"loss": 1.0, "val_loss": 2.0},
+            "learning_rate": 0.1,
+        }
     ]
     assert rows[0]["metrics"] == {"loss": 1.0}
 
@@ -253,7 +292,12 @@ def test_an_attempt_row_drops_what_followed_in_every_stream() -> None:
 
 
 def test_values_that_a_resume_replaced_do_not_count_as_bad() -> None:
-    rows = [{"step": 1, "loss": 1.0}, {"step": 2, "loss": math.nan}, {"step": 1, "loss": 1.0}, {"step": 2, "loss": 0.5}]
+    rows = [
+        {"step": 1, "loss": 1.0},
+        {"step": 2, "loss": math.nan},
+        {"step": 1, "loss": 1.0},
+        {"step": 2, "loss": 0.5},
+    ]
     assert bad_values(effective(rows)) == (0, None)
     assert bad_values(rows) == (1, 2)
 
@@ -304,11 +348,24 @@ def test_the_reported_inputs_of_cases_10_to_20(tmp_path: Path) -> None:
 
 
 def test_rows_of_two_forms_live_in_one_log(tmp_path: Path) -> None:
-    """An epoch's row has other keys than the steps' and a step of its own; one step is logged twice."""
-    every_50 = [{"step": step, "loss": 7.0 - step / 1000, "lr": step / 1e7} for step in range(50, 2050, 50)]
-    epochs = [{"epoch": epoch, "step": 1000 * epoch - 3, "train_loss": 4.0, "val_chrf": 57.4} for epoch in (1, 2)]
+    """An epoch's row has other keys than the steps' and a step of its own; one step is logged
+    twice."""
+    every_50 = [
+        {"step": step, "loss": 7.0 - step / 1000, "lr": step / 1e7} for step in range(50, 2050, 50)
+    ]
+    epochs = [
+        {"epoch": epoch, "step": 1000 * epoch - 3, "train_loss": 4.0, "val_chrf": 57.4}
+        for epoch in (1, 2)
+    ]
     rows = [*every_50[:19], epochs[0], *every_50[19:39], epochs[1], every_50[38], every_50[39]]
-    metrics = read_rows(written(tmp_path, b"".join(json.dumps(row).encode() + b"\n" for row in rows)))
-    assert (metrics.warnings, metrics.notes, metrics.non_finite, len(metrics.rows)) == ([], [], 0, 43)
+    metrics = read_rows(
+        written(tmp_path, b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+    )
+    assert (metrics.warnings, metrics.notes, metrics.non_finite, len(metrics.rows)) == (
+        [],
+        [],
+        0,
+        43,
+    )
     assert len(metrics.effective) == 42
     assert [row for row in metrics.effective if "epoch" in row] == epochs

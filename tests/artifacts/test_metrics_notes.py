@@ -25,7 +25,10 @@ def test_healthy_metrics_give_no_note(tmp_path: Path) -> None:
 
 
 def test_case_11_an_exactly_repeated_loss_and_a_nan_of_any_key(tmp_path: Path) -> None:
-    rows = falling(20) + [{"step": step, "loss": 0.05, "grad_norm": float("nan")} for step in range(19, 60)][1:]
+    rows = (
+        falling(20)
+        + [{"step": step, "loss": 0.05, "grad_norm": float("nan")} for step in range(19, 60)][1:]
+    )
     assert noted(tmp_path, rows) == [
         "40 values are not finite, the first at 20",
         "loss is exactly 0.05 in 41 rows in a row, from 19 on",
@@ -33,18 +36,28 @@ def test_case_11_an_exactly_repeated_loss_and_a_nan_of_any_key(tmp_path: Path) -
 
 
 def test_case_11_a_loss_of_exactly_zero(tmp_path: Path) -> None:
-    rows = [{"step": 0, "train/loss": 14577.98}] + [{"step": 10 * n, "train/loss": 0.0} for n in range(1, 40)]
+    rows = [{"step": 0, "train/loss": 14577.98}] + [
+        {"step": 10 * n, "train/loss": 0.0} for n in range(1, 40)
+    ]
     assert noted(tmp_path, rows) == ["train/loss is exactly 0.0 in 39 rows in a row, from 10 on"]
 
 
 def test_a_plateau_and_a_short_stretch_are_none(tmp_path: Path) -> None:
     plateau = [{"step": step, "loss": 0.5 + (step % 2) * 1e-9} for step in range(60)]
     assert noted(tmp_path, plateau) == []
-    assert noted(tmp_path, falling(3) + [{"step": 3 + n, "loss": 0.1} for n in range(REPEATED_ROWS - 1)]) == []
+    assert (
+        noted(
+            tmp_path, falling(3) + [{"step": 3 + n, "loss": 0.1} for n in range(REPEATED_ROWS - 1)]
+        )
+        == []
+    )
 
 
 def test_other_keys_may_repeat(tmp_path: Path) -> None:
-    assert noted(tmp_path, [{**row, "learning_rate": 0.1, "accuracy": 1.0} for row in falling(50)]) == []
+    assert (
+        noted(tmp_path, [{**row, "learning_rate": 0.1, "accuracy": 1.0} for row in falling(50)])
+        == []
+    )
 
 
 def test_the_longest_stretch_of_each_loss_is_told() -> None:

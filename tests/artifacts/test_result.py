@@ -30,7 +30,9 @@ CASE_50 = Path(__file__).with_name("inputs") / "case-50/result_claim_only.md"
         ("1e-999", 0.0, True),
     ],
 )
-def test_a_claim_agrees_within_half_a_unit_of_its_last_digit(text: str, value: float, expected: bool) -> None:
+def test_a_claim_agrees_within_half_a_unit_of_its_last_digit(
+    text: str, value: float, expected: bool
+) -> None:
     assert agrees(claim_from("accuracy", text, where="result.md:2"), value) is expected
 
 
@@ -60,7 +62,9 @@ def test_a_rounded_value_always_agrees(value: float, digits: int) -> None:
         ("0", 0.0, True),
     ],
 )
-def test_a_claim_says_something_when_half_a_unit_is_at_most_a_tenth(text: str, value: float, expected: bool) -> None:
+def test_a_claim_says_something_when_half_a_unit_is_at_most_a_tenth(
+    text: str, value: float, expected: bool
+) -> None:
     assert precise_enough(claim_from("m", text, where="result.md:2"), value) is expected
 
 
@@ -79,19 +83,30 @@ def test_the_claim_that_the_harness_offers_always_passes(value: float) -> None:
 
 
 def test_the_claim_that_the_harness_offers_is_short() -> None:
-    assert [claim_of(value) for value in (0.89312, 94.3, 0.00032, 0.0)] == ["0.8931", "94.3000", "3.200e-04", "0.0000"]
+    assert [claim_of(value) for value in (0.89312, 94.3, 0.00032, 0.0)] == [
+        "0.8931",
+        "94.3000",
+        "3.200e-04",
+        "0.0000",
+    ]
 
 
 def test_claims_keep_how_they_were_written() -> None:
     result = parse_result(
-        "---\nclaims: {accuracy: 0.90, mse: 1e-3}\nshortfalls: [class 3 is weak]\n---\nText\n", where="r"
+        "---\nclaims: {accuracy: 0.90, mse: 1e-3}\nshortfalls: [class 3 is weak]\n---\nText\n",
+        where="r",
     )
-    assert [(claim.value, claim.text) for claim in result.claims.values()] == [(0.9, "0.90"), (0.001, "1e-3")]
+    assert [(claim.value, claim.text) for claim in result.claims.values()] == [
+        (0.9, "0.90"),
+        (0.001, "1e-3"),
+    ]
     assert result.shortfalls == ["class 3 is weak"]
     assert result.body == "Text\n"
 
 
-@pytest.mark.parametrize("text", ["\n\n---\nclaims: {accuracy: 0.9}\n---\nText", "---\nclaims: {accuracy: 0.9}\n---"])
+@pytest.mark.parametrize(
+    "text", ["\n\n---\nclaims: {accuracy: 0.9}\n---\nText", "---\nclaims: {accuracy: 0.9}\n---"]
+)
 def test_w7_blank_first_lines_and_no_last_newline_are_fine(text: str) -> None:
     """The reference rejects both."""
     assert parse_result(text, where="r").claims["accuracy"].value == 0.9
@@ -115,7 +130,9 @@ def test_a_claim_that_is_no_plain_number_is_named_with_its_line(value: str, show
     """The reference crashes on `93%`."""
     with pytest.raises(UsageError) as error:
         parse_result(f"---\nclaims:\n  accuracy: {value}\n---\n", where="result.md")
-    assert error.value.message.startswith(f"result.md:3: claims.accuracy is {shown}; expected a plain number")
+    assert error.value.message.startswith(
+        f"result.md:3: claims.accuracy is {shown}; expected a plain number"
+    )
 
 
 @pytest.mark.parametrize(
@@ -145,11 +162,17 @@ def test_no_file_is_not_found(tmp_path: Path) -> None:
 
 
 @given(
-    st.dictionaries(st.text(min_size=1, max_size=8), st.floats(allow_nan=False, allow_infinity=False), max_size=3),
+    st.dictionaries(
+        st.text(min_size=1, max_size=8),
+        st.floats(allow_nan=False, allow_infinity=False),
+        max_size=3,
+    ),
     st.lists(st.text(max_size=20)),
 )
 def test_what_is_rendered_is_read(claims: dict[str, float], shortfalls: list[str]) -> None:
-    text = render_result(experiment="exp-0001", claims=claims, summary="---\nx", shortfalls=shortfalls, by="oracle")
+    text = render_result(
+        experiment="exp-0001", claims=claims, summary="---\nx", shortfalls=shortfalls, by="oracle"
+    )
     result = parse_result(text.encode("utf-8", "replace").decode(), where="r")
     assert [claim.value for claim in result.claims.values()] == list(claims.values())
     assert len(result.shortfalls) == sum(1 for item in shortfalls if item.strip())

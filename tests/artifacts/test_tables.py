@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.artifacts.tables import read_table, write_table
 from harness.errors import NotFoundError, UsageError
+from harness.plans.tables import read_table, write_table
 
 COLUMNS = {
     "row": np.array([3, 1, 2]),
@@ -150,9 +150,13 @@ def test_a_missing_file_a_folder_and_a_pipe_are_refused(tmp_path: Path) -> None:
             read_table(tmp_path / name)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None
+)
 @given(st.sampled_from([".npz", ".csv", ".jsonl"]), st.binary(max_size=300), st.booleans())
-def test_any_bytes_are_a_table_or_a_usage_error(tmp_path: Path, suffix: str, data: bytes, cut: bool) -> None:
+def test_any_bytes_are_a_table_or_a_usage_error(
+    tmp_path: Path, suffix: str, data: bytes, cut: bool
+) -> None:
     path = tmp_path / f"t{suffix}"
     if cut and suffix == ".npz":
         whole = io.BytesIO()

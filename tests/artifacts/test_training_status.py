@@ -1,4 +1,5 @@
-"""training_status.json is read with its numbers restored, and a damaged one is named, never read as empty."""
+"""training_status.json is read with its numbers restored, and a damaged one is named, never read as
+empty."""
 
 import math
 from pathlib import Path
@@ -12,13 +13,25 @@ from harness.run_logger import RunLogger
 
 
 def test_w3_what_is_not_finite_is_written_and_read_again(tmp_path: Path) -> None:
-    log = RunLogger(run_dir=tmp_path, experiment="exp-0001", run="run-01", token="t", seed=3, clock=ManualClock())
+    log = RunLogger(
+        run_dir=tmp_path,
+        experiment="exp-0001",
+        run="run-01",
+        token="t",
+        seed=3,
+        clock=ManualClock(),
+    )
     log.start(total_epochs=5)
     log.epoch(2, {"loss": math.nan, "up": -math.inf}, learning_rate=math.inf)
     log.end()
     status = read_status(tmp_path / "training_status.json")
     assert status is not None
-    assert (status.run, status.status, status.epoch, status.total_epochs) == ("exp-0001/run-01", "completed", 2, 5)
+    assert (status.run, status.status, status.epoch, status.total_epochs) == (
+        "exp-0001/run-01",
+        "completed",
+        2,
+        5,
+    )
     assert math.isnan(status.metrics["loss"])
     assert (status.metrics["up"], status.learning_rate) == (-math.inf, math.inf)
     assert (status.rows, status.seed, status.non_finite) == (3, 3, 2)

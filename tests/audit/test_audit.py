@@ -1,4 +1,5 @@
-"""Evidence is gathered from a real project, scored by the real protocol, judged, and recorded once."""
+"""Evidence is gathered from a real project, scored by the real protocol, judged, and recorded
+once."""
 
 import json
 import os
@@ -10,23 +11,31 @@ from typing import Any
 
 import pytest
 
-from harness.audit import evaluate as evaluating
-from harness.audit.check import check_gate, due_gate, standing
-from harness.audit.collect import changed, collect
-from harness.audit.evaluate import awaiting, evaluate_experiment
-from harness.audit.scores import compared
-from harness.cage.none import NoCage
+from harness.decisions.experiments import decide
 from harness.domain.facts import EvaluationRecorded
 from harness.domain.records import RecordedVerdict
 from harness.domain.sandbox import Sandbox
-from harness.domain.statuses import DecisionKind, ExperimentStatus, GateName, RunStatus, Split, Tier, Verdict
+from harness.domain.statuses import (
+    DecisionKind,
+    ExperimentStatus,
+    GateName,
+    RunStatus,
+    Split,
+    Tier,
+    Verdict,
+)
 from harness.errors import NotFoundError, RefusedError
+from harness.evaluation import experiment as evaluating
+from harness.evaluation.experiment import awaiting, evaluate_experiment
 from harness.evaluation.judgement import TRIVIAL, worth
-from harness.project.experiments import decide
-from harness.project.plans import approve_plan
+from harness.evaluation.scores import compared
+from harness.gates.check import check_gate, due_gate, standing
+from harness.gates.collect import changed, collect
+from harness.plans.approval import approve_plan
 from harness.projections.refresh import refresh
 from harness.projections.scores import change_text
 from harness.runs.reasons import bypassed
+from harness.sandbox.none import NoSandbox
 from harness.views.details import details
 from tests.audit.world import GOOD, PLAN, POOR, InProcess, World, train_past_the_logger
 
@@ -38,11 +47,18 @@ def evaluate(
     world: World, experiment: str, split: Split = Split.VALIDATION, sandbox: Sandbox | None = None
 ) -> list[float | None]:
     sandbox = sandbox or InProcess()
-    found = evaluate_experiment(world.project, experiment, split, sandbox, environment={}, shuffle_seed=7)
+    found = evaluate_experiment(
+        world.project, experiment, split, sandbox, environment={}, shuffle_seed=7
+    )
     return [item.value for item in found]
 
 
-def passed(world: World, cuts: tuple[float, ...] = GOOD, parent: str | None = None, name: str = "A cut at 0") -> str:
+def passed(
+    world: World,
+    cuts: tuple[float, ...] = GOOD,
+    parent: str | None = None,
+    name: str = "A cut at 0",
+) -> str:
     """An experiment with a PASS on validation."""
     experiment = world.open(name, parent).id
     world.train(experiment, cuts)
@@ -59,9 +75,17 @@ def codes(verdict: RecordedVerdict) -> set[str]:
 def keep(world: World, experiment: str) -> None:
     newest = world.project.ledger.verdicts(experiment)[-1]
     decide(
-        world.project, kind=DecisionKind.KEEP, experiment=experiment, by="harness", context="c", choice="c",
-        alternatives="a", reason="r", confidence="high", verdict=newest.id,
-    )  # fmt: skip
+        world.project,
+        kind=DecisionKind.KEEP,
+        experiment=experiment,
+        by="harness",
+        context="c",
+        choice="c",
+        alternatives="a",
+        reason="r",
+        confidence="high",
+        verdict=newest.id,
+    )
 
 
 def test_from_training_to_a_pass_on_held_out(world: World) -> None:
@@ -77,7 +101,11 @@ def test_from_training_to_a_pass_on_held_out(world: World) -> None:
     assert world.project.ledger.experiment(experiment).status is ExperimentStatus.JUDGED
     evaluate(world, experiment, Split.HELD_OUT)
     held_out = check_gate(world.project, experiment)
-    assert (held_out.gate, held_out.verdict, held_out.tier) == ("held_out", Verdict.PASS, Tier.SHOULD)
+    assert (held_out.gate, held_out.verdict, held_out.tier) == (
+        "held_out",
+        Verdict.PASS,
+        Tier.SHOULD,
+    )
     written = json.loads(world.run_path(experiment, "evaluation").read_text())
     assert set(written) == {"validation", "held_out"}
     assert written["held_out"]["query"] == 1
@@ -93,11 +121,14 @@ def test_looking_again_records_nothing_and_says_the_same(world: World) -> None:
     for _ in range(3):
         assert check_gate(world.project, experiment) == first
     assert world.project.ledger.counts() == facts
-    assert {path: path.read_bytes() for path in sorted(world.root.rglob("*")) if path.is_file()} == files
+    assert {
+        path: path.read_bytes() for path in sorted(world.root.rglob("*")) if path.is_file()
+    } == files
 
 
 def test_w2_asking_twice_does_not_help_a_run_without_metrics(world: World) -> None:
-    """There the first call said no but marked the run complete, so that the second let it through."""
+    """There the first call said no but marked the run complete, so that the second let it
+    through."""
     experiment = world.open().id
     world.train(experiment)
     evaluate(world, experiment)
@@ -116,10 +147,14 @@ def test_w2_touched_files_and_a_written_result_do_not_pass(world: World) -> None
     run.mkdir(parents=True)
     for name in ("metrics", "status"):
         world.run_path(experiment, name).touch()
-    world.path(experiment, "result").write_text("---\nclaims: {anything: -999}\ntier: must_pass\n---\n")
+    world.path(experiment, "result").write_text(
+        "---\nclaims: {anything: -999}\ntier: must_pass\n---\n"
+    )
     verdict = check_gate(world.project, experiment, VALIDATION)
     assert verdict.verdict is Verdict.FAIL
-    assert {"artifact_empty", "runs_missing", "claim_unsupported", "evaluation_missing"} <= codes(verdict)
+    assert {"artifact_empty", "runs_missing", "claim_unsupported", "evaluation_missing"} <= codes(
+        verdict
+    )
     assert verdict.tier is None
 
 
@@ -156,13 +191,20 @@ def test_w7_a_percent_sign_is_a_finding_not_a_crash(world: World) -> None:
 
 def test_a_bypassed_run_logger_is_said_in_those_words(world: World) -> None:
     experiment = world.open().id
-    world.train(experiment, (0.0,), statuses=[RunStatus.KILLED], log=train_past_the_logger, findings=BYPASS)
+    world.train(
+        experiment, (0.0,), statuses=[RunStatus.KILLED], log=train_past_the_logger, findings=BYPASS
+    )
     world.result(experiment, accuracy=0.999)
     assert evaluate(world, experiment) == []
     verdict = check_gate(world.project, experiment)
     assert verdict.verdict is Verdict.FAIL
     assert verdict.findings[0]["message"].startswith("The run logger was bypassed")
-    assert {"claim_unsupported", "artifact_missing", "seeds_outstanding", "checkpoint_missing"} <= codes(verdict)
+    assert {
+        "claim_unsupported",
+        "artifact_missing",
+        "seeds_outstanding",
+        "checkpoint_missing",
+    } <= codes(verdict)
 
 
 def test_a_poor_score_fails_with_the_number(world: World) -> None:
@@ -219,11 +261,16 @@ def test_a_file_edited_after_the_run_is_named_and_noted_once(world: World, name:
 def test_rows_copied_from_another_run_are_not_evidence(world: World) -> None:
     experiment = world.open().id
     world.train(experiment)
-    shutil.copy(world.run_path(experiment, "metrics", "run-02"), world.run_path(experiment, "metrics", "run-01"))
+    shutil.copy(
+        world.run_path(experiment, "metrics", "run-02"),
+        world.run_path(experiment, "metrics", "run-01"),
+    )
     assert "metrics_of_another_run" in codes(check_gate(world.project, experiment))
 
 
-def test_a_linked_artifact_is_refused_and_never_written_through(world: World, tmp_path: Path) -> None:
+def test_a_linked_artifact_is_refused_and_never_written_through(
+    world: World, tmp_path: Path
+) -> None:
     experiment = passed(world)
     elsewhere = tmp_path / "elsewhere"
     shutil.move(world.project.layout.run(experiment, "run-01"), elsewhere)
@@ -237,7 +284,9 @@ def test_a_linked_artifact_is_refused_and_never_written_through(world: World, tm
     assert awaiting(world.project, experiment, Split.VALIDATION) == []
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"---\nclaims: [1\n---\n", b"no front matter"])
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe\x00", b"---\nclaims: [1\n---\n", b"no front matter"]
+)
 def test_an_unreadable_result_is_a_finding(world: World, content: bytes) -> None:
     experiment = passed(world)
     world.path(experiment, "result").write_bytes(content)
@@ -264,10 +313,18 @@ STALE: dict[str, Callable[[World, str], object]] = {
     "config": lambda w, e: w.path(e, "config").write_text("cut: 0.5\n"),
     "code": lambda w, e: w.path(e, "code").write_text("{}"),
     "hypothesis": lambda w, e: w.path(e, "hypothesis").unlink(),
-    **{f"{run}/status": lambda w, e, run=run: w.run_path(e, "status", run).write_text("{}") for run in RUNS},
-    **{f"{run}/metrics": lambda w, e, run=run: w.run_path(e, "metrics", run).write_text("") for run in RUNS},
     **{
-        f"{run}/checkpoint": lambda w, e, run=run: (w.run_path(e, "checkpoints", run) / "last.json").write_text("{}")
+        f"{run}/status": lambda w, e, run=run: w.run_path(e, "status", run).write_text("{}")
+        for run in RUNS
+    },
+    **{
+        f"{run}/metrics": lambda w, e, run=run: w.run_path(e, "metrics", run).write_text("")
+        for run in RUNS
+    },
+    **{
+        f"{run}/checkpoint": (
+            lambda w, e, run=run: (w.run_path(e, "checkpoints", run) / "last.json").write_text("{}")
+        )
         for run in RUNS
     },
     "plan": _new_version,
@@ -330,7 +387,9 @@ def test_what_has_a_value_is_not_evaluated_again(world: World) -> None:
     assert world.project.ledger.evaluations(experiment) == before
 
 
-def test_each_look_at_held_out_is_counted_before_it_is_taken(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_look_at_held_out_is_counted_before_it_is_taken(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     experiment = passed(world)
 
     def crash(*_: Any) -> Any:
@@ -356,7 +415,7 @@ def test_a_look_at_held_out_needs_a_pass_on_validation_that_stands(world: World)
         with pytest.raises(RefusedError, match=f"is {said}; expected PASS") as caught:
             evaluate(world, experiment, Split.HELD_OUT)
         assert caught.value.code == "validation_not_passed"
-        assert f"harness gate check {experiment}" in caught.value.mend
+        assert f"harness gate check {experiment}" in caught.value.hint
         assert world.project.ledger.queries("signs", Split.HELD_OUT) == 0
 
     refused("none yet")
@@ -409,7 +468,8 @@ def train_with_a_nan(log: Any, folder: Path, cut: float) -> None:
 
 
 def test_what_was_noticed_in_the_metrics_is_said_and_blocks_nothing(world: World) -> None:
-    """The final checkpoint comes after the NaN: whether that did harm, its recomputed score says."""
+    """The final checkpoint comes after the NaN: whether that did harm, its recomputed score
+    says."""
     experiment = world.open().id
     world.train(experiment, log=train_with_a_nan)
     evaluate(world, experiment)
@@ -424,9 +484,9 @@ def test_what_was_noticed_in_the_metrics_is_said_and_blocks_nothing(world: World
     assert check_gate(world.project, experiment) == verdict
     refresh(world.project.ledger, world.project.layout)
     assert f"- noticed: {verdict.notes[0]}" in world.project.layout.briefing.read_text()
-    assert details(world.project, world.project.ledger.experiment(experiment))["verdicts"][-1]["notes"] == list(
-        verdict.notes
-    )
+    assert details(world.project, world.project.ledger.experiment(experiment))["verdicts"][-1][
+        "notes"
+    ] == list(verdict.notes)
 
 
 NEXT = {
@@ -484,9 +544,17 @@ def test_an_evaluation_cut_between_seeds_goes_on_where_it_stopped(
         patched.setattr(evaluating, "evaluate_run", second_is_cut)
         with pytest.raises(KeyboardInterrupt):
             evaluate(world, experiment)
-    assert sorted(awaiting(world.project, experiment, Split.VALIDATION)) == ["run-01", "run-02", "run-03"]
+    assert sorted(awaiting(world.project, experiment, Split.VALIDATION)) == [
+        "run-01",
+        "run-02",
+        "run-03",
+    ]
     assert None not in evaluate(world, experiment)
-    assert [item.run for item in world.project.ledger.evaluations(experiment)] == ["run-01", "run-02", "run-03"]
+    assert [item.run for item in world.project.ledger.evaluations(experiment)] == [
+        "run-01",
+        "run-02",
+        "run-03",
+    ]
     assert awaiting(world.project, experiment, Split.VALIDATION) == []
 
 
@@ -505,7 +573,7 @@ def test_predict_that_crashes_is_the_experiments_fault(world: World) -> None:
     (world.root / "predict.py").write_text("raise SystemExit(3)\n")
     experiment = world.open().id
     world.train(experiment)
-    assert evaluate(world, experiment, sandbox=NoCage()) == [None, None, None]
+    assert evaluate(world, experiment, sandbox=NoSandbox()) == [None, None, None]
     world.result(experiment)
     verdict = check_gate(world.project, experiment)
     assert verdict.verdict is Verdict.FAIL
@@ -516,7 +584,7 @@ def test_predict_that_crashes_is_the_experiments_fault(world: World) -> None:
 def test_the_real_predict_command_scores_like_the_one_in_process(world: World) -> None:
     experiment = world.open().id
     world.train(experiment)
-    real = evaluate(world, experiment, sandbox=NoCage())
+    real = evaluate(world, experiment, sandbox=NoSandbox())
     other = world.open_another(experiment)
     world.train(other)
     assert evaluate(world, other) == real
@@ -571,11 +639,15 @@ def tried(world: World, parent: str, cuts: tuple[float, ...]) -> dict[str, Any]:
     comparison = check_gate(world.project, child, VALIDATION).comparison
     assert comparison is not None
     words = dict.fromkeys(("context", "choice", "alternatives", "reason"), "a test")
-    decide(world.project, kind="CANCEL", experiment=child, by="a person", confidence="high", **words)
+    decide(
+        world.project, kind="CANCEL", experiment=child, by="a person", confidence="high", **words
+    )
     return comparison
 
 
-def test_tries_against_one_parent_are_counted_and_later_ones_change_no_verdict(world: World) -> None:
+def test_tries_against_one_parent_are_counted_and_later_ones_change_no_verdict(
+    world: World,
+) -> None:
     parent = kept_parent(world)
     first, second = (tried(world, parent, cuts) for cuts in ((0.3, 0.31, 0.32), (0.2, 0.21, 0.22)))
     assert [item["comparisons"] for item in (first, second)] == [1, 2]
@@ -585,13 +657,16 @@ def test_tries_against_one_parent_are_counted_and_later_ones_change_no_verdict(w
     assert verdict is not None
     assert verdict.comparison == first
     assert "comparison" not in changed(world.project, verdict)
-    shown = change_text(world.project.ledger.summary("exp-0003"), None)  # CHECKLIST.md says what the gate said
+    shown = change_text(
+        world.project.ledger.summary("exp-0003"), None
+    )  # CHECKLIST.md says what the gate said
     assert shown is not None
     assert shown.endswith(f"({worth(second)}; try 2)")
 
 
 def test_code_that_was_scored_and_left_behind_inside_one_experiment_is_a_try(world: World) -> None:
-    """Edit, train, look at validation, edit again: Holm sees each look, in this verdict and in later ones."""
+    """Edit, train, look at validation, edit again: Holm sees each look, in this verdict and in
+    later ones."""
     parent = kept_parent(world)
     experiment = world.open("Some cut", parent).id
     for place, cut in enumerate((0.3, 0.25, 0.2)):
@@ -603,13 +678,24 @@ def test_code_that_was_scored_and_left_behind_inside_one_experiment_is_a_try(wor
     comparison = check_gate(world.project, experiment, VALIDATION).comparison
     assert comparison is not None
     assert comparison["comparisons"] == 2
-    assert "corrected for the 2 tries compared with this reference so far (Holm)" in comparison["why"]
+    assert (
+        "corrected for the 2 tries compared with this reference so far (Holm)" in comparison["why"]
+    )
     words = dict.fromkeys(("context", "choice", "alternatives", "reason"), "a test")
-    decide(world.project, kind="CANCEL", experiment=experiment, by="a person", confidence="high", **words)
+    decide(
+        world.project,
+        kind="CANCEL",
+        experiment=experiment,
+        by="a person",
+        confidence="high",
+        **words,
+    )
     assert tried(world, parent, (0.2, 0.21, 0.22))["comparisons"] == 3
 
 
-def test_a_child_of_a_parent_scored_under_another_version_is_no_try_against_the_trivial_predictor(world: World) -> None:
+def test_a_child_of_a_parent_scored_under_another_version_is_no_try_against_the_trivial_predictor(
+    world: World,
+) -> None:
     parent = kept_parent(world)
     (world.root / "plan.md").write_text(PLAN.replace("0.80", "0.70"))
     approve_plan(world.project, world.root / "plan.md", by="a person")
@@ -617,7 +703,9 @@ def test_a_child_of_a_parent_scored_under_another_version_is_no_try_against_the_
     orphan = world.open("From nothing").id
     world.train(orphan, (0.1, 0.11, 0.12))
     evaluate(world, orphan)
-    comparison = compared(world.project, world.project.ledger.experiment(orphan), world.project.plan())
+    comparison = compared(
+        world.project, world.project.ledger.experiment(orphan), world.project.plan()
+    )
     assert comparison is not None
     assert (comparison["against"], comparison["comparisons"]) == (TRIVIAL, 1)
 
@@ -629,7 +717,9 @@ def test_without_a_trivial_score_a_parent_of_another_version_is_inconclusive_too
     append = type(world.project.ledger).append
 
     def bare(ledger: Any, fact: Any) -> Any:
-        return append(ledger, replace(fact, baseline=None) if isinstance(fact, EvaluationRecorded) else fact)
+        return append(
+            ledger, replace(fact, baseline=None) if isinstance(fact, EvaluationRecorded) else fact
+        )
 
     parent = kept_parent(world)
     (world.root / "plan.md").write_text(PLAN.replace("0.80", "0.70"))

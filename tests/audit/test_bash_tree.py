@@ -1,4 +1,5 @@
-"""The tree's reading of shell commands: what only it sees through, where both agree, and that nothing breaks it."""
+"""The tree's reading of shell commands: what only it sees through, where both agree, and that
+nothing breaks it."""
 
 from pathlib import Path
 from typing import Any
@@ -7,27 +8,69 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.audit import bash_tree
-from harness.audit.bash_tree import LONGEST, MOST_PIPES, read_tree
-from harness.audit.both_readers import judge_call
 from harness.errors import MissingExtraError
-from harness.policy.decide import decide
-from harness.policy.shell import read_script
-from harness.policy.tokens import TEXT, VARIABLE, Part, Script
-from tests.policy.policy_project import SampleProject
+from harness.guard.policy.decide import decide
+from harness.guard.policy.shell import read_script
+from harness.guard.policy.tokens import TEXT, VARIABLE, Part, Script
+from harness.guard.shell import tree as bash_tree
+from harness.guard.shell.readers import judge_call
+from harness.guard.shell.tree import LONGEST, MOST_PIPES, read_tree
+from tests.guard.policy.policy_project import SampleProject
 
-QUICK = settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-SHELL = st.text(alphabet=st.sampled_from(list("ab ./$'\"`\\(){}<>|&;#\n\t*?[]=-EOF0!~")), max_size=60)
+QUICK = settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+SHELL = st.text(
+    alphabet=st.sampled_from(list("ab ./$'\"`\\(){}<>|&;#\n\t*?[]=-EOF0!~")), max_size=60
+)
 PIECES = st.lists(
     st.sampled_from(
         (
-            "rm x", "case a in", "esac", ";;", "$(", ")", "`", "|", '"', "'", "<<E\nE\n", "<<<", ">f", "&&", ";", "if",
-            "then", "fi", "{", "}", "f()", "f a", "${X:-y}", '"$@"', "$1", "[[", "]]", "((", "))", "a=(b c)", "echo x",
-            "xargs", "sh", "for i in a", "do", "done", "!", "coproc", "\\\n", "\u00e9", "\ud800",
+            "rm x",
+            "case a in",
+            "esac",
+            ";;",
+            "$(",
+            ")",
+            "`",
+            "|",
+            '"',
+            "'",
+            "<<E\nE\n",
+            "<<<",
+            ">f",
+            "&&",
+            ";",
+            "if",
+            "then",
+            "fi",
+            "{",
+            "}",
+            "f()",
+            "f a",
+            "${X:-y}",
+            '"$@"',
+            "$1",
+            "[[",
+            "]]",
+            "((",
+            "))",
+            "a=(b c)",
+            "echo x",
+            "xargs",
+            "sh",
+            "for i in a",
+            "do",
+            "done",
+            "!",
+            "coproc",
+            "\\\n",
+            "\u00e9",
+            "\ud800",
         )
     ),
     max_size=12,
-).map(" ".join)  # fmt: skip
+).map(" ".join)
 
 ONLY_THE_TREE = [
     "case 1 in 1) rm -rf .har*;; esac",
@@ -123,7 +166,11 @@ def values(script: Script) -> set[str]:
     """Commands as a rule sees them: words, targets, inputs; the text of what nobody knows aside."""
 
     def word(parts: tuple[Part, ...]) -> list[str]:
-        known = [part.text if part.kind != VARIABLE else f"${part.text}" for part in parts if part.kind != "dynamic"]
+        known = [
+            part.text if part.kind != VARIABLE else f"${part.text}"
+            for part in parts
+            if part.kind != "dynamic"
+        ]
         return ["".join(known), *(part.kind for part in parts if part.kind not in (TEXT, "quoted"))]
 
     return {
@@ -175,15 +222,25 @@ def test_a_word_cut_by_a_continued_line_is_said():
 def test_any_text_is_read_without_a_crash(shared: SampleProject, text: str):
     assert isinstance(read_tree(text).problem, str)
     call = bash(shared, text)
-    answers = [decide(call, shared.snapshot)["permission"], judge_call(call, shared.snapshot)["permission"]]
+    answers = [
+        decide(call, shared.snapshot)["permission"],
+        judge_call(call, shared.snapshot)["permission"],
+    ]
     assert answers[0] != "deny" or answers[1] == "deny"
     assert answers[1] != "allow" or answers[0] == "allow"
 
 
-@given(target=st.sampled_from(["plan.md", ".harness/policy.json", ".claude/settings.json"]), data=st.data())
+@given(
+    target=st.sampled_from(["plan.md", ".harness/policy.json", ".claude/settings.json"]),
+    data=st.data(),
+)
 @settings(QUICK, max_examples=200)
-def test_a_protected_target_in_any_wrapping_is_denied(shared: SampleProject, target: str, data: st.DataObject):
-    inner = data.draw(st.sampled_from(["rm {}", "echo x > {}", "sed -i s/a/b/ {}", "F={}; rm $F"])).format(target)
+def test_a_protected_target_in_any_wrapping_is_denied(
+    shared: SampleProject, target: str, data: st.DataObject
+):
+    inner = data.draw(
+        st.sampled_from(["rm {}", "echo x > {}", "sed -i s/a/b/ {}", "F={}; rm $F"])
+    ).format(target)
     wrappings = (
         "case a in a) {};; esac",
         "f() {{ {}; }}; f",
@@ -208,8 +265,14 @@ def test_without_the_grammar_the_reader_says_what_to_install(monkeypatch: pytest
         read_tree("ls")
 
 
-def test_other_tools_are_judged_without_the_grammar(shared: SampleProject, monkeypatch: pytest.MonkeyPatch):
+def test_other_tools_are_judged_without_the_grammar(
+    shared: SampleProject, monkeypatch: pytest.MonkeyPatch
+):
     bash_tree._parser.cache_clear()
     monkeypatch.setattr(bash_tree, "_MISSING", ImportError("No module named 'tree_sitter'"))
-    call = {"tool_name": "Write", "tool_input": {"file_path": "train.py"}, "cwd": str(Path(shared.root))}
+    call = {
+        "tool_name": "Write",
+        "tool_input": {"file_path": "train.py"},
+        "cwd": str(Path(shared.root)),
+    }
     assert judge_call(call, shared.snapshot)["permission"] == "allow"

@@ -1,10 +1,11 @@
-"""The longest stretch of epochs without a checkpoint, of honest runs of many shapes and of one that never saved."""
+"""The longest stretch of epochs without a checkpoint, of honest runs of many shapes and of one that
+never saved."""
 
 import pytest
 
 from harness.artifacts.metrics import effective
-from harness.audit.cadence import longest_gap
 from harness.gates.artifacts import cadence
+from harness.gates.cadence import longest_gap
 from tests.gates.evidence import evidence, run_evidence
 
 
@@ -13,7 +14,9 @@ def rows(epochs, saved, *, named=True, more=()):
     for epoch in epochs:
         made.append({"event": "epoch", "epoch": epoch, "metrics": {"loss": 1.0}})
         if epoch in saved:
-            made.append({"event": "checkpoint", "path": f"{epoch}", "epoch": epoch if named else None})
+            made.append(
+                {"event": "checkpoint", "path": f"{epoch}", "epoch": epoch if named else None}
+            )
     return [*made, *more]
 
 
@@ -35,7 +38,13 @@ def test_each_tenth_and_the_last(named):
         (rows(range(30), {29}), (0, 28)),
         (rows(range(9, 100, 10), {49, 99}), (9, 39)),
         (rows([], set()), None),
-        ([*rows(range(12), {9}), {"event": "checkpoint", "path": "w", "initial": True, "epoch": 11}], (0, 8)),
+        (
+            [
+                *rows(range(12), {9}),
+                {"event": "checkpoint", "path": "w", "initial": True, "epoch": 11},
+            ],
+            (0, 8),
+        ),
     ],
 )
 def test_shapes(made, found):

@@ -1,19 +1,20 @@
-"""A control file that changed while an experiment was worked on fails its gates, until it is restored or accepted."""
+"""A control file that changed while an experiment was worked on fails its gates, until it is
+restored or accepted."""
 
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from harness.audit.check import check_gate
-from harness.audit.evaluate import evaluate_experiment
-from harness.audit.person import approve
 from harness.clock import iso
+from harness.decisions.person import approve
 from harness.domain.facts import TamperingNoticed
 from harness.domain.records import RecordedVerdict
 from harness.domain.statuses import GateName, Split, Verdict
+from harness.evaluation.experiment import evaluate_experiment
+from harness.gates.check import check_gate
+from harness.guard.accepted import accept_on_record
 from harness.ledger import Ledger
-from harness.project.accepted import accept_on_record
 from harness.views.snapshot import experiment_row
 from tests.audit.world import InProcess, World
 from tests.traces.rows import Transcript
@@ -25,7 +26,8 @@ BEFORE, AFTER = '{"hooks": {}}', '{"disableAllHooks": true}'
 
 @pytest.fixture
 def passed(world: World) -> str:
-    """An experiment with a PASS on validation and on held-out, in a project with accepted settings."""
+    """An experiment with a PASS on validation and on held-out, in a project with accepted
+    settings."""
     write(world.root / SETTINGS, BEFORE)
     accept_on_record(world.project, by="human:ada", at=world.project.clock.now())
     experiment = world.open().id
@@ -48,7 +50,9 @@ def of_control(verdict: RecordedVerdict) -> list[str]:
 
 
 @pytest.mark.parametrize("gate", GateName)
-def test_it_fails_both_gates_and_says_that_nobody_is_known(world: World, passed: str, gate: GateName) -> None:
+def test_it_fails_both_gates_and_says_that_nobody_is_known(
+    world: World, passed: str, gate: GateName
+) -> None:
     write(world.root / SETTINGS, AFTER)
     verdict = check_gate(world.project, passed, gate)
     assert verdict.verdict is Verdict.FAIL
@@ -57,15 +61,23 @@ def test_it_fails_both_gates_and_says_that_nobody_is_known(world: World, passed:
     assert "no session's receipts or transcript covers it" in message
 
 
-def test_the_session_is_named_from_its_transcript(world: World, passed: str, tmp_path: Path) -> None:
+def test_the_session_is_named_from_its_transcript(
+    world: World, passed: str, tmp_path: Path
+) -> None:
     lines = Transcript(tmp_path / "projects/x/s1.jsonl", session="s1", cwd=world.root)
-    lines.call("t1", "Bash", iso(datetime.now(UTC)), command=f"python w.py # {world.root}/{SETTINGS}")
+    lines.call(
+        "t1", "Bash", iso(datetime.now(UTC)), command=f"python w.py # {world.root}/{SETTINGS}"
+    )
     write(world.root / SETTINGS, AFTER)
     lines.result("t1", at=iso(datetime.now(UTC)))
-    verdict = check_gate(world.project, passed, GateName.VALIDATION, transcripts=[tmp_path / "projects"])
+    verdict = check_gate(
+        world.project, passed, GateName.VALIDATION, transcripts=[tmp_path / "projects"]
+    )
     (message,) = of_control(verdict)
     assert "session s1, certain: a call that names it ran when it changed" in message
-    again = check_gate(world.project, passed, GateName.VALIDATION)  # without the transcripts at hand
+    again = check_gate(
+        world.project, passed, GateName.VALIDATION
+    )  # without the transcripts at hand
     assert again.id == verdict.id
     (noticed,) = world.project.ledger.tampering()
     assert (noticed.what, noticed.path) == (CODE, SETTINGS)
@@ -92,7 +104,9 @@ def test_what_changed_before_the_experiment_is_not_its_fault(world: World, passe
     assert of_control(check_gate(world.project, later, GateName.VALIDATION)) == []
 
 
-def test_a_decided_experiment_is_not_blamed_for_what_changes_later(world: World, passed: str) -> None:
+def test_a_decided_experiment_is_not_blamed_for_what_changes_later(
+    world: World, passed: str
+) -> None:
     approve(world.project, passed, by="Ada", reason="good")
     row = experiment_row(world.project, world.project.ledger.experiment(passed))
     write(world.root / SETTINGS, AFTER)
@@ -115,7 +129,9 @@ def test_a_damaged_list_is_a_finding_and_no_crash(world: World, passed: str) -> 
     (message,) = of_control(verdict)
     assert "accepted.json is damaged" in message
     assert verdict.verdict is Verdict.FAIL
-    assert experiment_row(world.project, world.project.ledger.experiment(passed))["verdict"] == "FAIL"
+    assert (
+        experiment_row(world.project, world.project.ledger.experiment(passed))["verdict"] == "FAIL"
+    )
 
 
 def test_a_list_that_the_ledger_does_not_remember_fails_the_gate(world: World, passed: str) -> None:

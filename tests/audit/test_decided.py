@@ -4,10 +4,10 @@ import shutil
 
 import pytest
 
-from harness.audit.check import check_gate
-from harness.audit.evaluate import evaluate_experiment
-from harness.audit.person import approve, reject
+from harness.decisions.person import approve, reject
 from harness.domain.statuses import ExperimentStatus, GateName, Split, Verdict
+from harness.evaluation.experiment import evaluate_experiment
+from harness.gates.check import check_gate
 from harness.views.snapshot import experiment_row
 from tests.audit.world import InProcess, World
 
@@ -30,13 +30,25 @@ def everything(world: World) -> list[object]:
 
 
 @pytest.mark.parametrize("gate", [None, *GateName])
-def test_the_answer_is_the_recorded_one_but_for_its_id(world: World, kept: str, gate: GateName | None) -> None:
+def test_the_answer_is_the_recorded_one_but_for_its_id(
+    world: World, kept: str, gate: GateName | None
+) -> None:
     before = everything(world)
     shown = check_gate(world.project, kept, gate)
     recorded = world.project.ledger.latest_verdict(kept, GateName(shown.gate))
     assert recorded is not None
     assert (shown.id, shown.at) == ("", "")
-    names = ("experiment", "gate", "verdict", "findings", "evidence", "tier", "notes", "shortfall", "next_planned")
+    names = (
+        "experiment",
+        "gate",
+        "verdict",
+        "findings",
+        "evidence",
+        "tier",
+        "notes",
+        "shortfall",
+        "next_planned",
+    )
     for name in names:
         assert getattr(shown, name) == getattr(recorded, name), name
     assert shown.score is not None
@@ -46,7 +58,8 @@ def test_the_answer_is_the_recorded_one_but_for_its_id(world: World, kept: str, 
 
 
 def test_a_clone_without_checkpoints_and_vault_records_nothing(world: World, kept: str) -> None:
-    """It looked, could not judge, and its FAIL came back by export for an experiment that was kept."""
+    """It looked, could not judge, and its FAIL came back by export for an experiment that was
+    kept."""
     before = everything(world)
     for run in world.project.ledger.runs(kept):
         shutil.rmtree(world.run_path(kept, "checkpoints", run.id))

@@ -2,11 +2,11 @@
 
 import pytest
 
-from harness.audit.check import check_gate
-from harness.audit.evaluate import evaluate_experiment
-from harness.audit.person import approve, reject
+from harness.decisions.person import approve, reject
 from harness.domain.statuses import DecisionKind, ExperimentStatus, GateName, Split, Verdict
 from harness.errors import RefusedError, UsageError
+from harness.evaluation.experiment import evaluate_experiment
+from harness.gates.check import check_gate
 from tests.audit.world import InProcess, World
 
 
@@ -53,7 +53,7 @@ def test_an_approval_needs_a_verdict(world: World, judged: str) -> None:
     with pytest.raises(RefusedError, match="on validation it has no verdict yet") as caught:
         approve(world.project, judged, by="Ada", reason="looks good")
     assert caught.value.code == "validation_not_passed"
-    assert f"`harness gate check {judged} --gate validation`" in caught.value.mend
+    assert f"`harness gate check {judged} --gate validation`" in caught.value.hint
     assert kinds(world, judged) == []
 
 
@@ -63,17 +63,21 @@ def test_an_approval_rests_on_the_pass_on_held_out(world: World, passed: str) ->
     assert world.project.ledger.experiment(passed).status is ExperimentStatus.KEPT
     held_out = world.project.ledger.latest_verdict(passed, GateName.HELD_OUT)
     assert held_out is not None
-    assert {decision.verdict for decision in world.project.ledger.decisions(passed)} == {held_out.id}
+    assert {decision.verdict for decision in world.project.ledger.decisions(passed)} == {
+        held_out.id
+    }
 
 
 def test_a_pass_on_validation_alone_does_not_suffice(world: World, judged: str) -> None:
     check_gate(world.project, judged)
 
-    def refused(mend: str) -> None:
-        with pytest.raises(RefusedError, match="on held-out it has no verdict yet; expected PASS") as caught:
+    def refused(hint: str) -> None:
+        with pytest.raises(
+            RefusedError, match="on held-out it has no verdict yet; expected PASS"
+        ) as caught:
             approve(world.project, judged, by="Ada", reason="looks good")
         assert caught.value.code == "held_out_not_passed"
-        assert caught.value.mend == f"Run {mend}; to keep it all the same, add --override."
+        assert caught.value.hint == f"Run {hint}; to keep it all the same, add --override."
         assert kinds(world, judged) == []
 
     check = f"`harness gate check {judged} --gate held-out`"
@@ -94,7 +98,9 @@ def test_a_stale_pass_cannot_be_approved(world: World, passed: str) -> None:
 
 
 @pytest.mark.parametrize("override", [False, True])
-def test_what_is_kept_already_is_said_and_nothing_is_recorded(world: World, passed: str, override: bool) -> None:
+def test_what_is_kept_already_is_said_and_nothing_is_recorded(
+    world: World, passed: str, override: bool
+) -> None:
     approve(world.project, passed, by="Ada", reason="looks good")
     before = facts(world)
     with pytest.raises(RefusedError, match=r"exp-0001 is kept already \(d-0002 by Ada\)") as caught:
@@ -103,20 +109,29 @@ def test_what_is_kept_already_is_said_and_nothing_is_recorded(world: World, pass
     assert facts(world) == before
 
 
-def test_what_is_discarded_is_not_approved_and_not_discarded_again(world: World, judged: str) -> None:
+def test_what_is_discarded_is_not_approved_and_not_discarded_again(
+    world: World, judged: str
+) -> None:
     reject(world.project, judged, by="Ada", reason="too slow")
     before = facts(world)
-    for verb, mend in ((reject, "harness decisions exp-0001"), (approve, "harness experiment new --parent exp-0001")):
-        with pytest.raises(RefusedError, match=r"exp-0001 is discarded already \(d-0002 by Ada\)") as caught:
+    for verb, hint in (
+        (reject, "harness decisions exp-0001"),
+        (approve, "harness experiment new --parent exp-0001"),
+    ):
+        with pytest.raises(
+            RefusedError, match=r"exp-0001 is discarded already \(d-0002 by Ada\)"
+        ) as caught:
             verb(world.project, judged, by="Ada", reason="again")
         assert (caught.value.code, caught.value.exit_code) == ("already_discarded", 2)
-        assert mend in caught.value.mend
+        assert hint in caught.value.hint
     assert facts(world) == before
     approve(world.project, judged, by="Ada", reason="fast enough after all", override=True)
     assert world.project.ledger.experiment(judged).status is ExperimentStatus.KEPT
 
 
-def test_w2_a_person_who_goes_on_all_the_same_leaves_the_findings_in_the_record(world: World, judged: str) -> None:
+def test_w2_a_person_who_goes_on_all_the_same_leaves_the_findings_in_the_record(
+    world: World, judged: str
+) -> None:
     """There a human PROCEED threw the list of what was missing away."""
     world.path(judged, "config").unlink()
     verdict = check_gate(world.project, judged)

@@ -16,12 +16,12 @@ from harness.audit.attribution import Grade
 from harness.audit.changes import ChangeKind
 from harness.audit.protected import AuditReport, audit_protected
 from harness.clock import iso
+from harness.decisions.experiments import decide
 from harness.domain.facts import HandOffWritten
 from harness.files import sha256_file
+from harness.guard.accepted import accept_on_record
+from harness.guard.policy.receipt import append_receipt
 from harness.ledger import Ledger
-from harness.policy.receipt import append_receipt
-from harness.project.accepted import accept_on_record
-from harness.project.experiments import decide
 from harness.projections import refresh as refreshing
 from harness.rendering.derived import write_derived
 from harness.rendering.snapshot import policy_snapshot, write_policy_snapshot
@@ -52,13 +52,17 @@ def moment(seconds: float = 0) -> str:
     return iso(datetime.now(UTC) + timedelta(seconds=seconds))
 
 
-def transcript(world: World, session: str, *, folder: str | None = None, cwd: Path | None = None) -> Transcript:
+def transcript(
+    world: World, session: str, *, folder: str | None = None, cwd: Path | None = None
+) -> Transcript:
     slug = folder or "".join(letter if letter.isalnum() else "-" for letter in str(world.root))
     path = transcript_home(world.environment) / slug / f"{session}.jsonl"
     return Transcript(path, session=session, cwd=cwd or world.root)
 
 
-def receipt(world: World, session: str, event: str, call: str = "", *, at: str | None = None, **more: Any) -> None:
+def receipt(
+    world: World, session: str, event: str, call: str = "", *, at: str | None = None, **more: Any
+) -> None:
     line = {
         "time": at or moment(),
         "session": session,
@@ -67,7 +71,10 @@ def receipt(world: World, session: str, event: str, call: str = "", *, at: str |
         "tool_use_id": call,
         "paths": [],
     }
-    append_receipt(str(world.project.layout.project("receipts")), {**line, "permission": None, "rule": "r", **more})
+    append_receipt(
+        str(world.project.layout.project("receipts")),
+        {**line, "permission": None, "rule": "r", **more},
+    )
 
 
 def audited(world: World) -> AuditReport:
@@ -76,7 +83,10 @@ def audited(world: World) -> AuditReport:
 
 
 def found(report: AuditReport) -> dict[str, list[tuple[str, Grade]]]:
-    return {change.path: [(item.session, item.grade) for item in suspects] for change, suspects in report.changes}
+    return {
+        change.path: [(item.session, item.grade) for item in suspects]
+        for change, suspects in report.changes
+    }
 
 
 def test_an_untouched_project_is_clean(guarded: World):
@@ -87,7 +97,8 @@ def test_an_untouched_project_is_clean(guarded: World):
 
 
 def test_a_killed_guard_and_what_it_let_through_are_named_with_the_session(guarded: World):
-    """No receipt at all: the settings were emptied by a program, then files were written with nobody looking."""
+    """No receipt at all: the settings were emptied by a program, then files were written with
+    nobody looking."""
     experiment = guarded.open().id
     guarded.train(experiment)
     write_policy_snapshot(guarded.project)
@@ -131,11 +142,15 @@ def test_of_many_calls_the_one_that_ran_at_that_moment_is_named(guarded: World):
     assert [call["tool_use_id"] for call in suspect.calls] == ["t2"]
 
 
-def test_receipts_alone_name_the_session_and_the_two_moments_between_which_it_changed(guarded: World):
+def test_receipts_alone_name_the_session_and_the_two_moments_between_which_it_changed(
+    guarded: World,
+):
     receipt(guarded, "s1", "SessionStart", control={SETTINGS: "aaa"}, at=moment(-60))
     receipt(guarded, "s1", "PreToolUse", "t1", tool="Bash", permission="allow", at=moment(-1))
     write(guarded.root / SETTINGS, KILLED)
-    receipt(guarded, "s1", "PostToolUse", "t1", tool="Bash", control={SETTINGS: "bbb"}, at=moment(1))
+    receipt(
+        guarded, "s1", "PostToolUse", "t1", tool="Bash", control={SETTINGS: "bbb"}, at=moment(1)
+    )
     receipt(guarded, "s2", "SessionStart", control={SETTINGS: "bbb"}, at=moment(3600))
     report = audited(guarded)
     ((change, (suspect,)),) = report.changes
@@ -146,7 +161,9 @@ def test_receipts_alone_name_the_session_and_the_two_moments_between_which_it_ch
 
 def test_a_digest_that_changed_at_another_time_is_a_possible_one(guarded: World):
     receipt(guarded, "s1", "SessionStart", control={SETTINGS: "aaa"}, at=moment(-3600))
-    receipt(guarded, "s1", "PostToolUse", "t1", tool="Bash", control={SETTINGS: "bbb"}, at=moment(-3500))
+    receipt(
+        guarded, "s1", "PostToolUse", "t1", tool="Bash", control={SETTINGS: "bbb"}, at=moment(-3500)
+    )
     write(guarded.root / SETTINGS, KILLED)
     assert found(audited(guarded)) == {SETTINGS: [("s1", Grade.POSSIBLE)]}
 
@@ -155,7 +172,9 @@ def test_a_folder_that_counts_as_one_covers_its_files(guarded: World):
     hook = ".claude/hooks/harness/pre_tool_use.py"
     receipt(guarded, "s1", "SessionStart", control={".claude/hooks/harness": "aaa"}, at=moment(-60))
     write(guarded.root / hook, "pass")
-    receipt(guarded, "s1", "PostToolUse", "t1", control={".claude/hooks/harness": "bbb"}, at=moment(1))
+    receipt(
+        guarded, "s1", "PostToolUse", "t1", control={".claude/hooks/harness": "bbb"}, at=moment(1)
+    )
     assert found(audited(guarded)) == {hook: [("s1", Grade.LIKELY)]}
 
 
@@ -177,7 +196,9 @@ def test_a_call_with_its_receipt_is_not_judged_again(guarded: World):
     lines = transcript(guarded, "s1")
     lines.call("t1", "Write", moment(), file_path=str(guarded.root / "plan.md"), content="x")
     lines.result("t1", "PreToolUse:Write hook error: denied", error=True, at=moment())
-    receipt(guarded, "s1", "PreToolUse", "t1", tool="Write", permission="deny", rule="protected_path")
+    receipt(
+        guarded, "s1", "PreToolUse", "t1", tool="Write", permission="deny", rule="protected_path"
+    )
     assert (audited(guarded).unguarded, audited(guarded).unseen) == ((), 0)
 
 
@@ -212,13 +233,25 @@ def test_a_tool_server_that_words_its_errors_so_is_not_believed(guarded: World):
 
 
 @pytest.mark.parametrize(
-    ("text", "error", "ran"), [("done", False, True), ("Exit code 1", True, True), ("no", True, False)]
+    ("text", "error", "ran"),
+    [("done", False, True), ("Exit code 1", True, True), ("no", True, False)],
 )
-def test_a_denied_call_that_ran_all_the_same_is_named(guarded: World, text: str, error: bool, ran: bool):
+def test_a_denied_call_that_ran_all_the_same_is_named(
+    guarded: World, text: str, error: bool, ran: bool
+):
     lines = transcript(guarded, "s1")
     lines.call("t1", "Bash", moment(), command="rm plan.md")
     lines.result("t1", text, error=error, at=moment())
-    receipt(guarded, "s1", "PreToolUse", "t1", tool="Bash", permission="deny", rule="protected_path", reason="no")
+    receipt(
+        guarded,
+        "s1",
+        "PreToolUse",
+        "t1",
+        tool="Bash",
+        permission="deny",
+        rule="protected_path",
+        reason="no",
+    )
     assert [item.guard for item in audited(guarded).unguarded] == (
         ["denied it, and it ran all the same"] if ran else []
     )
@@ -226,7 +259,9 @@ def test_a_denied_call_that_ran_all_the_same_is_named(guarded: World, text: str,
 
 def test_of_calls_that_only_receipts_know_the_path_is_judged(guarded: World):
     receipt(guarded, "s1", "PostToolBatch", "t1", tool="Write", rule="unhooked", paths=["plan.md"])
-    receipt(guarded, "s1", "PostToolBatch", "t2", tool="Write", rule="unhooked", paths=["notes.txt"])
+    receipt(
+        guarded, "s1", "PostToolBatch", "t2", tool="Write", rule="unhooked", paths=["notes.txt"]
+    )
     receipt(guarded, "s1", "PostToolUse", "t3", tool="Bash", rule="no_rule")
     report = audited(guarded)
     assert [(item.call, item.rule) for item in report.unguarded] == [("t1", "protected_path")]
@@ -246,13 +281,22 @@ def test_a_subagents_call_is_judged_as_its_role_and_named_with_the_agent(guarded
     path = main.path.with_suffix("") / "subagents/agent-a1.jsonl"
     inner = Transcript(path, session="s1", cwd=guarded.root, agent="a1")
     inner.prompt("judge", at=moment())
-    inner.call("t2", "Write", moment(), file_path="train.py", content="x")  # an oracle writes no code
+    inner.call(
+        "t2", "Write", moment(), file_path="train.py", content="x"
+    )  # an oracle writes no code
     inner.result("t2", at=moment())
     (call,) = audited(guarded).unguarded
-    assert (call.session, call.agent, call.call, call.rule) == ("s1", "a1", "t2", "tool_not_offered")
+    assert (call.session, call.agent, call.call, call.rule) == (
+        "s1",
+        "a1",
+        "t2",
+        "tool_not_offered",
+    )
 
 
-def test_a_session_that_started_elsewhere_is_found_by_the_path_that_it_spells(guarded: World, tmp_path: Path):
+def test_a_session_that_started_elsewhere_is_found_by_the_path_that_it_spells(
+    guarded: World, tmp_path: Path
+):
     lines = transcript(guarded, "other", folder="-somewhere-else", cwd=tmp_path)
     lines.call("t1", "Write", moment(), file_path=str(guarded.root / SETTINGS), content=KILLED)
     write(guarded.root / SETTINGS, KILLED)
@@ -269,7 +313,9 @@ def test_a_worktree_has_the_same_rules(guarded: World, tmp_path: Path):
     for name in ("plan.md", ".git"):
         write(place / name, "gitdir: x")
     write(guarded.root / ".git/worktrees/tree/gitdir", f"{place}/.git\n")
-    lines = transcript(guarded, "s1", folder="".join(c if c.isalnum() else "-" for c in str(place)), cwd=place)
+    lines = transcript(
+        guarded, "s1", folder="".join(c if c.isalnum() else "-" for c in str(place)), cwd=place
+    )
     lines.call("t1", "Write", moment(), file_path="plan.md", content="x")
     lines.result("t1", at=moment())
     assert [item.call for item in audited(guarded).unguarded] == ["t1"]
@@ -327,7 +373,9 @@ def remove_status(world: World, experiment: str) -> Path:
 
 
 @pytest.mark.parametrize("tamper", [tamper_metrics, tamper_checkpoint, tamper_plan, remove_status])
-def test_what_the_ledger_recorded_is_compared_too(guarded: World, tamper: Callable[[World, str], Path]):
+def test_what_the_ledger_recorded_is_compared_too(
+    guarded: World, tamper: Callable[[World, str], Path]
+):
     experiment = guarded.open().id
     guarded.train(experiment)
     write_policy_snapshot(guarded.project)
@@ -362,7 +410,9 @@ def test_a_rewritten_list_is_named_and_a_person_can_accept_anew(guarded: World):
     assert audited(guarded).clean
 
 
-def test_a_project_whose_ledger_remembers_no_list_is_audited_as_before(guarded: World, monkeypatch: pytest.MonkeyPatch):
+def test_a_project_whose_ledger_remembers_no_list_is_audited_as_before(
+    guarded: World, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(Ledger, "accepted_list", lambda ledger, writer: None)
     assert audited(guarded).clean
     guarded.project.layout.accepted.unlink()
@@ -378,23 +428,39 @@ def test_pages_that_the_ledger_does_not_say_are_named_until_they_are_written_ane
     for path in edited:
         path.write_text(path.read_text("utf-8") + "| exp-0099 | kept |\n", "utf-8")
     layout.briefing.unlink()
-    named = {change.path for change, _ in audited(guarded).changes if change.kind is ChangeKind.PAGE}
+    named = {
+        change.path for change, _ in audited(guarded).changes if change.kind is ChangeKind.PAGE
+    }
     assert named == {layout.relative(path) for path in edited}
     write_derived(guarded.project, everything=True)
     assert audited(guarded).clean
 
 
-def test_pages_keep_the_words_of_the_harness_that_wrote_them(guarded: World, monkeypatch: pytest.MonkeyPatch):
-    """An upgrade that says an old entry otherwise accuses no page, and what is added to it is no change either."""
+def test_pages_keep_the_words_of_the_harness_that_wrote_them(
+    guarded: World, monkeypatch: pytest.MonkeyPatch
+):
+    """An upgrade that says an old entry otherwise accuses no page, and what is added to it is no
+    change either."""
     experiment = guarded.open().id
     words = dict.fromkeys(("context", "choice", "alternatives", "reason"), "a test")
-    decide(guarded.project, kind="CANCEL", experiment=experiment, by="a person", confidence="high", **words)
-    guarded.project.ledger.append(HandOffWritten(by="agent", session=None, text="half done", experiment=experiment))
+    decide(
+        guarded.project,
+        kind="CANCEL",
+        experiment=experiment,
+        by="a person",
+        confidence="high",
+        **words,
+    )
+    guarded.project.ledger.append(
+        HandOffWritten(by="agent", session=None, text="half done", experiment=experiment)
+    )
     write_derived(guarded.project)
     layout, old = guarded.project.layout, guarded.project.layout.decision_log.read_text("utf-8")
     for name in ("entry", "hand_off_page", "state_page", "briefing"):
         before = getattr(refreshing, name)
-        monkeypatch.setattr(refreshing, name, lambda *given, before=before: before(*given) + "said otherwise\n")
+        monkeypatch.setattr(
+            refreshing, name, lambda *given, before=before: before(*given) + "said otherwise\n"
+        )
     assert audited(guarded).clean
     guarded.open_another(guarded.open().id)
     write_derived(guarded.project)
@@ -403,7 +469,10 @@ def test_pages_keep_the_words_of_the_harness_that_wrote_them(guarded: World, mon
     assert audited(guarded).clean
     (page,) = layout.hand_off("2026-01-01T00:00:00.000Z", "0" * 64).parent.glob("*.md")
     for path in (page, layout.decision_log):
-        path.write_text(path.read_text("utf-8").replace("a test", "a tost").replace("half done", "well done"), "utf-8")
+        path.write_text(
+            path.read_text("utf-8").replace("a test", "a tost").replace("half done", "well done"),
+            "utf-8",
+        )
     named = {change.path for change, _ in audited(guarded).changes}
     assert named == {layout.relative(path) for path in (page, layout.decision_log)}
 
@@ -418,11 +487,17 @@ def test_agent_files_that_claude_code_may_misread_are_told_and_accuse_nobody(gua
 
 def test_damaged_receipts_and_transcripts_hide_no_others(guarded: World):
     receipts = guarded.project.layout.project("receipts")
-    write(receipts / "a.jsonl", '{"time": 3, "session": "a"}\nnot json\n{"session": "a", "time": "never"}\n')
+    write(
+        receipts / "a.jsonl",
+        '{"time": 3, "session": "a"}\nnot json\n{"session": "a", "time": "never"}\n',
+    )
     (receipts / "b.jsonl").mkdir()
     os.mkfifo(receipts / "c.jsonl")
     home = transcript_home(guarded.environment)
-    write(home / "x" / "d.jsonl", f'{json.dumps(str(guarded.root))}\n{{"type": "assistant", "message": 3}}\n')
+    write(
+        home / "x" / "d.jsonl",
+        f'{json.dumps(str(guarded.root))}\n{{"type": "assistant", "message": 3}}\n',
+    )
     lines = transcript(guarded, "s1")
     lines.call("t1", "Write", "not a time", file_path="plan.md", content="x")
     lines.call("t2", "Write", moment(), file_path="plan.md", content="x")
@@ -431,7 +506,11 @@ def test_damaged_receipts_and_transcripts_hide_no_others(guarded: World):
 
 def test_a_real_commit_and_a_branch_that_follows_another_change_nothing(guarded: World):
     def git(*words: str) -> None:
-        subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=guarded.root, check=True)
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words],
+            cwd=guarded.root,
+            check=True,
+        )
 
     git("init", "-q", "-b", "main")
     git("commit", "-q", "--allow-empty", "-m", "first")

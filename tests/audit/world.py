@@ -1,4 +1,5 @@
-"""A real project with an approved plan and experiments that were trained as `harness train` leaves them."""
+"""A real project with an approved plan and experiments that were trained as `harness train` leaves
+them."""
 
 import csv
 import json
@@ -11,16 +12,16 @@ from typing import Any
 from harness.artifacts.code_snapshot import take_snapshot, write_snapshot
 from harness.artifacts.hashes import hash_path
 from harness.clock import ManualClock
+from harness.decisions.experiments import decide, open_experiment, record_result
 from harness.domain.facts import CheckpointRecorded, RunEnded, RunStarted
 from harness.domain.records import Experiment, Run
 from harness.domain.sandbox import Completed, Confinement
-from harness.domain.statuses import CageKind, RunStatus
+from harness.domain.statuses import RunStatus, SandboxKind
 from harness.domain.variables import CHECKPOINT, INPUTS, PREDICTIONS
 from harness.files import sha256_bytes, sha256_file
-from harness.project.context import Project, open_project
-from harness.project.experiments import decide, open_experiment, record_result
-from harness.project.plans import approve_plan, data_paths
-from harness.project.seeds import seeds_for
+from harness.ledger.project import Project, open_project
+from harness.plans.approval import approve_plan, data_paths
+from harness.plans.seeds import seeds_for
 from harness.run_logger import RunLogger
 from harness.settings import create_config
 from tests.plan_text import plan_text
@@ -72,15 +73,20 @@ def _table(path: Path, rows: int, seed: int) -> None:
 class InProcess:
     """A Sandbox that predicts as PREDICT does, without starting a process for it."""
 
-    kind = CageKind.NONE
+    kind = SandboxKind.NONE
 
-    def command(self, argv: Sequence[str], confinement: Confinement, *, memory_bytes: int | None = None) -> list[str]:
+    def command(
+        self, argv: Sequence[str], confinement: Confinement, *, memory_bytes: int | None = None
+    ) -> list[str]:
         return list(argv)
 
     def run(self, argv: Sequence[str], *, environment: Mapping[str, str], **_: Any) -> Completed:
         cut = json.loads(Path(environment[CHECKPOINT]).read_text())["cut"]
         with Path(environment[INPUTS]).open(newline="") as stream:
-            lines = [f"{row['id']},{'up' if float(row['x']) > cut else 'down'}" for row in csv.DictReader(stream)]
+            lines = [
+                f"{row['id']},{'up' if float(row['x']) > cut else 'down'}"
+                for row in csv.DictReader(stream)
+            ]
         Path(environment[PREDICTIONS]).write_text("\n".join(["id,prediction", *lines, ""]))
         return Completed(exit_code=0, stdout=b"", stderr=b"", timed_out=False, seconds=0.0)
 
@@ -111,7 +117,11 @@ class World:
 
     def open(self, hypothesis: str = "A cut at 0", parent: str | None = None) -> Experiment:
         opened = open_experiment(
-            self.project, hypothesis=hypothesis, rationale="It is the sign.", parent=parent, by="model-builder"
+            self.project,
+            hypothesis=hypothesis,
+            rationale="It is the sign.",
+            parent=parent,
+            by="model-builder",
         )
         self.path(opened.id, "config").write_text("cut: 0.0\n")
         return opened
@@ -119,7 +129,14 @@ class World:
     def open_another(self, before: str) -> str:
         """Cancel `before` and open the next experiment."""
         words = dict.fromkeys(("context", "choice", "alternatives", "reason"), "a test")
-        decide(self.project, kind="CANCEL", experiment=before, by="a person", confidence="high", **words)
+        decide(
+            self.project,
+            kind="CANCEL",
+            experiment=before,
+            by="a person",
+            confidence="high",
+            **words,
+        )
         return self.open("Another cut").id
 
     def seed(self, number: int) -> int:
@@ -135,11 +152,14 @@ class World:
         log: Callable[[RunLogger, Path, float], None] | None = None,
         findings: Sequence[dict[str, Any]] = (),
     ) -> list[Run]:
-        """One run a cut, of the plan's seeds, as the supervisor leaves them; `log` is the training's own part."""
+        """One run a cut, of the plan's seeds, as the supervisor leaves them; `log` is the
+        training's own part."""
         runs = []
         for place, cut in enumerate(cuts):
             status = statuses[place] if place < len(statuses) else RunStatus.COMPLETED
-            runs.append(self.train_one(experiment, self.seed(place + 1), cut, status, log, findings))
+            runs.append(
+                self.train_one(experiment, self.seed(place + 1), cut, status, log, findings)
+            )
         return runs
 
     def train_one(
@@ -162,7 +182,7 @@ class World:
             code=snapshot.hash,
             data={},
             environment={},
-            cage="none",
+            sandbox="none",
             token=sha256_bytes(token.encode()),
             session=None,
         )
@@ -171,15 +191,24 @@ class World:
         me = {"pid": 1, "boot": "b", "started": 1.0}
         ledger.append(RunStarted(experiment=experiment, run=run.id, supervisor=me, **me))
         logger = RunLogger(
-            run_dir=folder, experiment=experiment, run=run.id, token=token, seed=seed, clock=self.project.clock
+            run_dir=folder,
+            experiment=experiment,
+            run=run.id,
+            token=token,
+            seed=seed,
+            clock=self.project.clock,
         )
         (log or train_well)(logger, folder, cut)
         self._collect(run, folder, status, findings)
         return ledger.run(experiment, run.id)
 
-    def _collect(self, run: Run, folder: Path, status: RunStatus, findings: Sequence[dict[str, Any]]) -> None:
+    def _collect(
+        self, run: Run, folder: Path, status: RunStatus, findings: Sequence[dict[str, Any]]
+    ) -> None:
         ledger = self.project.ledger
-        for path in sorted((folder / "checkpoints").glob("*")) if status is RunStatus.COMPLETED else []:
+        for path in (
+            sorted((folder / "checkpoints").glob("*")) if status is RunStatus.COMPLETED else []
+        ):
             ledger.append(
                 CheckpointRecorded(
                     experiment=run.experiment,
@@ -192,7 +221,11 @@ class World:
                 )
             )
         names = {"metrics": "metrics.jsonl", "status": "training_status.json"}
-        files = {name: sha256_file(folder / file) for name, file in names.items() if (folder / file).exists()}
+        files = {
+            name: sha256_file(folder / file)
+            for name, file in names.items()
+            if (folder / file).exists()
+        }
         ended = RunEnded(
             experiment=run.experiment,
             run=run.id,
@@ -207,7 +240,14 @@ class World:
         ledger.append(ended)
 
     def result(self, experiment: str, **claims: float | str) -> None:
-        record_result(self.project, experiment, claims=claims, summary="See above.", shortfalls=[], by="oracle")
+        record_result(
+            self.project,
+            experiment,
+            claims=claims,
+            summary="See above.",
+            shortfalls=[],
+            by="oracle",
+        )
 
 
 def train_well(log: RunLogger, folder: Path, cut: float) -> None:

@@ -1,4 +1,5 @@
-"""The recorded runs: every defence is needed, all of the catalogue was tried, every miss stands in the pages."""
+"""The recorded runs: every defence is needed, all of the catalogue was tried, every miss stands in
+the pages."""
 
 import json
 import re
@@ -12,9 +13,10 @@ from harness.cheats.digest import digest
 from harness.cheats.report import CAUGHT_AT_LEAST, figures, needed, page, problems
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = ("caged", "uncaged")
+NAMES = ("sandboxed", "unsandboxed")
 DOCUMENTS: dict[str, dict[str, Any]] = {
-    name: json.loads((ROOT / f"docs/evidence/cheats-{name}.json").read_text("utf-8")) for name in NAMES
+    name: json.loads((ROOT / f"docs/evidence/cheats-{name}.json").read_text("utf-8"))
+    for name in NAMES
 }
 
 
@@ -23,8 +25,12 @@ def test_the_run_holds_and_is_of_this_catalogue(name: str):
     document = DOCUMENTS[name]
     assert problems(document) == []
     assert figures(document)["caught_share"] >= CAUGHT_AT_LEAST
-    assert {row["id"]: row["digest"] for row in document["attacks"]} == {item.id: digest(item) for item in ATTACKS}
-    assert {row["id"]: row["digest"] for row in document["controls"]} == {item.id: digest(item) for item in CONTROLS}
+    assert {row["id"]: row["digest"] for row in document["attacks"]} == {
+        item.id: digest(item) for item in ATTACKS
+    }
+    assert {row["id"]: row["digest"] for row in document["controls"]} == {
+        item.id: digest(item) for item in CONTROLS
+    }
 
 
 def test_each_defence_stops_an_attack_that_gets_through_without_it():
@@ -39,9 +45,12 @@ def test_the_threat_model_names_what_gets_through_and_nothing_else():
     text = (ROOT / "docs/threat-model.md").read_text("utf-8")
     told = {
         name: set(re.findall(r"`([a-z0-9-]+)`", line))
-        for name, line in re.findall(r"^- (Caged|Uncaged) gets through: (.*)$", text, re.MULTILINE)
+        for name, line in re.findall(
+            r"^- (Sandboxed|Unsandboxed) gets through: (.*)$", text, re.MULTILINE
+        )
     }
     missed = {
-        name.capitalize(): {row["id"] for row in DOCUMENTS[name]["attacks"] if not row["caught"]} for name in NAMES
+        name.capitalize(): {row["id"] for row in DOCUMENTS[name]["attacks"] if not row["caught"]}
+        for name in NAMES
     }
     assert told == missed

@@ -9,22 +9,44 @@ from harness.cheats.report import figures, leave_one_out, merged, needed, page, 
 def row(name: str, **more: Any) -> dict[str, Any]:
     seen = {"believed": 0.97, "true": 0.5, "done": False}
     base = {
-        "id": name, "area": "a", "mechanism": "m | n", "source": "s", "succeeded_undefended": True, "caught": True,
-        "caught_by": ["ledger"], "said": [], "reason": "", "undefended": seen,
-    }  # fmt: skip
+        "id": name,
+        "area": "a",
+        "mechanism": "m | n",
+        "source": "s",
+        "succeeded_undefended": True,
+        "caught": True,
+        "caught_by": ["ledger"],
+        "said": [],
+        "reason": "",
+        "undefended": seen,
+    }
     return {**base, **more}
 
 
-def document(*attacks: dict[str, Any], refused: bool = False, cage: str = "bwrap") -> dict[str, Any]:
+def document(
+    *attacks: dict[str, Any], refused: bool = False, sandbox: str = "bwrap"
+) -> dict[str, Any]:
     said = ["x"] if refused else []
-    control = {"id": "honest", "what": "w", "refused": refused, "said": said, "improved": True, "believed": 0.7}
+    control = {
+        "id": "honest",
+        "what": "w",
+        "refused": refused,
+        "said": said,
+        "improved": True,
+        "believed": 0.7,
+    }
     return {
-        "cage": cage, "seed": 1, "date": "2026-01-01", "machine": "m", "attacks": list(attacks), "controls": [control]
-    }  # fmt: skip
+        "sandbox": sandbox,
+        "seed": 1,
+        "date": "2026-01-01",
+        "machine": "m",
+        "attacks": list(attacks),
+        "controls": [control],
+    }
 
 
 def test_a_run_that_holds_has_no_problem():
-    assert problems(document(row("one"), row("two", caught_by=["ledger", "cage"]))) == []
+    assert problems(document(row("one"), row("two", caught_by=["ledger", "sandbox"]))) == []
 
 
 def test_each_way_of_not_holding_is_a_problem():
@@ -32,13 +54,17 @@ def test_each_way_of_not_holding_is_a_problem():
     assert any("did not succeed undefended" in item for item in problems(unreal))
     unknown = document(*(row(str(n)) for n in range(40)), row("through", caught=False))
     assert problems(unknown) == ["through gets through, and nobody knows why"]
-    named = document(*(row(str(n)) for n in range(40)), row("through", caught=False, reason="known"))
+    named = document(
+        *(row(str(n)) for n in range(40)), row("through", caught=False, reason="known")
+    )
     assert problems(named) == []
     many = document(row("one"), row("two", caught=False, reason="known"))
     assert any("95%" in item for item in problems(many))
-    assert problems({**many, "cage": "none"}) == []
+    assert problems({**many, "sandbox": "none"}) == []
     assert any("honest is refused" in item for item in problems(document(row("one"), refused=True)))
-    assert problems(document(row("one", caught_by=[]))) == ["one is caught, and by no defence that has a name"]
+    assert problems(document(row("one", caught_by=[]))) == [
+        "one is caught, and by no defence that has a name"
+    ]
     nameless = document(row("one", said=["metrics_changed", "no_such_code"]))
     assert problems(nameless) == ["one is told of by `no_such_code`, which belongs to no defence"]
     broken = {"id": "one", "fault": "HarnessError\n trace", **FAULT}
@@ -50,20 +76,20 @@ def test_each_way_of_not_holding_is_a_problem():
 
 
 def test_a_defence_is_needed_where_nothing_else_stops_it():
-    rows = leave_one_out(document(row("one"), row("two", caught_by=["ledger", "cage"])))
+    rows = leave_one_out(document(row("one"), row("two", caught_by=["ledger", "sandbox"])))
     by_name = {item["defence"]: item for item in rows}
     assert by_name["ledger"]["stops"] == ["one", "two"]
     assert by_name["ledger"]["sole"] == ["one"]
-    assert by_name["cage"]["sole"] == []
+    assert by_name["sandbox"]["sole"] == []
 
 
 def test_over_both_runs_a_defence_is_needed_where_it_is_in_one_of_them():
-    uncaged = document(row("two", caught_by=["hooks"]), cage="none")
-    found = needed([document(row("one"), row("two", caught_by=["hooks", "cage"])), uncaged])
+    unsandboxed = document(row("two", caught_by=["hooks"]), sandbox="none")
+    found = needed([document(row("one"), row("two", caught_by=["hooks", "sandbox"])), unsandboxed])
     assert found["ledger"] == {"one": ["bwrap"]}
     assert found["hooks"] == {"two": ["none"]}
     assert found["seeds"] == {}
-    shown = page([document(row("one"), row("two", caught_by=["hooks", "cage"])), uncaged])
+    shown = page([document(row("one"), row("two", caught_by=["hooks", "sandbox"])), unsandboxed])
     (line,) = [line for line in shown.splitlines() if line.startswith("| hooks |")]
     assert line.endswith("| 1 | 1 | `two` (none) |")
 
@@ -71,7 +97,10 @@ def test_over_both_runs_a_defence_is_needed_where_it_is_in_one_of_them():
 def test_a_run_of_some_keeps_the_rows_of_the_others_and_says_so():
     before = document(row("one"), row("two", caught=False, reason="then"), row("gone"))
     whole = merged(document(row("two")), before, ["one", "two", "honest"])
-    assert [(item["id"], item["caught"]) for item in whole["attacks"]] == [("one", True), ("two", True)]
+    assert [(item["id"], item["caught"]) for item in whole["attacks"]] == [
+        ("one", True),
+        ("two", True),
+    ]
     assert whole["kept"] == {"one": "2026-01-01"}
     assert "1 rows are of runs before (2026-01-01)" in page([whole])
     then = {**document(row("two")), "date": "2026-02-02"}

@@ -1,4 +1,5 @@
-"""The lab's own foundations: the law of the data, the predicates, and what belongs to which defence."""
+"""The lab's own foundations: the law of the data, the predicates, and what belongs to which
+defence."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.cheats.attack import Attack, Channel, Kind, Outcome, Truth, below_plan, done, inflated, kept_not_better
+from harness.cheats.attack import (
+    Attack,
+    Channel,
+    Kind,
+    Outcome,
+    Truth,
+    below_plan,
+    done,
+    inflated,
+    kept_not_better,
+)
 from harness.cheats.catalogue import ATTACKS, CONTROLS
 from harness.cheats.catalogue.tool_calls import has
 from harness.cheats.defences import DEFENCES, caught, defence_of, fired, structural_of
@@ -28,7 +39,9 @@ TRUE = Truth(score=0.6, parent=0.6)
 
 def test_rows_follow_from_their_seed_and_splits_share_none():
     assert np.array_equal(split("train", 3).x, split("train", 3).x)
-    ids = [row for name in ("train", "validation", "held_out") for row in split(name, 3).id.tolist()]
+    ids = [
+        row for name in ("train", "validation", "held_out") for row in split(name, 3).id.tolist()
+    ]
     ids += fresh(3).id.tolist()
     assert len(ids) == len(set(ids))
 
@@ -60,21 +73,27 @@ def test_an_effect_that_nobody_names_is_not_caught():
     happened = Outcome(evidence={"done": True})
     assert not caught(reach, happened, TRUE)
     assert caught(reach, Outcome(codes=("tampering_noticed",), evidence={"done": True}), TRUE)
-    assert not caught(reach, Outcome(codes=("not_better_than_the_parent",), evidence={"done": True}), TRUE)
-    assert fired(reach, Outcome(evidence={"done": False}), TRUE) == ["cage"]
+    assert not caught(
+        reach, Outcome(codes=("not_better_than_the_parent",), evidence={"done": True}), TRUE
+    )
+    assert fired(reach, Outcome(evidence={"done": False}), TRUE) == ["sandbox"]
 
 
 def test_what_holds_alone_is_asked_with_every_finding_thrown_away():
     forged, codes = attack(channel=Channel.METRICS), ("metrics_changed",)
     held = Outcome(codes=codes, recomputed={"validation": 0.6})
     assert fired(forged, held, TRUE) == ["recomputation", "run link"]
-    assert fired(forged, Outcome(codes=codes, recomputed={"validation": 0.99}), TRUE) == ["run link"]
+    assert fired(forged, Outcome(codes=codes, recomputed={"validation": 0.99}), TRUE) == [
+        "run link"
+    ]
 
 
 def test_where_nothing_was_recomputed_no_structure_is_credited_with_a_score_that_is_not_believed():
     item = attack(channel=Channel.EVALUATOR, structural="vault")
     assert fired(item, Outcome(codes=("predict_crashed",)), TRUE) == ["prediction checks"]
-    assert fired(item, Outcome(codes=("predict_crashed",), recomputed={"validation": 0.6}), TRUE) == [
+    assert fired(
+        item, Outcome(codes=("predict_crashed",), recomputed={"validation": 0.6}), TRUE
+    ) == [
         "vault",
         "prediction checks",
     ]
@@ -82,7 +101,9 @@ def test_where_nothing_was_recomputed_no_structure_is_credited_with_a_score_that
 
 def test_following_codes_are_never_a_defence():
     item = attack()
-    assert fired(item, Outcome(codes=("scorer_changed", "seeds_outstanding")), TRUE) == ["frozen at approval"]
+    assert fired(item, Outcome(codes=("scorer_changed", "seeds_outstanding")), TRUE) == [
+        "frozen at approval"
+    ]
     assert fired(item, Outcome(codes=("seeds_outstanding", "evaluation_missing")), TRUE) == []
 
 
@@ -97,9 +118,11 @@ def test_without_a_noise_floor_the_number_of_the_same_split_decides():
 
 def test_a_run_that_was_closed_badly_says_by_what():
     def ended(status: str, **more: Any) -> Any:
-        return SimpleNamespace(status=RunStatus(status), **{"findings": (), "exit_code": 0, "reason": "why", **more})
+        return SimpleNamespace(
+            status=RunStatus(status), **{"findings": (), "exit_code": 0, "reason": "why", **more}
+        )
 
-    link = {"code": "checkpoint_unreadable", "message": "", "mend": "", "data": {}}
+    link = {"code": "checkpoint_unreadable", "message": "", "hint": "", "data": {}}
     told = {
         "run end": ended("failed", exit_code=3),
         "limits": ended("killed", exit_code=-9),
@@ -111,7 +134,9 @@ def test_a_run_that_was_closed_badly_says_by_what():
 
 
 @pytest.mark.parametrize("printed", ["", '{"error": {"code": "harness_failed"}}'])
-def test_a_verb_that_broke_is_a_fault_of_the_lab_and_no_defence(monkeypatch: pytest.MonkeyPatch, printed: str):
+def test_a_verb_that_broke_is_a_fault_of_the_lab_and_no_defence(
+    monkeypatch: pytest.MonkeyPatch, printed: str
+):
     ended = CompletedProcess(["harness"], 1, printed, "Traceback")
     monkeypatch.setattr(Place, "harness", lambda *_, **__: ended)
     seen = Seen()
@@ -141,7 +166,9 @@ def test_answers_are_compared_as_numbers_over_all_rows():
 @pytest.mark.parametrize("form", ["csv", "npz"])
 def test_answers_are_read_in_each_form_that_the_product_reads(tmp_path: Path, form: str):
     lines = {
-        "csv": 'open(out, "w").write("id,prediction\\n" + "".join(f"{i},1.0\\n" for i in table["id"]))',
+        "csv": (
+            'open(out, "w").write("id,prediction\\n" + "".join(f"{i},1.0\\n" for i in table["id"]))'
+        ),
         "npz": 'np.savez(out, id=table["id"], prediction=np.ones(len(table["id"])))',
     }
     place = Place(base=tmp_path, seed=3)
@@ -151,14 +178,23 @@ def test_answers_are_read_in_each_form_that_the_product_reads(tmp_path: Path, fo
     )
     place.write({"predict.py": f"{given}\n{lines[form]}\n"}, {})
     rows = draw(60, 5)
-    assert accuracy(answers_of(place, place.root, tmp_path / "none", rows), rows) == np.mean(rows.y == 1)
+    assert accuracy(answers_of(place, place.root, tmp_path / "none", rows), rows) == np.mean(
+        rows.y == 1
+    )
 
 
 def test_a_digest_changes_with_anything_that_the_attack_is_made_of():
     first = attack(files={"a": "1"}, effect=lambda scene: scene.looks > 1)
     assert digest(first) == digest(replace(first))
-    others = [replace(first, files={"a": "2"}), replace(first, effect=lambda scene: scene.looks > 2)]
-    others += [replace(first, success=done), replace(first, effect=has("x", "y")), replace(first, effect=has("x", "z"))]
+    others = [
+        replace(first, files={"a": "2"}),
+        replace(first, effect=lambda scene: scene.looks > 2),
+    ]
+    others += [
+        replace(first, success=done),
+        replace(first, effect=has("x", "y")),
+        replace(first, effect=has("x", "z")),
+    ]
     assert len({digest(item) for item in (first, *others)}) == len(others) + 1
 
 

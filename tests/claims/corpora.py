@@ -1,4 +1,5 @@
-"""False sentences of a result, each said in another way, and what is known of the experiment and of its parent."""
+"""False sentences of a result, each said in another way, and what is known of the experiment and of
+its parent."""
 
 from harness.claims.known import Known, KnownExperiment, KnownScore
 
@@ -8,24 +9,41 @@ OURS, PARENT = "exp-0002", "exp-0001"
 def _score(values: tuple[float, float, float], spread: float) -> KnownScore:
     mean = round(sum(values) / 3, 9)
     interval = (mean - 0.014, mean + 0.014)
-    return KnownScore(mean=mean, spread=spread, values=values, rows=400, interval=interval, baseline=0.1)
+    return KnownScore(
+        mean=mean, spread=spread, values=values, rows=400, interval=interval, baseline=0.1
+    )
 
 
 KNOWN = Known(
     experiments={
         PARENT: KnownExperiment(
-            id=PARENT, parent=None, metric="accuracy", maximize=True, tiers=(0.6, 0.7), launches=3, seconds=84.0,
-            scores={"validation": _score((0.575, 0.58, 0.585), 0.005)}, logged={"train/loss": (2.31, 0.52)},
+            id=PARENT,
+            parent=None,
+            metric="accuracy",
+            maximize=True,
+            tiers=(0.6, 0.7),
+            launches=3,
+            seconds=84.0,
+            scores={"validation": _score((0.575, 0.58, 0.585), 0.005)},
+            logged={"train/loss": (2.31, 0.52)},
         ),
         OURS: KnownExperiment(
-            id=OURS, parent=PARENT, metric="accuracy", maximize=True, tiers=(0.6, 0.7), launches=3, seconds=40.0,
+            id=OURS,
+            parent=PARENT,
+            metric="accuracy",
+            maximize=True,
+            tiers=(0.6, 0.7),
+            launches=3,
+            seconds=40.0,
             scores={"validation": _score((0.604, 0.611, 0.615), 0.0056)},
             logged={
-                "train/loss": (2.29, 0.71, 0.4187), "val/loss": (1.9, 1.0231), "val/accuracy": (0.32, 0.55, 0.6125),
+                "train/loss": (2.29, 0.71, 0.4187),
+                "val/loss": (1.9, 1.0231),
+                "val/accuracy": (0.32, 0.55, 0.6125),
             },
         ),
     },
-)  # fmt: skip
+)
 
 DISHONEST = (
     # one ordinary word before it
@@ -145,7 +163,7 @@ DISHONEST = (
     "Held-out accuracy is 0.61.",
     "The parent reached 0.61.",
     "exp-0001 is at 0.61.",
-)  # fmt: skip
+)
 """Each is found."""
 
 THROUGH = (
@@ -159,5 +177,5 @@ THROUGH = (
     'The log says "accuracy 0.97".',
     "We expect an accuracy of 0.97 and saw just that.",
     "Accuracy is almost perfect.",
-)  # fmt: skip
+)
 """Nothing finds them: docs/claims.md says so."""

@@ -1,4 +1,5 @@
-"""Honest sentences of results as engineers and the harness write them, of the experiment in `corpora`."""
+"""Honest sentences of results as engineers and the harness write them, of the experiment in
+`corpora`."""
 
 HONEST = (
     # settings
@@ -180,4 +181,4 @@ HONEST = (
     "The gain of 0.03 is more than the floor 0.021.",
     "+0.03 against a noise floor of 0.021 (maximize): better.",
     "With 3 compared, exp-0001 is no longer beyond the noise (corrected p = 0.07).",
-)  # fmt: skip
+)

@@ -12,18 +12,36 @@ OURS, PARENT = "exp-0002", "exp-0001"
 
 def score(mean: float, values: tuple[float, ...], rows: int = 1000) -> KnownScore:
     return KnownScore(
-        mean=mean, spread=0.0031, values=values, rows=rows, interval=(mean - 0.012, mean + 0.012), baseline=0.1034
+        mean=mean,
+        spread=0.0031,
+        values=values,
+        rows=rows,
+        interval=(mean - 0.012, mean + 0.012),
+        baseline=0.1034,
     )
 
 
 KNOWN = Known(
     experiments={
         PARENT: KnownExperiment(
-            id=PARENT, parent=None, metric="accuracy", maximize=True, tiers=(0.9, 0.95), launches=3, seconds=84.0,
-            scores={"validation": score(0.9112, (0.9087, 0.9112, 0.9137))}, logged={"train/loss": (0.9, 0.35)},
+            id=PARENT,
+            parent=None,
+            metric="accuracy",
+            maximize=True,
+            tiers=(0.9, 0.95),
+            launches=3,
+            seconds=84.0,
+            scores={"validation": score(0.9112, (0.9087, 0.9112, 0.9137))},
+            logged={"train/loss": (0.9, 0.35)},
         ),
         OURS: KnownExperiment(
-            id=OURS, parent=PARENT, metric="accuracy", maximize=True, tiers=(0.9, 0.95), launches=4, seconds=40.0,
+            id=OURS,
+            parent=PARENT,
+            metric="accuracy",
+            maximize=True,
+            tiers=(0.9, 0.95),
+            launches=4,
+            seconds=40.0,
             scores={
                 "validation": score(0.9413, (0.9382, 0.9413, 0.9444)),
                 "held_out": score(0.9276, (0.9251, 0.9276, 0.9301), 2000),
@@ -31,9 +49,11 @@ KNOWN = Known(
             logged={"train/loss": (1.2, 0.41, 0.1873), "val/accuracy": (0.52, 0.88, 0.9433)},
         ),
     },
-    evidence={"docs/evidence/bench.json": {"status_ratio": 18.4, "minutes": 12.0, "memory_saved": 0.31}},
+    evidence={
+        "docs/evidence/bench.json": {"status_ratio": 18.4, "minutes": 12.0, "memory_saved": 0.31}
+    },
     programs=frozenset({"bench/memory.py"}),
-)  # fmt: skip
+)
 
 
 def claims(text: str, *, experiment: str | None = OURS, report: bool = True) -> list[JudgedClaim]:
@@ -51,9 +71,13 @@ FALSE_IN_A_RESULT = {
     "emphasis": "Accuracy is **0.961** now.",
     "in code": "The accuracy is `0.961`.",
     "a row of a table": "| metric | value |\n|---|---|\n| accuracy | 0.961 |",
-    "a column of a table": "| experiment | validation accuracy |\n|---|---|\n| exp-0001 | 0.911 |"
-    "\n| exp-0002 | 0.961 |",
-    "experiments as columns": "| | exp-0001 | exp-0002 |\n|---|---|---|\n| accuracy | 0.911 | 0.961 |",
+    "a column of a table": (
+        "| experiment | validation accuracy |\n|---|---|\n| exp-0001 | 0.911 |"
+        "\n| exp-0002 | 0.961 |"
+    ),
+    "experiments as columns": (
+        "| | exp-0001 | exp-0002 |\n|---|---|---|\n| accuracy | 0.911 | 0.961 |"
+    ),
     "printed output": "It printed:\n\n```text\nvalidation accuracy: 0.961\n```",
     "number before metric": "We see 0.961 validation accuracy.",
     "over two lines": "After a few changes the accuracy on the\nvalidation split is\n0.961.",
@@ -100,7 +124,9 @@ FALSE_IN_DOCUMENTS = {
     "halved": "- The ledger's memory is halved.",
     "measured without evidence": "Measured: the cache saves 40 % of the time.",
     "projected from nothing": "A projected 3x speed-up on a cluster.",
-    "evidence that says otherwise": "Measured, docs/evidence/bench.json: 12.4x the baseline's time.",
+    "evidence that says otherwise": (
+        "Measured, docs/evidence/bench.json: 12.4x the baseline's time."
+    ),
     "a duration": "The suite takes 3 minutes.",
     "a size": "It uses about 2 GB of disk.",
     "tests": "All 420 tests passed.",
@@ -113,7 +139,9 @@ FALSE_IN_DOCUMENTS = {
 
 @pytest.mark.parametrize("text", FALSE_IN_DOCUMENTS.values(), ids=FALSE_IN_DOCUMENTS)
 def test_a_false_claim_in_a_document_is_found(text):
-    assert [item for item in claims(text, experiment=None, report=False) if item.kind not in HOLDS] != []
+    assert [
+        item for item in claims(text, experiment=None, report=False) if item.kind not in HOLDS
+    ] != []
 
 
 TRUE_IN_A_RESULT = (
@@ -126,7 +154,10 @@ TRUE_IN_A_RESULT = (
     "Accuracy improved by 0.030 over exp-0001.",
     "Accuracy went from 0.9112 in exp-0001 to 0.9413.",
     "exp-0001 and exp-0002 reach 0.911 and 0.941.",
-    "| experiment | accuracy | seeds |\n|---|---|---|\n| exp-0001 | 0.911 | 3 |\n| exp-0002 | 0.941 | 3 |",
+    (
+        "| experiment | accuracy | seeds |\n|---|---|---|\n| exp-0001 | 0.911 | 3 |\n| exp-0002 |"
+        " 0.941 | 3 |"
+    ),
     "The best of 3 seeds has 0.9444.",
     "The trivial predictor has an accuracy of 0.103.",
     "The 95 % interval is [0.929, 0.953].",
@@ -181,7 +212,7 @@ HONEST_IN_DOCUMENTS = (
     "Measured: status takes 18.4x the baseline's time (docs/evidence/bench.json).",
     "The suite takes 12 minutes (docs/evidence/bench.json).",
     "Projected by `bench/memory.py`: 31 % less memory.",
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("text", HONEST_IN_A_RESULT)
@@ -191,20 +222,29 @@ def test_an_honest_line_of_a_result_is_quiet(text):
 
 @pytest.mark.parametrize("text", HONEST_IN_DOCUMENTS)
 def test_an_honest_line_of_a_document_is_quiet(text):
-    assert [item for item in claims(text, experiment=None, report=False) if item.kind not in HOLDS] == []
+    assert [
+        item for item in claims(text, experiment=None, report=False) if item.kind not in HOLDS
+    ] == []
 
 
 MEASURED = Known(
     evidence={
         "docs/evidence/cheats.json": {
-            "attacks": 98, "caught": 97, "caught_share": 0.9898, "controls": 22, "controls_refused": 0,
+            "attacks": 98,
+            "caught": 97,
+            "caught_share": 0.9898,
+            "controls": 22,
+            "controls_refused": 0,
         },
         "docs/evidence/demo.json": {"demo_minutes": 2.2, "environment_gigabytes": 2.4},
         "docs/evidence/rates.json": {
-            "recall_zero_rate": 5.0, "recall_late_zero_rate": 0.0, "status_ratio": 18.4, "first_ratio": 4.4,
+            "recall_zero_rate": 5.0,
+            "recall_late_zero_rate": 0.0,
+            "status_ratio": 18.4,
+            "first_ratio": 4.4,
         },
     }
-)  # fmt: skip
+)
 
 
 def kinds(text: str) -> set[ClaimKind]:
@@ -221,9 +261,15 @@ def kinds(text: str) -> set[ClaimKind]:
         "The rate of 22 % of attacks was caught (docs/evidence/cheats.json).",
         "Measured: the version takes 18.4x the baseline's time (docs/evidence/rates.json).",
         "Measured: status takes 4.4x the baseline's time (docs/evidence/rates.json).",
-        "| kind | recall |\n|---|---|\n| late_zero_rate | 5 of 5 runs caught (docs/evidence/rates.json) |",
+        (
+            "| kind | recall |\n|---|---|\n| late_zero_rate | 5 of 5 runs caught"
+            " (docs/evidence/rates.json) |"
+        ),
         "The accuracy is 2.4 (docs/evidence/demo.json).",
-        "The demo took 18.4 minutes (docs/evidence/demo.json).\n\nMore is in docs/evidence/rates.json.",
+        (
+            "The demo took 18.4 minutes (docs/evidence/demo.json).\n\nMore is in"
+            " docs/evidence/rates.json."
+        ),
     ],
 )
 def test_a_true_value_of_another_figure_supports_nothing(text):
@@ -238,7 +284,10 @@ def test_a_true_value_of_another_figure_supports_nothing(text):
         "97 attacks were caught. 22 controls, 0 refused (docs/evidence/cheats.json).",
         "In the demo, it took 2.2 minutes (`demo_minutes` of docs/evidence/demo.json).",
         "Measured: status takes 18.4x the baseline's time (docs/evidence/rates.json).",
-        "| kind | recall |\n|---|---|\n| zero_rate | 5 of 5 runs caught (docs/evidence/rates.json) |",
+        (
+            "| kind | recall |\n|---|---|\n| zero_rate | 5 of 5 runs caught"
+            " (docs/evidence/rates.json) |"
+        ),
     ],
 )
 def test_the_figure_that_the_words_name_supports_it(text):
@@ -247,7 +296,12 @@ def test_the_figure_that_the_words_name_supports_it(text):
 
 def test_a_claim_says_file_line_metric_value_and_why():
     (found,) = claims("# Result\n\nAll went well.\nThe accuracy is\n0.9613.\n")
-    assert (found.file, found.line, found.metric, found.value) == ("text.md", 5, "accuracy", "0.9613")
+    assert (found.file, found.line, found.metric, found.value) == (
+        "text.md",
+        5,
+        "accuracy",
+        "0.9613",
+    )
     assert (found.kind, found.decides) == (ClaimKind.CONTRADICTED, True)
     assert "exp-0002 has accuracy validation 0.9413" in found.evidence
 
@@ -270,7 +324,8 @@ def test_quotations_count_where_a_file_quotes_its_own_words():
 
 
 @pytest.mark.parametrize(
-    "text", ["```", "", "| |\n|-|", "`" * 99, "accuracy 1e999", "9" * 500, "\x00", "---\n---", "> ", "#"]
+    "text",
+    ["```", "", "| |\n|-|", "`" * 99, "accuracy 1e999", "9" * 500, "\x00", "---\n---", "> ", "#"],
 )
 def test_a_text_of_any_form_is_read(text):
     assert claims(text) == []

@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 from harness.artifacts.git import run_git
-from harness.audit.check import check_gate
-from harness.audit.evaluate import evaluate_experiment
 from harness.cli.main import harness
 from harness.domain.statuses import GateName, Split, Verdict
+from harness.evaluation.experiment import evaluate_experiment
+from harness.gates.check import check_gate
 from tests.audit.world import GOOD, POOR, InProcess, World
 
 
@@ -27,7 +27,9 @@ def judged_experiment(world: World, cuts: tuple[float, ...] = GOOD) -> tuple[str
     """An experiment that was evaluated on validation, with an empty result; and its score."""
     opened = world.open("A cut").id
     world.train(opened, cuts)
-    found = evaluate_experiment(world.project, opened, Split.VALIDATION, InProcess(), environment={}, shuffle_seed=7)
+    found = evaluate_experiment(
+        world.project, opened, Split.VALIDATION, InProcess(), environment={}, shuffle_seed=7
+    )
     world.result(opened)
     return opened, fmean(item.value for item in found if item.value is not None)
 
@@ -43,10 +45,14 @@ def codes(world: World, experiment: str) -> dict[str, str]:
     return {item["code"]: item["message"] for item in verdict.findings}
 
 
-def audit(world: World, monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[int, list[dict[str, str]]]:
+def audit(
+    world: World, monkeypatch: pytest.MonkeyPatch, *words: str
+) -> tuple[int, list[dict[str, str]]]:
     for name, value in world.environment.items():
         monkeypatch.setenv(name, value)
-    ended = CliRunner().invoke(harness, ["claims", "audit", *words, "--project", str(world.root), "--json"])
+    ended = CliRunner().invoke(
+        harness, ["claims", "audit", *words, "--project", str(world.root), "--json"]
+    )
     return ended.exit_code, json.loads(ended.stdout)["claims"]
 
 
@@ -57,7 +63,9 @@ def test_the_gate_reads_the_text_of_a_result(world: World) -> None:
     say(world, experiment, "All went well: an accuracy of 99.9 % on validation, over 5 seeds.")
     verdict = check_gate(world.project, experiment, GateName.VALIDATION)
     assert verdict.verdict is Verdict.FAIL
-    assert [item["data"]["claimed"] for item in verdict.findings if item["code"] == "prose_disagrees"] == [
+    assert [
+        item["data"]["claimed"] for item in verdict.findings if item["code"] == "prose_disagrees"
+    ] == [
         "99.9 %",
         "5",
     ]
@@ -67,11 +75,15 @@ def test_the_gate_reads_the_text_of_a_result(world: World) -> None:
     assert "expected at most 100,000" in codes(world, experiment)["prose_unsupported"]
     say(world, experiment, "The loader saves 40 % of the time.")
     verdict = check_gate(world.project, experiment, GateName.VALIDATION)
-    assert [item["code"] for item in verdict.findings if item["code"].startswith("prose")] == ["prose_unproven"]
+    assert [item["code"] for item in verdict.findings if item["code"].startswith("prose")] == [
+        "prose_unproven"
+    ]
     assert verdict.verdict is Verdict.PASS
 
 
-def test_files_and_commit_messages_are_audited(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_and_commit_messages_are_audited(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     experiment, mean = judged_experiment(world)
     result, report = world.path(experiment, "result"), world.root / "REPORT.md"
     report.write_text(f"{experiment} reaches an accuracy of {mean:.3f}.\n", "utf-8")
@@ -87,7 +99,9 @@ def test_files_and_commit_messages_are_audited(world: World, monkeypatch: pytest
     assert claims[0]["file"].startswith("commit ")
 
 
-def test_a_forged_front_matter_is_named_with_its_line(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forged_front_matter_is_named_with_its_line(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     experiment, _ = judged_experiment(world, POOR)
     path = world.path(experiment, "result")
     path.write_text("---\nclaims:\n  accuracy: 0.9713\n---\n\nSee above.\n", "utf-8")

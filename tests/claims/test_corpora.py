@@ -1,4 +1,5 @@
-"""A larger corpus of a result's sentences: each false one makes the validation gate fail, no honest one does."""
+"""A larger corpus of a result's sentences: each false one makes the validation gate fail, no honest
+one does."""
 
 import numpy as np
 import pytest
@@ -29,7 +30,9 @@ def test_an_honest_sentence_never_fails_the_gate(text):
 
 def test_what_the_gate_says_of_a_comparison_may_be_copied_into_a_result():
     ours, theirs = (KNOWN.experiments[name].scores["validation"].values for name in (OURS, PARENT))
-    objective = Objective(metric="accuracy", direction=Direction.MAXIMIZE, tiers={Tier.MUST: 0.6}, seeds=3, queries=1)
+    objective = Objective(
+        metric="accuracy", direction=Direction.MAXIMIZE, tiers={Tier.MUST: 0.6}, seeds=3, queries=1
+    )
     earlier = [Earlier(experiment="exp-0003", p=0.02, better=True)]
     candidate, reference = np.zeros((1, 400)), np.zeros((1, 400))
     candidate[0, :40], reference[0, 40:60] = 1, 1

@@ -1,4 +1,5 @@
-"""A small project that needs no torch, and the `harness` command run on it as a person would run it."""
+"""A small project that needs no torch, and the `harness` command run on it as a person would run
+it."""
 
 import json
 import os
@@ -72,7 +73,12 @@ class Journey:
     def projections(self) -> dict[str, bytes]:
         """Every rendered page and the facts' text form, by path."""
         base = self.root / ".harness"
-        patterns = ("PRIORS.md", "experiments/CHECKLIST*.md", "memory/**/*.md", "memory/facts/*.jsonl")
+        patterns = (
+            "PRIORS.md",
+            "experiments/CHECKLIST*.md",
+            "memory/**/*.md",
+            "memory/facts/*.jsonl",
+        )
         pages = [page for pattern in patterns for page in base.glob(pattern)]
         return {str(page.relative_to(base)): page.read_bytes() for page in pages}
 
@@ -83,6 +89,11 @@ def make_project(root: Path, home: Path) -> Journey:
     home.mkdir(parents=True)
     for name, rows, seed in (("train", 400, 1), ("validation", 200, 2), ("held_out", 200, 3)):
         np.savez(root / "data" / f"{name}.npz", **blobs(rows, seed))
-    for name, text in (("plan.md", PLAN), ("train.py", TRAIN), ("predict.py", PREDICT), (".gitignore", "data/\n")):
+    for name, text in (
+        ("plan.md", PLAN),
+        ("train.py", TRAIN),
+        ("predict.py", PREDICT),
+        (".gitignore", "data/\n"),
+    ):
         (root / name).write_text(text, "utf-8")
     return Journey(root, home)

@@ -9,9 +9,9 @@ import pytest
 
 from harness.clock import iso
 from harness.contract.roles import HUMAN_VERBS
-from harness.policy.decide import decide
+from harness.guard.policy.decide import decide
 from tests.cli.journey import Journey, make_project
-from tests.policy.policy_project import SampleProject
+from tests.guard.policy.policy_project import SampleProject
 from tests.traces.rows import Transcript
 
 SETTINGS = ".claude/settings.json"
@@ -50,7 +50,9 @@ def kill_the_guard(journey: Journey, folder: Path) -> None:
     lines.result("t1", at=iso(datetime.now(UTC)))
 
 
-def test_a_killed_guard_is_named_and_a_person_accepts_what_is_meant(approved: Journey, tmp_path: Path) -> None:
+def test_a_killed_guard_is_named_and_a_person_accepts_what_is_meant(
+    approved: Journey, tmp_path: Path
+) -> None:
     assert audit(approved)[0] == 0
     kill_the_guard(approved, tmp_path / "transcripts")
     code, document = audit(approved, "--transcripts", str(tmp_path / "transcripts"))
@@ -71,12 +73,16 @@ def test_a_killed_guard_is_named_and_a_person_accepts_what_is_meant(approved: Jo
     assert audit(approved, "--transcripts", str(tmp_path / "transcripts"))[0] == 0
 
 
-def test_the_transcripts_of_the_cli_are_looked_at_by_default(approved: Journey, tmp_path: Path) -> None:
+def test_the_transcripts_of_the_cli_are_looked_at_by_default(
+    approved: Journey, tmp_path: Path
+) -> None:
     kill_the_guard(approved, tmp_path / "config" / "projects")
     answer = approved.harness("audit", CLAUDE_CONFIG_DIR=str(tmp_path / "config"))
     assert answer.exit_code == 1
     assert f"{SETTINGS} (control): expected" in answer.stdout
-    assert "session s1, certain: a call that names it ran when it changed: Bash t1 at" in answer.stdout
+    assert (
+        "session s1, certain: a call that names it ran when it changed: Bash t1 at" in answer.stdout
+    )
     assert "harness audit --accept" in answer.stdout
     kill_the_guard(approved, approved.home / ".claude" / "projects")
     assert audit(approved)[1]["sessions"] == 1
@@ -97,7 +103,9 @@ def test_accepting_is_a_persons_verb(shared: Journey) -> None:
     assert audit(shared)[0] == 0
 
 
-def test_what_was_accepted_and_is_damaged_is_named_and_can_be_accepted_anew(shared: Journey) -> None:
+def test_what_was_accepted_and_is_damaged_is_named_and_can_be_accepted_anew(
+    shared: Journey,
+) -> None:
     (accepted,) = shared.state.rglob("accepted.json")
     assert json.loads(accepted.read_text("utf-8"))["by"].startswith("human:")
     accepted.write_text("{", "utf-8")
@@ -117,7 +125,9 @@ def test_what_was_accepted_and_is_damaged_is_named_and_can_be_accepted_anew(shar
         ("harness audit -- --accept", "deny"),
     ],
 )
-def test_the_policy_lets_agents_look_and_not_accept(tmp_path: Path, command: str, permission: str) -> None:
+def test_the_policy_lets_agents_look_and_not_accept(
+    tmp_path: Path, command: str, permission: str
+) -> None:
     project = SampleProject(tmp_path)
     call = {"tool_name": "Bash", "tool_input": {"command": command}, "cwd": str(project.root)}
     snapshot = {**project.snapshot, "human_verbs": [list(verb) for verb in HUMAN_VERBS]}

@@ -1,4 +1,5 @@
-"""A verb that changed the ledger leaves the policy snapshot as the ledger says, whether it ended well or not."""
+"""A verb that changed the ledger leaves the policy snapshot as the ledger says, whether it ended
+well or not."""
 
 import ast
 import json
@@ -10,8 +11,8 @@ from click.testing import CliRunner
 
 from harness.cli import experiment as experiment_verbs
 from harness.cli.changing import changing
+from harness.decisions.experiments import open_experiment
 from harness.errors import RefusedError
-from harness.project.experiments import open_experiment
 from tests.audit.world import World
 
 CLI = Path(__file__).parents[2] / "harness" / "cli"
@@ -40,7 +41,7 @@ def test_the_snapshot_follows_a_verb(root: Path) -> None:
     assert (opened["id"], opened["hypothesis"]) == ("exp-0001", "wider")
 
 
-@pytest.mark.parametrize("error", [RefusedError("no", mend="-"), KeyboardInterrupt()])
+@pytest.mark.parametrize("error", [RefusedError("no", hint="-"), KeyboardInterrupt()])
 def test_the_snapshot_follows_also_when_the_verb_fails(root: Path, error: BaseException) -> None:
     def fail() -> None:
         with changing(root) as project:

@@ -1,4 +1,4 @@
-"""Wrong input gets a sentence, a mend, the right exit code and, with --json, one object."""
+"""Wrong input gets a sentence, a hint, the right exit code and, with --json, one object."""
 
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Journey:
         (("status",), "no_project"),
         (("frobnicate",), "usage"),
         (("gate", "check"), "usage"),
-        (("status", "--cage", "x"), "usage"),
+        (("status", "--sandbox", "x"), "usage"),
     ],
 )
 def test_errors_are_documents(bare: Journey, words: tuple[str, ...], code: str) -> None:
@@ -44,7 +44,7 @@ def test_errors_are_documents(bare: Journey, words: tuple[str, ...], code: str) 
     assert answer.exit_code == 2
     assert answer.document["error"]["code"] == code
     assert answer.document["error"]["message"]
-    assert answer.document["error"]["mend"]
+    assert answer.document["error"]["hint"]
     assert "Traceback" not in answer.stderr
 
 
@@ -93,7 +93,9 @@ def test_a_failing_command_is_exit_one(journey: Journey) -> None:
     journey.harness("init")
     journey.harness("plan", "approve")
     journey.harness("experiment", "new", "--hypothesis", "crash")
-    answer = journey.harness("train", "exp-0001", "--json", "--", "python", "-c", "raise MemoryError")
+    answer = journey.harness(
+        "train", "exp-0001", "--json", "--", "python", "-c", "raise MemoryError"
+    )
     assert answer.exit_code == 1
     assert answer.document["ok"] is False
     assert "MemoryError" in str(answer.document)
@@ -104,7 +106,11 @@ def test_every_verb_has_a_summary() -> None:
 
 
 def test_a_null_byte_in_a_plans_path_is_a_plan_error(opened: Journey) -> None:
-    text = (opened.root / "plan.md").read_text("utf-8").replace("train: data/train.npz", 'train: "data/tr\\0ain.npz"')
+    text = (
+        (opened.root / "plan.md")
+        .read_text("utf-8")
+        .replace("train: data/train.npz", 'train: "data/tr\\0ain.npz"')
+    )
     (opened.root / "odd.md").write_text(text, "utf-8")
     answer = opened.harness("plan", "check", "odd.md", "--json")
     assert (answer.exit_code, answer.document["error"]["code"]) == (2, "plan_invalid")

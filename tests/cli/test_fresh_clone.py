@@ -1,4 +1,5 @@
-"""A clone on a machine that knows nothing of the project: what is committed stays, nothing is recorded past it."""
+"""A clone on a machine that knows nothing of the project: what is committed stays, nothing is
+recorded past it."""
 
 import shutil
 from pathlib import Path
@@ -32,10 +33,18 @@ def clone(made: Journey, tmp_path: Path) -> Journey:
 
 
 def test_looking_says_what_to_do(clone: Journey) -> None:
-    for words in (("status",), ("experiment", "list"), ("decisions",), ("priors", "list"), ("status", "--briefing")):
+    for words in (
+        ("status",),
+        ("experiment", "list"),
+        ("decisions",),
+        ("priors", "list"),
+        ("status", "--briefing"),
+    ):
         answer = clone.harness(*words, "--json")
-        assert (answer.exit_code, answer.document["error"]["code"]) == (2, "facts_not_imported"), words
-        assert "`harness ledger import`" in answer.document["error"]["mend"]
+        assert (answer.exit_code, answer.document["error"]["code"]) == (2, "facts_not_imported"), (
+            words
+        )
+        assert "`harness ledger import`" in answer.document["error"]["hint"]
     assert not (clone.home / "state").exists(), "looking makes nothing"
 
 

@@ -1,4 +1,5 @@
-"""`harness gc` on a small project: what goes, what stays, and that a verdict is the same before and after."""
+"""`harness gc` on a small project: what goes, what stays, and that a verdict is the same before and
+after."""
 
 import json
 import shutil
@@ -12,12 +13,12 @@ from click.testing import CliRunner
 
 from harness.artifacts.hashes import hash_path
 from harness.audit.changes import recorded_changes
-from harness.audit.check import check_gate
-from harness.audit.evaluate import evaluate_experiment
 from harness.cli.main import harness
 from harness.domain.facts import CheckpointRecorded, CheckpointRemoved
 from harness.domain.statuses import ExperimentStatus, GateName, Split, Verdict
 from harness.errors import RefusedError
+from harness.evaluation.experiment import evaluate_experiment
+from harness.gates.check import check_gate
 from harness.run_logger import RunLogger
 from harness.runs.lock import supervising
 from harness.training.store import Store
@@ -39,7 +40,8 @@ def four_epochs(log: RunLogger, folder: Path, cut: float) -> None:
 
 @pytest.fixture
 def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    """One experiment; its first run saved after four epochs, and told of its rows as if they were a checkpoint."""
+    """One experiment; its first run saved after four epochs, and told of its rows as if they were a
+    checkpoint."""
     made = World.make(tmp_path)
     for name, value in made.environment.items():
         monkeypatch.setenv(name, value)
@@ -48,11 +50,16 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     store = Store(made.root / RUN / "checkpoints")
     for epoch in range(4):
         told = {"epoch": epoch, "step": epoch, "done": True, "kept": True, "value": None}
-        files = {"model.pt": lambda path, epoch=epoch: path.write_bytes(b"w%d" % epoch), "training.pt": large}
+        files = {
+            "model.pt": lambda path, epoch=epoch: path.write_bytes(b"w%d" % epoch),
+            "training.pt": large,
+        }
         saved = store.save(f"epoch-{epoch:04d}", files, told=told)
         record(made, saved.folder / "model.pt", epoch)
     record(made, made.root / RUN / "metrics.jsonl", 0)
-    evaluate_experiment(made.project, "exp-0001", Split.VALIDATION, InProcess(), environment={}, shuffle_seed=7)
+    evaluate_experiment(
+        made.project, "exp-0001", Split.VALIDATION, InProcess(), environment={}, shuffle_seed=7
+    )
     made.result("exp-0001")
     yield made
     made.project.close()
@@ -65,7 +72,9 @@ def large(path: Path) -> None:
 def record(world: World, path: Path, epoch: int) -> None:
     where = {"experiment": "exp-0001", "run": "run-01", "path": world.project.layout.relative(path)}
     world.project.ledger.append(
-        CheckpointRecorded(**where, checkpoint=hash_path(path), bytes=path.stat().st_size, epoch=epoch, final=False)
+        CheckpointRecorded(
+            **where, checkpoint=hash_path(path), bytes=path.stat().st_size, epoch=epoch, final=False
+        )
     )
 
 
@@ -81,7 +90,9 @@ def names(document: dict[str, Any]) -> list[str]:
 
 
 def folders(world: World) -> list[str]:
-    return sorted(path.name for path in (world.root / RUN / "checkpoints").iterdir() if path.is_dir())
+    return sorted(
+        path.name for path in (world.root / RUN / "checkpoints").iterdir() if path.is_dir()
+    )
 
 
 def test_what_nothing_rests_on_goes_and_the_verdict_stays(world: World, tmp_path: Path) -> None:
@@ -99,12 +110,23 @@ def test_what_nothing_rests_on_goes_and_the_verdict_stays(world: World, tmp_path
         assert gc(world)["removed"] == []
     done = gc(world, "exp-0001")
     assert done == {**dry, "dry_run": False}
-    assert (names(done), folders(world)) == (["epoch-0000", "epoch-0002"], ["epoch-0001", "epoch-0003"])
+    assert (names(done), folders(world)) == (
+        ["epoch-0000", "epoch-0002"],
+        ["epoch-0001", "epoch-0003"],
+    )
     assert done["bytes"] > 10_000
-    assert [item["sha256"] for item in done["removed"]] == [hash_path(copy / name) for name in names(done)]
-    why = {Path(item["path"]).name: item["why"] for item in done["kept"] if "run-01" in item["path"]}
+    assert [item["sha256"] for item in done["removed"]] == [
+        hash_path(copy / name) for name in names(done)
+    ]
+    why = {
+        Path(item["path"]).name: item["why"] for item in done["kept"] if "run-01" in item["path"]
+    }
     assert set(why) == {"metrics.jsonl", "last.json", "epoch-0001", "epoch-0003"}
-    for name, word in (("metrics.jsonl", "outside"), ("last.json", "read it"), ("epoch-0001", "best")):
+    for name, word in (
+        ("metrics.jsonl", "outside"),
+        ("last.json", "read it"),
+        ("epoch-0001", "best"),
+    ):
         assert word in why[name]
     assert check_gate(world.project, "exp-0001", GateName.VALIDATION) == first
     assert list(recorded_changes(world.project)) == [], "what gc recorded is no change"
@@ -117,7 +139,10 @@ def test_what_nothing_rests_on_goes_and_the_verdict_stays(world: World, tmp_path
     shutil.copytree(copy / "epoch-0000", place / "epoch-0000")
     shutil.copytree(copy / "epoch-0002", place / ".epoch-0002.removed")
     assert names(gc(world)) == names(done)
-    assert (folders(world), world.project.ledger.position()) == (["epoch-0001", "epoch-0003"], facts)
+    assert (folders(world), world.project.ledger.position()) == (
+        ["epoch-0001", "epoch-0003"],
+        facts,
+    )
     assert gc(world)["removed"] == []
 
 
@@ -134,7 +159,9 @@ def test_of_a_discarded_experiment_only_what_was_read_stays(world: World) -> Non
     assert not (world.root / final.path).exists()
     assert (world.root / RUN / "checkpoints/last.json").exists()
     assert [item.path for item in recorded_changes(world.project)] == []
-    codes = {item["code"] for item in check_gate(world.project, "exp-0001", GateName.VALIDATION).findings}
+    codes = {
+        item["code"] for item in check_gate(world.project, "exp-0001", GateName.VALIDATION).findings
+    }
     assert "checkpoint_removed" in codes
     assert "checkpoint_changed" not in codes
     shown = details(world.project, world.project.ledger.experiment("exp-0001"))["checkpoints"]

@@ -1,4 +1,5 @@
-"""`harness init` as a person types it: what it says, how it ends, and that others than people are refused."""
+"""`harness init` as a person types it: what it says, how it ends, and that others than people are
+refused."""
 
 import json
 from pathlib import Path
@@ -40,11 +41,15 @@ def test_in_and_out_again(journey: Journey) -> None:
 
 
 @pytest.mark.parametrize("name", [".claude", ".harness"])
-def test_below_a_repository_with_settings_at_its_top_one_hint_says_so(journey: Journey, name: str) -> None:
+def test_below_a_repository_with_settings_at_its_top_one_hint_says_so(
+    journey: Journey, name: str
+) -> None:
     inner = journey.root / "data"
     assert "\nhint: " not in journey.harness("init", "--dry-run", cwd=inner).stdout, "no repository"
     (journey.root / ".git").mkdir()
-    assert "\nhint: " not in journey.harness("init", "--dry-run", cwd=inner).stdout, "nothing at its top"
+    assert "\nhint: " not in journey.harness("init", "--dry-run", cwd=inner).stdout, (
+        "nothing at its top"
+    )
     (journey.root / name).mkdir()
     assert "\nhint: " not in journey.harness("init", "--dry-run").stdout, "at the top itself"
     hints = [
@@ -76,16 +81,24 @@ def test_a_conflict_or_a_dead_guard_is_exit_1(journey: Journey) -> None:
     text = guard.read_text()
     guard.write_text(text + "\n")
     answer = journey.harness("init")
-    assert (answer.exit_code, "left as it is: .claude/hooks/harness/pre_tool_use.py was edited" in answer.stdout) == (
+    assert (
+        answer.exit_code,
+        "left as it is: .claude/hooks/harness/pre_tool_use.py was edited" in answer.stdout,
+    ) == (
         1,
         True,
     )
     assert "DEAD" in answer.stdout
-    assert answer.stdout.lower().count("delete .claude/hooks/harness/pre_tool_use.py") == 2, "init and doctor agree"
+    assert answer.stdout.lower().count("delete .claude/hooks/harness/pre_tool_use.py") == 2, (
+        "init and doctor agree"
+    )
     assert "installs the hooks" not in answer.stdout
     guard.unlink()
     answer = journey.harness("init")
-    assert (answer.exit_code, "wrote 1 file below .claude/hooks/harness\n" in answer.stdout) == (0, True), answer.stdout
+    assert (answer.exit_code, "wrote 1 file below .claude/hooks/harness\n" in answer.stdout) == (
+        0,
+        True,
+    ), answer.stdout
     guard.write_text(text)
     (journey.root / ".claude/settings.local.json").write_text('{"disableAllHooks": true}')
     answer = journey.harness("init")
@@ -112,7 +125,9 @@ def test_an_agent_neither_installs_nor_removes(journey: Journey) -> None:
     assert tree(journey.root) == before
 
 
-def test_render_writes_the_snapshot_first_and_finds_the_project_from_below(journey: Journey) -> None:
+def test_render_writes_the_snapshot_first_and_finds_the_project_from_below(
+    journey: Journey,
+) -> None:
     journey.harness("init")
     policy = journey.root / ".harness/policy.json"
     written = policy.read_bytes()
@@ -123,14 +138,18 @@ def test_render_writes_the_snapshot_first_and_finds_the_project_from_below(journ
     assert policy.read_bytes() == written
 
 
-def test_what_a_person_rendered_is_accepted_and_what_an_agent_had_rendered_is_not(journey: Journey) -> None:
+def test_what_a_person_rendered_is_accepted_and_what_an_agent_had_rendered_is_not(
+    journey: Journey,
+) -> None:
     journey.harness("init")
     agent = journey.root / ".claude/agents/oracle.md"
     rendered = agent.read_bytes()
     accepted = json.loads((journey.state / "accepted.json").read_text())["files"]
     for variables, taken in (({"CLAUDECODE": "1"}, False), ({}, True)):
         (journey.state / "accepted.json").write_text(
-            (journey.state / "accepted.json").read_text().replace(accepted[".claude/agents/oracle.md"], "0" * 64)
+            (journey.state / "accepted.json")
+            .read_text()
+            .replace(accepted[".claude/agents/oracle.md"], "0" * 64)
         )
         agent.unlink()
         assert journey.harness("render", **variables).exit_code == 0

@@ -1,4 +1,5 @@
-"""Which Python trains and predicts: `interpreter` of config.toml, also when it is relative, missing or bare."""
+"""Which Python trains and predicts: `interpreter` of config.toml, also when it is relative, missing
+or bare."""
 
 import sys
 from pathlib import Path
@@ -50,7 +51,7 @@ def test_a_missing_interpreter_is_said_before_anything_is_frozen(journey: Journe
     (problem,) = checked.document["problems"]
     assert problem["code"] == "interpreter_missing"
     assert str(journey.root / ".venv/bin/python") in problem["message"]
-    assert CONFIG in problem["mend"]
+    assert CONFIG in problem["hint"]
     refused = journey.harness("plan", "approve", "--json")
     assert (refused.exit_code, refused.document["error"]["code"]) == (2, "interpreter_missing")
     assert (journey.root / "data" / "held_out.npz").exists()

@@ -37,11 +37,14 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Journey:
     missing = journey.harness("gate", "check", "exp-0001", "--json")
     assert missing.exit_code == 1
     assert [finding["code"] for finding in missing.document["findings"]] == ["artifact_missing"]
-    assert "`harness experiment result exp-0001 --claim" in missing.document["findings"][0]["mend"]
+    assert "`harness experiment result exp-0001 --claim" in missing.document["findings"][0]["hint"]
     claims = f"---\nclaims: {{accuracy: {evaluated.document['score']:.2f}}}\n---\n# Result\n"
     (folder / "result.md").write_text(claims, "utf-8")
     passed = journey.harness("gate", "check", "exp-0001")
-    assert (passed.exit_code, "next: `harness evaluate exp-0001 --split held-out`" in passed.stdout) == (0, True)
+    assert (
+        passed.exit_code,
+        "next: `harness evaluate exp-0001 --split held-out`" in passed.stdout,
+    ) == (0, True)
     assert SHORTFALL not in checklist(journey)
     shortfalls = f"shortfalls:\n  - {SHORTFALL}\n---\n# Result"
     (folder / "result.md").write_text(claims.replace("---\n# Result", shortfalls), "utf-8")
@@ -50,10 +53,14 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Journey:
     assert SHORTFALL in checklist(journey)
     early = journey.harness("gate", "approve", "exp-0001", "--reason", "good enough", "--json")
     assert (early.exit_code, early.document["error"]["code"]) == (2, "held_out_not_passed")
-    assert "`harness evaluate exp-0001 --split held-out`" in early.document["error"]["mend"]
+    assert "`harness evaluate exp-0001 --split held-out`" in early.document["error"]["hint"]
     assert journey.harness("evaluate", "exp-0001", "--split", "held-out").exit_code == 0
     checked = journey.harness("gate", "check", "exp-0001", "--json")
-    assert (checked.exit_code, checked.document["gate"], checked.document["verdict"]) == (0, "held_out", "PASS")
+    assert (checked.exit_code, checked.document["gate"], checked.document["verdict"]) == (
+        0,
+        "held_out",
+        "PASS",
+    )
     decided = journey.harness("gate", "approve", "exp-0001", "--reason", "beyond the floor")
     assert decided.exit_code == 0, decided.stderr
     return journey
@@ -72,7 +79,12 @@ def test_status_document(kept: Journey) -> None:
     assert Path(document["paths"]["ledger"]).is_file()
     assert not Path(document["paths"]["ledger"]).is_relative_to(kept.root)
     (row,) = document["experiments"]
-    assert (row["id"], row["status"], row["verdict"], row["split"]) == ("exp-0001", "kept", "PASS", "held_out")
+    assert (row["id"], row["status"], row["verdict"], row["split"]) == (
+        "exp-0001",
+        "kept",
+        "PASS",
+        "held_out",
+    )
     assert row["evidence"].startswith("recomputed")
     assert row["interval"][0] < row["score"] < row["interval"][1]
 
@@ -86,7 +98,10 @@ def test_decisions_name_the_verdict_they_rest_on(kept: Journey) -> None:
 
 def test_looking_twice_at_a_gate_records_nothing(kept: Journey) -> None:
     before = kept.projections()
-    answers = [kept.harness("gate", "check", "exp-0001", "--gate", "validation", "--json") for _ in range(2)]
+    answers = [
+        kept.harness("gate", "check", "exp-0001", "--gate", "validation", "--json")
+        for _ in range(2)
+    ]
     assert answers[0].document == answers[1].document
     assert kept.projections() == before
 
@@ -103,7 +118,11 @@ def test_projections_come_back_byte_for_byte(kept: Journey) -> None:
 def test_a_clone_imports_the_same_memory(kept: Journey, tmp_path: Path) -> None:
     clone = Journey(tmp_path / "clone", tmp_path / "home")
     clone.home.mkdir()
-    shutil.copytree(kept.root, clone.root, ignore=shutil.ignore_patterns("CHECKLIST*", "STATE.md", "*LOG.md", "BRIEF*"))
+    shutil.copytree(
+        kept.root,
+        clone.root,
+        ignore=shutil.ignore_patterns("CHECKLIST*", "STATE.md", "*LOG.md", "BRIEF*"),
+    )
     imported = clone.harness("ledger", "import")
     assert imported.exit_code == 0, imported.stderr
     assert clone.projections() == kept.projections()
@@ -119,7 +138,9 @@ def test_verify_names_a_changed_fact(kept: Journey, tmp_path: Path, offset: int)
     shutil.copytree(kept.home, copy.home)
     assert copy.harness("ledger", "verify").exit_code == 0
     with sqlite3.connect(copy.state / "ledger.db") as database:
-        seq, data = database.execute("SELECT seq, data FROM facts ORDER BY seq LIMIT 1 OFFSET 3").fetchone()
+        seq, data = database.execute(
+            "SELECT seq, data FROM facts ORDER BY seq LIMIT 1 OFFSET 3"
+        ).fetchone()
         changed = bytearray(data)
         changed[offset] ^= 1
         database.execute("UPDATE facts SET data = ? WHERE seq = ?", (bytes(changed), seq))
@@ -158,7 +179,9 @@ def test_compare_is_on_validation_and_needs_both_scores(kept: Journey, tmp_path:
 
 def test_show_lists_what_was_launched(kept: Journey) -> None:
     document = kept.harness("experiment", "show", "exp-0001", "--json").document
-    assert [run["seed"] for run in document["runs"]] == [item["seed"] for item in document["evaluations"][:3]]
+    assert [run["seed"] for run in document["runs"]] == [
+        item["seed"] for item in document["evaluations"][:3]
+    ]
     assert len({item["checkpoint"] for item in document["checkpoints"]}) == 3
     assert json.dumps(document)
 
@@ -181,7 +204,9 @@ def test_the_checklist_shows_the_oracles_first_shortfall(kept: Journey) -> None:
     assert SHORTFALL in checklist(kept)
 
 
-def test_what_is_written_after_the_decision_is_shown_and_not_recorded(kept: Journey, tmp_path: Path) -> None:
+def test_what_is_written_after_the_decision_is_shown_and_not_recorded(
+    kept: Journey, tmp_path: Path
+) -> None:
     copy = Journey(tmp_path / "project", tmp_path / "home")
     shutil.copytree(kept.root, copy.root)
     shutil.copytree(kept.home, copy.home)
@@ -197,13 +222,19 @@ def test_what_is_written_after_the_decision_is_shown_and_not_recorded(kept: Jour
     assert copy.projections() == kept.projections()
 
 
-def test_a_clone_without_checkpoints_looks_and_leaves_the_verdict(kept: Journey, tmp_path: Path) -> None:
+def test_a_clone_without_checkpoints_looks_and_leaves_the_verdict(
+    kept: Journey, tmp_path: Path
+) -> None:
     clone = Journey(tmp_path / "clone", tmp_path / "home")
     clone.home.mkdir()
     shutil.copytree(kept.root, clone.root, ignore=shutil.ignore_patterns("checkpoints", "data"))
     assert clone.harness("ledger", "import").exit_code == 0
     answer = clone.harness("gate", "check", "exp-0001", "--json")
-    assert (answer.exit_code, answer.document["verdict"], answer.document["recorded"]) == (1, "FAIL", False)
+    assert (answer.exit_code, answer.document["verdict"], answer.document["recorded"]) == (
+        1,
+        "FAIL",
+        False,
+    )
     codes = {finding["code"] for finding in answer.document["findings"]}
     assert {"checkpoint_changed", "split_changed"} <= codes
     assert clone.harness("ledger", "export").exit_code == 0
@@ -220,11 +251,15 @@ def test_what_is_kept_is_kept_already(kept: Journey, more: tuple[str, ...]) -> N
     assert kept.projections() == before
 
 
-def test_a_rejected_one_is_neither_rejected_again_nor_approved(kept: Journey, tmp_path: Path) -> None:
+def test_a_rejected_one_is_neither_rejected_again_nor_approved(
+    kept: Journey, tmp_path: Path
+) -> None:
     copy = Journey(tmp_path / "project", tmp_path / "home")
     shutil.copytree(kept.root, copy.root)
     shutil.copytree(kept.home, copy.home)
-    assert copy.harness("gate", "reject", "exp-0001", "--reason", "on second thoughts").exit_code == 0
+    assert (
+        copy.harness("gate", "reject", "exp-0001", "--reason", "on second thoughts").exit_code == 0
+    )
     before = copy.projections()
     for verb in ("reject", "approve"):
         answer = copy.harness("gate", verb, "exp-0001", "--reason", "again", "--json")

@@ -24,7 +24,11 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Journey:
     """With an open experiment; for calls that are refused."""
     base = tmp_path_factory.mktemp("opened")
     made = make_project(base / "project", base / "home")
-    for words in (("init",), ("plan", "approve"), ("experiment", "new", "--hypothesis", "centroids")):
+    for words in (
+        ("init",),
+        ("plan", "approve"),
+        ("experiment", "new", "--hypothesis", "centroids"),
+    ):
         assert made.harness(*words).exit_code == 0
     return made
 
@@ -62,13 +66,20 @@ def test_a_hand_off_from_standard_input(journey: Journey) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [(), ("--note", "a", "-"), ("--note", "a", "--file", "b"), ("else",), ("--note", " "), ("--file", "missing.md")],
+    [
+        (),
+        ("--note", "a", "-"),
+        ("--note", "a", "--file", "b"),
+        ("else",),
+        ("--note", " "),
+        ("--file", "missing.md"),
+    ],
     ids=" ".join,
 )
 def test_what_is_no_hand_off_is_refused(opened: Journey, words: tuple[str, ...]) -> None:
     answer = opened.harness("handoff", *words, "--json")
     assert answer.exit_code == 2
-    assert answer.document["error"]["mend"]
+    assert answer.document["error"]["hint"]
 
 
 def test_priors_are_added_by_a_person_listed_and_checked(journey: Journey) -> None:
@@ -78,24 +89,42 @@ def test_priors_are_added_by_a_person_listed_and_checked(journey: Journey) -> No
     assert (refused.exit_code, refused.document["error"]["code"]) == (2, "human_verb")
     added = journey.harness("priors", "add", *PRIOR, "--check", "python -c 'print(1)'", "--json")
     assert added.exit_code == 0, added.stderr
-    assert (added.document["id"], added.document["check"]) == ("p-0001", ["python", "-c", "print(1)"])
-    assert "## p-0001 Wider is not better" in (journey.root / ".harness/PRIORS.md").read_text("utf-8")
-    assert "- p-0001 Wider is not better Rule: Try deeper first." in journey.harness("status", "--briefing").stdout
+    assert (added.document["id"], added.document["check"]) == (
+        "p-0001",
+        ["python", "-c", "print(1)"],
+    )
+    assert "## p-0001 Wider is not better" in (journey.root / ".harness/PRIORS.md").read_text(
+        "utf-8"
+    )
+    assert (
+        "- p-0001 Wider is not better Rule: Try deeper first."
+        in journey.harness("status", "--briefing").stdout
+    )
     held = journey.harness("priors", "check", "--json", **INSIDE)
     assert held.exit_code == 0
-    assert [(item["id"], item["result"]) for item in held.document["checks"]] == [("p-0001", "pass")]
+    assert [(item["id"], item["result"]) for item in held.document["checks"]] == [
+        ("p-0001", "pass")
+    ]
 
-    failing = ("--check", "python -c 'print(\"why\"); raise SystemExit(4)'", "--supersedes", "p-0001")
+    failing = (
+        "--check",
+        "python -c 'print(\"why\"); raise SystemExit(4)'",
+        "--supersedes",
+        "p-0001",
+    )
     assert journey.harness("priors", "add", *PRIOR, *failing).exit_code == 0
     broken = journey.harness("priors", "check", "--json")
     assert (broken.exit_code, broken.document["ok"]) == (1, False)
-    assert [(item["id"], item["result"], item["exit_code"]) for item in broken.document["checks"]] == [
-        ("p-0002", "fail", 4)
-    ]
+    assert [
+        (item["id"], item["result"], item["exit_code"]) for item in broken.document["checks"]
+    ] == [("p-0002", "fail", 4)]
     assert "why" in journey.harness("priors", "check").stdout
     assert journey.harness("priors", "check", "p-0001").exit_code == 0
     listed = journey.harness("priors", "list", "--json").document["priors"]
-    assert [(item["id"], item["superseded_by"]) for item in listed] == [("p-0001", "p-0002"), ("p-0002", None)]
+    assert [(item["id"], item["superseded_by"]) for item in listed] == [
+        ("p-0001", "p-0002"),
+        ("p-0002", None),
+    ]
     odd = journey.harness("priors", "add", *PRIOR, "--check", "python 'x", "--json")
     assert (odd.exit_code, odd.document["error"]["code"]) == (2, "usage")
     assert journey.harness("ledger", "verify").exit_code == 0
@@ -103,8 +132,19 @@ def test_priors_are_added_by_a_person_listed_and_checked(journey: Journey) -> No
 
 def test_a_result_by_hand(journey: Journey) -> None:
     assert journey.harness("plan", "approve").exit_code == 0
-    assert journey.harness("experiment", "new", "--hypothesis", "centroids", **INSIDE).exit_code == 0
-    words = ("--claim", "accuracy=0.940", "--summary", "As measured.", "--shortfall", "one", "--shortfall", "two")
+    assert (
+        journey.harness("experiment", "new", "--hypothesis", "centroids", **INSIDE).exit_code == 0
+    )
+    words = (
+        "--claim",
+        "accuracy=0.940",
+        "--summary",
+        "As measured.",
+        "--shortfall",
+        "one",
+        "--shortfall",
+        "two",
+    )
     answer = journey.harness("experiment", "result", "exp-0001", *words, "--json")
     assert answer.exit_code == 0, answer.stderr
     text = Path(answer.document["written"]).read_text("utf-8")

@@ -1,4 +1,5 @@
-"""What was noticed in the metrics is told by `gate check` and `experiment show`, beside the verdict."""
+"""What was noticed in the metrics is told by `gate check` and `experiment show`, beside the
+verdict."""
 
 import json
 from pathlib import Path
@@ -7,10 +8,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from harness.audit.evaluate import evaluate_experiment
 from harness.cli import experiment as experiment_verbs
 from harness.cli import gate as gate_verbs
 from harness.domain.statuses import Split
+from harness.evaluation.experiment import evaluate_experiment
 from harness.run_logger import RunLogger
 from tests.audit.world import InProcess, World
 
@@ -52,4 +53,7 @@ def test_notes_stand_beside_the_verdict_and_change_nothing(root: Path) -> None:
     assert (document["verdict"], document["notes"][0], document["findings"]) == ("PASS", NOTE, [])
     show = ("show", "exp-0001", "--project", str(root))
     assert f"  noticed: {NOTE}\n" in asked(experiment_verbs.command, *show)
-    assert json.loads(asked(experiment_verbs.command, *show, "--json"))["verdicts"][-1]["notes"][0] == NOTE
+    assert (
+        json.loads(asked(experiment_verbs.command, *show, "--json"))["verdicts"][-1]["notes"][0]
+        == NOTE
+    )

@@ -1,4 +1,5 @@
-"""Who may call a human verb: a person at a terminal, nobody below an agent, whatever terminal it makes itself."""
+"""Who may call a human verb: a person at a terminal, nobody below an agent, whatever terminal it
+makes itself."""
 
 import shutil
 import subprocess
@@ -49,8 +50,10 @@ def test_a_person_has_a_name_and_a_terminal() -> None:
     with pytest.raises(RefusedError, match="not a terminal") as refused:
         require_person("gate approve", {}, is_terminal=lambda: False)
     assert refused.value.code == "no_terminal"
-    assert "in your own terminal" in refused.value.mend
-    assert require_person("init", {}, needs_terminal=False, is_terminal=lambda: False).startswith("human:")
+    assert "in your own terminal" in refused.value.hint
+    assert require_person("init", {}, needs_terminal=False, is_terminal=lambda: False).startswith(
+        "human:"
+    )
 
 
 @pytest.mark.parametrize("name", ["CLAUDECODE", "CLAUDE_CODE_SESSION_ID", "HARNESS_RUN_TOKEN"])
@@ -95,8 +98,12 @@ def test_a_terminal_below_a_claude_process_is_refused(journey: Journey, claude: 
     assert '"code": "human_verb"' in answer.stdout
 
 
-@pytest.mark.skipif(shutil.which("script") is None or sys.platform == "darwin", reason="script of util-linux")
-def test_a_terminal_made_by_script_is_refused_below_a_claude_process(journey: Journey, claude: Path) -> None:
+@pytest.mark.skipif(
+    shutil.which("script") is None or sys.platform == "darwin", reason="script of util-linux"
+)
+def test_a_terminal_made_by_script_is_refused_below_a_claude_process(
+    journey: Journey, claude: Path
+) -> None:
     command = f"{sys.executable} -m harness plan approve --json"
     words = ["script", "-qec", command, "/dev/null"]
     below = run_in_terminal([claude, *words], cwd=journey.root, env=journey.environment())

@@ -30,8 +30,11 @@ def test_what_approval_would_refuse_is_said_without_touching_anything(journey: J
     assert answer.exit_code == 2
     document = answer.document
     assert (document["plan"], document["valid"]) == ("plan.md", False)
-    assert [problem["code"] for problem in document["problems"]] == ["plan_invalid", "held_out_copied"]
-    assert all(problem["message"] and problem["mend"] for problem in document["problems"])
+    assert [problem["code"] for problem in document["problems"]] == [
+        "plan_invalid",
+        "held_out_copied",
+    ]
+    assert all(problem["message"] and problem["hint"] for problem in document["problems"])
     assert [finding["code"] for finding in document["findings"]] == ["script_not_in_place"]
     assert held_out.exists()
     assert kept(journey.home) == state

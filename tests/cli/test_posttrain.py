@@ -1,4 +1,5 @@
-"""`harness posttrain` as a person types it: from a specification to a model that is served, and back."""
+"""`harness posttrain` as a person types it: from a specification to a model that is served, and
+back."""
 
 import json
 import shutil
@@ -12,8 +13,24 @@ from tests.cli.journey import Journey
 from tests.posttrain import programs
 
 SPEC = (
-    *("posttrain", "spec", "--mode", "orpo", "--model", programs.MODEL, "--profile", "local-reader"),
-    *("--dataset", "train.jsonl", "--benchmark", "held_out.jsonl", "--evaluator", '["python", "judge.py"]'),
+    *(
+        "posttrain",
+        "spec",
+        "--mode",
+        "orpo",
+        "--model",
+        programs.MODEL,
+        "--profile",
+        "local-reader",
+    ),
+    *(
+        "--dataset",
+        "train.jsonl",
+        "--benchmark",
+        "held_out.jsonl",
+        "--evaluator",
+        '["python", "judge.py"]',
+    ),
 )
 TRAINER = ("--backend", "command", "--trainer", '["python", "trainer.py"]')
 
@@ -36,19 +53,19 @@ def test_from_a_specification_to_a_judged_model(tuning: Journey):
     made = tuning.harness(*SPEC, *TRAINER, "--json")
     assert made.exit_code == 0, made.stderr
     name = made.document["experiment"]
-    ran = tuning.harness("posttrain", "run", name, "--cage", "none", "--json")
+    ran = tuning.harness("posttrain", "run", name, "--sandbox", "none", "--json")
     assert ran.exit_code == 0, ran.stdout + ran.stderr
     (model,) = tuning.harness("posttrain", "status", "--json").document["models"]
     early = tuning.harness("posttrain", "promote", model["id"], "--reason", "looks good", "--json")
     assert early.exit_code == 1
-    judged = tuning.harness("posttrain", "evaluate", model["id"], "--cage", "none", "--json")
+    judged = tuning.harness("posttrain", "evaluate", model["id"], "--sandbox", "none", "--json")
     assert judged.exit_code == 0, judged.stdout + judged.stderr
     assert (judged.document["verdict"], judged.document["n"]) == ("PASS", 40)
     took = tuning.harness("posttrain", "promote", model["id"], "--reason", "passes", "--json")
     assert took.exit_code == 0, took.stdout + took.stderr
     unserved = tuning.harness("posttrain", "serve-path", "--json")
     assert unserved.exit_code == 2
-    assert unserved.document["error"]["mend"]
+    assert unserved.document["error"]["hint"]
     tree = json.dumps(tuning.harness("posttrain", "lineage", model["id"], "--json").document)
     assert name in tree
     assert tuning.harness("posttrain", "reject", model["id"], "--reason", "not ours").exit_code == 0
@@ -59,7 +76,9 @@ def test_from_a_specification_to_a_judged_model(tuning: Journey):
 def test_names_of_the_documents_are_those_of_the_options(tuning: Journey):
     made = tuning.harness(*SPEC, "--backend", "dry-run", "--json")
     assert made.exit_code == 0, made.stdout + made.stderr
-    ran = tuning.harness("posttrain", "run", made.document["experiment"], "--cage", "none", "--json")
+    ran = tuning.harness(
+        "posttrain", "run", made.document["experiment"], "--sandbox", "none", "--json"
+    )
     assert ran.exit_code == 0, ran.stdout + ran.stderr
     assert tuning.harness("posttrain", "status", "--json").document["models"] == []
 
@@ -72,7 +91,9 @@ def test_a_family_that_made_trains_and_judges_is_told(tuning: Journey):
     assert made.exit_code == 0, made.stderr
     assert "warning: smollm: shared by teacher, trained model" in made.stdout
     assert "qwen" not in made.stdout
-    programs.write_rows(path, [row | {"provenance": {"judge": makers["judge"]}} for row in programs.rows(20)])
+    programs.write_rows(
+        path, [row | {"provenance": {"judge": makers["judge"]}} for row in programs.rows(20)]
+    )
     other = tuning.harness(*SPEC, "--backend", "dry-run", "--json")
     assert other.document["warnings"] == []
 
@@ -96,7 +117,9 @@ def test_a_base_model_is_added_before_there_is_a_ledger(tuning: Journey):
         (("--backend", "command", "--trainer", "python trainer.py"), "--trainer"),
     ],
 )
-def test_bad_specifications_are_refused_in_words(untouched: Journey, words: tuple[str, ...], said: str):
+def test_bad_specifications_are_refused_in_words(
+    untouched: Journey, words: tuple[str, ...], said: str
+):
     answer = untouched.harness(*SPEC, *words, "--json")
     assert answer.exit_code == 2
     assert said in answer.stdout + answer.stderr
@@ -109,20 +132,32 @@ HERE = programs.TRAINER[: programs.TRAINER.index("log = RunLogger")]
 
 @pytest.fixture
 def elsewhere(tuning: Journey) -> tuple[str, Path]:
-    """(experiment, output folder) of a trainer that ran by hand on the specification that the verb wrote."""
+    """(experiment, output folder) of a trainer that ran by hand on the specification that the verb
+    wrote."""
     programs.write_trainer(tuning.root, head=HERE)
     name = tuning.harness(*SPEC, *TRAINER, "--json").document["experiment"]
     spec, output = tuning.home / "spec.json", tuning.home / "out"
     wrote = tuning.harness("posttrain", "write-spec", name, str(spec), "--json")
     assert (wrote.exit_code, wrote.document["run"]) == (0, "run-01"), wrote.stderr
-    words = [sys.executable, str(tuning.root / "trainer.py"), "--spec", str(spec), "--output-dir", str(output)]
+    words = [
+        sys.executable,
+        str(tuning.root / "trainer.py"),
+        "--spec",
+        str(spec),
+        "--output-dir",
+        str(output),
+    ]
     output.mkdir()
-    said = subprocess.run(words, capture_output=True, check=True, text=True, env=tuning.environment()).stdout
+    said = subprocess.run(
+        words, capture_output=True, check=True, text=True, env=tuning.environment()
+    ).stdout
     (output / "result.json").write_text(said)
     return name, output
 
 
-def test_what_was_trained_elsewhere_is_judged_and_logged_as_that(tuning: Journey, elsewhere: tuple[str, Path]):
+def test_what_was_trained_elsewhere_is_judged_and_logged_as_that(
+    tuning: Journey, elsewhere: tuple[str, Path]
+):
     name, output = elsewhere
     by_agent = tuning.harness("posttrain", "import", name, str(output), CLAUDECODE="1")
     assert by_agent.exit_code != 0
@@ -131,8 +166,14 @@ def test_what_was_trained_elsewhere_is_judged_and_logged_as_that(tuning: Journey
     assert (made.exit_code, made.document["problems"]) == (0, []), made.stdout
     (run,) = tuning.harness("posttrain", "lineage", name, "--json").document["runs"]
     assert (run["status"], run["models"][0]["id"]) == ("completed", made.document["model"])
-    told = json.loads((tuning.root / ".harness/experiments" / name / "runs/run-01/run.json").read_text())
-    assert (told["argv"], told["cage"], told["environment"]) == (["import"], "none", {"imported": True})
+    told = json.loads(
+        (tuning.root / ".harness/experiments" / name / "runs/run-01/run.json").read_text()
+    )
+    assert (told["argv"], told["sandbox"], told["environment"]) == (
+        ["import"],
+        "none",
+        {"imported": True},
+    )
     again = tuning.harness("posttrain", "import", name, str(output), "--json")
     assert (again.exit_code, again.document["error"]["code"]) == (2, "already_completed")
 
@@ -147,7 +188,9 @@ def test_what_was_trained_elsewhere_is_judged_and_logged_as_that(tuning: Journey
         (None, "artifact"),
     ],
 )
-def test_a_forged_or_torn_import_makes_no_model(tuning: Journey, elsewhere: tuple[str, Path], change, field: str):
+def test_a_forged_or_torn_import_makes_no_model(
+    tuning: Journey, elsewhere: tuple[str, Path], change, field: str
+):
     name, output = elsewhere
     result = output / "result.json"
     if change is None:
@@ -160,7 +203,9 @@ def test_a_forged_or_torn_import_makes_no_model(tuning: Journey, elsewhere: tupl
     assert tuning.harness("posttrain", "status", "--json").document["models"] == []
 
 
-def test_an_import_with_links_is_refused_before_anything_is_recorded(tuning: Journey, elsewhere: tuple[str, Path]):
+def test_an_import_with_links_is_refused_before_anything_is_recorded(
+    tuning: Journey, elsewhere: tuple[str, Path]
+):
     name, output = elsewhere
     shutil.move(output / "result.json", tuning.home / "result.json")
     (output / "result.json").symlink_to(tuning.home / "result.json")
@@ -171,9 +216,14 @@ def test_an_import_with_links_is_refused_before_anything_is_recorded(tuning: Jou
 def test_the_specification_goes_to_no_file_of_the_project_and_over_none(tuning: Journey):
     name = tuning.harness(*SPEC, *TRAINER, "--json").document["experiment"]
     before = sorted(path.name for path in tuning.root.iterdir())
-    assert tuning.harness("posttrain", "write-spec", name, str(tuning.root / "spec.json")).exit_code == 2
+    assert (
+        tuning.harness("posttrain", "write-spec", name, str(tuning.root / "spec.json")).exit_code
+        == 2
+    )
     (tuning.home / "there").write_text("mine")
-    assert tuning.harness("posttrain", "write-spec", name, str(tuning.home / "there")).exit_code == 2
+    assert (
+        tuning.harness("posttrain", "write-spec", name, str(tuning.home / "there")).exit_code == 2
+    )
     assert (tuning.home / "there").read_text() == "mine"
     assert sorted(path.name for path in tuning.root.iterdir()) == before
 
@@ -217,10 +267,12 @@ def test_rows_that_say_licence_and_consent_are_exported(tuning: Journey):
 
 
 def test_a_killed_trainer_goes_on_by_the_command_line(tuning: Journey):
-    programs.write_trainer(tuning.root, programs.MADE, head=programs.resuming("os.kill(os.getpid(), 9)"))
+    programs.write_trainer(
+        tuning.root, programs.MADE, head=programs.resuming("os.kill(os.getpid(), 9)")
+    )
     name = tuning.harness(*SPEC, *TRAINER, "--json").document["experiment"]
-    assert tuning.harness("posttrain", "run", name, "--cage", "none", "--json").exit_code == 1
-    went_on = tuning.harness("posttrain", "run", name, "--resume", "--cage", "none")
+    assert tuning.harness("posttrain", "run", name, "--sandbox", "none", "--json").exit_code == 1
+    went_on = tuning.harness("posttrain", "run", name, "--resume", "--sandbox", "none")
     assert went_on.exit_code == 0, went_on.stdout + went_on.stderr
     assert "goes on, attempt 2" in went_on.stderr
     assert "run-01, attempt 2  completed" in tuning.harness("posttrain", "lineage", name).stdout

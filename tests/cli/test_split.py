@@ -13,7 +13,12 @@ def fake_tmux(folder: Path, answer: str) -> dict[str, str]:
     program = folder / "tmux"
     program.write_text(f'#!/bin/sh\necho "$@" >> "{folder}/calls"\n{answer}\n')
     program.chmod(0o755)
-    return {"PATH": f"{folder}:{os.environ['PATH']}", "TMUX": "/tmp/x,1,0", "TMUX_PANE": "%3", "XDG_STATE_HOME": "/s t"}
+    return {
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        "TMUX": "/tmp/x,1,0",
+        "TMUX_PANE": "%3",
+        "XDG_STATE_HOME": "/s t",
+    }
 
 
 def test_a_pane_follows_the_project_for_as_long_as_the_run_lasts(

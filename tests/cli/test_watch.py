@@ -8,7 +8,9 @@ import pytest
 
 from tests.cli.journey import TRAIN, Journey, make_project
 
-SLOW = TRAIN.replace("    log.epoch(0, {", "    import time\n    time.sleep(1.0)\n    log.epoch(0, {")
+SLOW = TRAIN.replace(
+    "    log.epoch(0, {", "    import time\n    time.sleep(1.0)\n    log.epoch(0, {"
+)
 
 
 @pytest.fixture
@@ -25,7 +27,9 @@ def test_rows_come_while_it_trains_and_watching_ends_with_it(journey: Journey) -
     nothing = journey.harness("watch", "--json")
     assert (nothing.exit_code, nothing.document["error"]["code"]) == (2, "nothing_runs")
     command = [sys.executable, "-m", "harness", "train", "exp-0001"]
-    with subprocess.Popen(command, cwd=journey.root, env=journey.environment(), stderr=subprocess.PIPE) as training:
+    with subprocess.Popen(
+        command, cwd=journey.root, env=journey.environment(), stderr=subprocess.PIPE
+    ) as training:
         assert training.stderr is not None
         training.stderr.readline()  # the first run is registered
         watching = journey.harness("watch", "exp-0001")

@@ -24,7 +24,12 @@ PATIENCE_S = 60.0
 def environment(tmp_path: Path) -> dict[str, str]:
     home = tmp_path / "home"
     home.mkdir()
-    return {"PATH": os.environ["PATH"], "HOME": str(home), "TERM": "xterm-256color", "LANG": "C.UTF-8"}
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "TERM": "xterm-256color",
+        "LANG": "C.UTF-8",
+    }
 
 
 @pytest.fixture
@@ -32,14 +37,17 @@ def log(tmp_path: Path) -> Path:
     path = tmp_path / "a run.jsonl"
     rows = [{"event": "start", "run": "r", "total_epochs": 600}]
     rows += [
-        {"event": "epoch", "run": "r", "epoch": epoch, "metrics": {"loss": 3 - epoch / 300}} for epoch in range(600)
+        {"event": "epoch", "run": "r", "epoch": epoch, "metrics": {"loss": 3 - epoch / 300}}
+        for epoch in range(600)
     ]
     rows.append({"event": "end", "run": "r", "status": "completed"})
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
 
 
-def test_case_29_without_a_terminal_there_are_lines_and_no_escapes(log: Path, environment: dict[str, str]) -> None:
+def test_case_29_without_a_terminal_there_are_lines_and_no_escapes(
+    log: Path, environment: dict[str, str]
+) -> None:
     for more in ({"TERM": "dumb"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}):
         ended = run_in_terminal([*WATCH, log], cwd=log.parent, env=environment | more)
         assert (ended.returncode, ended.stderr) == (0, "")
@@ -47,7 +55,9 @@ def test_case_29_without_a_terminal_there_are_lines_and_no_escapes(log: Path, en
         assert "\r" not in ended.stdout
         lines = ended.stdout.splitlines()
         assert lines[0] == (
-            "a run.jsonl · r  590 rows before" if "TERM" in more else "a run.jsonl ? r  590 rows before"
+            "a run.jsonl · r  590 rows before"
+            if "TERM" in more
+            else "a run.jsonl ? r  590 rows before"
         )
         assert "epoch 599  loss 1.003" in lines[10]
         assert "epoch 599 of 599" in ended.stdout
@@ -68,14 +78,21 @@ def test_json_is_one_document(log: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert (document["runs"][0]["status"], document["runs"][0]["epoch"]) == ("completed", 599)
 
 
-def test_case_29_a_reader_that_goes_away_ends_it_quietly(log: Path, environment: dict[str, str]) -> None:
-    with subprocess.Popen([*WATCH, log], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as watching:
+def test_case_29_a_reader_that_goes_away_ends_it_quietly(
+    log: Path, environment: dict[str, str]
+) -> None:
+    with subprocess.Popen(
+        [*WATCH, log], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as watching:
         assert watching.stdout is not None
         watching.stdout.close()
         _, errors = watching.communicate(timeout=PATIENCE_S)
     assert errors == b""
     closed = subprocess.run(
-        ["sh", "-c", '"$@" >&-', "sh", *WATCH, str(log)], env=environment, capture_output=True, check=False
+        ["sh", "-c", '"$@" >&-', "sh", *WATCH, str(log)],
+        env=environment,
+        capture_output=True,
+        check=False,
     )
     assert (closed.returncode, b"Traceback" in closed.stderr) == (0, False)
 
@@ -114,7 +131,9 @@ def test_in_tmux_it_waits_for_the_log_beside_and_then_draws_it(
 ) -> None:
     def screen(pane: str) -> str:
         words = [*tmux, "capture-pane", "-p", "-t", pane]
-        return subprocess.run(words, env=environment, capture_output=True, text=True, check=False).stdout
+        return subprocess.run(
+            words, env=environment, capture_output=True, text=True, check=False
+        ).stdout
 
     def wait_for(words: str) -> str:
         end = time.monotonic() + PATIENCE_S
@@ -125,7 +144,9 @@ def test_in_tmux_it_waits_for_the_log_beside_and_then_draws_it(
 
     later = log.with_name("later.jsonl")
     command = f"'{sys.executable}' -m harness watch ./later.jsonl --follow --split"
-    subprocess.run([*tmux, "send-keys", "-t", "main", command, "Enter"], env=environment, check=True)
+    subprocess.run(
+        [*tmux, "send-keys", "-t", "main", command, "Enter"], env=environment, check=True
+    )
     assert str(later.name) in wait_for("waiting for the first row at")
     log.rename(later)
     found = wait_for("epoch 599 of 599")

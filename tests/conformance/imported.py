@@ -1,19 +1,20 @@
-"""Training programs whose trainer ran elsewhere, so that a test needs no process: results, adapters, evaluations."""
+"""Training programs whose trainer ran elsewhere, so that a test needs no process: results,
+adapters, evaluations."""
 
 import json
 import struct
 from pathlib import Path
 from typing import Any
 
-from harness.cage.select import choose
 from harness.domain.models import BASE, ModelEvaluation
-from harness.domain.statuses import CageKind
+from harness.domain.statuses import SandboxKind
 from harness.files import pretty_json, sha256_bytes
+from harness.ledger.project import Project
 from harness.posttrain.judge import ProgramReport
 from harness.posttrain.program import TrainingProgram
 from harness.posttrain.spec import Spec, spec_from
 from harness.posttrain.vocabulary import Backend
-from harness.project.context import Project
+from harness.sandbox.select import choose
 from tests.posttrain import programs
 
 
@@ -58,15 +59,22 @@ class Imports:
 
     def __init__(self, project: Project, folder: Path) -> None:
         self.project, self.folder = project, folder
-        self.program = TrainingProgram(project, sandbox=choose(CageKind.NONE, required=False))
+        self.program = TrainingProgram(project, sandbox=choose(SandboxKind.NONE, required=False))
 
-    def bring(self, seed: int = 1, asked: dict[str, Any] | None = None, **more: Any) -> ProgramReport:
-        """Specify, and judge a result that is right but for `more`; each seed has weights of its own."""
+    def bring(
+        self, seed: int = 1, asked: dict[str, Any] | None = None, **more: Any
+    ) -> ProgramReport:
+        """Specify, and judge a result that is right but for `more`; each seed has weights of its
+        own."""
         made = self.program.create(programs.request(seed=seed, **(asked or {})), by="me")
         output = self.folder / f"{made.experiment}-out"
         spec = spec_from(made.spec)
-        told = pretty_json(spec.told(self.project.layout.root, experiment=made.experiment, run="run-01"))
-        result = right_result(spec, experiment=made.experiment, spec_sha256=sha256_bytes(told.encode()))
+        told = pretty_json(
+            spec.told(self.project.layout.root, experiment=made.experiment, run="run-01")
+        )
+        result = right_result(
+            spec, experiment=made.experiment, spec_sha256=sha256_bytes(told.encode())
+        )
         adapter(output / "adapter", (float(seed), 2.0))
         (output / "result.json").write_text(json.dumps(result | more))
         return self.program.process(made.experiment, output)
@@ -81,7 +89,12 @@ class Imports:
         values: dict[str, Any] = {
             "model": model,
             "against": BASE,
-            "benchmark": {"sha256": "b" * 64, "evaluator": "preference", "path": "held_out.jsonl", "rows": 40},
+            "benchmark": {
+                "sha256": "b" * 64,
+                "evaluator": "preference",
+                "path": "held_out.jsonl",
+                "rows": 40,
+            },
             "mode": "reduced_prompt",
             "verdict": verdict,
             "reason": "measured",

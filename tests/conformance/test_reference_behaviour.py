@@ -15,7 +15,13 @@ from harness.gates.validation import judge
 from tests.gates.evidence import evidence, run, scored, with_run, without_file
 
 RUNNING, COMPLETED = RunStatus.RUNNING, RunStatus.COMPLETED
-NOT_ACTIVE = (RunStatus.PENDING, RunStatus.FAILED, RunStatus.KILLED, RunStatus.LOST, RunStatus.CANCELLED)
+NOT_ACTIVE = (
+    RunStatus.PENDING,
+    RunStatus.FAILED,
+    RunStatus.KILLED,
+    RunStatus.LOST,
+    RunStatus.CANCELLED,
+)
 
 
 def pair(number: int, *statuses: RunStatus) -> tuple[Experiment, list[Run]]:
@@ -59,7 +65,9 @@ def without_checkpoints(given: GateEvidence) -> GateEvidence:
 
 
 def without_run_file(name: str) -> Callable[[GateEvidence], GateEvidence]:
-    return lambda given: with_run(given, 2, **{name: replace(getattr(given.runs[1], name), sha256=None)})
+    return lambda given: with_run(
+        given, 2, **{name: replace(getattr(given.runs[1], name), sha256=None)}
+    )
 
 
 MISSING: dict[str, tuple[str, Callable[[GateEvidence], GateEvidence]]] = {
@@ -92,10 +100,22 @@ def test_all_present_passes() -> None:
 
 def test_the_rationale_lists_everything_that_is_missing_at_once() -> None:
     given = evidence(claims={})
-    for name in ("hypothesis", "config", "code", "result", "score", "metrics", "status", "checkpoint"):
+    for name in (
+        "hypothesis",
+        "config",
+        "code",
+        "result",
+        "score",
+        "metrics",
+        "status",
+        "checkpoint",
+    ):
         given = MISSING[name][1](given)
     given = scored(given, 0.93)
     text = as_text(judge(given).findings)
-    expected = [MISSING[name][0] for name in ("hypothesis", "config", "code", "result", "score", "metrics", "status")]
+    expected = [
+        MISSING[name][0]
+        for name in ("hypothesis", "config", "code", "result", "score", "metrics", "status")
+    ]
     for words in [*expected, "no final checkpoint", "no recomputed evaluation"]:
         assert words in text

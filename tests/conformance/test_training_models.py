@@ -1,5 +1,5 @@
-"""What the reference's tests asked of its registry and its promotion gate, asked of ours: runs, models, evaluations,
-promotion, lineage. The list of all of them: training_program.yaml."""
+"""What the reference's tests asked of its registry and its promotion gate, asked of ours: runs,
+models, evaluations, promotion, lineage. The list of all of them: training_program.yaml."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,12 +12,12 @@ from harness.domain.models import ModelState
 from harness.domain.program_facts import ModelRegistered
 from harness.domain.statuses import RunStatus
 from harness.errors import HarnessError, NotFoundError, RefusedError, TransitionError, UsageError
+from harness.ledger.project import Project, open_project
 from harness.posttrain.promotion import Promotion, promote, reject_model
 from harness.posttrain.registry import add_base_model
 from harness.posttrain.serving import revocation, rollback, serve_path
 from harness.posttrain.shadow import observe
 from harness.posttrain.thresholds import THRESHOLDS
-from harness.project.context import Project, open_project
 from tests.blobs import own_environment
 from tests.conformance.imported import Imports
 from tests.posttrain import programs
@@ -33,7 +33,9 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def project(tmp_path: Path, clock: ManualClock) -> Iterator[Project]:
-    with open_project(programs.make_root(tmp_path / "tuning"), own_environment(tmp_path), clock=clock) as opened:
+    with open_project(
+        programs.make_root(tmp_path / "tuning"), own_environment(tmp_path), clock=clock
+    ) as opened:
         yield opened
 
 
@@ -53,7 +55,10 @@ def unmet(made: Promotion) -> set[str]:
 
 def to_shadow(imports: Imports, model: str) -> None:
     imports.evaluated(model)
-    assert [step(imports, model).after for _ in range(2)] == [ModelState.CANDIDATE, ModelState.SHADOW]
+    assert [step(imports, model).after for _ in range(2)] == [
+        ModelState.CANDIDATE,
+        ModelState.SHADOW,
+    ]
 
 
 def deploy(imports: Imports, clock: ManualClock, model: str) -> None:
@@ -61,20 +66,32 @@ def deploy(imports: Imports, clock: ManualClock, model: str) -> None:
     for _ in range(THRESHOLDS.observations):
         observe(imports.project, model, "accepted", by="arbiter")
     clock.sleep(THRESHOLDS.shadow_seconds)
-    assert [step(imports, model).after for _ in range(2)] == [ModelState.PROMOTABLE, ModelState.DEPLOYED]
+    assert [step(imports, model).after for _ in range(2)] == [
+        ModelState.PROMOTABLE,
+        ModelState.DEPLOYED,
+    ]
 
 
 # --- runs and checkpoints
 
 
-def test_a_right_result_completes_its_run_and_registers_the_checkpoint_before(imports: Imports) -> None:
+def test_a_right_result_completes_its_run_and_registers_the_checkpoint_before(
+    imports: Imports,
+) -> None:
     report = imports.bring()
     ledger = imports.project.ledger
     assert (report.run.status, report.problems, report.run.exit_code) == ("completed", (), None)
     assert report.run.ended_at is not None
     assert ledger.model(report.model or "").state is ModelState.REGISTERED
     kinds = [fact.kind for fact in ledger.facts()]
-    order = ["run_registered", "run_started", "training_judged", "checkpoint_recorded", "model_registered", "run_ended"]
+    order = [
+        "run_registered",
+        "run_started",
+        "training_judged",
+        "checkpoint_recorded",
+        "model_registered",
+        "run_ended",
+    ]
     assert [kind for kind in kinds if kind in order] == order
 
 
@@ -86,9 +103,15 @@ def test_a_right_result_completes_its_run_and_registers_the_checkpoint_before(im
         ({"experiment": "exp-0009"}, "validation failed: experiment"),
     ],
 )
-def test_what_is_not_believed_ends_failed_with_its_reason_and_registers_nothing(imports, more, reason) -> None:
+def test_what_is_not_believed_ends_failed_with_its_reason_and_registers_nothing(
+    imports, more, reason
+) -> None:
     report = imports.bring(**more)
-    assert (report.run.status, report.model, imports.project.ledger.models()) == ("failed", None, [])
+    assert (report.run.status, report.model, imports.project.ledger.models()) == (
+        "failed",
+        None,
+        [],
+    )
     assert reason in report.run.reason
     assert report.run.ended_at is not None
 
@@ -96,7 +119,11 @@ def test_what_is_not_believed_ends_failed_with_its_reason_and_registers_nothing(
 def test_a_dry_run_completes_and_registers_nothing(imports: Imports) -> None:
     made = imports.program.create(programs.request(backend="dry-run"), by="me")
     report = imports.program.execute(made.experiment)
-    assert (report.run.status, report.model, imports.project.ledger.models()) == ("completed", None, [])
+    assert (report.run.status, report.model, imports.project.ledger.models()) == (
+        "completed",
+        None,
+        [],
+    )
 
 
 def test_experiments_and_runs_have_ids_of_the_ledger_and_are_listed(imports: Imports) -> None:
@@ -104,7 +131,10 @@ def test_experiments_and_runs_have_ids_of_the_ledger_and_are_listed(imports: Imp
     ledger = imports.project.ledger
     assert [item.experiment for item in ledger.programs()] == ["exp-0001", "exp-0002"]
     assert (one.run.id, other.run.id) == ("run-01", "run-01")
-    statuses = {item.experiment: [run.status for run in ledger.runs(item.experiment)] for item in ledger.programs()}
+    statuses = {
+        item.experiment: [run.status for run in ledger.runs(item.experiment)]
+        for item in ledger.programs()
+    }
     assert statuses == {"exp-0001": [RunStatus.COMPLETED], "exp-0002": [RunStatus.FAILED]}
     assert [item.spec["model"]["family"] for item in ledger.programs()] == ["smollm2"] * 2
 
@@ -112,7 +142,14 @@ def test_experiments_and_runs_have_ids_of_the_ledger_and_are_listed(imports: Imp
 def test_a_program_starts_without_a_run_and_a_run_pending(imports: Imports) -> None:
     made, ledger = imports.program.create(programs.request(), by="me"), imports.project.ledger
     assert ledger.runs(made.experiment) == []
-    more = {"argv": ["x"], "code": "c" * 64, "data": {}, "environment": {}, "cage": "none", "session": None}
+    more = {
+        "argv": ["x"],
+        "code": "c" * 64,
+        "data": {},
+        "environment": {},
+        "sandbox": "none",
+        "session": None,
+    }
     run = ledger.register_run(experiment=made.experiment, seed=1, token="t" * 64, **more)
     assert (run.status, run.started_at) == (RunStatus.PENDING, None)
 
@@ -125,7 +162,9 @@ def test_the_same_weights_are_one_model_and_belong_to_one_program(imports: Impor
     assert [item.id for item in imports.project.ledger.models()] == [first.model]
 
 
-def test_all_of_it_is_there_when_the_project_is_opened_again(imports: Imports, tmp_path: Path) -> None:
+def test_all_of_it_is_there_when_the_project_is_opened_again(
+    imports: Imports, tmp_path: Path
+) -> None:
     model = imports.model()
     made = imports.evaluated(model)
     step(imports, model)
@@ -154,7 +193,11 @@ def test_a_model_needs_its_run_and_its_program(imports: Imports) -> None:
 
 def test_every_evaluation_is_kept_in_order_and_none_is_anothers(imports: Imports) -> None:
     one, other = imports.model(), imports.model(2)
-    made = [imports.evaluated(one), imports.evaluated(one, "FAIL", delta=-0.1), imports.evaluated(other)]
+    made = [
+        imports.evaluated(one),
+        imports.evaluated(one, "FAIL", delta=-0.1),
+        imports.evaluated(other),
+    ]
     ledger = imports.project.ledger
     assert [item.id for item in made] == ["me-0001", "me-0002", "me-0003"]
     assert ledger.model_history(one).evaluations == tuple(made[:2])
@@ -184,7 +227,9 @@ def test_lineage_has_the_whole_chain_and_says_so_where_a_link_is_missing(imports
 # --- promotion
 
 
-def test_nothing_is_promoted_that_is_unknown_unevaluated_failed_or_not_measured(imports: Imports) -> None:
+def test_nothing_is_promoted_that_is_unknown_unevaluated_failed_or_not_measured(
+    imports: Imports,
+) -> None:
     with pytest.raises(NotFoundError):
         step(imports, "f" * 64)
     for seed, verdict in enumerate((None, "FAIL", "INCONCLUSIVE"), 1):
@@ -229,7 +274,9 @@ def test_the_edges_of_gain_and_quality(imports: Imports, change: dict, missing: 
         ([], 3600, SHADOW - {"shadow seconds"}),
     ],
 )
-def test_the_edges_of_shadow(imports: Imports, clock: ManualClock, outcomes, seconds, missing) -> None:
+def test_the_edges_of_shadow(
+    imports: Imports, clock: ManualClock, outcomes, seconds, missing
+) -> None:
     model = imports.model()
     to_shadow(imports, model)
     for outcome in outcomes:
@@ -240,14 +287,20 @@ def test_the_edges_of_shadow(imports: Imports, clock: ManualClock, outcomes, sec
     assert made.moved or unmet(made) == missing
 
 
-def test_a_later_inconclusive_evaluation_holds_back_and_revokes_nothing(imports: Imports, clock: ManualClock) -> None:
+def test_a_later_inconclusive_evaluation_holds_back_and_revokes_nothing(
+    imports: Imports, clock: ManualClock
+) -> None:
     first, second = imports.model(), imports.model(2)
     to_shadow(imports, first)
-    imports.evaluated(first, "INCONCLUSIVE", delta=None, interval=None, candidate=None, baseline=None, n=0)
+    imports.evaluated(
+        first, "INCONCLUSIVE", delta=None, interval=None, candidate=None, baseline=None, n=0
+    )
     assert "evaluations" in unmet(step(imports, first))
     assert imports.project.ledger.model(first).state is ModelState.SHADOW
     deploy(imports, clock, second)
-    imports.evaluated(second, "INCONCLUSIVE", delta=None, interval=None, candidate=None, baseline=None, n=0)
+    imports.evaluated(
+        second, "INCONCLUSIVE", delta=None, interval=None, candidate=None, baseline=None, n=0
+    )
     assert serve_path(imports.project, READER).is_dir()
 
 
@@ -262,14 +315,18 @@ def test_only_models_of_one_base_are_compared(imports: Imports, tmp_path: Path) 
     model = imports.model()
     (tmp_path / "weights").mkdir()
     (tmp_path / "weights" / "config.json").write_text("{}")
-    base = add_base_model(imports.project, programs.MODEL, weights=tmp_path / "weights", gguf=None, inherited={})
+    base = add_base_model(
+        imports.project, programs.MODEL, weights=tmp_path / "weights", gguf=None, inherited={}
+    )
     other = imports.bring(2, base_model_sha256=base.sha256).model
     for against, reason in ((model, "the same"), (other, "of another base")):
         with pytest.raises(RefusedError, match=reason):
             imports.program.attach_evaluation(model, against=against)
 
 
-def test_time_and_answers_in_shadow_count_from_the_last_coming_into_it(imports: Imports, clock: ManualClock) -> None:
+def test_time_and_answers_in_shadow_count_from_the_last_coming_into_it(
+    imports: Imports, clock: ManualClock
+) -> None:
     model, ledger = imports.model(), imports.project.ledger
     to_shadow(imports, model)
     for _ in range(5):
@@ -301,7 +358,10 @@ def test_after_a_revocation_shadow_begins_anew(imports: Imports, clock: ManualCl
     assert unmet(step(imports, model)) == {"evaluations"}
     clock.sleep(1)
     imports.evaluated(model)
-    assert [step(imports, model).after for _ in range(2)] == [ModelState.CANDIDATE, ModelState.SHADOW]
+    assert [step(imports, model).after for _ in range(2)] == [
+        ModelState.CANDIDATE,
+        ModelState.SHADOW,
+    ]
     assert unmet(step(imports, model)) == SHADOW
 
 

@@ -1,7 +1,8 @@
-"""What the reference's own tests asked of its specifications and results, asked of ours, and its 28 faults.
+"""What the reference's own tests asked of its specifications and results, asked of ours, and its 28
+faults.
 
-The list of all of them, each with the test that holds it or the difference: training_program.yaml. Runs, models and
-promotion: test_training_models.py.
+The list of all of them, each with the test that holds it or the difference: training_program.yaml.
+Runs, models and promotion: test_training_models.py.
 """
 
 import json
@@ -18,6 +19,7 @@ from harness.domain.models import MODEL_TRANSITIONS, ModelState, require_model_t
 from harness.domain.statuses import RUN_TRANSITIONS, RunStatus
 from harness.errors import LedgerError, TransitionError, UsageError
 from harness.files import sha256_bytes
+from harness.ledger.project import Project, open_project
 from harness.posttrain.comparison import verdict_of
 from harness.posttrain.export import export_rows
 from harness.posttrain.fingerprints import code_hash, config_fingerprint
@@ -29,7 +31,6 @@ from harness.posttrain.serving import serving_stack
 from harness.posttrain.spec import Request, Spec, specify
 from harness.posttrain.thresholds import THRESHOLDS
 from harness.posttrain.vocabulary import HYPERPARAMETERS, MINUTES, MODES, TOKENS, Backend, Tier
-from harness.project.context import Project, open_project
 from tests.blobs import own_environment
 from tests.conformance.imported import adapter, right_result
 from tests.posttrain import programs
@@ -83,7 +84,9 @@ class Case:
         self.result = right_result(self.spec)
 
     def judge(self, seen: dict[str, Any] | None = None, **more: Any) -> tuple[set[str], str | None]:
-        found, digest = validate(self.spec, self.result | more, Observed(**(self.seen | (seen or {}))))
+        found, digest = validate(
+            self.spec, self.result | more, Observed(**(self.seen | (seen or {})))
+        )
         return {item.field for item in found}, digest
 
 
@@ -110,7 +113,9 @@ def test_the_defaults_are_the_references(project: Project) -> None:
         "beta": 0.1,
     }
     assert (
-        spec.budget == {"minutes": 240.0, "tokens": 2_000_000} == {"minutes": MINUTES.default, "tokens": TOKENS.default}
+        spec.budget
+        == {"minutes": 240.0, "tokens": 2_000_000}
+        == {"minutes": MINUTES.default, "tokens": TOKENS.default}
     )
     assert spec.hardware_tier is Tier.CPU
 
@@ -124,7 +129,10 @@ def test_custom_numbers_merge_over_the_defaults(project: Project) -> None:
 def test_a_specification_says_all_that_was_asked(project: Project) -> None:
     spec = specify(project, programs.request(seed=7))
     told = spec.told(project.layout.root, experiment="exp-0001", run="run-01")
-    assert {name: told[name] for name in ("experiment", "run", "backend", "mode", "profile", "seed", "dtype")} == {
+    assert {
+        name: told[name]
+        for name in ("experiment", "run", "backend", "mode", "profile", "seed", "dtype")
+    } == {
         "experiment": "exp-0001",
         "run": "run-01",
         "backend": "command",
@@ -135,7 +143,10 @@ def test_a_specification_says_all_that_was_asked(project: Project) -> None:
     }
     assert (told["dataset"]["rows"], told["benchmark"]["rows"]) == (20, 40)
     assert told["dataset"]["path"] == str(project.layout.root / "train.jsonl")
-    assert (told["config_fingerprint"], told["code_hash"]) == (spec.config_fingerprint, spec.code_hash)
+    assert (told["config_fingerprint"], told["code_hash"]) == (
+        spec.config_fingerprint,
+        spec.code_hash,
+    )
     assert told["artifact"] == {"path": "adapter", "format": "peft-adapter"}
 
 
@@ -146,7 +157,9 @@ def weighted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     (base / "weights").mkdir()
     (base / "weights" / "config.json").write_text("{}")
     with opened(base) as found:
-        programs.write_rows(found.layout.root / "train.jsonl", [row | {"answer": "1"} for row in programs.rows(20)])
+        programs.write_rows(
+            found.layout.root / "train.jsonl", [row | {"answer": "1"} for row in programs.rows(20)]
+        )
         add_base_model(found, programs.MODEL, weights=base / "weights", gguf=None, inherited={})
         yield found
 
@@ -158,12 +171,16 @@ def of(backend: Backend, **more: Any) -> Request:
 @pytest.mark.parametrize("backend", Backend)
 def test_the_default_tier_is_the_backends(weighted: Project, backend: Backend) -> None:
     small = backend in (Backend.DRY_RUN, Backend.COMMAND)
-    assert specify(weighted, of(backend)).hardware_tier is (Tier.CPU if small else Tier.CONSUMER_GPU)
+    assert specify(weighted, of(backend)).hardware_tier is (
+        Tier.CPU if small else Tier.CONSUMER_GPU
+    )
 
 
 @pytest.mark.parametrize("tier", Tier)
 @pytest.mark.parametrize("backend", Backend)
-def test_every_tier_of_a_backend_is_accepted(weighted: Project, backend: Backend, tier: Tier) -> None:
+def test_every_tier_of_a_backend_is_accepted(
+    weighted: Project, backend: Backend, tier: Tier
+) -> None:
     asked = of(backend, tier=tier.value)
     if (backend, tier) == (Backend.UNSLOTH_ORPO, Tier.CPU):
         with pytest.raises(SpecificationError, match="hardware_tier"):
@@ -186,11 +203,15 @@ def test_a_datasets_fingerprint_is_of_its_bytes(own: Project) -> None:
 
 def test_the_cpu_tier_is_refused_where_a_gpu_is_needed(project: Project) -> None:
     assert "hardware_tier" in wrong(project, backend="unsloth-orpo", tier="cpu-experimental")
-    assert "model" in wrong(project, backend="trl-orpo", tier="cpu-experimental", model="Qwen/Qwen2.5-7B-Instruct")
+    assert "model" in wrong(
+        project, backend="trl-orpo", tier="cpu-experimental", model="Qwen/Qwen2.5-7B-Instruct"
+    )
 
 
 @pytest.mark.parametrize("name", ["bread-1b", "thread-model", "reader", "local-editor-7b", ""])
-def test_fault_21_models_are_ids_of_a_registry_never_substrings(project: Project, name: str) -> None:
+def test_fault_21_models_are_ids_of_a_registry_never_substrings(
+    project: Project, name: str
+) -> None:
     assert "model" in wrong(project, model=name)
 
 
@@ -212,13 +233,22 @@ def test_fault_12_a_typing_error_is_refused_not_taken_for_another_backend(projec
 
 @pytest.mark.parametrize("name", HYPERPARAMETERS)
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -5, None, "3", True])
-def test_fault_26_numbers_are_numbers_within_bounds(project: Project, name: str, value: Any) -> None:
+def test_fault_26_numbers_are_numbers_within_bounds(
+    project: Project, name: str, value: Any
+) -> None:
     assert f"hyperparameters.{name}" in wrong(project, hyperparameters={name: value})
 
 
 def test_fault_26_the_seed_is_part_of_the_contract(project: Project) -> None:
     assert {"seed", "budget.minutes", "budget.tokens", "hyperparameters.epochs", "dtype"} <= set(
-        wrong(project, seed=-1, minutes=float("nan"), tokens=0, hyperparameters={"epochs": 3}, dtype="int3")
+        wrong(
+            project,
+            seed=-1,
+            minutes=float("nan"),
+            tokens=0,
+            hyperparameters={"epochs": 3},
+            dtype="int3",
+        )
     )
 
 
@@ -242,7 +272,9 @@ def test_fault_4_an_edited_text_is_another_dataset(own: Project) -> None:
 
 
 def test_fault_4_a_missing_dataset_is_an_error_never_a_fingerprint(project: Project) -> None:
-    assert {"dataset", "benchmark"} <= set(wrong(project, dataset="nope.jsonl", benchmark="nope.jsonl"))
+    assert {"dataset", "benchmark"} <= set(
+        wrong(project, dataset="nope.jsonl", benchmark="nope.jsonl")
+    )
 
 
 def test_fault_5_the_code_hash_covers_what_the_trainer_imports(own: Project) -> None:
@@ -272,7 +304,9 @@ def test_fault_17_rows_that_are_trained_on_are_no_benchmark(project: Project) ->
         (["python", "judge.py"], {"id": None}, "missing"),
     ],
 )
-def test_a_benchmark_that_its_evaluator_could_not_score_is_refused(own: Project, evaluator, change, reason) -> None:
+def test_a_benchmark_that_its_evaluator_could_not_score_is_refused(
+    own: Project, evaluator, change, reason
+) -> None:
     specify(own, programs.request(evaluator=evaluator))
     rows = programs.rows(40, 100)
     programs.write_rows(own.layout.root / "held_out.jsonl", [*rows[:-1], rows[-1] | change])
@@ -307,7 +341,9 @@ def test_damaged_rows_are_an_answer(own: Project, tmp_path: Path) -> None:
 
 
 def test_fault_22_a_pair_without_a_difference_is_refused(own: Project) -> None:
-    programs.write_rows(own.layout.root / "train.jsonl", [{"prompt": "p", "chosen": "a", "rejected": "a"}])
+    programs.write_rows(
+        own.layout.root / "train.jsonl", [{"prompt": "p", "chosen": "a", "rejected": "a"}]
+    )
     assert wrong(own)["dataset row 1"] == "equal"
 
 
@@ -335,7 +371,9 @@ def test_one_problem_for_each_field_that_differs(case: Case, name: str) -> None:
 
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("name", ["dataset_sha256", "base_model_sha256", "code_hash"])
-def test_fault_3_the_harness_hashes_itself_whatever_the_result_echoes(case: Case, when: str, name: str) -> None:
+def test_fault_3_the_harness_hashes_itself_whatever_the_result_echoes(
+    case: Case, when: str, name: str
+) -> None:
     assert case.judge({when: case.seen[when] | {name: "0" * 64}})[0] == {name}
 
 
@@ -347,12 +385,17 @@ def test_all_problems_are_collected(case: Case) -> None:
 def test_fault_1_a_dry_run_is_validated(project: Project, tmp_path: Path) -> None:
     dry = Case(project, tmp_path / "dry", backend="dry-run")
     assert dry.judge() == (set(), None)
-    assert dry.judge(experiment="exp-0009", backend="command", artifact={"path": "x", "format": "y"})[0] == {
+    assert dry.judge(
+        experiment="exp-0009", backend="command", artifact={"path": "x", "format": "y"}
+    )[0] == {
         "experiment",
         "backend",
         "artifact",
     }
-    assert "artifact" in dry.judge({"exit_code": 1}, status="failed", failure="x", artifact=dry.spec.artifact)[0]
+    assert (
+        "artifact"
+        in dry.judge({"exit_code": 1}, status="failed", failure="x", artifact=dry.spec.artifact)[0]
+    )
     assert "status" in dry.judge(status="completed")[0]
 
 
@@ -384,11 +427,15 @@ TOLD = {"wall_clock_minutes": 1.0, "final_loss": 0.5, "tokens_seen": 100, "steps
         ({"seed": True}, "seed"),
     ],
 )
-def test_fault_2_what_was_registered_there_is_refused(case: Case, change: dict[str, Any], field: str) -> None:
+def test_fault_2_what_was_registered_there_is_refused(
+    case: Case, change: dict[str, Any], field: str
+) -> None:
     assert field in case.judge(**change)[0]
 
 
-@pytest.mark.parametrize("name", ["deployable", "promotion_state", "state", "verdict", "checkpointId"])
+@pytest.mark.parametrize(
+    "name", ["deployable", "promotion_state", "state", "verdict", "checkpointId"]
+)
 def test_no_field_can_set_a_promotion_state(case: Case, name: str) -> None:
     assert case.judge(**{name: True})[0] == {name}
 
@@ -402,17 +449,24 @@ def test_no_field_can_set_a_promotion_state(case: Case, name: str) -> None:
         lambda folder: adapter(folder, (NAN, 1.0)),
         lambda folder: (folder / "extra.bin").symlink_to("/etc/passwd"),
         lambda folder: (folder / "extra").symlink_to("/etc"),
-        lambda folder: ((folder / "adapter_config.json").unlink(), os.mkfifo(folder / "adapter_config.json")),
+        lambda folder: (
+            (folder / "adapter_config.json").unlink(),
+            os.mkfifo(folder / "adapter_config.json"),
+        ),
         lambda folder: folder.rename(folder.with_name("moved")),
     ],
 )
-def test_fault_2_an_artifact_is_read_before_it_is_believed(case: Case, change: Callable[[Path], Any]) -> None:
+def test_fault_2_an_artifact_is_read_before_it_is_believed(
+    case: Case, change: Callable[[Path], Any]
+) -> None:
     change(case.output / "adapter")
     fields_found, digest = case.judge()
     assert (fields_found, digest) == ({"artifact"}, None)
 
 
-def test_an_artifact_that_leads_out_of_the_output_folder_is_refused(case: Case, tmp_path: Path) -> None:
+def test_an_artifact_that_leads_out_of_the_output_folder_is_refused(
+    case: Case, tmp_path: Path
+) -> None:
     (case.output / "adapter").rename(tmp_path / "elsewhere")
     (case.output / "adapter").symlink_to(tmp_path / "elsewhere")
     assert case.judge() == ({"artifact.path"}, None)
@@ -427,7 +481,9 @@ def test_fault_8_status_and_exit_code_must_agree(case: Case, status: str, code: 
 
 
 def test_fault_6_pending_may_become_failed_and_completed_is_terminal() -> None:
-    assert {RunStatus.RUNNING, RunStatus.FAILED, RunStatus.LOST} <= RUN_TRANSITIONS[RunStatus.PENDING]
+    assert {RunStatus.RUNNING, RunStatus.FAILED, RunStatus.LOST} <= RUN_TRANSITIONS[
+        RunStatus.PENDING
+    ]
     assert RunStatus.COMPLETED not in RUN_TRANSITIONS[RunStatus.PENDING]
     assert RUN_TRANSITIONS[RunStatus.COMPLETED] == frozenset()
 
@@ -475,7 +531,12 @@ def test_fault_16_a_second_rollback_does_not_return_to_the_bad_one() -> None:
         def __init__(self, model: str | None, how: str) -> None:
             self.model, self.how = model, how
 
-    history = [Served("a", "deploy"), Served("b", "deploy"), Served("c", "deploy"), Served("b", "rollback")]
+    history = [
+        Served("a", "deploy"),
+        Served("b", "deploy"),
+        Served("c", "deploy"),
+        Served("b", "rollback"),
+    ]
     assert serving_stack(history) == ["a", "b"]  # type: ignore[arg-type]
     assert serving_stack([*history, Served("a", "rollback")]) == ["a"]  # type: ignore[arg-type]
 
@@ -489,7 +550,9 @@ def test_fault_10_a_damaged_ledger_is_not_an_empty_one(own: Project, tmp_path: P
     assert path.read_bytes() == b"{}" * 2000
 
 
-def test_an_export_says_licence_and_consent_and_hashes_each_row(project: Project, tmp_path: Path) -> None:
+def test_an_export_says_licence_and_consent_and_hashes_each_row(
+    project: Project, tmp_path: Path
+) -> None:
     row = programs.rows(1)[0]
     good = row | {"licence": "cc-by-4.0", "consent": True}
     bad = [row, row | {"licence": "x", "consent": "yes"}, good | {"rejected": row["chosen"]}]
@@ -502,15 +565,23 @@ def test_an_export_says_licence_and_consent_and_hashes_each_row(project: Project
 
 def test_a_shared_family_of_data_judge_and_model_is_told(own: Project) -> None:
     def told(teacher: str, model: str = programs.MODEL) -> list[str]:
-        made = [row | {"provenance": {"teacher": teacher, "judge": "x-1"}} for row in programs.rows(3)]
+        made = [
+            row | {"provenance": {"teacher": teacher, "judge": "x-1"}} for row in programs.rows(3)
+        ]
         programs.write_rows(own.layout.root / "train.jsonl", made)
         asked = programs.request(model=model, tier="datacenter-gpu")
-        return [f"{item.actual}: {item.reason}" for item in family_warnings(own, specify(own, asked))]
+        return [
+            f"{item.actual}: {item.reason}" for item in family_warnings(own, specify(own, asked))
+        ]
 
-    assert told("HuggingFaceTB/SmolLM2-1.7B-Instruct") == ["smollm: shared by teacher, trained model"]
+    assert told("HuggingFaceTB/SmolLM2-1.7B-Instruct") == [
+        "smollm: shared by teacher, trained model"
+    ]
     llama = "meta-llama/Llama-3.2-1B-Instruct"
     assert told("meta-llama/Llama-2-7b-chat", llama) == ["llama: shared by teacher, trained model"]
-    assert told("microsoft/phi-4", "microsoft/Phi-3.5-mini-instruct") == ["phi: shared by teacher, trained model"]
+    assert told("microsoft/phi-4", "microsoft/Phi-3.5-mini-instruct") == [
+        "phi: shared by teacher, trained model"
+    ]
     assert told("Qwen/Qwen3-8B", llama) == []
 
 

@@ -1,4 +1,5 @@
-"""The list of what the reference asks is whole, and what it names is there: tests and differences."""
+"""The list of what the reference asks is whole, and what it names is there: tests and
+differences."""
 
 import ast
 from functools import cache
@@ -10,7 +11,9 @@ import yaml
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-TABLE: dict[str, list[dict[str, Any]]] = yaml.safe_load((HERE / "training_program.yaml").read_text("utf-8"))
+TABLE: dict[str, list[dict[str, Any]]] = yaml.safe_load(
+    (HERE / "training_program.yaml").read_text("utf-8")
+)
 DOC = (ROOT / "docs" / "training-programs.md").read_text("utf-8")
 COUNTS = {
     "training-program": 26,
@@ -23,13 +26,19 @@ COUNTS = {
 @cache
 def named_in(file: str) -> frozenset[str]:
     tree = ast.parse((ROOT / file).read_text("utf-8"))
-    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name[:5] == "test_")
+    return frozenset(
+        node.name
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and node.name[:5] == "test_"
+    )
 
 
 @cache
 def all_tests() -> frozenset[str]:
     return frozenset(
-        one for path in (ROOT / "tests").rglob("test_*.py") for one in named_in(str(path.relative_to(ROOT)))
+        one
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for one in named_in(str(path.relative_to(ROOT)))
     )
 
 
@@ -41,7 +50,10 @@ def exists(name: str) -> bool:
     known = named_in(file) if file else all_tests()
     if file and not test:
         return bool(known)
-    return any(one == test or (test[:-1] and test[-1] == "*" and one.startswith(test[:-1])) for one in known)
+    return any(
+        one == test or (test[:-1] and test[-1] == "*" and one.startswith(test[:-1]))
+        for one in known
+    )
 
 
 def rows(heading: str) -> str:
@@ -49,10 +61,16 @@ def rows(heading: str) -> str:
     return DOC.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
 
 
-DIFFERENCES = [line[2:] for line in rows("Differences from the reference").splitlines() if line.startswith("- ")]
-FAULTS = [line.strip("|").split("|") for line in rows("The reference's faults").splitlines() if line.startswith("| ")][
-    1:
+DIFFERENCES = [
+    line[2:]
+    for line in rows("Differences from the reference").splitlines()
+    if line.startswith("- ")
 ]
+FAULTS = [
+    line.strip("|").split("|")
+    for line in rows("The reference's faults").splitlines()
+    if line.startswith("| ")
+][1:]
 
 
 def test_the_list_is_whole() -> None:
@@ -62,7 +80,9 @@ def test_the_list_is_whole() -> None:
 @pytest.mark.parametrize("name", COUNTS)
 def test_each_is_held_by_a_test_that_exists(name: str) -> None:
     assert [
-        item for item in TABLE[name] if not str(item.get("asks", "")).strip() or not exists(item.get("held", ""))
+        item
+        for item in TABLE[name]
+        if not str(item.get("asks", "")).strip() or not exists(item.get("held", ""))
     ] == []
     assert all(item.keys() <= {"asks", "held", "differs"} for item in TABLE[name])
 

@@ -1,6 +1,7 @@
-"""What Zero Operators' pull request 95 asks of a training phase: checkpoints at a cadence, a CHECKLIST.md that the
-platform renders, and a checker that fires whatever the roster says, works through its checklist, and whose diagnosis is
-part of what a gate asks for. There prose asks for it, here code."""
+"""What Zero Operators' pull request 95 asks of a training phase: checkpoints at a cadence, a
+CHECKLIST.md that the platform renders, and a checker that fires whatever the roster says, works
+through its checklist, and whose diagnosis is part of what a gate asks for. There prose asks for it,
+here code."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from harness.artifacts.diagnosis import Diagnosed, Diagnosis, RunDiagnosis
-from harness.artifacts.plan import parse_plan
 from harness.contract.roles import ROLE_BY_NAME
 from harness.detectors.alarm import Alarm, Severity
 from harness.detectors.kinds import KINDS
@@ -19,6 +19,7 @@ from harness.gates.evidence import GateEvidence
 from harness.gates.validation import judge
 from harness.loop.next_step import next_step
 from harness.loop.steps import Diagnose
+from harness.plans.plan import parse_plan
 from harness.projections.refresh import refresh
 from harness.rendering.prompts import system_prompt
 from harness.training.cadence import should_checkpoint
@@ -27,25 +28,53 @@ from tests.gates.evidence import evidence, run, with_run
 from tests.loop.states import BUILT, DONE, experiment, state
 from tests.plan_text import plan_text
 
-PLAN = plan_text("x", "y", tiers="must: 0.9", budget="experiments: 1, run_minutes: 1, total_minutes: 1")
-CHECKLIST = ("NaN", "diverge", "gradient", "vanishing", "overfit", "rate of zero", "memory", "resume")
-"""What its checker looks at: NaN and infinities, divergence, gradients, overfit, a dead rate, stalls, variance."""
+PLAN = plan_text(
+    "x", "y", tiers="must: 0.9", budget="experiments: 1, run_minutes: 1, total_minutes: 1"
+)
+CHECKLIST = (
+    "NaN",
+    "diverge",
+    "gradient",
+    "vanishing",
+    "overfit",
+    "rate of zero",
+    "memory",
+    "resume",
+)
+"""What its checker looks at: NaN and infinities, divergence, gradients, overfit, a dead rate,
+stalls, variance."""
 
 
-def alarm(code: str = "divergence", severity: Severity = Severity.WARNING, **changes: object) -> Alarm:
-    plain = Alarm(code=code, severity=severity, metric="loss", row=5, place=4.0, message="loss: it rose", evidence=(),
-                  threshold=f"{code}.rows", limit=2.0, tries=())  # fmt: skip
+def alarm(
+    code: str = "divergence", severity: Severity = Severity.WARNING, **changes: object
+) -> Alarm:
+    plain = Alarm(
+        code=code,
+        severity=severity,
+        metric="loss",
+        row=5,
+        place=4.0,
+        message="loss: it rose",
+        evidence=(),
+        threshold=f"{code}.rows",
+        limit=2.0,
+        tries=(),
+    )
     return replace(plain, **changes)  # type: ignore[arg-type]
 
 
 def alarmed(*alarms: Alarm, diagnosis: Diagnosis | None = None) -> GateEvidence:
     launched = (run(1, rows=12),)
-    return evidence(alarms={"run-01": alarms} if alarms else {}, diagnosis=diagnosis, launched=launched)
+    return evidence(
+        alarms={"run-01": alarms} if alarms else {}, diagnosis=diagnosis, launched=launched
+    )
 
 
 def explaining(*codes: str, rows: tuple[int, ...] = (5,)) -> Diagnosis:
     named = tuple(Diagnosed(run="run-01", code=code, metric="loss", rows=rows) for code in codes)
-    part = RunDiagnosis(run="run-01", what_happened="It rose.", mechanism="The rate.", evidence="- row 5")
+    part = RunDiagnosis(
+        run="run-01", what_happened="It rose.", mechanism="The rate.", evidence="- row 5"
+    )
     return Diagnosis(experiment="exp-0001", alarms=named, runs=(part,))
 
 
@@ -53,7 +82,9 @@ def explaining(*codes: str, rows: tuple[int, ...] = (5,)) -> Diagnosis:
 def test_no_roster_keeps_the_checker_away(agents: str) -> None:
     plan = parse_plan(PLAN.replace("loop: {", f"{agents}loop: {{", 1), where="plan.md")
     assert "checker" not in str(plan.plain()["agents"])
-    broken = experiment(1, ExperimentStatus.RUNNING, runs=DONE, undiagnosed=("run-01",), model=plan.name)
+    broken = experiment(
+        1, ExperimentStatus.RUNNING, runs=DONE, undiagnosed=("run-01",), model=plan.name
+    )
     step = next_step(state(broken, sessions=BUILT))
     assert isinstance(step, Diagnose)
     assert step.name == "training-x-checker"
@@ -93,8 +124,14 @@ def there(epoch: int, total: int, every: int = 10, is_best: bool = False) -> boo
 def test_checkpoints_are_due_as_there(total: int, every: int) -> None:
     for epoch in range(total):
         for best in (False, True):
-            assert should_checkpoint(epoch, total, every, is_best=best) == there(epoch, total, every, best)
-    assert [epoch for epoch in range(25) if should_checkpoint(epoch, 25)] == [9, 19, 24], "ten by default"
+            assert should_checkpoint(epoch, total, every, is_best=best) == there(
+                epoch, total, every, best
+            )
+    assert [epoch for epoch in range(25) if should_checkpoint(epoch, 25)] == [
+        9,
+        19,
+        24,
+    ], "ten by default"
 
 
 @pytest.mark.parametrize(("epoch", "total"), [(-1, 10), (0, 0), (0, -3)])
@@ -112,11 +149,19 @@ def test_the_cadence_is_the_gates_and_stands_in_the_builders_prompt() -> None:
     assert late.verdict is Verdict.FAIL
     assert judge(with_run(given, 1, without_checkpoint=(3, 12))).verdict is Verdict.PASS
     prompt = system_prompt(ROLE_BY_NAME["model-builder"])
-    for words in ("## Checkpointing", "log.checkpoint_every", "optimizer, scheduler", "random states", "## Disaster"):
+    for words in (
+        "## Checkpointing",
+        "log.checkpoint_every",
+        "optimizer, scheduler",
+        "random states",
+        "## Disaster",
+    ):
         assert words in prompt
 
 
-def test_the_checklist_is_rendered_from_the_ledger_after_each_change_and_by_nobody_else(tmp_path: Path) -> None:
+def test_the_checklist_is_rendered_from_the_ledger_after_each_change_and_by_nobody_else(
+    tmp_path: Path,
+) -> None:
     world = World.make(tmp_path)
     ledger, layout = world.project.ledger, world.project.layout
     page = layout.experiments / "CHECKLIST.md"

@@ -7,7 +7,14 @@ from harness.contract.phases import REQUIRED, required
 from harness.contract.roles import HUMAN_VERBS, ROLE_BY_NAME, ROLES, project_path
 from harness.domain.statuses import GateName
 
-NAMES = ["research-scout", "data-engineer", "model-builder", "training-checker", "oracle", "post-trainer"]
+NAMES = [
+    "research-scout",
+    "data-engineer",
+    "model-builder",
+    "training-checker",
+    "oracle",
+    "post-trainer",
+]
 NAMES.append("code-reviewer")
 
 
@@ -29,7 +36,9 @@ def test_every_writer_is_a_role_the_harness_or_a_person():
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
 def test_each_role_reads_artifacts_of_the_table_and_owns_what_the_table_says(role):
     assert [artifact.name for artifact in role.reads] == list(role.consumes)
-    assert {artifact.name for artifact in role.owns} == {a.name for a in ARTIFACTS if a.writer == role.name}
+    assert {artifact.name for artifact in role.owns} == {
+        a.name for a in ARTIFACTS if a.writer == role.name
+    }
     assert len(set(role.allowed_tools)) == len(role.allowed_tools)
     assert role.checklist
     assert role.purpose.endswith(".")
@@ -49,12 +58,21 @@ def test_tools_of_the_roles_that_steps_use():
         "mcp__harness__run_status",
         "mcp__harness__hand_off",
     )
-    assert set(oracle.allowed_tools) == {"Read", "mcp__harness__evaluation_report", "mcp__harness__record_result"}
+    assert set(oracle.allowed_tools) == {
+        "Read",
+        "mcp__harness__evaluation_report",
+        "mcp__harness__record_result",
+    }
     assert not oracle.writes_code
 
 
 def test_no_tool_of_any_role_is_a_human_verb():
-    forbidden = {word for verb in HUMAN_VERBS for word in verb} | {"override", "promote", "approve", "reject"}
+    forbidden = {word for verb in HUMAN_VERBS for word in verb} | {
+        "override",
+        "promote",
+        "approve",
+        "reject",
+    }
     for role in ROLES:
         for tool in role.mcp_tools:
             assert not forbidden & set(tool.split("_")), tool
@@ -62,7 +80,10 @@ def test_no_tool_of_any_role_is_a_human_verb():
 
 def test_paths_are_put_together_by_scope():
     assert project_path(BY_NAME["plan"]) == "plan.md"
-    assert project_path(BY_NAME["result"], experiment="exp-0007") == ".harness/experiments/exp-0007/result.md"
+    assert (
+        project_path(BY_NAME["result"], experiment="exp-0007")
+        == ".harness/experiments/exp-0007/result.md"
+    )
     metrics = project_path(BY_NAME["metrics"], experiment="exp-0007", run="run-02")
     assert metrics == ".harness/experiments/exp-0007/runs/run-02/metrics.jsonl"
 
@@ -71,5 +92,13 @@ def test_paths_are_put_together_by_scope():
 def test_gates_require_artifacts_of_the_table(gate):
     names = [artifact.name for artifact in required(gate)]
     assert names == list(REQUIRED[gate])
-    assert {"hypothesis", "config", "metrics", "status", "checkpoints", "evaluation", "result"} <= set(names)
+    assert {
+        "hypothesis",
+        "config",
+        "metrics",
+        "status",
+        "checkpoints",
+        "evaluation",
+        "result",
+    } <= set(names)
     assert all(artifact.scope is not Scope.PROJECT for artifact in required(gate))

@@ -9,20 +9,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.artifacts.plan import read_plan
 from harness.contract.roles import ROLE_BY_NAME
 from harness.demo import data
 from harness.demo.run import CONTENT, SCENARIO, free_directory, prepare, run_demo
 from harness.domain.statuses import Tier
 from harness.errors import MissingExtraError, UsageError
-from harness.model_door.scenario import Tool, read_scenario
+from harness.model_gateway.scenario import Tool, read_scenario
+from harness.plans.plan import read_plan
 
 WITH_TRAIN = all(importlib.util.find_spec(name) for name in data.NEEDED)
 needs_train = pytest.mark.skipif(not WITH_TRAIN, reason="the train extra is not installed")
 
 
 def tools() -> list[tuple[str, Tool]]:
-    return [(s.role, tool) for s in read_scenario(SCENARIO).sessions for turn in s.turns for tool in turn.tools]
+    return [
+        (s.role, tool)
+        for s in read_scenario(SCENARIO).sessions
+        for turn in s.turns
+        for tool in turn.tools
+    ]
 
 
 def test_the_plan_has_three_tiers_and_three_seeds() -> None:
@@ -32,12 +37,18 @@ def test_the_plan_has_three_tiers_and_three_seeds() -> None:
 
 
 def test_the_scenario_uses_only_what_its_roles_have() -> None:
-    assert [(role, tool.name) for role, tool in tools() if tool.name not in ROLE_BY_NAME[role].allowed_tools] == []
+    assert [
+        (role, tool.name)
+        for role, tool in tools()
+        if tool.name not in ROLE_BY_NAME[role].allowed_tools
+    ] == []
 
 
 def test_the_scenario_plays_four_experiments_and_a_checker_in_the_second() -> None:
     sessions = [(item.role, item.experiment) for item in read_scenario(SCENARIO).sessions]
-    expected = [(role, str(number)) for number in (1, 2, 3, 4) for role in ("model-builder", "oracle")]
+    expected = [
+        (role, str(number)) for number in (1, 2, 3, 4) for role in ("model-builder", "oracle")
+    ]
     assert sessions == [*expected[:3], ("training-checker", "2"), *expected[3:]]
 
 
@@ -66,14 +77,18 @@ def test_every_file_is_read_before_it_is_written_so_that_a_cut_session_can_be_re
         read: set[str] = set()
         for turn in session.turns:
             paths = [(tool.name, tool.input.get("file_path")) for tool in turn.tools]
-            assert [path for name, path in paths if name in ("Write", "Edit") and path not in read] == []
+            assert [
+                path for name, path in paths if name in ("Write", "Edit") and path not in read
+            ] == []
             read |= {str(path) for name, path in paths if name == "Read"}
 
 
-def test_without_the_extra_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_the_extra_it_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(data, "NEEDED", ("torch", "no_such_package_at_all"))
     with pytest.raises(MissingExtraError, match=r"pip install 'experiment-harness\[train\]'"):
-        run_demo(tmp_path / "demo", cage=None, seed=1, environment={})
+        run_demo(tmp_path / "demo", sandbox=None, seed=1, environment={})
     assert not (tmp_path / "demo").exists()
 
 
@@ -98,7 +113,12 @@ def test_tables_have_the_right_shape_and_only_held_out_follows_the_seed(tmp_path
     for seed in (5, 6, 5):
         folder = tmp_path / f"{len(drawn)}"
         data.write_tables(folder, held_out_seed=seed, environment=os.environ)
-        drawn.append({name: dict(np.load(folder / f"{name}.npz")) for name in ("train", "validation", "held_out")})
+        drawn.append(
+            {
+                name: dict(np.load(folder / f"{name}.npz"))
+                for name in ("train", "validation", "held_out")
+            }
+        )
     for name, rows in (("train", 4000), ("validation", 1000), ("held_out", 1000)):
         table = drawn[0][name]
         assert table["x"].shape == (rows, 40)
@@ -114,7 +134,7 @@ def test_tables_have_the_right_shape_and_only_held_out_follows_the_seed(tmp_path
 @pytest.mark.timeout(900)
 def test_the_whole_demo_hits_its_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    summary = run_demo(tmp_path / "demo", cage=None, seed=None, environment=os.environ)
+    summary = run_demo(tmp_path / "demo", sandbox=None, seed=None, environment=os.environ)
     first, broken, second, third = summary["experiments"]
     assert summary["target_hit"]
     assert first["findings"][0]["code"] == "run_logger_bypassed"

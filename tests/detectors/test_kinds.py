@@ -16,7 +16,9 @@ Values = Callable[[int], Mapping[str, float]]
 NAN = float("nan")
 
 
-def watched(values: Values, rows: int = 40, settings: WatchSettings | None = None, **row: Any) -> list[Alarm]:
+def watched(
+    values: Values, rows: int = 40, settings: WatchSettings | None = None, **row: Any
+) -> list[Alarm]:
     watch = Watch(settings)
     found = watch.feed({"event": "start", "total_epochs": rows})
     for i in range(rows):
@@ -35,7 +37,10 @@ def loss(value: Callable[[int], float]) -> Values:
 
 def beside(**values: Callable[[int], float]) -> Values:
     """Beside a loss that falls as it should."""
-    return lambda i: {"train_loss": falling(i), **{key.replace("__", "/"): value(i) for key, value in values.items()}}
+    return lambda i: {
+        "train_loss": falling(i),
+        **{key.replace("__", "/"): value(i) for key, value in values.items()},
+    }
 
 
 def every(seconds: Callable[[int], float]) -> Callable[[int], float]:
@@ -54,7 +59,13 @@ FAULTS: dict[str, list[tuple[Values, dict[str, Any]]]] = {
     "loss_spike": [(loss(lambda i: falling(i) * (12 if 30 <= i < 34 else 1)), {})],
     "spike_recovered": [(loss(lambda i: falling(i) * (12 if i == 30 else 1)), {})],
     "gradient_blow_up": [
-        (lambda i: {"train_loss": falling(i) if i < 15 else 1.2, "grad_norm": 1.0 if i < 15 else 90.0}, {}),
+        (
+            lambda i: {
+                "train_loss": falling(i) if i < 15 else 1.2,
+                "grad_norm": 1.0 if i < 15 else 90.0,
+            },
+            {},
+        ),
         (lambda i: {"train_loss": 2 + 0.2 * (i % 3), "grad_norm": 1.0 + i}, {}),
     ],
     "gradient_vanishing": [(beside(grad_norm=lambda i: 1.0 if i < 15 else 1e-9), {})],
@@ -100,11 +111,25 @@ LOOKALIKES: dict[str, list[tuple[Values, dict[str, Any]]]] = {
         (lambda i: {"train_loss": 2.3 * 0.5**i, "grad_norm": 0.5**i}, {}),
         (beside(grad_norm=lambda i: 1.0 / (1 + i)), {}),
     ],
-    "overfit": [(beside(val_loss=lambda i: falling(i) + 0.1 + 0.02 * (i % 5), val_accuracy=lambda i: 0.9), {})],
+    "overfit": [
+        (
+            beside(
+                val_loss=lambda i: falling(i) + 0.1 + 0.02 * (i % 5), val_accuracy=lambda i: 0.9
+            ),
+            {},
+        )
+    ],
     "plateau": [(loss(falling), {})],
     "no_progress": [
         (loss(lambda i: 2.3 - 0.002 * i), {}),
-        (lambda i: {"train_loss": 0.9, "val_loss": 0.8 + 1e-3 * Random(i).random(), "val_accuracy": 0.7}, {}),
+        (
+            lambda i: {
+                "train_loss": 0.9,
+                "val_loss": 0.8 + 1e-3 * Random(i).random(),
+                "val_accuracy": 0.7,
+            },
+            {},
+        ),
     ],
     "stall": [
         (loss(lambda i: 0.0 if i > 20 else falling(i)), {}),
@@ -139,7 +164,11 @@ def test_it_is_quiet_on_what_looks_like_it(code: str) -> None:
 
 
 def test_one_row_is_one_row() -> None:
-    (spike,) = [alarm for alarm in watched(FAULTS["spike_recovered"][0][0]) if alarm.code == "spike_recovered"]
+    (spike,) = [
+        alarm
+        for alarm in watched(FAULTS["spike_recovered"][0][0])
+        if alarm.code == "spike_recovered"
+    ]
     assert " for 1 row, back at " in spike.message
 
 
@@ -177,18 +206,30 @@ def test_a_rise_of_the_learning_rate_explains_a_rise_of_the_loss() -> None:
 
 def test_two_players_are_no_fault() -> None:
     wild = Random(1)
-    assert watched(lambda i: {"d_loss": 3 * wild.random(), "g_loss": math.exp(3 * wild.random())}, rows=200) == []
+    assert (
+        watched(
+            lambda i: {"d_loss": 3 * wild.random(), "g_loss": math.exp(3 * wild.random())}, rows=200
+        )
+        == []
+    )
 
 
 def logged(
-    epochs: list[int], total: int, values: Callable[[int], float], every: int | None = None, rate: Values | None = None
+    epochs: list[int],
+    total: int,
+    values: Callable[[int], float],
+    every: int | None = None,
+    rate: Values | None = None,
 ) -> dict[str, Alarm]:
-    """The first alarm of each kind over rows of these epochs, in that order; several rows may be of one epoch."""
+    """The first alarm of each kind over rows of these epochs, in that order; several rows may be of
+    one epoch."""
     watch = Watch(WatchSettings(checkpoint_every=every))
     found = watch.feed({"event": "start", "total_epochs": total})
     for row, epoch in enumerate(epochs):
         more = {} if rate is None else rate(epoch)
-        found += watch.feed({"event": "epoch", "epoch": epoch, "metrics": {"train_loss": values(row)}, **more})
+        found += watch.feed(
+            {"event": "epoch", "epoch": epoch, "metrics": {"train_loss": values(row)}, **more}
+        )
     return {alarm.code: alarm for alarm in reversed(found)}
 
 
@@ -198,19 +239,24 @@ def flat(row: int) -> float:
 
 def test_many_rows_of_one_epoch_are_one_epoch() -> None:
     assert "no_checkpoint" not in logged([0] * 50 + [1] * 50, 10, falling, every=1)
-    late = logged([epoch for epoch in range(4) for _ in range(20)], 10, falling, every=1)["no_checkpoint"]
+    late = logged([epoch for epoch in range(4) for _ in range(20)], 10, falling, every=1)[
+        "no_checkpoint"
+    ]
     assert (late.place, late.row) == (2, 42)
     assert late.message == "checkpoint: none for 3 epochs, expected one within 2"
 
 
 def test_one_row_in_many_steps_is_many_steps() -> None:
-    """As transformers reports: the plan's cadence and the total count steps, and ten of them have one row."""
+    """As transformers reports: the plan's cadence and the total count steps, and ten of them have
+    one row."""
     steps = list(range(9, 1000, 10))
     assert logged(steps, 1000, falling, every=100)["no_checkpoint"].place == 209
     assert "dead_learning_rate" not in logged(
         steps, 1000, falling, rate=lambda step: {"learning_rate": 1e-3 * (step < 960)}
     )
-    dead = logged(steps, 1000, falling, rate=lambda step: {"learning_rate": 1e-3 * (step < 500)})["dead_learning_rate"]
+    dead = logged(steps, 1000, falling, rate=lambda step: {"learning_rate": 1e-3 * (step < 500)})[
+        "dead_learning_rate"
+    ]
     assert dead.message == "learning_rate: 0 with 48% of the epochs left"
 
 

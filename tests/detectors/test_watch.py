@@ -1,4 +1,5 @@
-"""The watch as its users see it: settings, recovered alarms, JSON, memory, and the reported cases."""
+"""The watch as its users see it: settings, recovered alarms, JSON, memory, and the reported
+cases."""
 
 import dataclasses
 import json
@@ -21,7 +22,9 @@ ROOT = Path(__file__).resolve().parents[2]
 NAN = float("nan")
 
 
-def fed(rows: list[dict[str, Any]], settings: WatchSettings | None = None) -> tuple[Watch, list[Alarm]]:
+def fed(
+    rows: list[dict[str, Any]], settings: WatchSettings | None = None
+) -> tuple[Watch, list[Alarm]]:
     watch = Watch(settings)
     return watch, [alarm for row in rows for alarm in watch.feed(row)]
 
@@ -32,15 +35,23 @@ def losses(*values: float) -> list[dict[str, Any]]:
 
 def test_an_alarm_that_is_over_is_told_and_no_longer_open():
     watch, alarms = fed(losses(2.0, 1.9, NAN, NAN, 1.8, 1.7, 1.6))
-    assert [(a.code, a.recovered, a.open) for a in alarms] == [("non_finite", False, True), ("non_finite", True, False)]
+    assert [(a.code, a.recovered, a.open) for a in alarms] == [
+        ("non_finite", False, True),
+        ("non_finite", True, False),
+    ]
     assert watch.open == open_alarms(alarms) == []
 
 
 def test_a_spike_that_recovers_ends_its_alarm():
     watch, alarms = fed(
-        losses(*(1 + i % 2 / 50 for i in range(20)), 9, 9, 9, 9, 9, *(1 + i % 2 / 50 for i in range(9)))
+        losses(
+            *(1 + i % 2 / 50 for i in range(20)), 9, 9, 9, 9, 9, *(1 + i % 2 / 50 for i in range(9))
+        )
     )
-    assert [alarm.code for alarm in alarms if "spike" in alarm.code] == ["loss_spike", "spike_recovered"]
+    assert [alarm.code for alarm in alarms if "spike" in alarm.code] == [
+        "loss_spike",
+        "spike_recovered",
+    ]
     assert watch.open == open_alarms(alarms) == []
 
 
@@ -67,7 +78,12 @@ def test_thresholds_of_the_plan_are_used():
 
 
 @pytest.mark.parametrize(
-    "given", [{"off": frozenset({"nan"})}, {"stop_on": frozenset({"nan"})}, {"thresholds": {"stall.row": 1}}]
+    "given",
+    [
+        {"off": frozenset({"nan"})},
+        {"stop_on": frozenset({"nan"})},
+        {"thresholds": {"stall.row": 1}},
+    ],
 )
 def test_an_unknown_code_or_threshold_is_refused(given: dict[str, Any]):
     with pytest.raises(UsageError, match="There is no"):
@@ -75,7 +91,10 @@ def test_an_unknown_code_or_threshold_is_refused(given: dict[str, Any]):
 
 
 def test_the_plan_says_the_direction_of_its_metric():
-    rows = [{"epoch": i, "train_loss": 2.0 * 0.9**i, "val_q": 0.5 + 0.05 * abs(i - 6)} for i in range(20)]
+    rows = [
+        {"epoch": i, "train_loss": 2.0 * 0.9**i, "val_q": 0.5 + 0.05 * abs(i - 6)}
+        for i in range(20)
+    ]
     assert fed(rows)[1] == []
     _, alarms = fed(rows, WatchSettings(directions={"val_q": Direction.MINIMIZE}))
     assert {(alarm.code, alarm.metric) for alarm in alarms} == {("overfit", "val_q")}
@@ -95,7 +114,15 @@ def test_memory_is_bounded_in_rows_and_in_metrics():
     watch = Watch()
     sizes = []
     for i in range(3_000):
-        watch.feed({"epoch": i, "t": float(i), "lr": 1e-3, "loss": 1 + i % 7 / 9, "val_loss": 1.0 + i % 5 / 7})
+        watch.feed(
+            {
+                "epoch": i,
+                "t": float(i),
+                "lr": 1e-3,
+                "loss": 1 + i % 7 / 9,
+                "val_loss": 1.0 + i % 5 / 7,
+            }
+        )
         if i in (500, 2_999):
             sizes.append(_size(watch))
     assert sizes[0] == sizes[1]
@@ -107,10 +134,18 @@ def test_memory_is_bounded_in_rows_and_in_metrics():
 def _size(thing: object, seen: set[int] | None = None) -> int:
     """How many things hang on it, settings aside."""
     seen = set() if seen is None else seen
-    if id(thing) in seen or isinstance(thing, (type, WatchSettings, str, float, int)) or thing is None:
+    if (
+        id(thing) in seen
+        or isinstance(thing, (type, WatchSettings, str, float, int))
+        or thing is None
+    ):
         return 0
     seen.add(id(thing))
-    names = [n for k in type(thing).__mro__ for n in getattr(k, "__slots__", ())] if hasattr(thing, "__class__") else []
+    names = (
+        [n for k in type(thing).__mro__ for n in getattr(k, "__slots__", ())]
+        if hasattr(thing, "__class__")
+        else []
+    )
     parts = [getattr(thing, name) for name in names if hasattr(thing, name)] + list(
         getattr(thing, "__dict__", {}).values()
     )
@@ -124,17 +159,30 @@ def _size(thing: object, seen: set[int] | None = None) -> int:
 def test_real_logs_have_the_label_that_a_person_gave_them():
     found = labels()
     assert len(found) == 4
-    assert {name: got for name, (_, got) in found.items()} == {name: given for name, (given, _) in found.items()}
+    assert {name: got for name, (_, got) in found.items()} == {
+        name: given for name, (given, _) in found.items()
+    }
 
 
 def test_case_11_a_repeated_loss_and_a_nan_gradient_are_two_faults():
     rows = [
-        {"step": i, "loss": 2.0 - i / 100 if i < 20 else 1.8123, "grad_norm": 1.1 if i < 20 else NAN} for i in range(60)
+        {
+            "step": i,
+            "loss": 2.0 - i / 100 if i < 20 else 1.8123,
+            "grad_norm": 1.1 if i < 20 else NAN,
+        }
+        for i in range(60)
     ]
     watch, alarms = fed(rows)
-    assert {(alarm.code, alarm.metric) for alarm in watch.open} == {("stall", "loss"), ("non_finite", "grad_norm")}
+    assert {(alarm.code, alarm.metric) for alarm in watch.open} == {
+        ("stall", "loss"),
+        ("non_finite", "grad_norm"),
+    }
     assert all(alarm.row > 20 for alarm in alarms)
-    zero = [{"step": 10 * i, "loss": 0.0 if i else 14577.98, "grad_norm": NAN, "eval_loss": NAN} for i in range(40)]
+    zero = [
+        {"step": 10 * i, "loss": 0.0 if i else 14577.98, "grad_norm": NAN, "eval_loss": NAN}
+        for i in range(40)
+    ]
     watch, alarms = fed(zero)
     assert alarms[0].row == 2
     assert {alarm.metric for alarm in watch.open} == {"grad_norm", "eval_loss"}
@@ -150,20 +198,37 @@ def test_case_20_a_resume_and_counters_of_other_streams_are_no_spike(tmp_path: P
     effective = read_rows(path).effective
     assert len(effective) == 35
     assert fed(effective)[1] == []
-    assert fed([{"step": 8073, "inference/latency": 1.2}, {"step": 0, "loss": 2.0}, {"step": 1, "loss": 1.9}])[1] == []
+    assert (
+        fed(
+            [
+                {"step": 8073, "inference/latency": 1.2},
+                {"step": 0, "loss": 2.0},
+                {"step": 1, "loss": 1.9},
+            ]
+        )[1]
+        == []
+    )
 
 
 def test_case_24_a_nan_is_neither_the_best_nor_an_alarm_by_itself():
-    watch, alarms = fed([{"step": s, "eval_acc": v} for s, v in ((100, NAN), (200, 0.61), (300, NAN), (400, 0.70))])
+    watch, alarms = fed(
+        [{"step": s, "eval_acc": v} for s, v in ((100, NAN), (200, 0.61), (300, NAN), (400, 0.70))]
+    )
     assert alarms == []
     assert watch._metrics["eval_acc"].series.best == 0.70
-    assert [a.code for a in fed([{"step": s, "eval_acc": NAN} for s in range(5)])[1]] == ["non_finite"]
+    assert [a.code for a in fed([{"step": s, "eval_acc": NAN} for s in range(5)])[1]] == [
+        "non_finite"
+    ]
 
 
 def test_case_41_loss_0_is_judged_by_the_spread_of_rewards():
-    healthy = [{"step": i, "loss": 0.0, "reward": 0.4, "reward_std": 0.7, "kl": 0.01} for i in range(30)]
+    healthy = [
+        {"step": i, "loss": 0.0, "reward": 0.4, "reward_std": 0.7, "kl": 0.01} for i in range(30)
+    ]
     assert fed(healthy)[1] == []
-    no_signal = [{"step": i, "loss": 0.0, "reward": 1.0, "reward_std": 0.0, "kl": 0.01} for i in range(30)]
+    no_signal = [
+        {"step": i, "loss": 0.0, "reward": 1.0, "reward_std": 0.0, "kl": 0.01} for i in range(30)
+    ]
     assert [alarm.code for alarm in fed(no_signal)[0].open] == ["reward_spread_zero"]
     one_none = [{**row, "reward": None} if i == 7 else row for i, row in enumerate(healthy)]
     assert fed(one_none)[1] == []
@@ -188,4 +253,6 @@ def test_each_fault_is_reported_as_it_was_listed_beforehand():
         assert f"| {name} | {listed} | {figures[f'recall_{name}']} |" in page
     probes = {name for name, kind in FAULTS.items() if not kind.visible}
     assert probes == {"frozen_layers", "leaked_rows", "resume_without_optimizer"}
-    assert figures["visible_runs"] == 5 * figures["visible_kinds"] == 5 * (len(FAULTS) - len(probes))
+    assert (
+        figures["visible_runs"] == 5 * figures["visible_kinds"] == 5 * (len(FAULTS) - len(probes))
+    )

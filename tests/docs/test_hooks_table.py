@@ -4,11 +4,13 @@ import re
 from pathlib import Path
 
 from harness.driver.callbacks import Guard
-from harness.handlers.table import EVENTS
+from harness.guard.hooks.table import EVENTS
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = re.findall(
-    r"^\| (\w+) \| (\w+) \| ([^|]+) \| `([\w.]+)` \| [^|]+ \|$", (ROOT / "docs/hooks.md").read_text("utf-8"), re.M
+    r"^\| (\w+) \| (\w+) \| ([^|]+) \| `([\w.]+)` \| [^|]+ \|$",
+    (ROOT / "docs/hooks.md").read_text("utf-8"),
+    re.M,
 )
 
 
@@ -23,6 +25,8 @@ def test_each_program_stands_in_hooks() -> None:
 
 
 def test_each_callback_that_the_table_names_is_one() -> None:
-    named = {callback for *_, driver, _ in ROWS for callback in re.findall(r"`Guard\.(\w+)`", driver)}
+    named = {
+        callback for *_, driver, _ in ROWS for callback in re.findall(r"`Guard\.(\w+)`", driver)
+    }
     assert named == {"before_tool", "after_tool", "before_stop"}
     assert all(callable(getattr(Guard, name)) for name in named)

@@ -1,4 +1,5 @@
-"""The scorecard says only what a test or a measurement stands behind, and the README opens with what was not shown."""
+"""The scorecard says only what a test or a measurement stands behind, and the README opens with
+what was not shown."""
 
 import importlib.util
 import json
@@ -28,14 +29,27 @@ def docs(tmp_path: Path) -> Path:
     (tmp_path / "tests/test_it.py").write_text("def test_holds():\n    pass\n")
     evidence = tmp_path / "docs/evidence"
     evidence.mkdir(parents=True)
-    record = {"command": "python bench/x.py", "date": "2026-01-02", "seed": 7, "figures": {"share_caught": 0.975}}
+    record = {
+        "command": "python bench/x.py",
+        "date": "2026-01-02",
+        "seed": 7,
+        "figures": {"share_caught": 0.975},
+    }
     (evidence / "x.json").write_text(json.dumps(record))
     return tmp_path / "docs"
 
 
 def write(docs: Path, **claim: object) -> None:
-    areas = [{"area": "A", "claims": [{"claim": "It holds.", "level": "unit", **claim}], "not_shown": ["The rest."]}]
-    (docs / "scorecard.yaml").write_text(yaml.safe_dump({"not_shown_first": ["No live model yet."], "areas": areas}))
+    areas = [
+        {
+            "area": "A",
+            "claims": [{"claim": "It holds.", "level": "unit", **claim}],
+            "not_shown": ["The rest."],
+        }
+    ]
+    (docs / "scorecard.yaml").write_text(
+        yaml.safe_dump({"not_shown_first": ["No live model yet."], "areas": areas})
+    )
 
 
 def test_this_repository_is_fresh(scorecard: ModuleType):
@@ -78,10 +92,20 @@ def test_a_claim_with_nothing_behind_it_is_refused(
 
 NAMED = re.compile(r"`(?P<path>(?:tests|bench|docs/evidence)/[\w./-]*)(?:::(?P<function>\w+))?`")
 AREAS = (
-    "The main job", "Scores and gates", "Statistics", "Claims", "Training intelligence", "Watching", "Checkpoints",
-    "Training programs", "Ledger and projections", "Hooks, doctor, plugin", "Installing", "Hostile input",
+    "The main job",
+    "Scores and gates",
+    "Statistics",
+    "Claims",
+    "Training intelligence",
+    "Watching",
+    "Checkpoints",
+    "Training programs",
+    "Ledger and projections",
+    "Hooks, doctor, plugin",
+    "Installing",
+    "Hostile input",
     "Transcripts",
-)  # fmt: skip
+)
 
 
 def test_every_area_has_claims_with_all_that_a_reader_asks_for():
@@ -93,7 +117,9 @@ def test_every_area_has_claims_with_all_that_a_reader_asks_for():
         assert "Not shown: " in part, name
 
 
-@pytest.mark.parametrize("page", sorted((ROOT / "docs/adr").glob("*.md")), ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", sorted((ROOT / "docs/adr").glob("*.md")), ids=lambda page: page.stem
+)
 def test_each_decision_names_what_executed_it(page: Path):
     held = page.read_text().partition("**Held by.**")[2]
     assert "not executed" in held or NAMED.search(held)

@@ -11,8 +11,8 @@ from harness.doctor.scene import Scene, look
 from harness.doctor.session import Session
 from harness.domain.statuses import HooksMode
 from harness.install.install import install
-from harness.project.context import open_project
-from harness.project.plans import approve_plan
+from harness.ledger.project import open_project
+from harness.plans.approval import approve_plan
 from harness.rendering.snapshot import write_policy_snapshot
 from tests.blobs import make_root
 
@@ -21,14 +21,19 @@ REPOSITORY = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Made:
-    """A project with its own home; nothing of the machine, its user or the processes around is seen."""
+    """A project with its own home; nothing of the machine, its user or the processes around is
+    seen."""
 
     root: Path
     home: Path
 
     @property
     def environment(self) -> dict[str, str]:
-        return {"PATH": "/usr/bin:/bin", "HOME": str(self.home), "XDG_STATE_HOME": str(self.home / "state")}
+        return {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(self.home),
+            "XDG_STATE_HOME": str(self.home / "state"),
+        }
 
     @property
     def managed(self) -> Path:
@@ -56,14 +61,19 @@ class Made:
 
     def files(self) -> dict[str, bytes]:
         """Everything below the project, folders with b""."""
-        return {str(path): path.read_bytes() if path.is_file() else b"" for path in sorted(self.root.rglob("*"))}
+        return {
+            str(path): path.read_bytes() if path.is_file() else b""
+            for path in sorted(self.root.rglob("*"))
+        }
 
     def approve(self) -> None:
         with open_project(self.root, self.environment, new_config=True) as project:
             approve_plan(project, self.root / "plan.md", by="human:test")
             write_policy_snapshot(project)
 
-    def doctor(self, *, start: Path | None = None, start_cli: bool = False, **environment: str) -> Report:
+    def doctor(
+        self, *, start: Path | None = None, start_cli: bool = False, **environment: str
+    ) -> Report:
         return run_doctor(
             start or self.root,
             {**self.environment, **environment},
@@ -74,7 +84,13 @@ class Made:
 
     def scene(self, *, session: Session | None = None) -> Scene:
         """What the doctor looks at, in a terminal or in `session`."""
-        return look(self.root, self.environment, home=self.home, managed_folder=self.managed, session=session)
+        return look(
+            self.root,
+            self.environment,
+            home=self.home,
+            managed_folder=self.managed,
+            session=session,
+        )
 
 
 def make(base: Path, mode: HooksMode = HooksMode.PROJECT) -> Made:

@@ -1,4 +1,5 @@
-"""What the doctor says of projects that are as they should be, and of what is not the project's own doing."""
+"""What the doctor says of projects that are as they should be, and of what is not the project's own
+doing."""
 
 import json
 import re
@@ -39,15 +40,29 @@ WORDS = st.sampled_from(
     ]
 )
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text() | WORDS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text() | WORDS, inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+    | WORDS,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text() | WORDS, inner, max_size=3)
+    ),
     max_leaves=6,
 )
 HOOK_KEYS = ("type", "command", "args", "timeout", "onFailure", "async", "if")
 HOOKS = st.dictionaries(st.sampled_from(HOOK_KEYS), VALUES, max_size=7) | VALUES
-GROUPS = st.fixed_dictionaries({}, optional={"matcher": VALUES, "hooks": st.lists(HOOKS, max_size=3) | VALUES}) | VALUES
+GROUPS = (
+    st.fixed_dictionaries(
+        {}, optional={"matcher": VALUES, "hooks": st.lists(HOOKS, max_size=3) | VALUES}
+    )
+    | VALUES
+)
 SECTION = st.dictionaries(WORDS, st.lists(GROUPS, max_size=3) | VALUES, max_size=4) | VALUES
-SETTINGS = st.fixed_dictionaries({"hooks": SECTION}, optional={"disableAllHooks": VALUES, "env": VALUES})
+SETTINGS = st.fixed_dictionaries(
+    {"hooks": SECTION}, optional={"disableAllHooks": VALUES, "env": VALUES}
+)
 
 
 def named(checks: tuple[Check, ...]) -> dict[str, Check]:
@@ -80,7 +95,9 @@ def test_an_approved_plan_and_settings_of_ones_own_are_no_fault(made: Made):
     made.approve()
     settings = made.settings()
     settings["permissions"] = {"allow": ["Bash(pytest:*)"]}
-    settings["hooks"]["PreToolUse"].append({"matcher": "Bash", "hooks": [{"type": "command", "command": "/bin/true"}]})
+    settings["hooks"]["PreToolUse"].append(
+        {"matcher": "Bash", "hooks": [{"type": "command", "command": "/bin/true"}]}
+    )
     made.write(settings)
     assert [check.message for check in made.doctor().checks if check.ok is False] == []
 
@@ -93,13 +110,17 @@ def test_case_01_a_relative_hook_of_somebody_else_is_named(made: Made):
     check = named(report.checks)["other_hooks"]
     assert (check.ok, report.dead) == (False, False)
     assert "python3 .claude/hooks/guard.py" in check.message
-    assert "CLAUDE_PROJECT_DIR" in check.mend
+    assert "CLAUDE_PROJECT_DIR" in check.hint
 
 
 def test_hooks_of_ones_own_that_have_the_names_of_ours_are_not_ours(made: Made):
     """Many repositories have a .claude/hooks/stop.py; a fault of it is no dead guard of ours."""
     settings = made.settings()
-    theirs = {"type": "command", "command": "python3 .claude/hooks/pre_tool_use.py", "timeout": 60000}
+    theirs = {
+        "type": "command",
+        "command": "python3 .claude/hooks/pre_tool_use.py",
+        "timeout": 60000,
+    }
     settings["hooks"]["PreToolUse"].append({"matcher": "bash", "hooks": [theirs]})
     made.write(settings)
     report = made.doctor()
@@ -114,20 +135,24 @@ def test_a_session_whose_folder_cannot_be_seen_is_not_accused(made: Made):
 
 
 def test_case_03_a_missing_hook_is_no_policy(made: Made):
-    """Python ends with 2 when its script is not there, which looks like a denial; the doctor says what it is."""
+    """Python ends with 2 when its script is not there, which looks like a denial; the doctor says
+    what it is."""
     (made.hooks / "pre_tool_use.py").unlink()
     checks = named(made.doctor().checks)
-    assert "hook not found: .claude/hooks/harness/pre_tool_use.py" in checks["hook_files_present"].message
+    assert (
+        "hook not found: .claude/hooks/harness/pre_tool_use.py"
+        in checks["hook_files_present"].message
+    )
     assert "hook not found" in checks["guards_answer"].message
     assert "no rule denied anything" in checks["guards_answer"].message
-    assert "harness init" in checks["guards_answer"].mend
+    assert "harness init" in checks["guards_answer"].hint
 
 
 def test_without_a_project_it_says_so(made: Made):
     shutil.rmtree(made.root / ".harness")
     with pytest.raises(NotFoundError) as raised:
         made.doctor()
-    assert "harness init" in raised.value.mend
+    assert "harness init" in raised.value.hint
 
 
 def test_through_a_link_it_is_the_same_project(made: Made, tmp_path: Path):
@@ -147,20 +172,28 @@ def test_a_worktree_has_the_main_ones_policy_and_needs_hooks_of_its_own(made: Ma
     shutil.rmtree(worktree / ".claude")
     report = made.doctor(start=worktree)
     assert report.dead
-    assert "git" in named(report.checks)["entries_present"].mend
+    assert "git" in named(report.checks)["entries_present"].hint
 
 
 def test_this_repository_guards_itself(made: Made):
     """Its hooks are its own, not copies; what depends on this machine's ledger is left out."""
     checks = named(made.doctor(start=REPOSITORY).checks)
-    assert [check.message for check in checks.values() if check.ok is False and check.name.startswith("entr")] == []
+    assert [
+        check.message
+        for check in checks.values()
+        if check.ok is False and check.name.startswith("entr")
+    ] == []
     assert checks["hook_files_present"].ok is True
     assert checks["hook_files_unchanged"].ok is None
 
 
 def test_managed_settings_that_leave_out_the_projects_hooks(made: Made, tmp_path: Path):
     for number, values in enumerate(
-        ({"disableAllHooks": True}, {"allowManagedHooksOnly": True}, {"strictPluginOnlyCustomization": ["hooks"]})
+        (
+            {"disableAllHooks": True},
+            {"allowManagedHooksOnly": True},
+            {"strictPluginOnlyCustomization": ["hooks"]},
+        )
     ):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -198,7 +231,13 @@ def test_the_running_session_is_found_among_the_processes_above(made: Made, opti
     doctor = f'"{sys.executable}" -m harness doctor --quick --json; exit $?'
     line = ["/bin/bash", "-c", 'exec -a claude /bin/bash -c "$@"', "x", doctor, "x", option]
     done = subprocess.run(
-        line, cwd=made.root, env=made.environment, capture_output=True, text=True, timeout=120, check=False
+        line,
+        cwd=made.root,
+        env=made.environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     (check,) = [check for check in json.loads(done.stdout)["checks"] if check["name"] == "cli_mode"]
     assert "the running session was" in check["message"]
@@ -222,7 +261,7 @@ def test_hooks_of_the_plugin_are_seen_only_by_what_the_plugin_starts(tmp_path: P
     assert (check.ok, report.dead) == (None, False)
     assert "CLAUDE_PLUGIN_ROOT" in check.message
     assert "No session has left receipts yet" in check.message
-    assert "/plugin" in check.mend
+    assert "/plugin" in check.hint
     report = made.doctor(CLAUDE_PLUGIN_ROOT=str(REPOSITORY))
     checks = named(report.checks)
     assert [check.message for check in report.checks if check.ok is False] == []
@@ -247,11 +286,15 @@ def test_a_broken_agent_file_is_named(made: Made):
 
 
 @given(settings=SETTINGS)
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
 def test_no_settings_make_the_doctor_fall(made: Made, settings: dict[str, Any]):
     made.settings_file.write_text(json.dumps(settings), "utf-8")
     scene = made.scene()
-    checks = tuple(check(scene) for check in (*OF_THE_PLACE, *OF_THE_HOOKS) if check not in STARTING)
+    checks = tuple(
+        check(scene) for check in (*OF_THE_PLACE, *OF_THE_HOOKS) if check not in STARTING
+    )
     report = Report(project=scene.root, checks=checks)
     assert json.loads(json.dumps(report.document(), ensure_ascii=False).encode("utf-8"))["checks"]
     assert "\n".join(report.lines()).encode("utf-8")
@@ -264,13 +307,21 @@ def test_the_documented_names_are_those_of_the_checks(made: Made):
     documented = re.split(r",\s+", names[1])
     functions = (*OF_THE_PLACE, *OF_THE_HOOKS, *WITH_THE_CLI, *OF_THE_REST)
     assert documented == [function.__name__ for function in functions]
-    assert [check.name for check in made.doctor().checks] == [name for name in documented if name != "cli_denies"]
+    assert [check.name for check in made.doctor().checks] == [
+        name for name in documented if name != "cli_denies"
+    ]
 
 
 def command(made: Made, *words: str, cwd: Path | None = None) -> tuple[int, Any]:
     line = [sys.executable, "-m", "harness", "doctor", "--quick", "--json", *words]
     done = subprocess.run(
-        line, cwd=cwd or made.root, env=made.environment, capture_output=True, text=True, timeout=120, check=False
+        line,
+        cwd=cwd or made.root,
+        env=made.environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     return done.returncode, json.loads(done.stdout)
 
@@ -278,7 +329,9 @@ def command(made: Made, *words: str, cwd: Path | None = None) -> tuple[int, Any]
 def test_exit_codes_and_json(made: Made, tmp_path: Path):
     code, document = command(made)
     assert (code, document["dead"], document["project"]) == (0, False, str(made.root))
-    assert all(set(check) == {"name", "ok", "guard", "message", "mend"} for check in document["checks"])
+    assert all(
+        set(check) == {"name", "ok", "guard", "message", "hint"} for check in document["checks"]
+    )
     (made.hooks / "pre_tool_use.py").chmod(stat.S_IXUSR)
     code, document = command(made)
     assert (code, document["dead"]) == (1, True)
@@ -287,14 +340,16 @@ def test_exit_codes_and_json(made: Made, tmp_path: Path):
 
 
 def test_what_is_in_order_is_a_line_a_group_unless_every_check_is_asked_for():
-    names = ("entries_once", "entries_type", "settings_readable", "cage")
+    names = ("entries_once", "entries_type", "settings_readable", "sandbox")
     sound = Report(project=None, checks=tuple(good(name, "fine") for name in names))
     assert sound.lines() == [
         "ok    hook entries         2 checks",
         "ok    settings             1 check",
-        "ok    cage                 1 check",
+        "ok    sandbox                 1 check",
         "all guards are alive",
     ]
     assert [line.split()[1] for line in sound.lines(verbose=True)[:-1]] == list(names)
-    broken = Report(project=None, checks=(*sound.checks, dead("interpreter", "It is gone.", "Install it.")))
+    broken = Report(
+        project=None, checks=(*sound.checks, dead("interpreter", "It is gone.", "Install it."))
+    )
     assert broken.lines()[:2] == ["DEAD  interpreter          It is gone.", f"{'':27}Install it."]

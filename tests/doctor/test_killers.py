@@ -1,4 +1,5 @@
-"""Each way to kill a guard, really done to a project that `harness init` made: the doctor names it and its mend."""
+"""Each way to kill a guard, really done to a project that `harness init` made: the doctor names it
+and its hint."""
 
 import json
 import shutil
@@ -26,7 +27,7 @@ class Killer:
     """Does it; returns further arguments for the doctor."""
     check: str
     message: tuple[str, ...]
-    mend: str
+    hint: str
     guard: bool = True
     """False: no guard is dead of it, and the doctor only says what is amiss."""
 
@@ -98,7 +99,7 @@ def closed(path: Path) -> None:
 
 def another_version(made: Made) -> None:
     """As an older harness would have installed it: another library, and a manifest that says so."""
-    name = "lib/harness/policy/judge.py"
+    name = "lib/harness/guard/policy/judge.py"
     edited(made.hooks / name)
     manifest = json.loads((made.hooks / "MANIFEST.json").read_text("utf-8"))
     manifest["files"][name] = sha256_file(made.hooks / name)
@@ -112,7 +113,9 @@ def taken_out(made: Made) -> None:
 
 def in_snapshot(**changes: Any) -> Callable[[Made], None]:
     def kill(made: Made) -> None:
-        made.policy.write_text(json.dumps({**json.loads(made.policy.read_text("utf-8")), **changes}), "utf-8")
+        made.policy.write_text(
+            json.dumps({**json.loads(made.policy.read_text("utf-8")), **changes}), "utf-8"
+        )
 
     return kill
 
@@ -200,66 +203,129 @@ print('{"hookSpecificOutput": {"permissionDecision": "allow"}}')
 """
 HOOK = ".claude/hooks/harness/pre_tool_use.py"
 RELATIVE = ["-I", "-S", HOOK]
-MODULE = ["-m", "harness.handlers.pre_tool_use"]
+MODULE = ["-m", "harness.guard.hooks.pre_tool_use"]
 NO_BRACES = ["-I", "-S", f"$CLAUDE_PROJECT_DIR/{HOOK}"]
 NOT_ISOLATED = [f"${{CLAUDE_PROJECT_DIR}}/{HOOK}"]
 
 KILLERS = (
     # files
     Killer(
-        "hook missing", in_hooks("pre_tool_use.py", Path.unlink), "hook_files_present", ("hook not found", HOOK), INIT
+        "hook missing",
+        in_hooks("pre_tool_use.py", Path.unlink),
+        "hook_files_present",
+        ("hook not found", HOOK),
+        INIT,
     ),
-    Killer("hook missing, fed", in_hooks("pre_tool_use.py", Path.unlink), "guards_answer", ("hook not found",), INIT),
-    Killer("hooks' folder gone", in_hooks("", shutil.rmtree), "hook_files_present", ("hook not found", HOOK), INIT),
-    Killer("hook not readable", in_hooks("pre_tool_use.py", closed), "hook_files_readable", (HOOK,), "chmod"),
+    Killer(
+        "hook missing, fed",
+        in_hooks("pre_tool_use.py", Path.unlink),
+        "guards_answer",
+        ("hook not found",),
+        INIT,
+    ),
+    Killer(
+        "hooks' folder gone",
+        in_hooks("", shutil.rmtree),
+        "hook_files_present",
+        ("hook not found", HOOK),
+        INIT,
+    ),
+    Killer(
+        "hook not readable",
+        in_hooks("pre_tool_use.py", closed),
+        "hook_files_readable",
+        (HOOK,),
+        "chmod",
+    ),
     Killer(
         "library not readable",
-        in_hooks("lib/harness/policy/decide.py", closed),
+        in_hooks("lib/harness/guard/policy/decide.py", closed),
         "hook_files_readable",
         ("decide.py",),
         "chmod",
     ),
-    Killer("hook edited", in_hooks("pre_tool_use.py", edited), "hook_files_unchanged", ("edited", HOOK), INIT),
+    Killer(
+        "hook edited",
+        in_hooks("pre_tool_use.py", edited),
+        "hook_files_unchanged",
+        ("edited", HOOK),
+        INIT,
+    ),
     Killer(
         "library missing",
-        in_hooks("lib/harness/policy/judge.py", Path.unlink),
+        in_hooks("lib/harness/guard/policy/judge.py", Path.unlink),
         "hook_files_present",
         ("judge.py",),
         INIT,
     ),
     Killer(
         "library missing, fed",
-        in_hooks("lib/harness/policy/judge.py", Path.unlink),
+        in_hooks("lib/harness/guard/policy/judge.py", Path.unlink),
         "guards_answer",
         ("missing or damaged",),
         INIT,
     ),
     Killer(
-        "library edited", in_hooks("lib/harness/policy/judge.py", edited), "hook_files_unchanged", ("judge.py",), INIT
+        "library edited",
+        in_hooks("lib/harness/guard/policy/judge.py", edited),
+        "hook_files_unchanged",
+        ("judge.py",),
+        INIT,
     ),
-    Killer("library of another version", another_version, "hook_files_current", ("another version",), INIT),
+    Killer(
+        "library of another version",
+        another_version,
+        "hook_files_current",
+        ("another version",),
+        INIT,
+    ),
     Killer("hooks never installed", taken_out, "hooks_installed", ("No hook is installed",), INIT),
     Killer(
         "a package in a module's place",
         in_hooks(
-            "lib/harness/policy/decide/__init__.py", lambda path: (path.parent.mkdir(), path.write_text("DENY = 1\n"))
+            "lib/harness/guard/policy/decide/__init__.py",
+            lambda path: (path.parent.mkdir(), path.write_text("DENY = 1\n")),
         ),
         "hook_files_unchanged",
         ("not put there", "decide/__init__.py"),
         INIT,
     ),
     Killer(
-        "manifest missing", in_hooks("MANIFEST.json", Path.unlink), "hook_files_unchanged", ("MANIFEST.json",), INIT
+        "manifest missing",
+        in_hooks("MANIFEST.json", Path.unlink),
+        "hook_files_unchanged",
+        ("MANIFEST.json",),
+        INIT,
     ),
     # a program that answers wrongly
     Killer(
-        "lets all pass", in_hooks("pre_tool_use.py", rewritten("pass")), "guards_answer", ("let pass a call",), INIT
+        "lets all pass",
+        in_hooks("pre_tool_use.py", rewritten("pass")),
+        "guards_answer",
+        ("let pass a call",),
+        INIT,
     ),
-    Killer("ends with 1", in_hooks("pre_tool_use.py", rewritten("1 / 0")), "guards_answer", ("status 1",), INIT),
     Killer(
-        "denies all", in_hooks("pre_tool_use.py", rewritten(DENIES)), "guards_answer", ("ordinary call: no",), "Mend"
+        "ends with 1",
+        in_hooks("pre_tool_use.py", rewritten("1 / 0")),
+        "guards_answer",
+        ("status 1",),
+        INIT,
     ),
-    Killer("says allow", in_hooks("pre_tool_use.py", rewritten(ALLOWS)), "guards_answer", ("is silent",), INIT),
+    Killer(
+        "denies all",
+        in_hooks("pre_tool_use.py", rewritten(DENIES)),
+        "guards_answer",
+        ("ordinary call: no",),
+        "Hint",
+    ),
+    Killer(
+        "says allow",
+        in_hooks("pre_tool_use.py", rewritten(ALLOWS)),
+        "guards_answer",
+        ("is silent",),
+        INIT,
+    ),
     Killer("hangs", hanging, "guards_answer", ("did not answer in 0.5 s",), INIT),
     Killer(
         "settings guard passes",
@@ -269,7 +335,13 @@ KILLERS = (
         INIT,
     ),
     # the snapshot
-    Killer("snapshot missing", lambda made: made.policy.unlink(), "snapshot_sound", ("missing",), RENDER),
+    Killer(
+        "snapshot missing",
+        lambda made: made.policy.unlink(),
+        "snapshot_sound",
+        ("missing",),
+        RENDER,
+    ),
     Killer(
         "snapshot damaged",
         text_in(".harness/policy.json", '{"schema": 1'),
@@ -279,9 +351,23 @@ KILLERS = (
     ),
     Killer("snapshot older", in_snapshot(schema=0), "snapshot_sound", ("older",), RENDER),
     Killer("snapshot newer", in_snapshot(schema=2), "snapshot_sound", ("newer",), RENDER),
-    Killer("snapshot of another place", in_snapshot(root="/elsewhere"), "snapshot_sound", ("/elsewhere",), RENDER),
-    Killer("snapshot behind the ledger", ledger_moved_on, "snapshot_fresh", ("stale", "frozen"), RENDER),
-    Killer("snapshot of an older policy", in_snapshot(policy="0" * 64), "snapshot_fresh", ("stale", "policy"), RENDER),
+    Killer(
+        "snapshot of another place",
+        in_snapshot(root="/elsewhere"),
+        "snapshot_sound",
+        ("/elsewhere",),
+        RENDER,
+    ),
+    Killer(
+        "snapshot behind the ledger", ledger_moved_on, "snapshot_fresh", ("stale", "frozen"), RENDER
+    ),
+    Killer(
+        "snapshot of an older policy",
+        in_snapshot(policy="0" * 64),
+        "snapshot_fresh",
+        ("stale", "policy"),
+        RENDER,
+    ),
     # the interpreter
     Killer(
         "interpreter missing",
@@ -292,19 +378,31 @@ KILLERS = (
     ),
     Killer(
         "interpreter below shims",
-        interpreter(lambda made: program(made, ".pyenv/shims/python3", '#!/bin/sh\nexec /usr/bin/python3 "$@"\n')),
+        interpreter(
+            lambda made: program(
+                made, ".pyenv/shims/python3", '#!/bin/sh\nexec /usr/bin/python3 "$@"\n'
+            )
+        ),
         "interpreter",
         ("shim",),
         INIT,
     ),
     Killer(
         "interpreter a script",
-        interpreter(lambda made: program(made, "bin/python3", '#!/bin/sh\nexec /usr/bin/python3 "$@"\n')),
+        interpreter(
+            lambda made: program(made, "bin/python3", '#!/bin/sh\nexec /usr/bin/python3 "$@"\n')
+        ),
         "interpreter",
         ("script",),
         INIT,
     ),
-    Killer("interpreter uv", interpreter(lambda made: program(made, "bin/uv", "")), "interpreter", ("uv",), INIT),
+    Killer(
+        "interpreter uv",
+        interpreter(lambda made: program(made, "bin/uv", "")),
+        "interpreter",
+        ("uv",),
+        INIT,
+    ),
     Killer(
         "interpreter fails",
         interpreter(lambda _: Path("/bin/false")),
@@ -313,7 +411,11 @@ KILLERS = (
         INIT,
     ),
     Killer(
-        "interpreter by PATH", entry("PreToolUse", command="python3"), "interpreter", ("not an absolute path",), INIT
+        "interpreter by PATH",
+        entry("PreToolUse", command="python3"),
+        "interpreter",
+        ("not an absolute path",),
+        INIT,
     ),
     # where it starts
     Killer(
@@ -323,8 +425,20 @@ KILLERS = (
         ("relative", "PreToolUse"),
         "CLAUDE_PROJECT_DIR",
     ),
-    Killer("relative path, fed", entry("PreToolUse", args=RELATIVE), "guards_answer", ("hook not found",), INIT),
-    Killer("module form", entry("PreToolUse", args=MODULE), "entries_absolute", ("-m", "module"), "CLAUDE_PROJECT_DIR"),
+    Killer(
+        "relative path, fed",
+        entry("PreToolUse", args=RELATIVE),
+        "guards_answer",
+        ("hook not found",),
+        INIT,
+    ),
+    Killer(
+        "module form",
+        entry("PreToolUse", args=MODULE),
+        "entries_absolute",
+        ("-m", "module"),
+        "CLAUDE_PROJECT_DIR",
+    ),
     Killer(
         "placeholder without braces",
         entry("PreToolUse", args=NO_BRACES),
@@ -332,10 +446,14 @@ KILLERS = (
         ("$CLAUDE_PROJECT_DIR/",),
         INIT,
     ),
-    Killer("not isolated", entry("PreToolUse", args=NOT_ISOLATED), "entries_absolute", ("-I -S",), INIT),
+    Killer(
+        "not isolated", entry("PreToolUse", args=NOT_ISOLATED), "entries_absolute", ("-I -S",), INIT
+    ),
     Killer(
         "shell form",
-        entry("PreToolUse", command=f'/usr/bin/python3 -I -S "$CLAUDE_PROJECT_DIR"/{HOOK}', args=None),
+        entry(
+            "PreToolUse", command=f'/usr/bin/python3 -I -S "$CLAUDE_PROJECT_DIR"/{HOOK}', args=None
+        ),
         "entries_absolute",
         ("shell",),
         INIT,
@@ -343,14 +461,40 @@ KILLERS = (
     # settings that are not loaded
     Killer("started in a subfolder", subfolder, "start_folder", ("/src",), "Start it in"),
     Killer("started above the project", monorepo, "start_folder", ("my project",), "my project"),
-    Killer("no hooks in settings", settings_with(hooks={}), "entries_present", ("PreToolUse", "ConfigChange"), INIT),
-    Killer("settings gone", lambda made: made.settings_file.unlink(), "entries_present", ("PreToolUse",), INIT),
-    Killer("one guard left out", without("ConfigChange"), "entries_present", ("ConfigChange",), INIT),
-    Killer("local settings only", only_local, "entries_present", (".claude/settings.local.json",), INIT),
     Killer(
-        "settings no JSON", text_in(".claude/settings.json", '{"hooks": {},}'), "settings_readable", ("not JSON",), INIT
+        "no hooks in settings",
+        settings_with(hooks={}),
+        "entries_present",
+        ("PreToolUse", "ConfigChange"),
+        INIT,
     ),
-    Killer("settings not readable", lambda made: made.settings_file.chmod(0), "settings_readable", ("mode",), INIT),
+    Killer(
+        "settings gone",
+        lambda made: made.settings_file.unlink(),
+        "entries_present",
+        ("PreToolUse",),
+        INIT,
+    ),
+    Killer(
+        "one guard left out", without("ConfigChange"), "entries_present", ("ConfigChange",), INIT
+    ),
+    Killer(
+        "local settings only", only_local, "entries_present", (".claude/settings.local.json",), INIT
+    ),
+    Killer(
+        "settings no JSON",
+        text_in(".claude/settings.json", '{"hooks": {},}'),
+        "settings_readable",
+        ("not JSON",),
+        INIT,
+    ),
+    Killer(
+        "settings not readable",
+        lambda made: made.settings_file.chmod(0),
+        "settings_readable",
+        ("mode",),
+        INIT,
+    ),
     Killer(
         "settings with NaN",
         lambda made: void(made.settings_file.write_text('{"x": NaN}')),
@@ -358,12 +502,28 @@ KILLERS = (
         ("NaN",),
         INIT,
     ),
-    Killer("settings a list", text_in(".claude/settings.json", "[]"), "settings_readable", ("list",), INIT),
+    Killer(
+        "settings a list",
+        text_in(".claude/settings.json", "[]"),
+        "settings_readable",
+        ("list",),
+        INIT,
+    ),
     # switched off
     Killer(
-        "off in the project", settings_with(disableAllHooks=True), "hooks_enabled", (".claude/settings.json",), "Remove"
+        "off in the project",
+        settings_with(disableAllHooks=True),
+        "hooks_enabled",
+        (".claude/settings.json",),
+        "Remove",
     ),
-    Killer("off as text", settings_with(disableAllHooks="true"), "hooks_enabled", (".claude/settings.json",), "Remove"),
+    Killer(
+        "off as text",
+        settings_with(disableAllHooks="true"),
+        "hooks_enabled",
+        (".claude/settings.json",),
+        "Remove",
+    ),
     Killer(
         "off locally",
         text_in(".claude/settings.local.json", '{"disableAllHooks": true}'),
@@ -378,8 +538,20 @@ KILLERS = (
         ("home/.claude/settings.json",),
         "Remove",
     ),
-    Killer("off by a variable", lambda _: {"CLAUDE_CODE_SIMPLE": "1"}, "cli_mode", ("CLAUDE_CODE_SIMPLE",), "Unset"),
-    Killer("safe mode", lambda _: {"CLAUDE_CODE_SAFE_MODE": "true"}, "cli_mode", ("CLAUDE_CODE_SAFE_MODE",), "Unset"),
+    Killer(
+        "off by a variable",
+        lambda _: {"CLAUDE_CODE_SIMPLE": "1"},
+        "cli_mode",
+        ("CLAUDE_CODE_SIMPLE",),
+        "Unset",
+    ),
+    Killer(
+        "safe mode",
+        lambda _: {"CLAUDE_CODE_SAFE_MODE": "true"},
+        "cli_mode",
+        ("CLAUDE_CODE_SAFE_MODE",),
+        "Unset",
+    ),
     Killer(
         "the user's variable",
         user_settings(env={"CLAUDE_CODE_SIMPLE": "1"}),
@@ -389,12 +561,32 @@ KILLERS = (
     ),
     Killer("older CLI", a_cli("2.1.294"), "cli_version", ("2.1.294", "onFailure"), "claude update"),
     # entries that do not guard
-    Killer("milliseconds", entry("PreToolUse", timeout=30000), "entries_timeout", ("30000", "seconds"), INIT),
-    Killer("too short", entry("PreToolUse", timeout=1), "entries_timeout", ("1 s", "too short"), INIT),
-    Killer("timeout as text", entry("PreToolUse", timeout="30"), "entries_timeout", ("'30'", "not a number"), INIT),
-    Killer("no timeout", entry("ConfigChange", timeout=None), "entries_timeout", ("no timeout",), INIT),
     Killer(
-        "no onFailure", entry("PreToolUse", onFailure=None), "entries_fail_closed", ("PreToolUse", "None"), '"block"'
+        "milliseconds",
+        entry("PreToolUse", timeout=30000),
+        "entries_timeout",
+        ("30000", "seconds"),
+        INIT,
+    ),
+    Killer(
+        "too short", entry("PreToolUse", timeout=1), "entries_timeout", ("1 s", "too short"), INIT
+    ),
+    Killer(
+        "timeout as text",
+        entry("PreToolUse", timeout="30"),
+        "entries_timeout",
+        ("'30'", "not a number"),
+        INIT,
+    ),
+    Killer(
+        "no timeout", entry("ConfigChange", timeout=None), "entries_timeout", ("no timeout",), INIT
+    ),
+    Killer(
+        "no onFailure",
+        entry("PreToolUse", onFailure=None),
+        "entries_fail_closed",
+        ("PreToolUse", "None"),
+        '"block"',
     ),
     Killer(
         "onFailure continue",
@@ -403,12 +595,36 @@ KILLERS = (
         ("continue",),
         '"block"',
     ),
-    Killer("asynchronous", entry("PreToolUse", **{"async": True}), "entries_synchronous", ("async",), "Remove"),
-    Killer("filtered", entry("PreToolUse", **{"if": "Bash(git *)"}), "entries_synchronous", ("if", "git"), "Remove"),
-    Killer("matcher of another case", matcher("PreToolUse", "bash"), "entries_matcher", ("'bash'", "nothing"), '"*"'),
-    Killer("matcher Task", matcher("PreToolUse", "Task"), "entries_matcher", ("'Task'", "Write"), '"*"'),
-    Killer("matcher a list", matcher("PreToolUse", "Write,Edit"), "entries_matcher", ("Bash",), '"*"'),
-    Killer("matcher without MCP", matcher("PreToolUse", "^[A-Z]"), "entries_matcher", ("mcp__",), '"*"'),
+    Killer(
+        "asynchronous",
+        entry("PreToolUse", **{"async": True}),
+        "entries_synchronous",
+        ("async",),
+        "Remove",
+    ),
+    Killer(
+        "filtered",
+        entry("PreToolUse", **{"if": "Bash(git *)"}),
+        "entries_synchronous",
+        ("if", "git"),
+        "Remove",
+    ),
+    Killer(
+        "matcher of another case",
+        matcher("PreToolUse", "bash"),
+        "entries_matcher",
+        ("'bash'", "nothing"),
+        '"*"',
+    ),
+    Killer(
+        "matcher Task", matcher("PreToolUse", "Task"), "entries_matcher", ("'Task'", "Write"), '"*"'
+    ),
+    Killer(
+        "matcher a list", matcher("PreToolUse", "Write,Edit"), "entries_matcher", ("Bash",), '"*"'
+    ),
+    Killer(
+        "matcher without MCP", matcher("PreToolUse", "^[A-Z]"), "entries_matcher", ("mcp__",), '"*"'
+    ),
     Killer(
         "matcher of one source",
         matcher("ConfigChange", "user_settings"),
@@ -416,19 +632,37 @@ KILLERS = (
         ("project_settings",),
         "no matcher",
     ),
-    Killer("another type", entry("PreToolUse", type="prompt"), "entries_type", ("'prompt'",), '"command"'),
+    Killer(
+        "another type",
+        entry("PreToolUse", type="prompt"),
+        "entries_type",
+        ("'prompt'",),
+        '"command"',
+    ),
     # amiss, and no guard is dead of it
     Killer("twice", twice, "entries_once", ("PreToolUse has 2",), "Remove", guard=False),
     Killer(
-        "observer without a limit", entry("Stop", timeout=30000), "entries_timeout", ("30000",), "seconds", guard=False
+        "observer without a limit",
+        entry("Stop", timeout=30000),
+        "entries_timeout",
+        ("30000",),
+        "seconds",
+        guard=False,
     ),
-    Killer("observer left out", without("SessionEnd"), "entries_present", ("SessionEnd",), INIT, guard=False),
+    Killer(
+        "observer left out",
+        without("SessionEnd"),
+        "entries_present",
+        ("SessionEnd",),
+        INIT,
+        guard=False,
+    ),
     Killer(
         "local settings no JSON",
         text_in(".claude/settings.local.json", "{"),
         "settings_readable",
         ("not JSON",),
-        "Mend",
+        "Hint",
         guard=False,
     ),
 )
@@ -444,19 +678,25 @@ FED = [killer for killer in KILLERS if killer not in SEEN]
 def assert_named(killer: Killer, made: Made) -> None:
     report = made.doctor(**(killer.kill(made) or {}))
     (check,) = [check for check in report.checks if check.name == killer.check]
-    assert (check.ok, check.guard, report.dead) == (False, killer.guard, killer.guard), "\n".join(report.lines())
+    assert (check.ok, check.guard, report.dead) == (False, killer.guard, killer.guard), "\n".join(
+        report.lines()
+    )
     assert [words for words in killer.message if words not in check.message] == [], check.message
-    assert killer.mend in check.mend
+    assert killer.hint in check.hint
 
 
 @pytest.mark.parametrize("killer", SEEN, ids=lambda killer: killer.name)
-def test_each_way_to_kill_a_guard_is_named_with_its_mend(killer: Killer, made: Made, monkeypatch: pytest.MonkeyPatch):
+def test_each_way_to_kill_a_guard_is_named_with_its_hint(
+    killer: Killer, made: Made, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(run, "OF_THE_HOOKS", LOOKING)
     assert_named(killer, made)
 
 
 @pytest.mark.parametrize(
-    "killer", [*FED, *(pytest.param(killer, marks=pytest.mark.slow) for killer in SEEN)], ids=lambda killer: killer.name
+    "killer",
+    [*FED, *(pytest.param(killer, marks=pytest.mark.slow) for killer in SEEN)],
+    ids=lambda killer: killer.name,
 )
 def test_with_the_hooks_started_it_is_named_too(killer: Killer, made: Made):
     assert_named(killer, made)

@@ -1,4 +1,5 @@
-"""The doctor starts the Claude Code CLI itself: what it proves that no look at files can, and what it leaves behind."""
+"""The doctor starts the Claude Code CLI itself: what it proves that no look at files can, and what
+it leaves behind."""
 
 import contextlib
 import json
@@ -13,7 +14,9 @@ from harness.doctor.claude_cli import bundled_program, find_clis
 from harness.doctor.report import Check, Report
 from tests.doctor.made import Made
 
-pytestmark = pytest.mark.skipif(bundled_program() is None, reason="the installed Agent SDK brings no CLI")
+pytestmark = pytest.mark.skipif(
+    bundled_program() is None, reason="the installed Agent SDK brings no CLI"
+)
 
 
 def live(report: Report) -> Check:
@@ -22,7 +25,8 @@ def live(report: Report) -> Check:
 
 
 def started_with(token: str) -> list[int]:
-    """The processes whose PATH holds `token`: all that a probe starts has the PATH that the doctor was given."""
+    """The processes whose PATH holds `token`: all that a probe starts has the PATH that the doctor
+    was given."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
@@ -30,7 +34,9 @@ def started_with(token: str) -> list[int]:
     return found
 
 
-def test_the_cli_denies_by_our_hook_and_leaves_no_trace(made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_cli_denies_by_our_hook_and_leaves_no_trace(
+    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     before = made.files()
     token = secrets.token_hex(16)
@@ -57,7 +63,7 @@ def test_one_setting_that_is_not_valid_takes_every_hook_with_it(made: Made):
     report = made.doctor(start_cli=True)
     assert [check.name for check in report.checks if check.dead] == ["cli_denies"]
     assert "permissions" in live(report).message
-    assert "Mend the setting" in live(report).mend
+    assert "Fix the setting" in live(report).hint
 
 
 def test_a_missing_hook_is_told_from_a_denial(made: Made):
@@ -82,7 +88,10 @@ def test_the_persons_cli_comes_before_the_one_of_the_sdk(made: Made):
     usual.parent.mkdir(parents=True)
     usual.write_text("#!/bin/sh\n")
     found = find_clis(made.environment, made.home)
-    assert [(cli.program, cli.bundled) for cli in found] == [(usual, False), (bundled_program(), True)]
+    assert [(cli.program, cli.bundled) for cli in found] == [
+        (usual, False),
+        (bundled_program(), True),
+    ]
 
 
 def test_without_a_cli_it_says_so_and_nothing_is_dead(made: Made, monkeypatch: pytest.MonkeyPatch):

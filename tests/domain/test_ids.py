@@ -14,7 +14,10 @@ def test_one_text_for_a_bad_id(tmp_path: Path) -> None:
     for name in ("exp-0009", "exp-1", "nope"):
         with pytest.raises(NotFoundError) as error:
             project.ledger.experiment(name)
-        assert (error.value.message, error.value.mend) == (no_experiment(name).message, no_experiment(name).mend)
+        assert (error.value.message, error.value.hint) == (
+            no_experiment(name).message,
+            no_experiment(name).hint,
+        )
     with pytest.raises(NotFoundError) as error:
         project.layout.experiment("nope")
     assert error.value.message == no_experiment("nope").message

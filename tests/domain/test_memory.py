@@ -1,4 +1,5 @@
-"""A process gets a share of what its control group grants, wherever that is less than the machine's memory."""
+"""A process gets a share of what its control group grants, wherever that is less than the machine's
+memory."""
 
 import os
 from pathlib import Path
@@ -31,7 +32,11 @@ def tree(root: Path, groups: str, limits: dict[str, str]) -> Path:
         ("0::/job/step", {"job/step/memory.max": "max", "job/memory.max": str(70 * MIB)}, 70 * MIB),
         (
             "0::/job/step",
-            {"job/step/memory.max": str(90 * MIB), "job/memory.max": str(70 * MIB), "other/memory.max": "1"},
+            {
+                "job/step/memory.max": str(90 * MIB),
+                "job/memory.max": str(70 * MIB),
+                "other/memory.max": "1",
+            },
             70 * MIB,
         ),
         ("0::/", {"memory.max": str(60 * MIB)}, 60 * MIB),
@@ -41,7 +46,11 @@ def tree(root: Path, groups: str, limits: dict[str, str]) -> Path:
         ("4:memory:/a/b", {"memory/a/memory.limit_in_bytes": str(40 * MIB)}, 40 * MIB),
         ("4:cpu,memory:/docker/x", {"memory/memory.limit_in_bytes": str(30 * MIB)}, 30 * MIB),
         ("4:memory:/a", {"memory/a/memory.limit_in_bytes": V1_UNLIMITED}, MACHINE),
-        ("4:memory:/a\n0::/b", {"memory/a/memory.limit_in_bytes": V1_UNLIMITED, "b/memory.max": str(MIB)}, MIB),
+        (
+            "4:memory:/a\n0::/b",
+            {"memory/a/memory.limit_in_bytes": V1_UNLIMITED, "b/memory.max": str(MIB)},
+            MIB,
+        ),
         ("0::/a\n3:cpu:/c", {"unified/a/memory.max": str(20 * MIB), "c/memory.max": "1"}, 20 * MIB),
         ("nonsense", {"memory.max": "1"}, MACHINE),
         ("0::/a", {"a/memory.max": "12 apples"}, MACHINE),

@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scenarios"))
 
 from toy_project import approved, make_project
 
-from harness.project.context import Project
+from harness.ledger.project import Project
 
 
 @pytest.fixture

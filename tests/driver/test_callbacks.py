@@ -6,23 +6,34 @@ from typing import Any
 import anyio
 import pytest
 
-from harness.audit import bash_tree
 from harness.contract.roles import ROLE_BY_NAME
-from harness.domain.statuses import CageKind
+from harness.domain.statuses import SandboxKind
 from harness.driver.callbacks import Guard
-from harness.driver.desk import Desk
-from harness.project.context import Project
+from harness.driver.tool_context import ToolContext
+from harness.guard.shell import tree as bash_tree
+from harness.ledger.project import Project
 from harness.rendering.snapshot import policy_snapshot
 
 
-def guard_of(project: Project, role: str, *, cage: CageKind = CageKind.BWRAP, told: list[Any] | None = None) -> Guard:
-    desk = Desk(project, session="s-1", role=ROLE_BY_NAME[role], cage=cage)
+def guard_of(
+    project: Project,
+    role: str,
+    *,
+    sandbox: SandboxKind = SandboxKind.BWRAP,
+    told: list[Any] | None = None,
+) -> Guard:
+    context = ToolContext(project, session="s-1", role=ROLE_BY_NAME[role], sandbox=sandbox)
     on_call = (lambda *call: told.append(call)) if told is not None else (lambda *_call: None)
-    return Guard(desk, snapshot=lambda: policy_snapshot(project, role=role), on_call=on_call)
+    return Guard(context, snapshot=lambda: policy_snapshot(project, role=role), on_call=on_call)
 
 
 def ask(guard: Guard, project: Project, tool: str, **given: Any) -> dict[str, Any]:
-    payload = {"tool_name": tool, "tool_input": given, "cwd": str(project.layout.root), "tool_use_id": "t-1"}
+    payload = {
+        "tool_name": tool,
+        "tool_input": given,
+        "cwd": str(project.layout.root),
+        "tool_use_id": "t-1",
+    }
     answer: dict[str, Any] = anyio.run(guard.before_tool, payload, "t-1", None)
     return dict(answer["hookSpecificOutput"])
 
@@ -34,7 +45,13 @@ def receipts(project: Project) -> list[dict[str, Any]]:
 
 def test_an_ordinary_write_is_allowed_out_loud_and_leaves_a_receipt(project: Project) -> None:
     told: list[Any] = []
-    said = ask(guard_of(project, "model-builder", told=told), project, "Write", file_path="train.py", content="x")
+    said = ask(
+        guard_of(project, "model-builder", told=told),
+        project,
+        "Write",
+        file_path="train.py",
+        content="x",
+    )
     assert said["permissionDecision"] == "allow"
     (line,) = receipts(project)
     assert (line["tool"], line["permission"], line["role"]) == ("Write", "allow", "model-builder")
@@ -62,7 +79,12 @@ def test_what_the_policy_forbids_is_denied_with_reason_and_next_step(
 
 
 def test_what_only_the_tree_reader_sees_through_is_denied(project: Project) -> None:
-    said = ask(guard_of(project, "model-builder"), project, "Bash", command="case go in go) python train.py;; esac")
+    said = ask(
+        guard_of(project, "model-builder"),
+        project,
+        "Bash",
+        command="case go in go) python train.py;; esac",
+    )
     assert said["permissionDecision"] == "deny"
     assert receipts(project)[0]["rule"] == "training_outside_harness"
 
@@ -77,19 +99,31 @@ def test_without_the_tree_reader_commands_are_denied_and_the_reason_says_so(
     assert said["permissionDecision"] == "deny"
     assert "tree_sitter" in said["permissionDecisionReason"]
     assert receipts(project)[0]["rule"] == "reader_missing"
-    assert ask(guard, project, "Write", file_path="train.py", content="x")["permissionDecision"] == "allow"
+    assert (
+        ask(guard, project, "Write", file_path="train.py", content="x")["permissionDecision"]
+        == "allow"
+    )
 
 
 def test_the_state_directory_is_denied_also_to_a_read(project: Project) -> None:
-    said = ask(guard_of(project, "oracle"), project, "Read", file_path=str(project.layout.ledger_db))
+    said = ask(
+        guard_of(project, "oracle"), project, "Read", file_path=str(project.layout.ledger_db)
+    )
     assert said["permissionDecision"] == "deny"
 
 
-@pytest.mark.parametrize(("cage", "rule"), [(CageKind.NONE, "uncaged"), (CageKind.BWRAP, "outside_project")])
-def test_no_opinion_is_allowed_and_the_receipt_says_when_there_was_no_cage(
-    project: Project, cage: CageKind, rule: str
+@pytest.mark.parametrize(
+    ("sandbox", "rule"), [(SandboxKind.NONE, "unsandboxed"), (SandboxKind.BWRAP, "outside_project")]
+)
+def test_no_opinion_is_allowed_and_the_receipt_says_when_there_was_no_sandbox(
+    project: Project, sandbox: SandboxKind, rule: str
 ) -> None:
-    said = ask(guard_of(project, "model-builder", cage=cage), project, "Read", file_path="/etc/hostname")
+    said = ask(
+        guard_of(project, "model-builder", sandbox=sandbox),
+        project,
+        "Read",
+        file_path="/etc/hostname",
+    )
     assert said["permissionDecision"] == "allow"
     assert receipts(project)[0]["rule"] == rule
 
@@ -119,7 +153,9 @@ def test_a_role_is_reminded_once_of_what_it_owes(project: Project) -> None:
 
 
 def test_a_role_that_did_its_work_may_stop(project: Project) -> None:
-    desk = Desk(project, session="s-1", role=ROLE_BY_NAME["oracle"], cage=CageKind.BWRAP)
-    desk.done.add("record_result")
-    guard = Guard(desk, snapshot=dict)
+    context = ToolContext(
+        project, session="s-1", role=ROLE_BY_NAME["oracle"], sandbox=SandboxKind.BWRAP
+    )
+    context.done.add("record_result")
+    guard = Guard(context, snapshot=dict)
     assert anyio.run(guard.before_stop, {"stop_hook_active": False}, None, None) == {}

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.cage.none import NoCage
 from harness.domain.sandbox import Confinement
 from harness.domain.statuses import ExperimentStatus
 from harness.driver.environment import (
@@ -20,7 +19,8 @@ from harness.driver.environment import (
     confinement,
     write_launcher,
 )
-from harness.project.context import Project
+from harness.ledger.project import Project
+from harness.sandbox.none import NoSandbox
 
 ENV = Path("/usr/bin/env")
 
@@ -39,7 +39,7 @@ def environment_of(folders: SessionFolders) -> dict[str, str]:
         role="oracle",
         ordinal=3,
         attempt=2,
-        door_url="http://127.0.0.1:9",
+        gateway_url="http://127.0.0.1:9",
         interpreter=None,
         retries=1,
     )
@@ -61,7 +61,7 @@ def test_it_holds_a_dummy_key_and_folders_of_its_own_only(folders: SessionFolder
 
 def test_the_launcher_passes_on_nothing_but_what_the_sdk_sets(folders: SessionFolders) -> None:
     expected = environment_of(folders)
-    launcher = write_launcher(NoCage(), Confinement(), folders, expected, ENV)
+    launcher = write_launcher(NoSandbox(), Confinement(), folders, expected, ENV)
     ours = {
         **os.environ,
         "A_SECRET_OF_OURS": "swordfish",
@@ -76,8 +76,12 @@ def test_the_launcher_passes_on_nothing_but_what_the_sdk_sets(folders: SessionFo
     assert seen[SESSION] == "s 1"
 
 
-def test_the_launcher_lies_outside_the_cage_and_leaves_its_process_id(folders: SessionFolders) -> None:
-    launcher = write_launcher(NoCage(), Confinement(), folders, environment_of(folders), Path("/bin/true"))
+def test_the_launcher_lies_outside_the_sandbox_and_leaves_its_process_id(
+    folders: SessionFolders,
+) -> None:
+    launcher = write_launcher(
+        NoSandbox(), Confinement(), folders, environment_of(folders), Path("/bin/true")
+    )
     process = subprocess.Popen([launcher])
     process.wait()
     assert int(folders.pid.read_text("ascii")) == process.pid
@@ -89,15 +93,20 @@ def test_the_cli_that_comes_with_the_sdk_is_used() -> None:
     assert os.access(bundled_cli(), os.X_OK)
 
 
-def test_the_cage_of_a_session_stays_small_after_many_experiments(project: Project, tmp_path: Path) -> None:
-    """Each closed folder is a mount and some words of a command line, whose length the kernel bounds."""
+def test_the_sandbox_of_a_session_stays_small_after_many_experiments(
+    project: Project, tmp_path: Path
+) -> None:
+    """Each closed folder is a mount and some words of a command line, whose length the kernel
+    bounds."""
     ledger = project.ledger
     for number in range(MOST_CLOSED + 5):
-        opened = ledger.open_experiment(hypothesis=f"Idea {number}", parent=None, by="model-builder")
+        opened = ledger.open_experiment(
+            hypothesis=f"Idea {number}", parent=None, by="model-builder"
+        )
         project.layout.experiment(opened.id).mkdir(parents=True)
         ledger.move_experiment(opened.id, ExperimentStatus.DISCARDED, "a test")
     folders = SessionFolders(outside=tmp_path / "session")
     folders.create()
-    confined = confinement(project, project.plan(), folders, door_port=1)
+    confined = confinement(project, project.plan(), folders, gateway_port=1)
     kept = [path.name for path in confined.read_only if path.parent == project.layout.experiments]
     assert sorted(kept) == [f"exp-{number:04d}" for number in range(6, MOST_CLOSED + 6)]

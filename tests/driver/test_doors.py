@@ -1,4 +1,4 @@
-"""Which door a loop gets, and what a live one needs."""
+"""Which gateway a loop gets, and what a live one needs."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,60 +7,76 @@ import pytest
 from toy_project import PLAN, approved, builder, make_project, write_scenario
 
 from harness.domain.facts import SessionEnded, SessionStarted
-from harness.driver.doors import LIVE_RETRIES, SCRIPTED_RETRIES, is_scripted, open_door, retries
+from harness.driver.gateways import (
+    LIVE_RETRIES,
+    SCRIPTED_RETRIES,
+    is_scripted,
+    open_gateway,
+    retries,
+)
 from harness.driver.leftovers import close_cut_sessions
 from harness.errors import RefusedError, UsageError
+from harness.ledger.project import Project
+from harness.ledger.spending import SpendingLog, read_spending
 from harness.loop.state import load_state
-from harness.model_door.door import Door
-from harness.model_door.live import Live
-from harness.model_door.meter import Meter
-from harness.model_door.wire import read_request
-from harness.project.context import Project
-from harness.project.spending import SpendingLog, read_spending
+from harness.model_gateway.gateway import Gateway
+from harness.model_gateway.live import Live
+from harness.model_gateway.meter import Meter
+from harness.model_gateway.wire import read_request
 
 
 @pytest.fixture
 def paid_project(tmp_path: Path) -> Iterator[Project]:
     root = make_project(tmp_path / "paid")
-    (root / "plan.md").write_text(PLAN.replace("total_minutes: 5}", "total_minutes: 5, usd: 10}"), "utf-8")
+    (root / "plan.md").write_text(
+        PLAN.replace("total_minutes: 5}", "total_minutes: 5, usd: 10}"), "utf-8"
+    )
     with approved(root, {"XDG_STATE_HOME": str(tmp_path / "paid state")}) as opened:
         yield opened
 
 
 def test_a_scenario_needs_neither_key_nor_budget(project: Project, tmp_path: Path) -> None:
-    door = open_door(project, project.plan(), {}, scenario=write_scenario(tmp_path / "s.yaml", builder(1)))
-    assert is_scripted(door)
-    assert retries(door) == SCRIPTED_RETRIES
+    gateway = open_gateway(
+        project, project.plan(), {}, scenario=write_scenario(tmp_path / "s.yaml", builder(1))
+    )
+    assert is_scripted(gateway)
+    assert retries(gateway) == SCRIPTED_RETRIES
 
 
-def test_a_live_door_needs_a_budget_in_the_plan(project: Project) -> None:
+def test_a_live_gateway_needs_a_budget_in_the_plan(project: Project) -> None:
     with pytest.raises(RefusedError, match=r"budget\.usd"):
-        open_door(project, project.plan(), {"ANTHROPIC_API_KEY": "k"})
+        open_gateway(project, project.plan(), {"ANTHROPIC_API_KEY": "k"})
 
 
 def test_a_scenario_is_not_recorded(project: Project, tmp_path: Path) -> None:
     scenario = write_scenario(tmp_path / "s.yaml", builder(1))
     with pytest.raises(UsageError, match="exclude each other"):
-        open_door(project, project.plan(), {}, scenario=scenario, record=tmp_path / "r.yaml")
+        open_gateway(project, project.plan(), {}, scenario=scenario, record=tmp_path / "r.yaml")
 
 
 KEY = {"ANTHROPIC_API_KEY": "k"}
 
 
-def test_money_of_earlier_sessions_of_the_plan_counts_in_the_door_and_in_the_loop(paid_project: Project) -> None:
+def test_money_of_earlier_sessions_of_the_plan_counts_in_the_gateway_and_in_the_loop(
+    paid_project: Project,
+) -> None:
     project = paid_project
     log = SpendingLog(project.layout.spending, "toy")
     log.settle(log.reserve(session="here", role="oracle", usd=5.0), usd=1.5, usage={})
     log.reserve(session="killed", role="oracle", usd=2.0)
-    SpendingLog(project.layout.spending, "another plan").reserve(session="other", role="oracle", usd=50.0)
+    SpendingLog(project.layout.spending, "another plan").reserve(
+        session="other", role="oracle", usd=50.0
+    )
     for session, cost in (("here", 1.5), ("elsewhere", 0.25)):
-        started = {"experiment": None, "step": "build-1-1", "cage": "none", "driver": {"pid": 1}}
+        started = {"experiment": None, "step": "build-1-1", "sandbox": "none", "driver": {"pid": 1}}
         project.ledger.append(SessionStarted(session=session, role="oracle", **started))
-        project.ledger.append(SessionEnded(session=session, outcome="finished", detail="", turns=1, cost_usd=cost))
+        project.ledger.append(
+            SessionEnded(session=session, outcome="finished", detail="", turns=1, cost_usd=cost)
+        )
     assert load_state(project, supervised=lambda run: False).spent.usd == pytest.approx(3.75)
-    door = open_door(project, project.plan(), KEY)
-    assert isinstance(door.answerer, Live)
-    meter = door.answerer.meter
+    gateway = open_gateway(project, project.plan(), KEY)
+    assert isinstance(gateway.answerer, Live)
+    meter = gateway.answerer.meter
     body = {"model": "claude-haiku-4-5", "max_tokens": 10, "messages": []}
     meter.reserve(read_request({"x-harness-session": "new"}, body, 100))
     assert meter.spent_usd == pytest.approx(3.75)
@@ -70,7 +86,12 @@ def test_money_of_earlier_sessions_of_the_plan_counts_in_the_door_and_in_the_loo
 def test_a_cut_session_is_closed_with_what_it_may_have_cost(project: Project) -> None:
     SpendingLog(project.layout.spending, "toy").reserve(session="cut", role="oracle", usd=0.5)
     start = SessionStarted(
-        session="cut", role="oracle", experiment=None, step="judge-1-1", cage="none", driver={"pid": 1}
+        session="cut",
+        role="oracle",
+        experiment=None,
+        step="judge-1-1",
+        sandbox="none",
+        driver={"pid": 1},
     )
     project.ledger.append(start)
     close_cut_sessions(project.ledger, project.layout)
@@ -80,6 +101,6 @@ def test_a_cut_session_is_closed_with_what_it_may_have_cost(project: Project) ->
 
 
 def test_a_live_endpoint_is_asked_again_more_patiently() -> None:
-    door = Door(Live(upstream="http://127.0.0.1:9", key="k", meter=Meter(budget_usd=1.0)))
-    assert not is_scripted(door)
-    assert retries(door) == LIVE_RETRIES
+    gateway = Gateway(Live(upstream="http://127.0.0.1:9", key="k", meter=Meter(budget_usd=1.0)))
+    assert not is_scripted(gateway)
+    assert retries(gateway) == LIVE_RETRIES

@@ -1,4 +1,5 @@
-"""`harness mcp`: the driver's tools over stdio, for callers whose role is not known; a broken project is an answer."""
+"""`harness mcp`: the driver's tools over stdio, for callers whose role is not known; a broken
+project is an answer."""
 
 import os
 import signal
@@ -11,12 +12,12 @@ from mcp.client.session import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from harness.contract.roles import ROLE_BY_NAME
-from harness.domain.statuses import CageKind, ExperimentStatus
-from harness.driver.desk import Desk
-from harness.driver.mcp_server import AGENT, OpenDesk
+from harness.domain.statuses import ExperimentStatus, SandboxKind
+from harness.driver.mcp_server import AGENT, OpenToolContext
 from harness.driver.program_tools import PROGRAM_TOOLS
+from harness.driver.tool_context import ToolContext
 from harness.driver.tools import TOOLS, session_tools
-from harness.project.context import Project
+from harness.ledger.project import Project
 from tests.mcp_client import McpClient
 
 HYPOTHESIS = {"hypothesis": "Nearest centres will do", "rationale": "They are far apart."}
@@ -46,19 +47,22 @@ def test_both_servers_have_one_table(project: Project, root: Path, env: dict[str
     with McpClient(root, env) as client:
         served = client.tools()
     assert tuple(served) == OF_EVERY_PROJECT
-    desk = Desk(project, session="s-1", role=ROLE_BY_NAME["model-builder"], cage=CageKind.NONE)
-    for tool in session_tools(desk):
+    context = ToolContext(
+        project, session="s-1", role=ROLE_BY_NAME["model-builder"], sandbox=SandboxKind.NONE
+    )
+    for tool in session_tools(context):
         assert served[tool.name]["description"] == tool.description
         assert served[tool.name]["inputSchema"] == tool.input_schema
 
 
 def test_every_tool_answers_over_stdio(project: Project, root: Path, env: dict[str, str]) -> None:
-    with McpClient(root, env, "--cage", "none") as client:
+    with McpClient(root, env, "--sandbox", "none") as client:
         assert client.server["name"] == "harness"
         opened, failed = client.call("open_experiment", **HYPOTHESIS)
         assert not failed
         assert opened["write"] == [
-            str(project.layout.experiment("exp-0001", name)) for name in ("hypothesis", "config", "next")
+            str(project.layout.experiment("exp-0001", name))
+            for name in ("hypothesis", "config", "next")
         ]
         assert client.call("run_status")[0]["state"] == "not started"
         started, failed = client.call("start_run")  # there is no train.py
@@ -70,12 +74,17 @@ def test_every_tool_answers_over_stdio(project: Project, root: Path, env: dict[s
                 "error": {
                     "code": "no_score",
                     "message": "exp-0001 has no recomputed score on validation.",
-                    "mend": "Record the result without claims, and say in the shortfalls why there is no score.",
+                    "hint": (
+                        "Record the result without claims, and say in the shortfalls why there is"
+                        " no score."
+                    ),
                 }
             },
             True,
         )
-        written, failed = client.call("record_result", summary="Nothing was scored.", shortfalls=["No run."])
+        written, failed = client.call(
+            "record_result", summary="Nothing was scored.", shortfalls=["No run."]
+        )
         assert (Path(written["written"]).name, failed) == ("result.md", False)
         told, failed = client.call("hand_off", text="train.py is missing.")
         assert (told["experiment_id"], failed) == ("exp-0001", False)
@@ -92,8 +101,13 @@ def test_every_tool_answers_over_stdio(project: Project, root: Path, env: dict[s
 
 def test_the_mcp_librarys_own_client_is_served(root: Path, env: dict[str, str]) -> None:
     async def converse() -> tuple[list[str], bool, bool]:
-        server = StdioServerParameters(command=sys.executable, args=["-m", "harness", "mcp"], env=env, cwd=root)
-        async with stdio_client(server) as (incoming, outgoing), ClientSession(incoming, outgoing) as session:
+        server = StdioServerParameters(
+            command=sys.executable, args=["-m", "harness", "mcp"], env=env, cwd=root
+        )
+        async with (
+            stdio_client(server) as (incoming, outgoing),
+            ClientSession(incoming, outgoing) as session,
+        ):
             await session.initialize()
             listed = await session.list_tools()
             opened = await session.call_tool("open_experiment", HYPOTHESIS)
@@ -103,7 +117,7 @@ def test_the_mcp_librarys_own_client_is_served(root: Path, env: dict[str, str]) 
     assert anyio.run(converse) == (list(OF_EVERY_PROJECT), False, True)
 
 
-def test_a_project_that_is_broken_or_missing_is_said_and_mended_while_the_server_runs(
+def test_a_project_that_is_broken_or_missing_is_said_and_fixed_while_the_server_runs(
     root: Path, env: dict[str, str]
 ) -> None:
     config = root / ".harness" / "config.toml"
@@ -123,20 +137,28 @@ def test_a_project_that_is_broken_or_missing_is_said_and_mended_while_the_server
     assert client.process.returncode == 0
 
 
-def test_what_cannot_be_judged_is_the_calls_error_and_the_server_goes_on(root: Path, env: dict[str, str]) -> None:
+def test_what_cannot_be_judged_is_the_calls_error_and_the_server_goes_on(
+    root: Path, env: dict[str, str]
+) -> None:
     with McpClient(root, env) as client:
         assert client.call("run_status")[0]["error"]["code"] == "no_experiment"
-        assert client.call("run_status", experiment_id="exp-0009")[0]["error"]["code"] == "not_found"
+        assert (
+            client.call("run_status", experiment_id="exp-0009")[0]["error"]["code"] == "not_found"
+        )
         assert client.call("open_experiment", **HYPOTHESIS)[1] is False
         assert client.call("start_run", command="'")[1] is True
         assert client.call("hand_off", text=" ")[0]["error"]["code"] == "usage"
-        assert client.call("hand_off", text="x" * 4001)[0]["error"]["mend"]
+        assert client.call("hand_off", text="x" * 4001)[0]["error"]["hint"]
         assert client.call("record_result", summary="s", claims={"accuracy": "high"})[1] is True
         said, _ = client.call("run_status", wait_seconds=-1)
         assert "Input validation error" in said
         assert client.call("run_status")[1] is False
-        client.write("[" * 100_000)  # nested deeper than a reader goes, and no JSON: they are nobody's call
-        client.write('{"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": ' + '{"a":' * 100_000)
+        client.write(
+            "[" * 100_000
+        )  # nested deeper than a reader goes, and no JSON: they are nobody's call
+        client.write(
+            '{"jsonrpc": "2.0", "id": 9, "method": "tools/call", "params": ' + '{"a":' * 100_000
+        )
         assert client.call("run_status")[1] is False
     assert client.process.returncode == 0
     assert "Traceback" not in client.stderr
@@ -146,7 +168,9 @@ def test_others_work_between_two_calls(project: Project, root: Path, env: dict[s
     """No call keeps the ledger: what another process records is seen by the next call."""
     with McpClient(root, env) as client:
         client.call("open_experiment", **HYPOTHESIS)
-        project.ledger.move_experiment("exp-0001", ExperimentStatus.DISCARDED, "a person, in between")
+        project.ledger.move_experiment(
+            "exp-0001", ExperimentStatus.DISCARDED, "a person, in between"
+        )
         assert client.call("run_status")[0]["error"]["code"] == "no_experiment"
         assert client.call("run_status", experiment_id="exp-0001")[0]["state"] == "not started"
         second, _ = client.call("open_experiment", hypothesis="Another", rationale="It differs.")
@@ -158,7 +182,9 @@ def test_a_client_that_hangs_up_is_no_fault(root: Path, env: dict[str, str]) -> 
         assert client.process.stdout is not None
         client.process.stdout.close()
         assert client.process.stdin is not None
-        client.process.stdin.write('{"jsonrpc": "2.0", "id": 9, "method": "tools/list", "params": {}}\n')
+        client.process.stdin.write(
+            '{"jsonrpc": "2.0", "id": 9, "method": "tools/list", "params": {}}\n'
+        )
         client.process.stdin.close()
         client.process.stdout = client.process.stdin = None
     assert "Traceback" not in client.stderr
@@ -174,12 +200,16 @@ def test_an_interrupt_ends_it(root: Path, env: dict[str, str]) -> None:
     assert "Traceback" not in client.stderr
 
 
-def test_a_desk_without_a_role_is_bound_to_no_experiment(project: Project) -> None:
-    desk = OpenDesk(project, session="", role=ROLE_BY_NAME["model-builder"], by=AGENT, cage=CageKind.NONE)
-    opened = anyio.run(desk.open_experiment, HYPOTHESIS)
+def test_a_context_without_a_role_is_bound_to_no_experiment(project: Project) -> None:
+    context = OpenToolContext(
+        project, session="", role=ROLE_BY_NAME["model-builder"], by=AGENT, sandbox=SandboxKind.NONE
+    )
+    opened = anyio.run(context.open_experiment, HYPOTHESIS)
     assert project.ledger.experiment(opened["experiment_id"]).session is None
     project.ledger.move_experiment("exp-0001", ExperimentStatus.DISCARDED, "a test")
-    again = OpenDesk(project, session="", role=ROLE_BY_NAME["model-builder"], by=AGENT, cage=CageKind.NONE)
+    again = OpenToolContext(
+        project, session="", role=ROLE_BY_NAME["model-builder"], by=AGENT, sandbox=SandboxKind.NONE
+    )
     second = anyio.run(again.open_experiment, {**HYPOTHESIS, "hypothesis": "Another"})
     assert second["experiment_id"] == "exp-0002"
     assert anyio.run(again.run_status, {"experiment_id": "exp-0001"})["experiment_id"] == "exp-0001"

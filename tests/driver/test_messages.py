@@ -26,9 +26,13 @@ PLAN = ApprovedPlan(
     by="human:test",
     at="2026-01-01T00:00:00.000Z",
 )
-OBJECTIVE = Objective(metric="mse", direction=Direction.MINIMIZE, tiers={Tier.MUST: 0.5}, seeds=3, queries=5)
+OBJECTIVE = Objective(
+    metric="mse", direction=Direction.MINIMIZE, tiers={Tier.MUST: 0.5}, seeds=3, queries=5
+)
 FINDINGS = (
-    Finding("below_tier", "mse is 0.7\n with a second line; the tier must needs <= 0.5.", "Try another."),
+    Finding(
+        "below_tier", "mse is 0.7\n with a second line; the tier must needs <= 0.5.", "Try another."
+    ),
     Finding("seed_ignored", "Seeds 1, 2 gave the same checkpoint.", "Use log.seed."),
 )
 
@@ -39,8 +43,17 @@ def test_findings_stand_word_for_word() -> None:
 
 
 def test_a_builder_is_told_objective_commands_and_what_it_is_compared_with() -> None:
-    text = build_message(Build(index=1, attempt=1, parent="exp-0004"), PLAN, OBJECTIVE, "where we are")
-    for words in ("Tell clouds apart", "lower is better", "must 0.5", "python fit.py", "python guess.py", "exp-0004"):
+    text = build_message(
+        Build(index=1, attempt=1, parent="exp-0004"), PLAN, OBJECTIVE, "where we are"
+    )
+    for words in (
+        "Tell clouds apart",
+        "lower is better",
+        "must 0.5",
+        "python fit.py",
+        "python guess.py",
+        "exp-0004",
+    ):
         assert words in text
     assert "\nWorkflow: classical-ml.\n" in text
     assert "where we are" in text
@@ -66,7 +79,12 @@ def test_an_open_experiment_is_named_with_its_hypothesis() -> None:
 
 def test_a_long_briefing_is_cut_at_a_line_end(tmp_path: Path) -> None:
     settings = Settings(
-        root=tmp_path, state=tmp_path, project_id="abc", interpreter=None, memory_dir="memory", readable=()
+        root=tmp_path,
+        state=tmp_path,
+        project_id="abc",
+        interpreter=None,
+        memory_dir="memory",
+        readable=(),
     )
     layout = Layout(settings)
     assert read_briefing(layout) == ""

@@ -32,9 +32,24 @@ def result(**changed: Any) -> ResultMessage:
         ([result()], None, Outcome.FINISHED, ""),
         ([result(), result(num_turns=3)], None, Outcome.FINISHED, ""),
         ([result(stop_reason="refusal", is_error=True)], None, Outcome.REFUSED, "declined"),
-        ([result(subtype="error_max_turns", is_error=True)], None, Outcome.FAILED, "error_max_turns"),
-        ([result(is_error=True, api_error_status=529, result="Repeated 529")], None, Outcome.FAILED, "status 529"),
-        ([result(is_error=True, terminal_reason="aborted_streaming")], None, Outcome.CUT, "success"),
+        (
+            [result(subtype="error_max_turns", is_error=True)],
+            None,
+            Outcome.FAILED,
+            "error_max_turns",
+        ),
+        (
+            [result(is_error=True, api_error_status=529, result="Repeated 529")],
+            None,
+            Outcome.FAILED,
+            "status 529",
+        ),
+        (
+            [result(is_error=True, terminal_reason="aborted_streaming")],
+            None,
+            Outcome.CUT,
+            "success",
+        ),
         ([], ProcessError("died", exit_code=-9), Outcome.CUT, "outside"),
         ([], ProcessError("died", exit_code=137), Outcome.CUT, "outside"),
         ([], ProcessError("bad option", exit_code=1), Outcome.FAILED, "said on stderr"),
@@ -71,7 +86,10 @@ def test_work_of_ours_is_a_sign_of_life() -> None:
 def test_a_silent_cli_is_cut_and_nothing_of_it_is_left(tmp_path: Path) -> None:
     folders = SessionFolders(outside=tmp_path / "silent")
     folders.create()
-    script = f"#!/bin/sh\necho $$ > '{folders.pid}'\nexport {SESSION}=silent-{tmp_path.name}\nexec sleep 600\n"
+    script = (
+        f"#!/bin/sh\necho $$ > '{folders.pid}'\nexport {SESSION}=silent-{tmp_path.name}\nexec sleep"
+        " 600\n"
+    )
     folders.launcher.write_text(script, "ascii")
     folders.launcher.chmod(0o700)
     session = f"silent-{tmp_path.name}"

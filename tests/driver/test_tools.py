@@ -1,4 +1,4 @@
-"""The tools of a session: by role, idempotent, errors with their mend, never a human verb."""
+"""The tools of a session: by role, idempotent, errors with their hint, never a human verb."""
 
 import json
 from typing import Any
@@ -8,29 +8,34 @@ import pytest
 
 from harness.contract.roles import HUMAN_VERBS, ROLE_BY_NAME, ROLES
 from harness.domain.facts import RunStarted
-from harness.domain.statuses import CageKind, ExperimentStatus
-from harness.driver.desk import Desk
+from harness.domain.statuses import ExperimentStatus, SandboxKind
+from harness.driver.tool_context import ToolContext
 from harness.driver.tools import TOOLS, session_tools
-from harness.project.context import Project
+from harness.ledger.project import Project
 from harness.runs.processes import identity
 
 HYPOTHESIS = {"hypothesis": "Nearest centres will do", "rationale": "They are far apart."}
 
 
-def desk_of(project: Project, role: str = "model-builder", **more: Any) -> Desk:
-    return Desk(project, session="s-1", role=ROLE_BY_NAME[role], cage=CageKind.NONE, **more)
+def context_of(project: Project, role: str = "model-builder", **more: Any) -> ToolContext:
+    return ToolContext(
+        project, session="s-1", role=ROLE_BY_NAME[role], sandbox=SandboxKind.NONE, **more
+    )
 
 
-def call(desk: Desk, name: str, **arguments: Any) -> tuple[dict[str, Any], bool]:
+def call(context: ToolContext, name: str, **arguments: Any) -> tuple[dict[str, Any], bool]:
     """(answer, is_error)"""
-    (tool,) = [item for item in session_tools(desk) if item.name == name]
+    (tool,) = [item for item in session_tools(context) if item.name == name]
     said = anyio.run(tool.handler, arguments)
     return json.loads(said["content"][0]["text"]), said.get("is_error", False)
 
 
 @pytest.mark.parametrize("role", [role.name for role in ROLES])
 def test_a_role_gets_the_tools_of_its_contract(project: Project, role: str) -> None:
-    assert tuple(tool.name for tool in session_tools(desk_of(project, role))) == ROLE_BY_NAME[role].mcp_tools
+    assert (
+        tuple(tool.name for tool in session_tools(context_of(project, role)))
+        == ROLE_BY_NAME[role].mcp_tools
+    )
 
 
 def test_every_tool_belongs_to_a_role_and_none_is_a_human_verb() -> None:
@@ -40,8 +45,8 @@ def test_every_tool_belongs_to_a_role_and_none_is_a_human_verb() -> None:
 
 
 def test_open_experiment_twice_is_one_experiment(project: Project) -> None:
-    first, _ = call(desk_of(project), "open_experiment", **HYPOTHESIS)
-    again, failed = call(desk_of(project), "open_experiment", **HYPOTHESIS)
+    first, _ = call(context_of(project), "open_experiment", **HYPOTHESIS)
+    again, failed = call(context_of(project), "open_experiment", **HYPOTHESIS)
     assert not failed
     assert first == again
     assert first["folder"] == str(project.layout.experiment("exp-0001"))
@@ -49,47 +54,53 @@ def test_open_experiment_twice_is_one_experiment(project: Project) -> None:
 
 
 def test_a_session_that_goes_on_keeps_the_hypothesis(project: Project) -> None:
-    call(desk_of(project), "open_experiment", **HYPOTHESIS)
-    desk = desk_of(project, experiment="exp-0001")
-    assert call(desk, "open_experiment", **HYPOTHESIS)[0]["experiment_id"] == "exp-0001"
-    said, failed = call(desk, "open_experiment", hypothesis="Something else", rationale="It is better.")
+    call(context_of(project), "open_experiment", **HYPOTHESIS)
+    context = context_of(project, experiment="exp-0001")
+    assert call(context, "open_experiment", **HYPOTHESIS)[0]["experiment_id"] == "exp-0001"
+    said, failed = call(
+        context, "open_experiment", hypothesis="Something else", rationale="It is better."
+    )
     assert failed
     assert said["error"]["code"] == "experiment_undecided"
 
 
-def test_a_session_that_goes_on_writes_the_hypothesis_that_a_kill_left_out(project: Project) -> None:
-    first, _ = call(desk_of(project), "open_experiment", hypothesis="h", rationale="r")
+def test_a_session_that_goes_on_writes_the_hypothesis_that_a_kill_left_out(
+    project: Project,
+) -> None:
+    first, _ = call(context_of(project), "open_experiment", hypothesis="h", rationale="r")
     path = project.layout.experiment(first["experiment_id"], "hypothesis")
     path.unlink()
-    again = desk_of(project, experiment=first["experiment_id"])
+    again = context_of(project, experiment=first["experiment_id"])
     assert call(again, "open_experiment", hypothesis="h", rationale="r")[1] is False
     assert "h" in path.read_text("utf-8")
 
 
-def test_errors_come_back_with_code_message_and_mend(project: Project) -> None:
-    said, failed = call(desk_of(project), "start_run")
+def test_errors_come_back_with_code_message_and_hint(project: Project) -> None:
+    said, failed = call(context_of(project), "start_run")
     assert failed
     assert said["error"]["code"] == "no_experiment"
-    assert said["error"]["mend"] == "Call open_experiment first."
+    assert said["error"]["hint"] == "Call open_experiment first."
 
 
 def test_a_session_cannot_touch_another_experiment(project: Project) -> None:
-    call(desk_of(project), "open_experiment", **HYPOTHESIS)
-    said, failed = call(desk_of(project, experiment="exp-0001"), "run_status", experiment_id="exp-0002")
+    call(context_of(project), "open_experiment", **HYPOTHESIS)
+    said, failed = call(
+        context_of(project, experiment="exp-0001"), "run_status", experiment_id="exp-0002"
+    )
     assert failed
     assert said["error"]["code"] == "other_experiment"
 
 
 def test_a_closed_experiment_is_not_trained(project: Project) -> None:
-    call(desk_of(project), "open_experiment", **HYPOTHESIS)
+    call(context_of(project), "open_experiment", **HYPOTHESIS)
     project.ledger.move_experiment("exp-0001", ExperimentStatus.DISCARDED, "a test")
-    said, failed = call(desk_of(project, experiment="exp-0001"), "start_run")
+    said, failed = call(context_of(project, experiment="exp-0001"), "start_run")
     assert failed
     assert said["error"]["code"] == "experiment_closed"
 
 
 def test_runs_that_are_going_are_reported_not_started_again(project: Project) -> None:
-    call(desk_of(project), "open_experiment", **HYPOTHESIS)
+    call(context_of(project), "open_experiment", **HYPOTHESIS)
     run = project.ledger.register_run(
         experiment="exp-0001",
         seed=1,
@@ -97,50 +108,58 @@ def test_runs_that_are_going_are_reported_not_started_again(project: Project) ->
         code="0" * 64,
         data={},
         environment={},
-        cage="none",
+        sandbox="none",
         token="0" * 64,
     )
-    project.ledger.append(RunStarted(experiment="exp-0001", run=run.id, supervisor=identity(), **identity()))
-    desk = desk_of(project, experiment="exp-0001")
-    said, failed = call(desk, "start_run")
+    project.ledger.append(
+        RunStarted(experiment="exp-0001", run=run.id, supervisor=identity(), **identity())
+    )
+    context = context_of(project, experiment="exp-0001")
+    said, failed = call(context, "start_run")
     assert not failed
     assert said["state"] == "running"
-    assert desk.supervisor is None
+    assert context.supervisor is None
 
 
 def test_a_supervisor_that_refuses_is_an_error_with_its_words(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(project.layout.state.parents[1]))
-    call(desk_of(project), "open_experiment", **HYPOTHESIS)
+    call(context_of(project), "open_experiment", **HYPOTHESIS)
     (project.layout.root / "data" / "train.npz").write_bytes(b"changed")
-    said, failed = call(desk_of(project, experiment="exp-0001"), "start_run")
+    said, failed = call(context_of(project, experiment="exp-0001"), "start_run")
     assert failed
     assert said["error"]["code"] == "split_changed"
     assert "data/train.npz" in said["error"]["message"]
 
 
 def test_a_hand_off_of_a_session_is_about_its_experiment_and_no_other(project: Project) -> None:
-    said, failed = call(desk_of(project), "hand_off", text="Nothing is open yet.")
+    said, failed = call(context_of(project), "hand_off", text="Nothing is open yet.")
     assert (said["experiment_id"], failed) == (None, False)
-    call(desk_of(project), "open_experiment", **HYPOTHESIS)
+    call(context_of(project), "open_experiment", **HYPOTHESIS)
     told: list[str] = []
-    desk = desk_of(project, experiment="exp-0001", on_change=lambda: told.append("changed"))
-    said, failed = call(desk, "hand_off", text="Seed 2 diverged.", experiment_id="exp-0002")
+    context = context_of(project, experiment="exp-0001", on_change=lambda: told.append("changed"))
+    said, failed = call(context, "hand_off", text="Seed 2 diverged.", experiment_id="exp-0002")
     assert (said["error"]["code"], failed) == ("other_experiment", True)
-    said, failed = call(desk, "hand_off", text="Seed 2 diverged.")
+    said, failed = call(context, "hand_off", text="Seed 2 diverged.")
     assert (said["experiment_id"], failed, told) == ("exp-0001", False, ["changed"])
     written = project.ledger.hand_offs()[-1]
-    assert (written.by, written.session, written.text) == ("model-builder", "s-1", "Seed 2 diverged.")
+    assert (written.by, written.session, written.text) == (
+        "model-builder",
+        "s-1",
+        "Seed 2 diverged.",
+    )
 
 
 def test_no_score_is_said_and_the_result_is_written_without_claims(project: Project) -> None:
-    call(desk_of(project), "open_experiment", **HYPOTHESIS)
-    desk = desk_of(project, "oracle", experiment="exp-0001")
-    said, failed = call(desk, "evaluation_report")
+    call(context_of(project), "open_experiment", **HYPOTHESIS)
+    context = context_of(project, "oracle", experiment="exp-0001")
+    said, failed = call(context, "evaluation_report")
     assert failed
     assert said["error"]["code"] == "no_score"
-    written, failed = call(desk, "record_result", summary="Nothing was scored.", shortfalls=["No run completed."])
+    written, failed = call(
+        context, "record_result", summary="Nothing was scored.", shortfalls=["No run completed."]
+    )
     assert not failed
     assert written["written"] == str(project.layout.experiment("exp-0001", "result"))
-    assert desk.done == {"record_result"}
+    assert context.done == {"record_result"}

@@ -1,12 +1,12 @@
-"""Fixtures: a workplace to evaluate in, and the cages that work on this machine."""
+"""Fixtures: a workplace to evaluate in, and the sandboxes that work on this machine."""
 
 from pathlib import Path
 
 import pytest
 
-from harness.cage.select import SANDBOXES, available
 from harness.domain.sandbox import Sandbox
-from harness.domain.statuses import CageKind
+from harness.domain.statuses import SandboxKind
+from harness.sandbox.select import SANDBOXES, available
 
 from .workplace import Workplace
 
@@ -17,12 +17,12 @@ def workplace(tmp_path: Path) -> Workplace:
 
 
 @pytest.fixture
-def uncaged() -> Sandbox:
-    return SANDBOXES[CageKind.NONE]()
+def unsandboxed() -> Sandbox:
+    return SANDBOXES[SandboxKind.NONE]()
 
 
-@pytest.fixture(params=[CageKind.BWRAP, CageKind.LANDLOCK])
-def caged(request: pytest.FixtureRequest) -> Sandbox:
+@pytest.fixture(params=[SandboxKind.BWRAP, SandboxKind.LANDLOCK])
+def sandboxed(request: pytest.FixtureRequest) -> Sandbox:
     if reason := available()[request.param]:
         pytest.skip(f"{request.param}: {reason}")
     return SANDBOXES[request.param]()

@@ -28,7 +28,10 @@ def found(raw, **kind):
 
 
 def test_predictions_come_back_in_the_order_asked_for():
-    checked = check({"id": ["r3", " r1 ", "r2"], "prediction": ["3", "1", "2e0"], "note": ["x", "y", "z"]}, expected())
+    checked = check(
+        {"id": ["r3", " r1 ", "r2"], "prediction": ["3", "1", "2e0"], "note": ["x", "y", "z"]},
+        expected(),
+    )
     assert checked.columns == {"prediction": [1.0, 2.0, 3.0]}
 
 
@@ -40,7 +43,9 @@ def test_any_order_of_rows_gives_the_same(order):
     assert check(raw, wanted).columns == {"prediction": [float(i) for i in range(20)]}
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), "nan", "-Infinity", "1e999", 10**400])
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), "nan", "-Infinity", "1e999", 10**400]
+)
 def test_non_finite_numbers(value):
     assert found({"id": IDS, "prediction": [1, value, 2]}) == ["predictions_non_finite"]
 
@@ -80,7 +85,10 @@ def test_examples_are_few_and_cut():
 def test_classes_of_numbers_have_one_name_however_they_are_written():
     classes = ("0", "1", "3")
     for three in (3, 3.0, "3", "3.0", " 3 ", np.float32(3).item()):
-        checked = check({"id": IDS, "prediction": [three, True, "false"]}, expected(Needs.CLASS, classes=classes))
+        checked = check(
+            {"id": IDS, "prediction": [three, True, "false"]},
+            expected(Needs.CLASS, classes=classes),
+        )
         assert checked.columns == {"prediction": ["3", "1", "0"]}
     assert found({"id": IDS, "prediction": [7, 1, 1]}, needs=Needs.CLASS, classes=classes) == [
         "predictions_unknown_class"
@@ -96,8 +104,12 @@ def test_classes_of_numbers_have_one_name_however_they_are_written():
 def test_classes_of_text_are_compared_exactly():
     kind = {"needs": Needs.CLASS, "numeric": False, "classes": ("cat", "nan", "3")}
     assert found({"id": IDS, "prediction": ["cat", "nan", "3"]}, **kind) == []
-    assert found({"id": IDS, "prediction": ["Cat", "nan", "3"]}, **kind) == ["predictions_unknown_class"]
-    assert found({"id": IDS, "prediction": ["cat", "", "3"]}, **kind) == ["predictions_unknown_class"]
+    assert found({"id": IDS, "prediction": ["Cat", "nan", "3"]}, **kind) == [
+        "predictions_unknown_class"
+    ]
+    assert found({"id": IDS, "prediction": ["cat", "", "3"]}, **kind) == [
+        "predictions_unknown_class"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +129,12 @@ def test_probabilities(a, b, code):
 
 
 def test_probabilities_need_a_column_for_each_training_class_and_no_other():
-    kind = {"needs": Needs.PROBABILITIES, "numeric": False, "classes": ("a", "b", "c"), "required": ("a", "b")}
+    kind = {
+        "needs": Needs.PROBABILITIES,
+        "numeric": False,
+        "classes": ("a", "b", "c"),
+        "required": ("a", "b"),
+    }
     half = [0.5, 0.5, 0.5]
     assert found({"id": IDS, "p_a": half, "p_b": half}, **kind) == []
     assert found({"id": IDS, "p_a": half, "p_b": half, "p_c": [0, 0, 0]}, **kind) == []
@@ -126,9 +143,9 @@ def test_probabilities_need_a_column_for_each_training_class_and_no_other():
 
 
 def test_a_script_may_take_either_form():
-    assert check({"id": IDS, "prediction": ["a", "b", "c"]}, expected(Needs.ANY, numeric=False)).columns == {
-        "prediction": ["a", "b", "c"]
-    }
+    assert check(
+        {"id": IDS, "prediction": ["a", "b", "c"]}, expected(Needs.ANY, numeric=False)
+    ).columns == {"prediction": ["a", "b", "c"]}
     raw = {"id": IDS, "p_x": [5, -1, "2"]}
     assert check(raw, expected(Needs.ANY, numeric=False)).columns == {"p_x": [5.0, -1.0, 2.0]}
     assert found({"id": IDS, "other": [1, 2, 3]}, needs=Needs.ANY) == ["predictions_wrong_columns"]

@@ -24,7 +24,9 @@ def refused(place, source, expected):
 def test_a_file_is_copied_under_its_hash_read_only(place):
     source = place / "project" / "model.pt"
     source.write_bytes(b"weights")
-    copy = copy_checkpoint(source, place / "copies", root=place / "project", expected=hash_path(source))
+    copy = copy_checkpoint(
+        source, place / "copies", root=place / "project", expected=hash_path(source)
+    )
     assert copy.name == f"{hash_path(source)}.pt"
     assert copy.read_bytes() == b"weights"
     assert copy.stat().st_mode & 0o222 == 0
@@ -37,7 +39,9 @@ def test_links_to_the_vault_are_not_followed_even_with_the_right_hash(place):
     link.symlink_to(labels)
     assert refused(place, link, expected) == "checkpoint_missing"
     (place / "project" / "runs").symlink_to(place / "vault")
-    assert refused(place, place / "project" / "runs" / "labels.csv", expected) == "checkpoint_missing"
+    assert (
+        refused(place, place / "project" / "runs" / "labels.csv", expected) == "checkpoint_missing"
+    )
     folder = place / "project" / "folder"
     folder.mkdir()
     (folder / "w.bin").symlink_to(labels)

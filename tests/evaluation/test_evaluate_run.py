@@ -1,4 +1,4 @@
-"""evaluate_run with honest predict programs, in every cage that works here."""
+"""evaluate_run with honest predict programs, in every sandbox that works here."""
 
 import json
 import sys
@@ -10,53 +10,58 @@ import pytest
 from harness.artifacts.code_snapshot import take_snapshot
 from harness.artifacts.hashes import hash_path
 from harness.clock import ManualClock
-from harness.domain.statuses import CageKind
+from harness.domain.statuses import SandboxKind
 from harness.evaluation.evaluate import evaluate_run
 from harness.evaluation.scoring import FrozenScorer
 
 from .workplace import HONEST, PREDICT, N, codes
 
 
-def test_honest_predict_gets_its_accuracy_and_the_trivial_baseline(workplace, uncaged):
-    outcome = workplace.evaluate(HONEST, uncaged)
+def test_honest_predict_gets_its_accuracy_and_the_trivial_baseline(workplace, unsandboxed):
+    outcome = workplace.evaluate(HONEST, unsandboxed)
     assert outcome.findings == ()
     assert outcome.value == pytest.approx(0.9)
     assert outcome.baseline == pytest.approx(0.5, abs=0.11)  # class a, the commoner in training
     assert outcome.n == N
     assert outcome.interval[0] < 0.9 < outcome.interval[1]
-    assert outcome.cage is CageKind.NONE
+    assert outcome.sandbox is SandboxKind.NONE
 
 
-def test_the_outcome_names_everything_by_hash(workplace, uncaged):
+def test_the_outcome_names_everything_by_hash(workplace, unsandboxed):
     request = workplace.request()
-    first = workplace.evaluate(HONEST, uncaged)
-    again = workplace.evaluate(HONEST, uncaged, shuffle_seed=1)
+    first = workplace.evaluate(HONEST, unsandboxed)
+    again = workplace.evaluate(HONEST, unsandboxed, shuffle_seed=1)
     assert first.checkpoint == request.checkpoint_hash
     assert first.code == request.snapshot.hash
     hashes = [first.inputs, first.labels, first.scorer, first.predictions]
     assert all(len(value) == 64 for value in hashes)
-    assert hashes == [again.inputs, again.labels, again.scorer, again.predictions]  # whatever the shuffle
+    assert hashes == [
+        again.inputs,
+        again.labels,
+        again.scorer,
+        again.predictions,
+    ]  # whatever the shuffle
     assert (first.value, first.interval) == (again.value, again.interval)
 
 
-def test_works_in_a_cage(workplace, caged):
-    outcome = workplace.evaluate(HONEST, caged)
+def test_works_in_a_sandbox(workplace, sandboxed):
+    outcome = workplace.evaluate(HONEST, sandboxed)
     assert outcome.findings == ()
     assert outcome.value == pytest.approx(0.9)
-    assert outcome.cage is caged.kind
+    assert outcome.sandbox is sandboxed.kind
 
 
-def test_predict_sees_inputs_checkpoint_and_code_and_nothing_else_of_ours(workplace, uncaged):
+def test_predict_sees_inputs_checkpoint_and_code_and_nothing_else_of_ours(workplace, unsandboxed):
     target = workplace.state / "seen.json"
-    program = PREDICT + (
-        "import json, pathlib\n"
-        "seen = {'header': list(rows[0]), 'environment': sorted(os.environ), 'files': sorted(os.listdir('.')),\n"
-        "        'checkpoint': pathlib.Path(os.environ['HARNESS_CHECKPOINT']).read_text(),\n"
-        "        'name': pathlib.Path(os.environ['HARNESS_CHECKPOINT']).name, 'ids': [row['id'] for row in rows],\n"
-        "        'x': [float(row['x']) for row in rows], 'data': os.listdir('data') if os.path.isdir('data') else []}\n"
-        f"open({str(target)!r}, 'w').write(json.dumps(seen))\n"
+    program = (
+        PREDICT + "import json, pathlib\nseen = {'header': list(rows[0]), 'environment':"
+        " sorted(os.environ), 'files': sorted(os.listdir('.')),\n        'checkpoint':"
+        " pathlib.Path(os.environ['HARNESS_CHECKPOINT']).read_text(),\n        'name':"
+        " pathlib.Path(os.environ['HARNESS_CHECKPOINT']).name, 'ids': [row['id'] for row in"
+        " rows],\n        'x': [float(row['x']) for row in rows], 'data': os.listdir('data') if"
+        f" os.path.isdir('data') else []}}\nopen({str(target)!r}, 'w').write(json.dumps(seen))\n"
     )
-    workplace.evaluate(program, uncaged)
+    workplace.evaluate(program, unsandboxed)
     seen = json.loads(target.read_text())
     assert seen["header"] == ["id", "x"]
     assert "SECRET_TOKEN" not in seen["environment"]
@@ -71,69 +76,91 @@ def test_predict_sees_inputs_checkpoint_and_code_and_nothing_else_of_ours(workpl
     assert not any("row" in identifier for identifier in seen["ids"])
 
 
-def test_data_files_in_the_snapshot_are_left_out_of_the_code(workplace, uncaged):
+def test_data_files_in_the_snapshot_are_left_out_of_the_code(workplace, unsandboxed):
     workplace.request()
     snapshot = take_snapshot(workplace.project, workplace.objects)
     assert "data/train.csv" in snapshot.files
     program = PREDICT + "open('data/train.csv')\n"
     (workplace.project / "predict.py").write_text(program)
     snapshot = take_snapshot(workplace.project, workplace.objects)
-    outcome = workplace.evaluate(program, uncaged, snapshot=snapshot, data_files=("data/train.csv",))
+    outcome = workplace.evaluate(
+        program, unsandboxed, snapshot=snapshot, data_files=("data/train.csv",)
+    )
     assert codes(outcome) == ["predict_crashed"]
     assert "FileNotFoundError" in outcome.findings[0].message
-    assert "not the project's data" in outcome.findings[0].mend
+    assert "not the project's data" in outcome.findings[0].hint
 
 
-@pytest.mark.parametrize("how", ["open('parts/vocabulary.txt')", "open(os.path.abspath('parts/vocabulary.txt'))"])
-def test_a_file_that_the_snapshot_does_not_hold_is_named_with_the_reason(workplace, uncaged, how):
+@pytest.mark.parametrize(
+    "how", ["open('parts/vocabulary.txt')", "open(os.path.abspath('parts/vocabulary.txt'))"]
+)
+def test_a_file_that_the_snapshot_does_not_hold_is_named_with_the_reason(
+    workplace, unsandboxed, how
+):
     """It lies in the project now, but was made after the run was registered."""
     workplace.request()
     (workplace.project / "predict.py").write_text(PREDICT + how)
     snapshot = take_snapshot(workplace.project, workplace.objects)
     (workplace.project / "parts").mkdir()
     (workplace.project / "parts" / "vocabulary.txt").write_text("a b c")
-    (found,) = workplace.evaluate(PREDICT + how, uncaged, snapshot=snapshot).findings
+    (found,) = workplace.evaluate(PREDICT + how, unsandboxed, snapshot=snapshot).findings
     assert found.code == "predict_crashed"
-    assert "snapshot taken when the run was registered, and 'parts/vocabulary.txt' was not in it" in found.mend
-    assert found.mend.endswith("Commit it or stop ignoring it, then train again.")
+    assert (
+        "snapshot taken when the run was registered, and 'parts/vocabulary.txt' was not in it"
+        in found.hint
+    )
+    assert found.hint.endswith("Commit it or stop ignoring it, then train again.")
 
 
-def test_a_predict_program_that_the_snapshot_does_not_hold_is_named(workplace, uncaged):
-    (found,) = workplace.evaluate(HONEST, uncaged, predict=("python", "scoring.py")).findings
+def test_a_predict_program_that_the_snapshot_does_not_hold_is_named(workplace, unsandboxed):
+    (found,) = workplace.evaluate(HONEST, unsandboxed, predict=("python", "scoring.py")).findings
     assert found.code == "predict_crashed"
-    assert "'scoring.py' was not in it" in found.mend
+    assert "'scoring.py' was not in it" in found.hint
 
 
-def test_a_missing_package_is_named_with_the_python_that_lacks_it_and_no_path_of_the_one_call(workplace, uncaged):
+def test_a_missing_package_is_named_with_the_python_that_lacks_it_and_no_path_of_the_one_call(
+    workplace, unsandboxed
+):
     body = PREDICT + "import no_such_package.sub"
-    found, again = (workplace.evaluate(body, uncaged).findings[0] for _ in range(2))
+    found, again = (workplace.evaluate(body, unsandboxed).findings[0] for _ in range(2))
     assert found.code == "predict_crashed"
-    assert f"predict runs with {workplace.request().interpreter}, which has no 'no_such_package'" in found.mend
-    assert "-m pip install no_such_package`" in found.mend
+    assert (
+        f"predict runs with {workplace.request().interpreter}, which has no 'no_such_package'"
+        in found.hint
+    )
+    assert "-m pip install no_such_package`" in found.hint
     assert found == again, "the same fault of each seed is one finding"
     assert 'File "code/predict.py"' in found.message
 
 
 @pytest.mark.parametrize(
-    "how", ["open('/no/such/place')", "open('../elsewhere')", "1/0", "os.remove('predict.py'); open('predict.py')"]
+    "how",
+    [
+        "open('/no/such/place')",
+        "open('../elsewhere')",
+        "1/0",
+        "os.remove('predict.py'); open('predict.py')",
+    ],
 )
-def test_another_crash_is_not_put_down_to_the_snapshot(workplace, uncaged, how):
-    (found,) = workplace.evaluate(PREDICT + how, uncaged).findings
-    assert "Run it by hand" in found.mend
+def test_another_crash_is_not_put_down_to_the_snapshot(workplace, unsandboxed, how):
+    (found,) = workplace.evaluate(PREDICT + how, unsandboxed).findings
+    assert "Run it by hand" in found.hint
 
 
-def test_leaves_nothing_in_the_work_folder(workplace, uncaged):
-    workplace.evaluate(HONEST, uncaged)
-    workplace.evaluate("1/0", uncaged)
+def test_leaves_nothing_in_the_work_folder(workplace, unsandboxed):
+    workplace.evaluate(HONEST, unsandboxed)
+    workplace.evaluate("1/0", unsandboxed)
     assert list((workplace.state / "work").iterdir()) == []
 
 
-def test_npz_in_npz_out_with_probabilities(workplace, uncaged):
+def test_npz_in_npz_out_with_probabilities(workplace, unsandboxed):
     generator = np.random.default_rng(0)
     x = generator.normal(size=(30, 4)).astype(np.float32)
     y = (x[:, 0] > 0).astype(np.int64)
     table = workplace.table(workplace.vault / "held_out.npz", x=x, y=y)
-    train = workplace.table(workplace.project / "data" / "train.npz", x=x[:4], y=np.array([0, 1, 1, 1]))
+    train = workplace.table(
+        workplace.project / "data" / "train.npz", x=x[:4], y=np.array([0, 1, 1, 1])
+    )
     program = (
         "import os, numpy as np\n"
         "given = np.load(os.environ['HARNESS_INPUTS'], allow_pickle=False)\n"
@@ -142,7 +169,9 @@ def test_npz_in_npz_out_with_probabilities(workplace, uncaged):
         "np.savez(os.environ['HARNESS_PREDICTIONS'], id=given['id'], p_0=1 - p, p_1=p)\n"
     )
     scorer = FrozenScorer(name="log_loss")
-    outcome = workplace.evaluate(program, uncaged, table=table, train=train, scorer=scorer, metric="log_loss")
+    outcome = workplace.evaluate(
+        program, unsandboxed, table=table, train=train, scorer=scorer, metric="log_loss"
+    )
     assert outcome.findings == ()
     assert outcome.value == pytest.approx(-np.log(0.8))
     ones = y.mean()
@@ -151,10 +180,12 @@ def test_npz_in_npz_out_with_probabilities(workplace, uncaged):
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
 @pytest.mark.parametrize("metric", ["mse", "mae"])
-def test_regression(workplace, uncaged, suffix, metric):
+def test_regression(workplace, unsandboxed, suffix, metric):
     x = np.arange(12) / 4
     table = workplace.table(workplace.vault / f"held_out{suffix}", x=x, y=2 * x)
-    train = workplace.table(workplace.project / "data" / f"train{suffix}", x=x[:3], y=np.array([0.0, 1.0, 5.0]))
+    train = workplace.table(
+        workplace.project / "data" / f"train{suffix}", x=x[:3], y=np.array([0.0, 1.0, 5.0])
+    )
     program = (
         "import csv, json, os\n"
         "text = open(os.environ['HARNESS_INPUTS']).read()\n"
@@ -166,32 +197,43 @@ def test_regression(workplace, uncaged, suffix, metric):
         "    csv.writer(stream).writerows((row['id'], 2 * float(row['x']) + 0.5) for row in rows)\n"
     )
     scorer = FrozenScorer(name=metric)
-    outcome = workplace.evaluate(program, uncaged, table=table, train=train, scorer=scorer, metric=metric)
+    outcome = workplace.evaluate(
+        program, unsandboxed, table=table, train=train, scorer=scorer, metric=metric
+    )
     assert outcome.findings == ()
     assert outcome.value == pytest.approx(0.25 if metric == "mse" else 0.5)
     constant = 2.0 if metric == "mse" else 1.0  # mean and median of 0, 1, 5
     errors = 2 * x - constant
-    assert outcome.baseline == pytest.approx(np.mean(errors**2) if metric == "mse" else np.mean(np.abs(errors)))
+    assert outcome.baseline == pytest.approx(
+        np.mean(errors**2) if metric == "mse" else np.mean(np.abs(errors))
+    )
 
 
-def test_macro_f1_has_an_interval(workplace, uncaged):
-    outcome = workplace.evaluate(HONEST, uncaged, scorer=FrozenScorer(name="macro_f1"), metric="macro_f1")
+def test_macro_f1_has_an_interval(workplace, unsandboxed):
+    outcome = workplace.evaluate(
+        HONEST, unsandboxed, scorer=FrozenScorer(name="macro_f1"), metric="macro_f1"
+    )
     assert outcome.findings == ()
     assert outcome.interval[0] < outcome.value < outcome.interval[1]
 
 
-def test_a_checkpoint_folder_is_handed_out_as_a_folder(workplace, uncaged):
+def test_a_checkpoint_folder_is_handed_out_as_a_folder(workplace, unsandboxed):
     folder = workplace.checkpoint.parent / "epoch-3"
     (folder / "shards").mkdir(parents=True)
     (folder / "shards" / "0.bin").write_bytes(b"abc")
-    check = "assert open(os.path.join(os.environ['HARNESS_CHECKPOINT'], 'shards', '0.bin')).read() == 'abc'\n"
+    check = (
+        "assert open(os.path.join(os.environ['HARNESS_CHECKPOINT'], 'shards', '0.bin')).read() =="
+        " 'abc'\n"
+    )
     outcome = workplace.evaluate(
-        PREDICT + check + HONEST, uncaged, checkpoint=folder, checkpoint_hash=hash_path(folder)
+        PREDICT + check + HONEST, unsandboxed, checkpoint=folder, checkpoint_hash=hash_path(folder)
     )
     assert outcome.value == pytest.approx(0.9)
 
 
-def test_a_changed_split_training_file_or_checkpoint_is_named_and_not_scored(workplace, uncaged):
+def test_a_changed_split_training_file_or_checkpoint_is_named_and_not_scored(
+    workplace, unsandboxed
+):
     request = workplace.request()
     for change, code in (
         ({"table": replace(request.table, sha256="0" * 64)}, "split_changed"),
@@ -202,19 +244,19 @@ def test_a_changed_split_training_file_or_checkpoint_is_named_and_not_scored(wor
         ({"inputs": ("x", "y")}, "split_unusable"),
         ({"scorer": FrozenScorer(name="bleu")}, "scorer_failed"),
     ):
-        outcome = workplace.evaluate(HONEST, uncaged, **change)
+        outcome = workplace.evaluate(HONEST, unsandboxed, **change)
         assert codes(outcome) == [code], change
         assert outcome.value is None
 
 
-def test_a_lost_code_object_is_a_finding(workplace, uncaged):
+def test_a_lost_code_object_is_a_finding(workplace, unsandboxed):
     request = workplace.request()
     (workplace.objects / request.snapshot.files["predict.py"]).unlink()
-    assert codes(evaluate_run(request, uncaged, ManualClock())) == ["code_unavailable"]
+    assert codes(evaluate_run(request, unsandboxed, ManualClock())) == ["code_unavailable"]
 
 
-def test_a_command_that_is_not_python_runs_as_it_is(workplace, uncaged):
-    outcome = workplace.evaluate(HONEST, uncaged, predict=(sys.executable, "-I", "predict.py"))
+def test_a_command_that_is_not_python_runs_as_it_is(workplace, unsandboxed):
+    outcome = workplace.evaluate(HONEST, unsandboxed, predict=(sys.executable, "-I", "predict.py"))
     assert outcome.value == pytest.approx(0.9)
-    outcome = workplace.evaluate(HONEST, uncaged, predict=("no-such-program",))
+    outcome = workplace.evaluate(HONEST, unsandboxed, predict=("no-such-program",))
     assert codes(outcome) == ["predict_crashed"]

@@ -32,7 +32,9 @@ def test_the_two_ways_of_drawing_agree(monkeypatch):
 
 def test_the_seed_decides_and_chunks_only_bound_memory(monkeypatch):
     rows = np.random.default_rng(2).normal(size=200)
-    assert bootstrap_mean(rows, seed=5) == bootstrap_mean(rows, seed=5) != bootstrap_mean(rows, seed=6)
+    assert (
+        bootstrap_mean(rows, seed=5) == bootstrap_mean(rows, seed=5) != bootstrap_mean(rows, seed=6)
+    )
     whole = bootstrap_mean(rows, seed=5)
     monkeypatch.setattr(intervals, "CHUNK", 1000)
     assert bootstrap_mean(rows, seed=5) == pytest.approx(whole, abs=0.05)
@@ -82,7 +84,9 @@ def test_macro_f1_counts_are_the_metric_itself():
 def test_macro_f1_interval_is_that_of_resampling_rows():
     generator = np.random.default_rng(0)
     labels = generator.choice(["a", "b", "c"], size=120, p=[0.6, 0.3, 0.1])
-    guesses = np.where(generator.random(120) < 0.8, labels, generator.choice(["a", "b", "c", "d"], size=120))
+    guesses = np.where(
+        generator.random(120) < 0.8, labels, generator.choice(["a", "b", "c", "d"], size=120)
+    )
     scores = []
     for _ in range(1000):
         chosen = generator.integers(0, 120, size=120)

@@ -25,7 +25,10 @@ def rows(ahead, behind, n=200):
 
 
 def tried(*p_values, better=False):
-    return [Earlier(experiment=f"exp-{place:04d}", p=p, better=better) for place, p in enumerate(p_values, 1)]
+    return [
+        Earlier(experiment=f"exp-{place:04d}", p=p, better=better)
+        for place, p in enumerate(p_values, 1)
+    ]
 
 
 def test_better_by_seeds_and_rows():
@@ -61,7 +64,9 @@ def test_an_earlier_one_that_no_longer_holds_is_named():
     found = judge(seeds(0.035), None, tried(0.03, 0.6, better=True), objective())
     assert found.p == pytest.approx(0.0127, abs=1e-3)
     assert (found.better, found.comparisons, found.no_longer) == (True, 3, ("exp-0001", "exp-0002"))
-    assert "With 3 compared, exp-0001 is no longer beyond the noise (corrected p = 0.06)." in found.why
+    assert (
+        "With 3 compared, exp-0001 is no longer beyond the noise (corrected p = 0.06)." in found.why
+    )
     assert judge(seeds(), None, tried(0.6), objective()).no_longer == ()
 
 

@@ -27,7 +27,8 @@ def test_between_the_raw_value_and_bonferroni_and_in_the_same_order(given_values
 
 
 def test_false_alarms_in_a_family_without_any_effect_stay_at_the_level():
-    """4,000 families of 8 comparisons: about 34% have an uncorrected alarm, at most 5% (and noise) a corrected one."""
+    """4,000 families of 8 comparisons: about 34% have an uncorrected alarm, at most 5% (and noise)
+    a corrected one."""
     families = np.random.default_rng(11).random((4000, 8))
     raw = np.mean([family.min() < LEVEL for family in families])
     corrected = np.mean([min(holm(family.tolist())) < LEVEL for family in families])

@@ -18,13 +18,17 @@ def objective(direction=Direction.MAXIMIZE):
 def test_the_floor_is_a_t_quantile_of_the_pooled_spread():
     a, b = [0.90, 0.92, 0.94], [0.80, 0.85, 0.87]
     pooled = math.sqrt((stdev(a) ** 2 + stdev(b) ** 2) / 2)
-    assert noise_floor(a, b) == pytest.approx(2.7764451 * pooled * math.sqrt(2 / 3))  # t(0.975, 4) from a table
+    assert noise_floor(a, b) == pytest.approx(
+        2.7764451 * pooled * math.sqrt(2 / 3)
+    )  # t(0.975, 4) from a table
 
 
 def test_unequal_numbers_of_seeds():
     a, b = [1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 1.5, 2.0]
     pooled = math.sqrt((4 * stdev(a) ** 2 + 2 * stdev(b) ** 2) / 6)
-    assert noise_floor(a, b) == pytest.approx(2.4469119 * pooled * math.sqrt(1 / 5 + 1 / 3))  # t(0.975, 6)
+    assert noise_floor(a, b) == pytest.approx(
+        2.4469119 * pooled * math.sqrt(1 / 5 + 1 / 3)
+    )  # t(0.975, 6)
 
 
 @pytest.mark.parametrize(
@@ -35,17 +39,26 @@ def test_unequal_numbers_of_seeds():
         ([0.68, 0.69, 0.70], [0.93, 0.94, 0.95], Direction.MAXIMIZE, False),
         ([0.68, 0.69, 0.70], [0.93, 0.94, 0.95], Direction.MINIMIZE, True),
         ([0.69, 0.70, 0.74], [0.68, 0.69, 0.70], Direction.MAXIMIZE, False),
-        ([0.9, 0.9, 0.9], [0.8, 0.8, 0.8], Direction.MAXIMIZE, True),  # no spread: any difference counts
+        (
+            [0.9, 0.9, 0.9],
+            [0.8, 0.8, 0.8],
+            Direction.MAXIMIZE,
+            True,
+        ),  # no spread: any difference counts
         ([0.8, 0.8, 0.8], [0.8, 0.8, 0.8], Direction.MAXIMIZE, False),
         ([0.1 + 0.2] * 3, [0.3] * 3, Direction.MAXIMIZE, False),  # 4e-17 is the arithmetic's
         ([0.9, 0.9], [0.1, 0.1, 0.1], Direction.MAXIMIZE, None),
         ([0.9, 0.9, 0.9], [0.1], Direction.MAXIMIZE, None),
     ],
 )
-def test_better_needs_a_difference_beyond_the_floor_in_the_plans_direction(candidate, reference, direction, better):
+def test_better_needs_a_difference_beyond_the_floor_in_the_plans_direction(
+    candidate, reference, direction, better
+):
     comparison = compare(candidate, reference, objective(direction))
     assert comparison.better is better
-    assert comparison.difference == pytest.approx(sum(candidate) / len(candidate) - sum(reference) / len(reference))
+    assert comparison.difference == pytest.approx(
+        sum(candidate) / len(candidate) - sum(reference) / len(reference)
+    )
     assert (comparison.floor is None) == (better is None)
 
 
@@ -88,13 +101,18 @@ def test_seeds_that_do_not_differ_are_judged_by_the_rows_noise() -> None:
     assert compare_to_baseline([0.90] * 3, 0.89, objective(), row_noise=0.02).better is False
 
 
-def test_seeds_that_differ_are_judged_by_their_own_noise_where_the_rows_are_tested_in_pairs() -> None:
+def test_seeds_that_differ_are_judged_by_their_own_noise_where_the_rows_are_tested_in_pairs() -> (
+    None
+):
     scores = [0.90, 0.91, 0.92], [0.80, 0.81, 0.82]
-    assert compare(*scores, objective(), row_noise=0.5, paired=True) == compare(*scores, objective())
+    assert compare(*scores, objective(), row_noise=0.5, paired=True) == compare(
+        *scores, objective()
+    )
 
 
 def test_without_pairs_a_tiny_spread_of_the_seeds_hides_no_noise_of_the_rows() -> None:
-    """A frozen script's score: 0.001 better on some hundred rows, with seeds that differ by 1e-6."""
+    """A frozen script's score: 0.001 better on some hundred rows, with seeds that differ by
+    1e-6."""
     scores = [0.801, 0.801001, 0.800999], [0.8, 0.800001, 0.799999]
     found = compare(*scores, objective(), row_noise=0.05)
     assert (found.better, found.floor) == (False, 0.05)
@@ -116,7 +134,9 @@ def test_p_is_students_and_crosses_the_level_at_the_floor(gain):
 
 def test_p_against_the_trivial_score_and_of_the_rows_noise():
     values = [0.68, 0.70, 0.75]
-    assert compare_to_baseline(values, 0.6, objective()).p == pytest.approx(ttest_1samp(values, 0.6).pvalue)
+    assert compare_to_baseline(values, 0.6, objective()).p == pytest.approx(
+        ttest_1samp(values, 0.6).pvalue
+    )
     assert compare([0.9] * 3, [0.8] * 3, objective(), row_noise=0.1).p == pytest.approx(0.05)
     assert compare([0.9] * 3, [0.8] * 3, objective()).p == 0.0
     assert compare([0.9] * 3, [0.9] * 3, objective()).p == 1.0

@@ -7,7 +7,9 @@ from harness.evaluation.contributions import contributions
 from harness.evaluation.paired import mcnemar, paired_test
 
 
-@pytest.mark.parametrize(("ahead", "behind"), [(0, 0), (5, 5), (10, 2), (2, 10), (1, 0), (40, 25), (300, 240)])
+@pytest.mark.parametrize(
+    ("ahead", "behind"), [(0, 0), (5, 5), (10, 2), (2, 10), (1, 0), (40, 25), (300, 240)]
+)
 def test_mcnemar_is_the_two_sided_binomial_test(ahead, behind):
     expected = binomtest(ahead, ahead + behind).pvalue if ahead + behind else 1.0
     assert mcnemar(ahead, behind) == pytest.approx(expected)
@@ -36,12 +38,16 @@ def test_equal_rows_have_no_evidence():
 
 @pytest.mark.parametrize("right_or_wrong", [True, False])
 def test_false_alarms_without_an_effect(right_or_wrong, monkeypatch):
-    """300 pairs of equally good models on 150 rows: the exact test is conservative, the bootstrap near its level."""
+    """300 pairs of equally good models on 150 rows: the exact test is conservative, the bootstrap
+    near its level."""
     monkeypatch.setattr("harness.evaluation.paired.RESAMPLES", 499)
     draw, alarms = np.random.default_rng(5), 0
     for trial in range(300):
         hard = draw.random(150)
-        pair = [(draw.random(150) < hard).astype(float) if right_or_wrong else draw.exponential(hard) for _ in range(2)]
+        pair = [
+            (draw.random(150) < hard).astype(float) if right_or_wrong else draw.exponential(hard)
+            for _ in range(2)
+        ]
         found = paired_test(pair[0][None], pair[1][None], right_or_wrong=right_or_wrong, seed=trial)
         alarms += found.p < 0.05
     assert 0 < alarms / 300 < 0.08

@@ -1,4 +1,5 @@
-"""Files that predict could leave: read as they are, refused with the reason, never executed or believed."""
+"""Files that predict could leave: read as they are, refused with the reason, never executed or
+believed."""
 
 import contextlib
 import io
@@ -43,7 +44,13 @@ def archive(compression=zipfile.ZIP_DEFLATED, **members):
 
 def npy(header, data=b"", version=1):
     text = header.encode() + b"\n"
-    return b"\x93NUMPY" + bytes([version, 0]) + len(text).to_bytes(2 if version == 1 else 4, "little") + text + data
+    return (
+        b"\x93NUMPY"
+        + bytes([version, 0])
+        + len(text).to_bytes(2 if version == 1 else 4, "little")
+        + text
+        + data
+    )
 
 
 @pytest.mark.parametrize(
@@ -60,7 +67,11 @@ def test_csv_with_bom_crlf_and_quotes(tmp_path, data):
 
 
 def test_npz_of_numbers_text_and_bytes(tmp_path):
-    data = npz(id=np.array(["r1", "r2"]), prediction=np.array([1, 2], dtype=">i2"), p_b=np.array([b"x", b"y"]))
+    data = npz(
+        id=np.array(["r1", "r2"]),
+        prediction=np.array([1, 2], dtype=">i2"),
+        p_b=np.array([b"x", b"y"]),
+    )
     assert read(tmp_path, data) == {"id": ["r1", "r2"], "prediction": [1, 2], "p_b": ["x", "y"]}
 
 
@@ -96,15 +107,41 @@ def test_the_name_that_savez_appends_to_is_found(tmp_path):
         (npz(id=np.array(["r1"]), prediction=np.array([1 + 2j])), "expected numbers or text"),
         (npz(id=np.zeros(1, dtype=[("a", "i4")]), prediction=np.array([1])), "not an npy array"),
         (archive(id=b"\x80\x04\x95cos\nsystem\n"), "not an npy array"),
-        (archive(id=npy("{'descr': '<f8', 'fortran_order': False, 'shape': (10**12,)}")), "not an npy array"),
-        (archive(id=npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}")), "has the shape"),
-        (archive(id=npy("{'descr': '<f8', 'fortran_order': False, 'shape': (9,)}", b"x" * 8)), "not the size"),
-        (archive(id=npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", b"x" * 8)), "holds object"),
-        (archive(id=npy("{'descr': 'nonsense', 'fortran_order': False, 'shape': (1,)}")), "not an npy array"),
+        (
+            archive(id=npy("{'descr': '<f8', 'fortran_order': False, 'shape': (10**12,)}")),
+            "not an npy array",
+        ),
+        (
+            archive(id=npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,)}")),
+            "has the shape",
+        ),
+        (
+            archive(id=npy("{'descr': '<f8', 'fortran_order': False, 'shape': (9,)}", b"x" * 8)),
+            "not the size",
+        ),
+        (
+            archive(id=npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}", b"x" * 8)),
+            "holds object",
+        ),
+        (
+            archive(id=npy("{'descr': 'nonsense', 'fortran_order': False, 'shape': (1,)}")),
+            "not an npy array",
+        ),
         (archive(id=npy("(" * 3000 + ")" * 3000)), "not an npy array"),
-        (archive(id=npy("{'descr': '<U1', 'fortran_order': False, 'shape': (1,)}", b"\xff" * 4)), "not Unicode"),
-        (archive(id=npy("{'descr': '>U1', 'fortran_order': False, 'shape': (1,)}", b"\0\0\xd8\0")), "not Unicode"),
-        (archive(id=npy("{'descr': '<f8', 'shape': (1,)}", b"x" * 8, version=9)), "not an npy array"),
+        (
+            archive(id=npy("{'descr': '<U1', 'fortran_order': False, 'shape': (1,)}", b"\xff" * 4)),
+            "not Unicode",
+        ),
+        (
+            archive(
+                id=npy("{'descr': '>U1', 'fortran_order': False, 'shape': (1,)}", b"\0\0\xd8\0")
+            ),
+            "not Unicode",
+        ),
+        (
+            archive(id=npy("{'descr': '<f8', 'shape': (1,)}", b"x" * 8, version=9)),
+            "not an npy array",
+        ),
     ],
 )
 def test_unreadable_files_say_why(tmp_path, data, words):
@@ -116,7 +153,10 @@ def test_unreadable_files_say_why(tmp_path, data, words):
 def test_an_npz_cut_anywhere_is_a_finding(tmp_path):
     whole = npz(id=np.array(["r1", "r2"]), prediction=np.array([0.5, 1.5]))
     for cut in range(1, len(whole), 7):
-        assert refused(tmp_path, whole[:cut]).code in {"predictions_unreadable", "predictions_wrong_columns"}
+        assert refused(tmp_path, whole[:cut]).code in {
+            "predictions_unreadable",
+            "predictions_wrong_columns",
+        }
 
 
 @pytest.mark.parametrize("mask", [0xFF, 0x01, 0x80])

@@ -1,10 +1,18 @@
 import numpy as np
 import pytest
 
-from harness.artifacts.tables import read_table, write_table
 from harness.evaluation.problems import Unscorable
-from harness.evaluation.rows import TableFile, columns_hash, fresh_ids, hand_out, load_rows, shuffled, subset
+from harness.evaluation.rows import (
+    TableFile,
+    columns_hash,
+    fresh_ids,
+    hand_out,
+    load_rows,
+    shuffled,
+    subset,
+)
 from harness.files import sha256_file
+from harness.plans.tables import read_table, write_table
 
 
 def table(path, **columns):
@@ -44,7 +52,8 @@ def test_inputs_with_further_axes_keep_them(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "changes", [{"inputs": ("nope",)}, {"label": "nope"}, {"inputs": ("x", "y")}, {"inputs": ("id",)}]
+    "changes",
+    [{"inputs": ("nope",)}, {"label": "nope"}, {"inputs": ("x", "y")}, {"inputs": ("id",)}],
 )
 def test_columns_that_do_not_fit_the_plan_are_named(tmp_path, changes):
     file = table(tmp_path / "t.csv", row=[1, 2], id=[5, 6], x=[1, 2], y=[0, 1])
@@ -71,7 +80,9 @@ def test_order_and_ids_are_the_seeds_secret(tmp_path):
     assert all(identifier[0] == "r" and len(identifier) == 21 for identifier in ids)
 
 
-@pytest.mark.parametrize(("n", "size"), [(1, 1), (9, 9), (10, 10), (50, 10), (101, 11), (1000, 100)])
+@pytest.mark.parametrize(
+    ("n", "size"), [(1, 1), (9, 9), (10, 10), (50, 10), (101, 11), (1000, 100)]
+)
 def test_the_part_predicted_again_is_a_tenth_and_at_least_ten(n, size):
     part = subset(n, "s")
     assert len(part) == len(set(part)) == size
@@ -90,4 +101,6 @@ def test_the_hash_of_columns_knows_name_type_shape_and_content_but_not_byte_orde
         {"x": base["x"], "z": base["x"]},
     ]
     assert len({columns_hash(columns) for columns in [base, *others]}) == 6
-    assert columns_hash({"x": np.arange(6).reshape(2, 3).T}) == columns_hash({"x": np.arange(6).reshape(2, 3).T.copy()})
+    assert columns_hash({"x": np.arange(6).reshape(2, 3).T}) == columns_hash(
+        {"x": np.arange(6).reshape(2, 3).T.copy()}
+    )

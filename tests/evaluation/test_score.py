@@ -25,7 +25,7 @@ def evaluation(seed, value, **changes):
         scorer="s",
         predictions="p",
         query=1,
-        cage="bwrap",
+        sandbox="bwrap",
         plan_version=1,
         baseline=0.1,
         findings=(),
@@ -57,8 +57,8 @@ def test_the_last_evaluation_of_a_seed_counts():
     assert summarise([evaluation(1, 0.2), evaluation(1, None)]) is None
 
 
-def test_one_cage_of_none_taints_the_score():
-    score = summarise([evaluation(1, 0.9), evaluation(2, 0.9, cage="none")])
+def test_one_sandbox_of_none_taints_the_score():
+    score = summarise([evaluation(1, 0.9), evaluation(2, 0.9, sandbox="none")])
     assert score.evidence is Evidence.RECOMPUTED_NOT_ISOLATED
 
 
@@ -67,7 +67,8 @@ def test_an_interval_that_one_seed_lacks_is_not_made_up():
 
 
 @pytest.mark.parametrize(
-    "change", [{"split": Split.HELD_OUT}, {"metric": "mae"}, {"plan_version": 2}, {"experiment": "exp-0002"}]
+    "change",
+    [{"split": Split.HELD_OUT}, {"metric": "mae"}, {"plan_version": 2}, {"experiment": "exp-0002"}],
 )
 def test_what_cannot_be_averaged_is_refused(change):
     with pytest.raises(ValueError, match="one experiment, split, metric and plan version"):
@@ -76,7 +77,14 @@ def test_what_cannot_be_averaged_is_refused(change):
 
 def test_two_seeds_with_one_checkpoint_are_noticed_but_two_looks_at_one_seed_are_not():
     same = evaluation(1, 0.9).checkpoint
-    assert seed_findings([evaluation(1, 0.9), evaluation(2, 0.9), evaluation(1, 0.9, split=Split.HELD_OUT)]) == []
-    (finding,) = seed_findings([evaluation(1, 0.9), evaluation(7, 0.9, checkpoint=same), evaluation(3, 0.8)])
+    assert (
+        seed_findings(
+            [evaluation(1, 0.9), evaluation(2, 0.9), evaluation(1, 0.9, split=Split.HELD_OUT)]
+        )
+        == []
+    )
+    (finding,) = seed_findings(
+        [evaluation(1, 0.9), evaluation(7, 0.9, checkpoint=same), evaluation(3, 0.8)]
+    )
     assert finding.code == "seed_ignored"
     assert "Seeds 1, 7" in finding.message

@@ -15,10 +15,14 @@ from harness.evaluation import scorer_program
 from harness.evaluation.scorer_program import EPSILON, ROWS, log_loss_rows, macro_f1, mean
 from harness.evaluation.scorers import BUILT_IN
 
-metrics = pytest.importorskip("sklearn.metrics", reason="the reference for our metrics is scikit-learn")
+metrics = pytest.importorskip(
+    "sklearn.metrics", reason="the reference for our metrics is scikit-learn"
+)
 
 CLASSES = ["0", "1", "2", "cat"]
-pairs = st.lists(st.tuples(st.sampled_from(CLASSES), st.sampled_from(CLASSES)), min_size=1, max_size=60)
+pairs = st.lists(
+    st.tuples(st.sampled_from(CLASSES), st.sampled_from(CLASSES)), min_size=1, max_size=60
+)
 numbers = st.floats(min_value=-1e6, max_value=1e6, allow_nan=False)
 number_pairs = st.lists(st.tuples(numbers, numbers), min_size=1, max_size=60)
 
@@ -38,7 +42,9 @@ def test_accuracy(rows):
 @given(pairs)
 def test_macro_f1(rows):
     labels, guesses = map(list, zip(*rows, strict=True))
-    theirs = metrics.f1_score(labels, guesses, labels=sorted(set(labels)), average="macro", zero_division=0)
+    theirs = metrics.f1_score(
+        labels, guesses, labels=sorted(set(labels)), average="macro", zero_division=0
+    )
     assert macro_f1(labels, {"prediction": guesses}) == pytest.approx(theirs)
 
 
@@ -46,8 +52,12 @@ def test_macro_f1(rows):
 def test_errors(rows):
     labels, guesses = map(list, zip(*rows, strict=True))
     predictions = {"prediction": guesses}
-    assert mean(ROWS["mse"](labels, predictions)) == pytest.approx(metrics.mean_squared_error(labels, guesses))
-    assert mean(ROWS["mae"](labels, predictions)) == pytest.approx(metrics.mean_absolute_error(labels, guesses))
+    assert mean(ROWS["mse"](labels, predictions)) == pytest.approx(
+        metrics.mean_squared_error(labels, guesses)
+    )
+    assert mean(ROWS["mae"](labels, predictions)) == pytest.approx(
+        metrics.mean_absolute_error(labels, guesses)
+    )
 
 
 @settings(deadline=None)
@@ -89,7 +99,14 @@ def test_it_runs_alone_with_the_standard_library_only(tmp_path):
         "seed": 1,
     }
     (tmp_path / "job.json").write_text(json.dumps(job))
-    arguments = [sys.executable, "-I", "-S", str(program), str(tmp_path / "job.json"), str(tmp_path / "result.json")]
+    arguments = [
+        sys.executable,
+        "-I",
+        "-S",
+        str(program),
+        str(tmp_path / "job.json"),
+        str(tmp_path / "result.json"),
+    ]
     subprocess.run(arguments, check=True, env={}, cwd=tmp_path)
     result = json.loads((tmp_path / "result.json").read_text())
     assert result == {"value": 2.0, "rows": [0.0, 4.0], "baseline": "Infinity", "resampled": None}

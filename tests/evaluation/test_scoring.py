@@ -1,4 +1,5 @@
-"""Frozen scripts: verified, run apart from us, limited in time; their failure is not the experiment's."""
+"""Frozen scripts: verified, run apart from us, limited in time; their failure is not the
+experiment's."""
 
 import os
 import time
@@ -22,18 +23,32 @@ LIBRARY = "def rate(hits):\n    hits = list(hits)\n    return sum(hits) / len(hi
 
 
 def frozen(objects, script, **others):
-    files = {"scorers/mine.py": script, **{name.replace("__", "/") + ".py": text for name, text in others.items()}}
+    files = {
+        "scorers/mine.py": script,
+        **{name.replace("__", "/") + ".py": text for name, text in others.items()},
+    }
     hashes = {name: store_bytes(text.encode(), objects) for name, text in files.items()}
     return FrozenScorer(name="mine", entry="scorers/mine.py", files=hashes)
 
 
 def job(**changes):
-    fields = {"labels": ["a", "b"], "ids": ["x", "y"], "predictions": {"prediction": ["a", "a"]}, "baseline": None}
+    fields = {
+        "labels": ["a", "b"],
+        "ids": ["x", "y"],
+        "predictions": {"prediction": ["a", "a"]},
+        "baseline": None,
+    }
     return ScoreJob(**{**fields, "seed": 1, **changes})
 
 
 def run(tmp_path, scorer, the_job=None, seconds=30.0):
-    return score(scorer, the_job or job(), objects=tmp_path / "objects", work=tmp_path / "work", seconds=seconds)
+    return score(
+        scorer,
+        the_job or job(),
+        objects=tmp_path / "objects",
+        work=tmp_path / "work",
+        seconds=seconds,
+    )
 
 
 def failure(tmp_path, script, seconds=30.0, **others):
@@ -53,19 +68,24 @@ def test_a_script_with_its_closure_scores_baseline_and_resamples(tmp_path):
     assert list((tmp_path / "work").iterdir()) == []
 
 
-def test_a_script_through_the_whole_evaluation(workplace, uncaged):
+def test_a_script_through_the_whole_evaluation(workplace, unsandboxed):
     scorer = frozen(workplace.objects, SCRIPT, lib__rates=LIBRARY)
-    outcome = workplace.evaluate(HONEST, uncaged, scorer=scorer, metric="rate")
+    outcome = workplace.evaluate(HONEST, unsandboxed, scorer=scorer, metric="rate")
     assert outcome.value == pytest.approx(0.9)
     assert outcome.interval[0] < 0.9 < outcome.interval[1]
     assert outcome.metric == "rate"
     assert outcome.scorer == scorer.hash()
 
 
-def test_a_script_on_probabilities_has_no_trivial_baseline_of_another_form(workplace, uncaged):
-    script = "def score(labels, predictions):\n    return sum(p['p_' + l] for l, p in zip(labels, predictions))\n"
+def test_a_script_on_probabilities_has_no_trivial_baseline_of_another_form(workplace, unsandboxed):
+    script = (
+        "def score(labels, predictions):\n    return sum(p['p_' + l] for l, p in zip(labels,"
+        " predictions))\n"
+    )
     body = "write([(row['id'], 0.25, 0.75) for row in rows], ('id', 'p_a', 'p_b'))\n"
-    outcome = workplace.evaluate(PREDICT + body, uncaged, scorer=frozen(workplace.objects, script), metric="mass")
+    outcome = workplace.evaluate(
+        PREDICT + body, unsandboxed, scorer=frozen(workplace.objects, script), metric="mass"
+    )
     assert outcome.findings == ()
     assert outcome.value > 0
     assert outcome.baseline is None
@@ -75,11 +95,9 @@ def test_the_script_sees_neither_site_packages_nor_our_environment(tmp_path, mon
     monkeypatch.setenv("SECRET_TOKEN", "x")
     monkeypatch.setenv("PYTHONPATH", os.getcwd())
     script = (
-        "import os, sys, importlib.util\n"
-        "def score(labels, predictions):\n"
-        "    assert 'SECRET_TOKEN' not in os.environ\n"
-        "    assert importlib.util.find_spec('numpy') is None and importlib.util.find_spec('harness') is None\n"
-        "    return 1.0\n"
+        "import os, sys, importlib.util\ndef score(labels, predictions):\n    assert 'SECRET_TOKEN'"
+        " not in os.environ\n    assert importlib.util.find_spec('numpy') is None and"
+        " importlib.util.find_spec('harness') is None\n    return 1.0\n"
     )
     assert run(tmp_path, frozen(tmp_path / "objects", script)).value == 1.0
 
@@ -87,7 +105,11 @@ def test_the_script_sees_neither_site_packages_nor_our_environment(tmp_path, mon
 @pytest.mark.parametrize(
     ("script", "code", "words"),
     [
-        ("def score(labels, predictions):\n    raise KeyError('speaker')\n", "scorer_failed", "KeyError: 'speaker'"),
+        (
+            "def score(labels, predictions):\n    raise KeyError('speaker')\n",
+            "scorer_failed",
+            "KeyError: 'speaker'",
+        ),
         ("def score(labels, predictions):\n    return None\n", "scorer_failed", "returned None"),
         ("def score(labels, predictions):\n    return True\n", "scorer_failed", "returned True"),
         ("value = 1\n", "scorer_failed", "no function `score"),

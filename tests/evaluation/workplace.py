@@ -1,4 +1,5 @@
-"""A project with code, a checkpoint and a vault, and requests to evaluate it with whatever predict.py a test writes."""
+"""A project with code, a checkpoint and a vault, and requests to evaluate it with whatever
+predict.py a test writes."""
 
 import os
 import sys
@@ -9,7 +10,6 @@ import numpy as np
 
 from harness.artifacts.code_snapshot import take_snapshot
 from harness.artifacts.hashes import hash_path
-from harness.artifacts.tables import write_table
 from harness.clock import ManualClock
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import Split
@@ -18,6 +18,7 @@ from harness.evaluation.predict import Limits
 from harness.evaluation.rows import TableFile
 from harness.evaluation.scoring import FrozenScorer
 from harness.files import sha256_file
+from harness.plans.tables import write_table
 
 N = 40
 
@@ -35,14 +36,17 @@ HONEST = PREDICT + "write([(row['id'], guess(row)) for row in rows])\n"
 
 
 class Workplace:
-    """Rows with x of both signs: class b where x >= 0, but for every tenth row; so an honest predict gets 0.9."""
+    """Rows with x of both signs: class b where x >= 0, but for every tenth row; so an honest
+    predict gets 0.9."""
 
     def __init__(self, folder: Path) -> None:
         self.project = folder / "my project"
         self.state = folder / "state"
         self.vault = self.state / "vault"
         self.objects = self.vault / "objects"
-        self.checkpoint = self.project / ".harness" / "experiments" / "exp-0001" / "runs" / "run-01" / "model.txt"
+        self.checkpoint = (
+            self.project / ".harness" / "experiments" / "exp-0001" / "runs" / "run-01" / "model.txt"
+        )
         self.checkpoint.parent.mkdir(parents=True)
         self.checkpoint.write_text("weights")
         self.vault.mkdir(parents=True)

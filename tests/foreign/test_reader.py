@@ -17,7 +17,8 @@ from harness.foreign.reader import LogReader, read_whole
 CASES = Path(__file__).parents[1] / "artifacts" / "inputs"
 SHARED = Path(__file__).parents[3] / "shared" / "cases"
 EVENTS = Path(__file__).parent / "inputs" / "events.out.tfevents.1.example.1.0"
-"""Written by torch.utils.tensorboard: 20 steps of two scalars (one NaN, one as a tensor), a histogram and a text."""
+"""Written by torch.utils.tensorboard: 20 steps of two scalars (one NaN, one as a tensor), a
+histogram and a text."""
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
@@ -46,8 +47,14 @@ def real(name: str) -> Path:
 
 
 LIGHTNING = "epoch,step,train_loss_step,val_loss\r\n0,49,0.5,\r\n0,62,,0.4\r\n1,99,nan,\r\n"
-YOLO = "                  epoch,         train/box_loss,   metrics/mAP50(B)\n   1,   1.2,   0.3\n   2,  1.1,  0.35\n"
-TSV = 'commit\tval_bpb\tstatus\ttext\nbase\t0.99\tkeep\tsaid "hi\nabc\t\tcrash\tcode\nx = 1\ny\nb2\t0.98\tkeep\tok\n'
+YOLO = (
+    "                  epoch,         train/box_loss,   metrics/mAP50(B)\n   1,   1.2,   0.3\n   2,"
+    "  1.1,  0.35\n"
+)
+TSV = (
+    'commit\tval_bpb\tstatus\ttext\nbase\t0.99\tkeep\tsaid "hi\nabc\t\tcrash\tcode\nx ='
+    " 1\ny\nb2\t0.98\tkeep\tok\n"
+)
 STATE = {
     "max_steps": 20,
     "log_history": [
@@ -93,7 +100,11 @@ def test_trainer_state_is_read_when_it_is_whole(tmp_path: Path) -> None:
     path.write_text(text)
     start, train, late, summary = reader.read_more()
     assert start["total_steps"] == 20
-    assert (train["step"], train["learning_rate"], train["metrics"]) == (5, 1e-3, {"loss": 2.0, "grad_norm": 1.0})
+    assert (train["step"], train["learning_rate"], train["metrics"]) == (
+        5,
+        1e-3,
+        {"loss": 2.0, "grad_norm": 1.0},
+    )
     assert math.isnan(late["metrics"]["eval_loss"])
     assert summary["event"] == "summary"
 
@@ -104,13 +115,21 @@ LARGE = "1" + "0" * 400
 @pytest.mark.parametrize(
     ("name", "text", "kept"),
     [
-        ("log.jsonl", f'{{"step": 1, "n": {LARGE}}}\n{{"step": {LARGE}, "n": -{LARGE}}}\n', [math.inf, -math.inf]),
+        (
+            "log.jsonl",
+            f'{{"step": 1, "n": {LARGE}}}\n{{"step": {LARGE}, "n": -{LARGE}}}\n',
+            [math.inf, -math.inf],
+        ),
         (
             "trainer_state.json",
             f'{{"log_history": [{{"step": 1, "n": {LARGE}}}, {{"step": {LARGE}, "n": 2}}]}}',
             [math.inf, 2],
         ),
-        ("train.log", f"step 1 | n: 3\nstep {LARGE}/{LARGE} | n: 4\nepoch {LARGE} | n: 5\n", [3, 4, 5]),
+        (
+            "train.log",
+            f"step 1 | n: 3\nstep {LARGE}/{LARGE} | n: 4\nepoch {LARGE} | n: 5\n",
+            [3, 4, 5],
+        ),
         ("log.csv", f"step,n\n1,3\n{LARGE},4\n2,{'9' * 39}\n", [3, 4, 1e39]),
     ],
 )
@@ -125,16 +144,24 @@ def test_integers_that_no_float_holds_are_read_and_watched(
     assert all(abs(row["step"]) < 2**63 for row in rows if "step" in row)
 
 
-def test_a_comma_is_a_decimal_point_where_semicolons_part_cells_and_else_groups_thousands(tmp_path: Path) -> None:
+def test_a_comma_is_a_decimal_point_where_semicolons_part_cells_and_else_groups_thousands(
+    tmp_path: Path,
+) -> None:
     table = "step;acc;loss;n\n1;0,93;1,5e-3;1.234.567\n2;0.94;,5;1,234,567\n"
     rows = rows_of(written(tmp_path, "log.csv", table))
     assert values(rows, "acc") == [0.93, 0.94]
     assert values(rows, "loss") == [1.5e-3, 0.5]
     bare = rows_of(written(tmp_path, "bare.csv", "0;0,93\n1;0,94\n"))
     assert values(bare, "column 2") == [0.93, 0.94]
-    quoted = rows_of(written(tmp_path, "quoted.csv", 'step,acc,n\n1,"0,93","12,345"\n2,"0,94","12,346.5"\n'))
+    quoted = rows_of(
+        written(tmp_path, "quoted.csv", 'step,acc,n\n1,"0,93","12,345"\n2,"0,94","12,346.5"\n')
+    )
     assert (values(quoted, "acc"), values(quoted, "n")) == ([], [12345, 12346.5])
-    printed = rows_of(written(tmp_path, "run.log", "step 1,200/5,000 | acc: 0,93 | loss: 1,234.5, n: 3, m: 10,93\n"))
+    printed = rows_of(
+        written(
+            tmp_path, "run.log", "step 1,200/5,000 | acc: 0,93 | loss: 1,234.5, n: 3, m: 10,93\n"
+        )
+    )
     assert printed[0]["total_steps"] == 5000
     assert (printed[1]["step"], printed[1]["metrics"]) == (1200, {"loss": 1234.5, "n": 3})
 
@@ -160,7 +187,9 @@ def test_a_damaged_event_file_says_so(tmp_path: Path) -> None:
 
 def test_steps_joined_by_carriage_returns_come_while_the_line_grows(tmp_path: Path) -> None:
     path = written(
-        tmp_path, "run.log", "loading\nstep 00000 (0.0%) | loss: 3.5 | dt: 50ms | tok/sec: 1,032  \rstep 00001"
+        tmp_path,
+        "run.log",
+        "loading\nstep 00000 (0.0%) | loss: 3.5 | dt: 50ms | tok/sec: 1,032  \rstep 00001",
     )
     reader = LogReader(path)
     (first,) = reader.read_more()
@@ -176,20 +205,31 @@ def test_steps_joined_by_carriage_returns_come_while_the_line_grows(tmp_path: Pa
     ("line", "step", "epoch", "metrics"),
     [
         (" 45%|####   | 45/100 [00:12<00:10, 4.3it/s, loss=0.5]", 45, None, {"loss": 0.5}),
-        ("{'loss': 0.5, 'grad': '1.2', 'learning_rate': 1e-05, 'epoch': 0.1}", None, 0.1, {"loss": 0.5, "grad": 1.2}),
+        (
+            "{'loss': 0.5, 'grad': '1.2', 'learning_rate': 1e-05, 'epoch': 0.1}",
+            None,
+            0.1,
+            {"loss": 0.5, "grad": 1.2},
+        ),
         ("Epoch [3/10], Step [20/600], Loss: 0.25, Acc: 91.5%", 20, 3, {"Loss": 0.25, "Acc": 91.5}),
         ("2026-01-02 10:11:12 INFO epoch=4 loss=1e-3", None, 4, {"loss": 1e-3}),
     ],
-)  # fmt: skip
-def test_forms_that_programs_print(tmp_path: Path, line: str, step: Any, epoch: Any, metrics: dict[str, float]) -> None:
+)
+def test_forms_that_programs_print(
+    tmp_path: Path, line: str, step: Any, epoch: Any, metrics: dict[str, float]
+) -> None:
     *total, row = rows_of(written(tmp_path, "train.log", f"starting up\n{line}\n"))
     assert [item["event"] for item in total] == (["total"] if "/" in line else [])
     assert (row.get("step"), row.get("epoch"), row["metrics"]) == (step, epoch, metrics)
 
 
 @pytest.mark.parametrize("size", [1, 7, 64])
-@pytest.mark.parametrize("name", ["a.jsonl", "metrics.csv", "x.log", EVENTS.name, "utf16.log", "bare16.jsonl"])
-def test_a_file_that_grows_by_a_few_bytes_gives_what_the_whole_one_gives(tmp_path: Path, name: str, size: int) -> None:
+@pytest.mark.parametrize(
+    "name", ["a.jsonl", "metrics.csv", "x.log", EVENTS.name, "utf16.log", "bare16.jsonl"]
+)
+def test_a_file_that_grows_by_a_few_bytes_gives_what_the_whole_one_gives(
+    tmp_path: Path, name: str, size: int
+) -> None:
     lines = "".join(f'{{"step": {i}, "loss": {2 - i / 100}}}\n' for i in range(12))
     contents = {
         "a.jsonl": b"\xef\xbb\xbf" + lines.encode() + b"\0\0\0",
@@ -213,7 +253,9 @@ def test_a_file_that_grows_by_a_few_bytes_gives_what_the_whole_one_gives(tmp_pat
 
 
 def test_what_one_look_reads_is_bounded(tmp_path: Path) -> None:
-    path = written(tmp_path, "m.jsonl", "".join(f'{{"step": {i}, "loss": 1.5}}\n' for i in range(1000)))
+    path = written(
+        tmp_path, "m.jsonl", "".join(f'{{"step": {i}, "loss": 1.5}}\n' for i in range(1000))
+    )
     reader = LogReader(path)
     first = reader.read_more(2048)
     assert 0 < len(first) < 100
@@ -236,7 +278,9 @@ def test_a_file_that_is_replaced_starts_again(tmp_path: Path) -> None:
     path = written(tmp_path, "m.csv", "epoch,a\n0,1.0\n1,2.0\n")
     reader = LogReader(path)
     assert len(reader.read_more()) == 2
-    path.write_text("epoch,a,b\n0,1.0,5\n1,2.0,6\n2,3.0,7\n")  # as Lightning does when a column is added
+    path.write_text(
+        "epoch,a,b\n0,1.0,5\n1,2.0,6\n2,3.0,7\n"
+    )  # as Lightning does when a column is added
     assert values(reader.read_more(), "b") == [5, 6, 7]
     assert reader.restarts == 1
 
@@ -251,14 +295,18 @@ def test_rows_that_are_there_twice_count_once(tmp_path: Path) -> None:
 
 
 def test_several_runs_in_one_file_are_kept_apart(tmp_path: Path) -> None:
-    text = "".join(f'{{"step": {i * 10}, "loss": {run + 2 - i / 100}}}\n' for run in range(3) for i in range(5))
+    text = "".join(
+        f'{{"step": {i * 10}, "loss": {run + 2 - i / 100}}}\n' for run in range(3) for i in range(5)
+    )
     reader, found = read_whole(written(tmp_path, "m.jsonl", text))
     assert reader.runs == 3
     assert [(row["run"], row.get("event")) for row in found if row.get("event")] == [
         ("run 2", "start"),
         ("run 3", "start"),
     ]
-    assert [row["run"] for row in found if "metrics" in row] == [f"run {n}" for n in (1, 2, 3) for _ in range(5)]
+    assert [row["run"] for row in found if "metrics" in row] == [
+        f"run {n}" for n in (1, 2, 3) for _ in range(5)
+    ]
     again = read_whole(written(tmp_path, "m.csv", "epoch,loss\n0,2\n1,1\nepoch,loss\n0,3\n"))
     assert again[0].runs == 2
 
@@ -332,7 +380,11 @@ def test_real_logs(name: str, form: str, count: int) -> None:
 
 def test_status_files_say_what_is_not_to_be_believed() -> None:
     stale = read_whole(real("m38_status_stale_running.json"))
-    assert (stale[1][0]["status"], stale[1][0]["step"], stale[1][0]["total_steps"]) == ("running", 2000, 50000)
+    assert (stale[1][0]["status"], stale[1][0]["step"], stale[1][0]["total_steps"]) == (
+        "running",
+        2000,
+        50000,
+    )
     assert "nothing shows that it still runs" in stale[0].notes()[0]
     assert len(read_whole(real("m39_status_phantom_success.json"))[0].notes()) == 3
 

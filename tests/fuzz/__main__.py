@@ -1,8 +1,10 @@
-"""Looks for inputs that break a reader: `python -m tests.fuzz [FORM...] [--seconds 30] [--record]`, or `make fuzz`.
+"""Looks for inputs that break a reader: `python -m tests.fuzz [FORM...] [--seconds 30] [--record]`,
+or `make fuzz`.
 
-With atheris (the extra `fuzz`) each form runs guided by coverage, half of its time on bytes and half on shapes. Without
-it hypothesis searches at random instead, with many more examples than the suite has. Exit 1 when something was found.
-With `--record` a guided run over all forms is written to docs/evidence/fuzz.json, what it found included.
+With atheris (the extra `fuzz`) each form runs guided by coverage, half of its time on bytes and
+half on shapes. Without it hypothesis searches at random instead, with many more examples than the
+suite has. Exit 1 when something was found. With `--record` a guided run over all forms is written
+to docs/evidence/fuzz.json, what it found included.
 """
 
 import argparse
@@ -21,8 +23,8 @@ from tests.fuzz.seeds import CORPUS
 
 ROOT = Path(__file__).parents[2]
 NO_ATHERIS = (
-    "atheris is not installed (it has wheels for Linux and few versions of Python: pip install -e '.[fuzz]'). "
-    "hypothesis searches at random instead, without coverage to guide it."
+    "atheris is not installed (it has wheels for Linux and few versions of Python: pip install -e"
+    " '.[fuzz]'). hypothesis searches at random instead, without coverage to guide it."
 )
 
 
@@ -35,7 +37,8 @@ class Search:
 
 
 def executed(said: str) -> int:
-    """How many inputs libFuzzer says that it ran; at a crash, where no total is printed, its last count."""
+    """How many inputs libFuzzer says that it ran; at a crash, where no total is printed, its last
+    count."""
     total = re.findall(r"number_of_executed_units: *(\d+)", said)
     return int((total or re.findall(r"^#(\d+)\s", said, re.M) or ["0"])[-1])
 
@@ -47,13 +50,33 @@ def guided(form: str, seconds: int, found: Path) -> Search:
         with tempfile.TemporaryDirectory() as corpus:
             if not shaped:
                 shutil.copytree(CORPUS / form, corpus, dirs_exist_ok=True)
-            limits = [f"-max_total_time={max(1, seconds // 2)}", "-timeout=20", "-rss_limit_mb=2048", "-max_len=8192"]
-            command = [sys.executable, "-m", "tests.fuzz.one", form, *(["--shaped"] if shaped else [])]
-            artifacts = [f"-artifact_prefix={found}/{form}-{'shaped' if shaped else 'bytes'}-", "-print_final_stats=1"]
-            ended = subprocess.run([*command, *limits, *artifacts, corpus], cwd=ROOT, capture_output=True, text=True)
+            limits = [
+                f"-max_total_time={max(1, seconds // 2)}",
+                "-timeout=20",
+                "-rss_limit_mb=2048",
+                "-max_len=8192",
+            ]
+            command = [
+                sys.executable,
+                "-m",
+                "tests.fuzz.one",
+                form,
+                *(["--shaped"] if shaped else []),
+            ]
+            artifacts = [
+                f"-artifact_prefix={found}/{form}-{'shaped' if shaped else 'bytes'}-",
+                "-print_final_stats=1",
+            ]
+            ended = subprocess.run(
+                [*command, *limits, *artifacts, corpus], cwd=ROOT, capture_output=True, text=True
+            )
         said = ended.stderr + ended.stdout
         executions += (runs := executed(said))
-        print(f"{form:16} {'shapes' if shaped else 'bytes':7} {runs:>9} inputs  exit {ended.returncode}", flush=True)
+        print(
+            f"{form:16} {'shapes' if shaped else 'bytes':7} {runs:>9} inputs  exit"
+            f" {ended.returncode}",
+            flush=True,
+        )
         if ended.returncode:
             print(said[-4000:])
             findings += 1
@@ -79,7 +102,11 @@ def main() -> int:
     parser.add_argument("forms", nargs="*", metavar="FORM", help=", ".join(PROPERTIES))
     parser.add_argument("--seconds", type=int, default=30, help="a form (with atheris)")
     parser.add_argument("--found", type=Path, default=Path(tempfile.gettempdir()) / "harness-fuzz")
-    parser.add_argument("--record", action="store_true", help="write docs/evidence/fuzz.json (all forms, with atheris)")
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help="write docs/evidence/fuzz.json (all forms, with atheris)",
+    )
     options = parser.parse_args()
     if options.record and options.forms:
         parser.error("--record is of all forms; leave the names out")
@@ -87,10 +114,21 @@ def main() -> int:
         parser.error(f"unknown form {', '.join(sorted(unknown))}; known: {', '.join(PROPERTIES)}")
     if importlib.util.find_spec("atheris") is None:
         print(NO_ATHERIS)
-        command = [sys.executable, "-m", "pytest", "tests/fuzz", "--hypothesis-profile=long", "--timeout=3600"]
-        return subprocess.run([*command, "-k", " or ".join(options.forms or ["forms"])], cwd=ROOT).returncode
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "tests/fuzz",
+            "--hypothesis-profile=long",
+            "--timeout=3600",
+        ]
+        return subprocess.run(
+            [*command, "-k", " or ".join(options.forms or ["forms"])], cwd=ROOT
+        ).returncode
     options.found.mkdir(parents=True, exist_ok=True)
-    searches = [guided(form, options.seconds, options.found) for form in options.forms or PROPERTIES]
+    searches = [
+        guided(form, options.seconds, options.found) for form in options.forms or PROPERTIES
+    ]
     if options.record:
         recorded(searches, options.seconds)
     return int(any(search.findings for search in searches))

@@ -1,6 +1,8 @@
-"""One form under atheris until its time is over: `python -m tests.fuzz.one FORM [libFuzzer's arguments]`.
+"""One form under atheris until its time is over: `python -m tests.fuzz.one FORM [libFuzzer's
+arguments]`.
 
-Bytes go to the property as they are; with `--shaped` they choose among the shapes that nearly have the form.
+Bytes go to the property as they are; with `--shaped` they choose among the shapes that nearly have
+the form.
 """
 
 import sys
@@ -32,7 +34,9 @@ def main() -> None:
         def plain(data: bytes) -> None:
             PROPERTIES[form](folder, data)
 
-        atheris.Setup([sys.argv[0], *arguments], shape.hypothesis.fuzz_one_input if shaped else plain)
+        atheris.Setup(
+            [sys.argv[0], *arguments], shape.hypothesis.fuzz_one_input if shaped else plain
+        )
         atheris.Fuzz()
 
 

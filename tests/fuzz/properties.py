@@ -1,6 +1,8 @@
-"""What holds for every input of a reader: it answers, or raises a HarnessError that can be shown; nothing else.
+"""What holds for every input of a reader: it answers, or raises a HarnessError that can be shown;
+nothing else.
 
-Each property takes bytes, so that hypothesis and a coverage-guided fuzzer can both drive it. `PROPERTIES` names them.
+Each property takes bytes, so that hypothesis and a coverage-guided fuzzer can both drive it.
+`PROPERTIES` names them.
 """
 
 import json
@@ -10,27 +12,36 @@ from typing import Any
 
 from harness.artifacts.jsonl import LineFeed, parse_line
 from harness.artifacts.metrics import Tail, bad_values, read_rows
-from harness.artifacts.plan import Plan, plan_from, read_plan
 from harness.artifacts.result import Result, agrees, read_result, render_result
 from harness.artifacts.training_status import read_status
 from harness.errors import HarnessError
 from harness.files import canonical_json
 from harness.install.json_text import load
 from harness.install.merge import with_hooks, without_hooks
+from harness.plans.plan import Plan, plan_from, read_plan
 from harness.settings import CONFIG, load_settings
 from harness.traces.read import read_session
 
-OURS = {"PreToolUse": [{"hooks": [{"type": "command", "command": "python3", "args": [".claude/hooks/harness/x.py"]}]}]}
+OURS = {
+    "PreToolUse": [
+        {
+            "hooks": [
+                {"type": "command", "command": "python3", "args": [".claude/hooks/harness/x.py"]}
+            ]
+        }
+    ]
+}
 
 
 def answered(read: Callable[[], Any]) -> Any:
-    """What `read` returns; None for a HarnessError, whose text names something and can be written."""
+    """What `read` returns; None for a HarnessError, whose text names something and can be
+    written."""
     try:
         return read()
     except HarnessError as error:
         refused = error
     assert refused.message
-    assert refused.mend
+    assert refused.hint
     str(refused).encode()
     return None
 
@@ -49,14 +60,21 @@ def plan(folder: Path, data: bytes) -> Plan | None:
 
 
 def result(folder: Path, data: bytes) -> Result | None:
-    """A result that is read can be written again and then says the same; a claim agrees with its own value."""
+    """A result that is read can be written again and then says the same; a claim agrees with its
+    own value."""
     path = folder / "result.md"
     path.write_bytes(data)
     found: Result | None = answered(lambda: read_result(path))
     if found is not None:
         assert all(agrees(claim, claim.value) for claim in found.claims.values())
         claims = {name: claim.text for name, claim in found.claims.items()}
-        text = render_result(experiment="exp-0001", claims=claims, summary="", shortfalls=found.shortfalls, by="oracle")
+        text = render_result(
+            experiment="exp-0001",
+            claims=claims,
+            summary="",
+            shortfalls=found.shortfalls,
+            by="oracle",
+        )
         path.write_text(text, "utf-8", newline="")
         again = read_result(path)
         assert (again.claims, again.shortfalls) == (found.claims, found.shortfalls)
@@ -64,7 +82,8 @@ def result(folder: Path, data: bytes) -> Result | None:
 
 
 def metrics(folder: Path, data: bytes) -> list[dict[str, Any]]:
-    """Read at once or as it grows, a file has the same rows; merging makes no value up, and the file stays."""
+    """Read at once or as it grows, a file has the same rows; merging makes no value up, and the
+    file stays."""
     path = folder / "metrics.jsonl"
     path.write_bytes(data)
     whole = read_rows(path)
@@ -111,7 +130,9 @@ def status(folder: Path, data: bytes) -> Any:
     found = answered(lambda: read_status(path))
     if found is not None:
         shown = [f"{value:.4g}" for value in found.metrics.values()]
-        shown += [f"{count:d}" for count in (found.rows, found.epoch, found.step) if count is not None]
+        shown += [
+            f"{count:d}" for count in (found.rows, found.epoch, found.step) if count is not None
+        ]
         assert all(shown)
         found.run.encode("utf-8", "surrogatepass")
     assert path.read_bytes() == data
@@ -137,16 +158,23 @@ def claude_settings(_folder: Path, data: bytes) -> str | None:
     if added is None:
         return None
     assert with_hooks(added, OURS, "settings.json") == added
-    before, after = load(without_hooks(text, "settings.json")), load(without_hooks(added, "settings.json"))
+    before, after = (
+        load(without_hooks(text, "settings.json")),
+        load(without_hooks(added, "settings.json")),
+    )
     assert _said(before) == _said(after)
     return added
 
 
 def _said(settings: dict[str, Any]) -> str:
-    """All but the places that are empty: with our hooks an empty one that was there before may go too."""
+    """All but the places that are empty: with our hooks an empty one that was there before may go
+    too."""
     hooks = {event: groups for event, groups in settings.get("hooks", {}).items() if groups}
     return repr(
-        {**{key: value for key, value in settings.items() if key != "hooks"}, **({"hooks": hooks} if hooks else {})}
+        {
+            **{key: value for key, value in settings.items() if key != "hooks"},
+            **({"hooks": hooks} if hooks else {}),
+        }
     )
 
 

@@ -1,4 +1,5 @@
-"""Writes corpus/: each form as it is, and inputs that a reader once failed on. `python -m tests.fuzz.seeds`."""
+"""Writes corpus/: each form as it is, and inputs that a reader once failed on. `python -m
+tests.fuzz.seeds`."""
 
 from pathlib import Path
 
@@ -10,7 +11,9 @@ SEEDS: dict[str, dict[str, str]] = {
         "whole": BASE,
         "half-a-character": BASE.replace("tell a from b", '"\\ud800"'),
         "nul-in-a-command": BASE.replace("python train.py", '"python \\0"'),
-        "many-unknown-keys": "---\n" + "".join(f"k{number}: 1\n" for number in range(300)) + "---\n",
+        "many-unknown-keys": (
+            "---\n" + "".join(f"k{number}: 1\n" for number in range(300)) + "---\n"
+        ),
     },
     "result": {
         "whole": "---\nclaims: {accuracy: 0.90}\nshortfalls: [one]\n---\n# Result\n",
@@ -18,8 +21,12 @@ SEEDS: dict[str, dict[str, str]] = {
         "more-digits-than-floats": "---\nclaims: {a: 1e-999, b: 0.1234567890123456789012}\n---\n",
     },
     "metrics": {
-        "whole": '{"event":"start","run":"a"}\n{"event":"epoch","epoch":0,"metrics":{"loss":"NaN"}}\n',
-        "torn": '{"event":"epoch","epoch":0,"metr{"event":"epoch","epoch":1}\n{"step":1,"loss":NaN}',
+        "whole": (
+            '{"event":"start","run":"a"}\n{"event":"epoch","epoch":0,"metrics":{"loss":"NaN"}}\n'
+        ),
+        "torn": (
+            '{"event":"epoch","epoch":0,"metr{"event":"epoch","epoch":1}\n{"step":1,"loss":NaN}'
+        ),
     },
     "lines": {"torn-and-deep": '{"a":[' * 60 + "1," * 60},
     "status": {
@@ -28,11 +35,15 @@ SEEDS: dict[str, dict[str, str]] = {
         "text-as-epoch": '{"run":"a","status":"running","epoch":"1"}',
     },
     "transcript": {
-        "whole": '{"type":"user","uuid":"u1","sessionId":"s","message":{"content":"hello"}}\n'
-        '{"type":"assistant","uuid":"u2","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash"}]}}\n'
+        "whole": (
+            '{"type":"user","uuid":"u1","sessionId":"s","message":{"content":"hello"}}\n'
+            '{"type":"assistant","uuid":"u2","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash"}]}}\n'
+        )
     },
     "claude_settings": {
-        "whole": '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}, "model": "m"}',
+        "whole": (
+            '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "x"}]}]}, "model": "m"}'
+        ),
         "long-number": '{"a": ' + "9" * 4400 + "}",
         "half-a-character": '{"hooks": {"\\ud800": {}}}',
     },

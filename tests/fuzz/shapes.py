@@ -1,4 +1,5 @@
-"""Inputs that nearly have a form: each key with its right value or another, whole files torn, glued and damaged."""
+"""Inputs that nearly have a form: each key with its right value or another, whole files torn, glued
+and damaged."""
 
 import json
 from typing import Any
@@ -7,27 +8,53 @@ from hypothesis import strategies as st
 
 from tests.plan_text import plan_text
 
-ODD = ['"\\ud800"', '"a\\0b"', "9" * 399, "1e400", "-.inf", ".nan", "[" * 60, "&a 1", "*a", "!!set {}", "TODO", "~"]
+ODD = [
+    '"\\ud800"',
+    '"a\\0b"',
+    "9" * 399,
+    "1e400",
+    "-.inf",
+    ".nan",
+    "[" * 60,
+    "&a 1",
+    "*a",
+    "!!set {}",
+    "TODO",
+    "~",
+]
 EXTREME = st.sampled_from(
     [0, -1, 2**63, -(2**63), 10**40, 1e308, float("nan"), float("inf"), "NaN", "\ud800", "\0", ""]
 )
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | EXTREME
 ANY = st.recursive(
     SCALARS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3)
+    ),
     max_leaves=6,
 )
-BASE = plan_text("n", "tell a from b", tiers="must: 0.5", budget="experiments: 8, run_minutes: 5, total_minutes: 40")
+BASE = plan_text(
+    "n",
+    "tell a from b",
+    tiers="must: 0.5",
+    budget="experiments: 8, run_minutes: 5, total_minutes: 40",
+)
 PLAN_LINES = BASE.splitlines()
 
 
 def of(**usual: Any) -> st.SearchStrategy[dict[str, Any]]:
     """Objects with some of the keys, of which most have a usual value."""
-    return st.fixed_dictionaries({}, optional={key: st.sampled_from(values) | ANY for key, values in usual.items()})
+    return st.fixed_dictionaries(
+        {}, optional={key: st.sampled_from(values) | ANY for key, values in usual.items()}
+    )
 
 
 def written(rows: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[bytes]:
-    return torn(st.lists(rows, max_size=8).map(lambda many: b"".join(json.dumps(row).encode() + b"\n" for row in many)))
+    return torn(
+        st.lists(rows, max_size=8).map(
+            lambda many: b"".join(json.dumps(row).encode() + b"\n" for row in many)
+        )
+    )
 
 
 @st.composite
@@ -56,8 +83,14 @@ def _plans(draw: st.DrawFn) -> bytes:
     return "\n".join(changed).encode("utf-8", "surrogatepass")
 
 
-NAMES = st.sampled_from(["accuracy", "val/loss", '"\\ud800"', "'a: b'"]) | st.text(max_size=8).map(json.dumps)
-NUMBERS = st.floats().map(repr) | st.integers().map(str) | st.sampled_from(["0.90", ".5", "1e-999", "93%", *ODD])
+NAMES = st.sampled_from(["accuracy", "val/loss", '"\\ud800"', "'a: b'"]) | st.text(max_size=8).map(
+    json.dumps
+)
+NUMBERS = (
+    st.floats().map(repr)
+    | st.integers().map(str)
+    | st.sampled_from(["0.90", ".5", "1e-999", "93%", *ODD])
+)
 _results = st.builds(
     lambda claims, short, body: (
         "---\nclaims:\n"
@@ -69,9 +102,15 @@ _results = st.builds(
     st.text(max_size=20),
 )
 COUNTS = [0, 1, 2, 3]
-VALUES = st.dictionaries(st.sampled_from(["loss", "val/loss", "epoch", "event"]), SCALARS, max_size=3)
+VALUES = st.dictionaries(
+    st.sampled_from(["loss", "val/loss", "epoch", "event"]), SCALARS, max_size=3
+)
 _rows = of(
-    event=["epoch", "start", "attempt", "end"], epoch=COUNTS, step=COUNTS, resumed_at=COUNTS, loss=[0.1, "nan"]
+    event=["epoch", "start", "attempt", "end"],
+    epoch=COUNTS,
+    step=COUNTS,
+    resumed_at=COUNTS,
+    loss=[0.1, "nan"],
 ).flatmap(lambda row: st.just(row) | VALUES.map(lambda inner: {**row, "metrics": inner}))
 _status = of(
     run=["exp-0001/run-01"],
@@ -97,7 +136,10 @@ BLOCKS = of(
 )
 _messages = st.lists(BLOCKS, max_size=3).flatmap(
     lambda blocks: of(
-        id=["m1", "m2"], content=[blocks, "text"], model=["<synthetic>", "m"], usage=[{"input_tokens": 1}]
+        id=["m1", "m2"],
+        content=[blocks, "text"],
+        model=["<synthetic>", "m"],
+        usage=[{"input_tokens": 1}],
     )
 )
 _turns = of(
@@ -112,7 +154,9 @@ _turns = of(
 ).flatmap(lambda row: _messages.map(lambda said: {**row, "message": said}) | st.just(row))
 ENTRY = of(type=["command"], command=["python3", "x"], args=[[".claude/hooks/harness/x.py"], ["y"]])
 _groups = st.lists(
-    of(matcher=["*"]).flatmap(lambda group: st.lists(ENTRY, max_size=3).map(lambda e: {**group, "hooks": e})),
+    of(matcher=["*"]).flatmap(
+        lambda group: st.lists(ENTRY, max_size=3).map(lambda e: {**group, "hooks": e})
+    ),
     max_size=3,
 )
 _claude = st.builds(
@@ -123,15 +167,37 @@ _claude = st.builds(
 )
 _toml = st.lists(
     st.tuples(
-        st.sampled_from(["interpreter", "memory_dir", "readable", "known_checkpoints", "hooks", "other", "project_id"]),
         st.sampled_from(
-            ['"x"', '"../x"', '"a\\u0000b"', '["/a"]', '["/"]', '["/a\\u0000"]', "[" * 3000, "9" * 5000, '"driver"']
+            [
+                "interpreter",
+                "memory_dir",
+                "readable",
+                "known_checkpoints",
+                "hooks",
+                "other",
+                "project_id",
+            ]
+        ),
+        st.sampled_from(
+            [
+                '"x"',
+                '"../x"',
+                '"a\\u0000b"',
+                '["/a"]',
+                '["/"]',
+                '["/a\\u0000"]',
+                "[" * 3000,
+                "9" * 5000,
+                '"driver"',
+            ]
         )
         | ANY.map(json.dumps),
     ),
     max_size=4,
 ).map(
-    lambda pairs: ('project_id = "abc"\n' + "".join(f"{k} = {v}\n" for k, v in pairs)).encode("utf-8", "surrogatepass")
+    lambda pairs: ('project_id = "abc"\n' + "".join(f"{k} = {v}\n" for k, v in pairs)).encode(
+        "utf-8", "surrogatepass"
+    )
 )
 
 SHAPES: dict[str, st.SearchStrategy[bytes]] = {

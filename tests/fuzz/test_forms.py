@@ -1,4 +1,5 @@
-"""Every file that people, agents and training code write is read, or refused in words. See properties.py."""
+"""Every file that people, agents and training code write is read, or refused in words. See
+properties.py."""
 
 from pathlib import Path
 
@@ -7,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.artifacts import jsonl
-from harness.artifacts.plan import parse_plan
 from harness.errors import PlanError
+from harness.plans.plan import parse_plan
 from tests.fuzz.properties import PROPERTIES
 from tests.fuzz.seeds import SEEDS
 from tests.fuzz.shapes import SHAPES
@@ -31,14 +32,20 @@ def test_any_bytes(form: str, data: bytes, tmp_path: Path):
     PROPERTIES[form](tmp_path, data)
 
 
-@pytest.mark.parametrize("path", sorted(CORPUS.glob("*/*")), ids=lambda path: f"{path.parent.name}-{path.name}")
+@pytest.mark.parametrize(
+    "path", sorted(CORPUS.glob("*/*")), ids=lambda path: f"{path.parent.name}-{path.name}"
+)
 def test_the_seeds_of_the_fuzzer(path: Path, tmp_path: Path):
     PROPERTIES[path.parent.name](tmp_path, path.read_bytes())
 
 
 def test_the_seeds_are_those_that_are_kept():
     kept = {f"{path.parent.name}/{path.name}": path.read_bytes() for path in CORPUS.glob("*/*")}
-    assert kept == {f"{form}/{name}": text.encode() for form, files in SEEDS.items() for name, text in files.items()}
+    assert kept == {
+        f"{form}/{name}": text.encode()
+        for form, files in SEEDS.items()
+        for name, text in files.items()
+    }
     assert set(SEEDS) == set(PROPERTIES)
 
 

@@ -1,4 +1,5 @@
-"""Gate evidence for tests: an experiment of three seeds that keeps its contract, and small changes of it."""
+"""Gate evidence for tests: an experiment of three seeds that keeps its contract, and small changes
+of it."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -7,8 +8,23 @@ from typing import Any
 from harness.artifacts.claims import Claim
 from harness.artifacts.metrics_times import RowTimes
 from harness.domain.findings import Finding
-from harness.domain.records import Checkpoint, Evaluation, Experiment, Objective, RecordedVerdict, Run
-from harness.domain.statuses import Direction, ExperimentStatus, GateName, RunStatus, Split, Tier, Verdict
+from harness.domain.records import (
+    Checkpoint,
+    Evaluation,
+    Experiment,
+    Objective,
+    RecordedVerdict,
+    Run,
+)
+from harness.domain.statuses import (
+    Direction,
+    ExperimentStatus,
+    GateName,
+    RunStatus,
+    Split,
+    Tier,
+    Verdict,
+)
 from harness.evaluation.score import summarise
 from harness.gates.evidence import (
     CheckpointEvidence,
@@ -36,10 +52,19 @@ MAXIMIZE = Objective(
     queries=20,
 )
 MINIMIZE = Objective(
-    metric="mse", direction=Direction.MINIMIZE, tiers={Tier.MUST: 0.5, Tier.COULD: 0.1}, seeds=3, queries=20
+    metric="mse",
+    direction=Direction.MINIMIZE,
+    tiers={Tier.MUST: 0.5, Tier.COULD: 0.1},
+    seeds=3,
+    queries=20,
 )
-FILES = {"hypothesis": "hypothesis.md", "config": "config.yaml", "code": "code.json", "score": "score.json",
-         "result": "result.md"}  # fmt: skip
+FILES = {
+    "hypothesis": "hypothesis.md",
+    "config": "config.yaml",
+    "code": "code.json",
+    "score": "score.json",
+    "result": "result.md",
+}
 
 
 def file(name: str, path: str, sha256: str | None = "f" * 64, *problems: Finding) -> FileEvidence:
@@ -57,7 +82,7 @@ def run(number: int, **changes: Any) -> Run:
         code="c0de",
         data={},
         environment={},
-        cage="bwrap",
+        sandbox="bwrap",
         token=f"token-{number}",
         session=None,
         registered_at="2026-01-01T00:00:00.000Z",
@@ -95,12 +120,16 @@ def run_evidence(number: int, **changes: Any) -> RunEvidence:
         times=TIMES,
         status_run=f"{EXPERIMENT}/run-{number:02d}",
         status_state="completed",
-        checkpoints=(CheckpointEvidence(checkpoint=checkpoint(number), actual=checkpoint(number).id),),
+        checkpoints=(
+            CheckpointEvidence(checkpoint=checkpoint(number), actual=checkpoint(number).id),
+        ),
     )
     return replace(plain, **changes)
 
 
-def evaluation(number: int, value: float | None, split: Split = Split.VALIDATION, **changes: Any) -> Evaluation:
+def evaluation(
+    number: int, value: float | None, split: Split = Split.VALIDATION, **changes: Any
+) -> Evaluation:
     plain = Evaluation(
         experiment=EXPERIMENT,
         run=f"run-{number:02d}",
@@ -117,7 +146,7 @@ def evaluation(number: int, value: float | None, split: Split = Split.VALIDATION
         scorer="s",
         predictions="p",
         query=0,
-        cage="bwrap",
+        sandbox="bwrap",
         plan_version=1,
         baseline=0.1,
         findings=(),
@@ -127,9 +156,12 @@ def evaluation(number: int, value: float | None, split: Split = Split.VALIDATION
 
 
 def scored(evidence: GateEvidence, *values: float | None, **changes: Any) -> GateEvidence:
-    """The same evidence with these evaluations and their score; `changes` are of every evaluation."""
+    """The same evidence with these evaluations and their score; `changes` are of every
+    evaluation."""
     split = Split(evidence.gate.value)
-    items = tuple(evaluation(place, value, split, **changes) for place, value in enumerate(values, start=1))
+    items = tuple(
+        evaluation(place, value, split, **changes) for place, value in enumerate(values, start=1)
+    )
     score = summarise(items)
     return replace(evidence, evaluations=items, score=None if score is None else score.plain())
 
@@ -153,7 +185,9 @@ def evidence(gate: GateName = GateName.VALIDATION, **changes: Any) -> GateEviden
             session=None,
             opened_at="2026-01-01T00:00:00.000Z",
         ),
-        files=tuple(file(name, f".harness/experiments/{EXPERIMENT}/{path}") for name, path in FILES.items()),
+        files=tuple(
+            file(name, f".harness/experiments/{EXPERIMENT}/{path}") for name, path in FILES.items()
+        ),
         claims={"accuracy": Claim(0.94, "0.94")},
         runs=tuple(run_evidence(number) for number in (1, 2, 3)),
         plan_seeds=frozenset({101, 102, 103}),
@@ -179,10 +213,15 @@ def verdict(kind: Verdict = Verdict.PASS) -> RecordedVerdict:
 
 
 def without_file(given: GateEvidence, name: str) -> GateEvidence:
-    return replace(given, files=tuple(replace(f, sha256=None) if f.name == name else f for f in given.files))
+    return replace(
+        given, files=tuple(replace(f, sha256=None) if f.name == name else f for f in given.files)
+    )
 
 
 def with_run(given: GateEvidence, number: int, **changes: Any) -> GateEvidence:
     """The same with run `number` changed."""
-    runs = tuple(replace(item, **changes) if item.run.id == f"run-{number:02d}" else item for item in given.runs)
+    runs = tuple(
+        replace(item, **changes) if item.run.id == f"run-{number:02d}" else item
+        for item in given.runs
+    )
     return replace(given, runs=runs)

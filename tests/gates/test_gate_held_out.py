@@ -40,7 +40,7 @@ def test_a_stale_pass_does_not_carry_it_and_the_change_is_named() -> None:
 def test_every_seed_needs_its_evaluation() -> None:
     outcome = judge(scored(HELD_OUT, 0.93, 0.94))
     assert outcome.verdict is Verdict.INCONCLUSIVE
-    assert outcome.findings[0].mend == "Run `harness evaluate exp-0001 --split held-out`."
+    assert outcome.findings[0].hint == "Run `harness evaluate exp-0001 --split held-out`."
     assert outcome.tier is None
 
 
@@ -51,7 +51,12 @@ def test_the_tier_is_tested_again() -> None:
 
 
 def test_claims_about_validation_are_not_compared_with_held_out() -> None:
-    assert judge(scored(replace(HELD_OUT, claims={"accuracy": Claim(0.94, "0.94")}), 0.91, 0.92, 0.91)).findings == ()
+    assert (
+        judge(
+            scored(replace(HELD_OUT, claims={"accuracy": Claim(0.94, "0.94")}), 0.91, 0.92, 0.91)
+        ).findings
+        == ()
+    )
 
 
 def at_validation(mean: float, half: float) -> ValidationReference:
@@ -69,7 +74,8 @@ def at_validation(mean: float, half: float) -> ValidationReference:
     ],
 )
 def test_a_score_that_does_not_carry_over_is_inconclusive(mean: float, found: list[str]) -> None:
-    """Held-out is 0.94 with a 95% interval of half width 0.02: with 0.02 on validation three errors are 0.0433."""
+    """Held-out is 0.94 with a 95% interval of half width 0.02: with 0.02 on validation three errors
+    are 0.0433."""
     held = scored(replace(HELD_OUT, validation=at_validation(mean, 0.02)), 0.93, 0.94, 0.95)
     assert held.score is not None
     held = replace(held, score={**held.score, "interval": [0.92, 0.96]})
@@ -80,9 +86,13 @@ def test_a_score_that_does_not_carry_over_is_inconclusive(mean: float, found: li
 
 def test_the_gap_follows_the_plans_direction() -> None:
     """An error that is larger on validation than on held-out is no overfit."""
-    held = replace(scored(HELD_OUT, 0.93, 0.94, 0.95), objective=replace(MINIMIZE, metric="accuracy"))
+    held = replace(
+        scored(HELD_OUT, 0.93, 0.94, 0.95), objective=replace(MINIMIZE, metric="accuracy")
+    )
     assert held.score is not None
-    held = replace(held, score={**held.score, "interval": [0.93, 0.95]}, validation=at_validation(1.2, 0.01))
+    held = replace(
+        held, score={**held.score, "interval": [0.93, 0.95]}, validation=at_validation(1.2, 0.01)
+    )
     assert "validation_overfitted" not in {item.code for item in judge(held).findings}
     held = replace(held, validation=at_validation(0.5, 0.01))
     assert "validation_overfitted" in {item.code for item in judge(held).findings}

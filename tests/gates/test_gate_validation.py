@@ -66,7 +66,9 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
     ),
     "rows without an end": (
         lambda e: with_run(
-            e, 1, run=run(1, findings=(Finding("run_end_missing", "No end row.", "Call end.").plain(),))
+            e,
+            1,
+            run=run(1, findings=(Finding("run_end_missing", "No end row.", "Call end.").plain(),)),
         ),
         "run_end_missing",
         Verdict.FAIL,
@@ -88,7 +90,11 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
         "split_contaminated",
         Verdict.INCONCLUSIVE,
     ),
-    "a seed not started": (lambda e: replace(e, runs=e.runs[:2]), "seeds_outstanding", Verdict.INCONCLUSIVE),
+    "a seed not started": (
+        lambda e: replace(e, runs=e.runs[:2]),
+        "seeds_outstanding",
+        Verdict.INCONCLUSIVE,
+    ),
     "a seed that somebody picked": (
         lambda e: with_run(e, 2, run=run(2, seed=7)),
         "seeds_not_of_the_plan",
@@ -99,7 +105,11 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
         "run_open",
         Verdict.INCONCLUSIVE,
     ),
-    "metrics without epochs": (lambda e: with_run(e, 1, epochs=0), "metrics_without_epochs", Verdict.FAIL),
+    "metrics without epochs": (
+        lambda e: with_run(e, 1, epochs=0),
+        "metrics_without_epochs",
+        Verdict.FAIL,
+    ),
     "rows of another run": (
         lambda e: with_run(e, 1, row_runs=frozenset({"exp-0001/run-01", "exp-0007/run-01"})),
         "metrics_of_another_run",
@@ -115,7 +125,11 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
         "metrics_of_another_run",
         Verdict.FAIL,
     ),
-    "no start row": (lambda e: with_run(e, 1, row_tokens=frozenset()), "metrics_of_another_run", Verdict.FAIL),
+    "no start row": (
+        lambda e: with_run(e, 1, row_tokens=frozenset()),
+        "metrics_of_another_run",
+        Verdict.FAIL,
+    ),
     "metrics edited after the run": (
         lambda e: with_run(e, 1, metrics=file("metrics", "metrics.jsonl", "e" * 64)),
         "metrics_changed",
@@ -131,20 +145,32 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
         "status_of_another_run",
         Verdict.FAIL,
     ),
-    "status says failed": (lambda e: with_run(e, 1, status_state="failed"), "status_of_another_run", Verdict.FAIL),
+    "status says failed": (
+        lambda e: with_run(e, 1, status_state="failed"),
+        "status_of_another_run",
+        Verdict.FAIL,
+    ),
     "no checkpoint for 11 epochs": (
         lambda e: with_run(replace(e, checkpoint_every=10), 1, without_checkpoint=(0, 10)),
         "checkpoint_cadence",
         Verdict.FAIL,
     ),
-    "no final checkpoint": (lambda e: with_run(e, 1, checkpoints=()), "checkpoint_missing", Verdict.FAIL),
+    "no final checkpoint": (
+        lambda e: with_run(e, 1, checkpoints=()),
+        "checkpoint_missing",
+        Verdict.FAIL,
+    ),
     "checkpoint gone": (
         lambda e: with_run(e, 1, checkpoints=(replace(e.runs[0].checkpoints[0], actual=None),)),
         "checkpoint_changed",
         Verdict.FAIL,
     ),
     "checkpoint that gc removed": (
-        lambda e: with_run(e, 1, checkpoints=(replace(e.runs[0].checkpoints[0], actual=None, removed="2026-01-01"),)),
+        lambda e: with_run(
+            e,
+            1,
+            checkpoints=(replace(e.runs[0].checkpoints[0], actual=None, removed="2026-01-01"),),
+        ),
         "checkpoint_removed",
         Verdict.INCONCLUSIVE,
     ),
@@ -154,29 +180,56 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
         Verdict.FAIL,
     ),
     "weights that another experiment left": (
-        lambda e: with_run(e, 1, checkpoints=(replace(e.runs[0].checkpoints[-1], earlier="exp-0001/run-02"),)),
+        lambda e: with_run(
+            e, 1, checkpoints=(replace(e.runs[0].checkpoints[-1], earlier="exp-0001/run-02"),)
+        ),
         "checkpoint_copied",
         Verdict.FAIL,
     ),
     "code that changed while it trained": (
         lambda e: with_run(
-            e, 1, run=run(1, findings=(Finding("code_changed", "train.py changed.", "Train.").plain(),))
+            e,
+            1,
+            run=run(1, findings=(Finding("code_changed", "train.py changed.", "Train.").plain(),)),
         ),
         "code_changed",
         Verdict.FAIL,
     ),
     **{
         f"the supervisor found {code}": (
-            lambda e, code=code: with_run(e, 1, run=run(1, findings=(finding(code, "It was so.").plain(),))),
+            lambda e, code=code: with_run(
+                e, 1, run=run(1, findings=(finding(code, "It was so.").plain(),))
+            ),
             code,
             Verdict.FAIL,
         )
-        for code in ("metrics_rewritten", "checkpoint_known", "checkpoint_out_of_window", "checkpoint_untrained")
+        for code in (
+            "metrics_rewritten",
+            "checkpoint_known",
+            "checkpoint_out_of_window",
+            "checkpoint_untrained",
+        )
     },
-    "rows of before the run": (lambda e: with_run(e, 1, times=TIMES._replace(first=at(-6))), OUT, Verdict.FAIL),
-    "rows of after the run": (lambda e: with_run(e, 1, times=TIMES._replace(last=at(66))), OUT, Verdict.FAIL),
-    "rows that go back in time": (lambda e: with_run(e, 1, times=TIMES._replace(back_s=5.1)), OUT, Verdict.FAIL),
-    "rows without a time": (lambda e: with_run(e, 1, times=TIMES._replace(without=1)), OUT, Verdict.FAIL),
+    "rows of before the run": (
+        lambda e: with_run(e, 1, times=TIMES._replace(first=at(-6))),
+        OUT,
+        Verdict.FAIL,
+    ),
+    "rows of after the run": (
+        lambda e: with_run(e, 1, times=TIMES._replace(last=at(66))),
+        OUT,
+        Verdict.FAIL,
+    ),
+    "rows that go back in time": (
+        lambda e: with_run(e, 1, times=TIMES._replace(back_s=5.1)),
+        OUT,
+        Verdict.FAIL,
+    ),
+    "rows without a time": (
+        lambda e: with_run(e, 1, times=TIMES._replace(without=1)),
+        OUT,
+        Verdict.FAIL,
+    ),
     "a seed without evaluation": (
         lambda e: scored(e, 0.93, 0.94),
         "evaluation_missing",
@@ -188,23 +241,39 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
         Verdict.INCONCLUSIVE,
     ),
     "the scorer failed": (
-        lambda e: scored(e, None, None, None, findings=(Finding("scorer_failed", "It raised.", "Mend it.").plain(),)),
+        lambda e: scored(
+            e,
+            None,
+            None,
+            None,
+            findings=(Finding("scorer_failed", "It raised.", "Fix it.").plain(),),
+        ),
         "scorer_failed",
         Verdict.FAIL,  # the claim has nothing behind it
     ),
     "predict crashed": (
-        lambda e: scored(e, None, 0.94, 0.94, findings=(Finding("predict_crashed", "Exit 1.", "Mend it.").plain(),)),
+        lambda e: scored(
+            e,
+            None,
+            0.94,
+            0.94,
+            findings=(Finding("predict_crashed", "Exit 1.", "Fix it.").plain(),),
+        ),
         "predict_crashed",
         Verdict.FAIL,
     ),
-    "no value and no reason": (lambda e: scored(e, None, 0.94, 0.94), "evaluation_failed", Verdict.INCONCLUSIVE),
+    "no value and no reason": (
+        lambda e: scored(e, None, 0.94, 0.94),
+        "evaluation_failed",
+        Verdict.INCONCLUSIVE,
+    ),
     "not isolated though required": (
-        lambda e: scored(replace(e, isolation_required=True), 0.93, 0.94, 0.95, cage="none"),
+        lambda e: scored(replace(e, isolation_required=True), 0.93, 0.94, 0.95, sandbox="none"),
         "isolation_absent",
         Verdict.INCONCLUSIVE,
     ),
-    "trained uncaged though required": (
-        lambda e: with_run(replace(e, isolation_required=True), 1, run=run(1, cage="none")),
+    "trained unsandboxed though required": (
+        lambda e: with_run(replace(e, isolation_required=True), 1, run=run(1, sandbox="none")),
         "isolation_absent",
         Verdict.INCONCLUSIVE,
     ),
@@ -239,12 +308,16 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
         Verdict.FAIL,
     ),
     "seeds that were ignored": (
-        lambda e: replace(e, ignored_seeds=(finding("seed_ignored", "Seeds 101, 102 gave one checkpoint."),)),
+        lambda e: replace(
+            e, ignored_seeds=(finding("seed_ignored", "Seeds 101, 102 gave one checkpoint."),)
+        ),
         "seed_ignored",
         Verdict.FAIL,
     ),
     "the plan changed": (
-        lambda e: replace(e, frozen_changes=(finding("plan_changed", "plan.md has another hash."),)),
+        lambda e: replace(
+            e, frozen_changes=(finding("plan_changed", "plan.md has another hash."),)
+        ),
         "plan_changed",
         Verdict.FAIL,
     ),
@@ -259,13 +332,19 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
         Verdict.FAIL,
     ),
     "the settings were changed": (
-        lambda e: replace(e, control_changes=(finding("protected_path_changed", "settings.json changed."),)),
+        lambda e: replace(
+            e, control_changes=(finding("protected_path_changed", "settings.json changed."),)
+        ),
         "protected_path_changed",
         Verdict.FAIL,
     ),
     "a linked result": (
         lambda e: replace(
-            e, files=(*e.files[:-1], file("result", "result.md", None, finding("artifact_linked", "a link.")))
+            e,
+            files=(
+                *e.files[:-1],
+                file("result", "result.md", None, finding("artifact_linked", "a link.")),
+            ),
         ),
         "artifact_linked",
         Verdict.FAIL,
@@ -274,22 +353,28 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
 
 
 @pytest.mark.parametrize("case", CHANGES)
-def test_each_fault_is_found_with_its_mend(case: str) -> None:
+def test_each_fault_is_found_with_its_hint(case: str) -> None:
     change, code, kind = CHANGES[case]
     outcome = judge(change(evidence()))
     found = [item for item in outcome.findings if item.code == code]
     assert found, outcome.findings
     assert outcome.verdict is kind
-    assert all(item.message and item.mend for item in outcome.findings)
+    assert all(item.message and item.hint for item in outcome.findings)
 
 
 def test_the_table_of_faults_covers_every_code_that_a_gate_raises_itself() -> None:
     own = {
         code
         for code in FINDINGS
-        if not code.startswith(("predict", "split", "scor", "seeds_too", "held_out", "val", "improvement"))
+        if not code.startswith(
+            ("predict", "split", "scor", "seeds_too", "held_out", "val", "improvement")
+        )
     }
-    raised = {code for _, code, _ in CHANGES.values()} | {"artifact_missing", "artifact_empty", "artifact_unreadable"}
+    raised = {code for _, code, _ in CHANGES.values()} | {
+        "artifact_missing",
+        "artifact_empty",
+        "artifact_unreadable",
+    }
     notes = {code for code, known in FINDINGS.items() if known.outcome is Verdict.PASS}
     passed_on = {
         "code_unavailable",
@@ -310,10 +395,18 @@ def test_a_note_of_the_supervisor_blocks_nothing() -> None:
 
 
 def test_all_faults_stand_in_one_outcome() -> None:
-    broken = without_file(without_file(evidence(claims={"f1": Claim(0.9, "0.9")}), "hypothesis"), "config")
+    broken = without_file(
+        without_file(evidence(claims={"f1": Claim(0.9, "0.9")}), "hypothesis"), "config"
+    )
     broken = with_run(broken, 1, epochs=0, checkpoints=())
     text = as_text(judge(broken).findings)
-    for word in ("hypothesis.md", "config.yaml", "no epoch row", "no final checkpoint", "claims f1"):
+    for word in (
+        "hypothesis.md",
+        "config.yaml",
+        "no epoch row",
+        "no final checkpoint",
+        "claims f1",
+    ):
         assert word in text
 
 
@@ -332,9 +425,12 @@ def test_a_bypassed_logger_is_said_in_those_words_and_first() -> None:
     assert outcome.verdict is Verdict.FAIL
     assert outcome.findings[0].message.startswith("The run logger was bypassed: exp-0001/run-01")
     assert [found.code for found in outcome.findings].count("run_logger_bypassed") == 1
-    assert {"artifact_missing", "checkpoint_missing", "evaluation_missing", "seeds_outstanding"} <= {
-        found.code for found in outcome.findings
-    }
+    assert {
+        "artifact_missing",
+        "checkpoint_missing",
+        "evaluation_missing",
+        "seeds_outstanding",
+    } <= {found.code for found in outcome.findings}
     assert "claim_unsupported" in {found.code for found in outcome.findings}
 
 
@@ -367,7 +463,9 @@ def test_a_part_of_the_seeds_reaches_no_tier_and_fails_none() -> None:
 
 def test_a_seed_that_was_started_cannot_be_left_out() -> None:
     """Four seeds were run, three went well: three are asked for, but the fourth counts too."""
-    fourth = run_evidence(4, run=run(4, status=RunStatus.FAILED, reason="out of memory"), checkpoints=())
+    fourth = run_evidence(
+        4, run=run(4, status=RunStatus.FAILED, reason="out of memory"), checkpoints=()
+    )
     given = evidence(runs=(*evidence().runs, fourth))
     assert "seeds_outstanding" in codes(given)
     assert judge(given).tier is None
@@ -381,16 +479,22 @@ def test_tiers_follow_the_direction_of_the_plan() -> None:
     assert "needs <= 0.5" in judge(high).findings[0].message
 
 
-@pytest.mark.parametrize(("text", "agrees"), [("0.94", True), ("0.9", True), ("0.945", False), ("0.9400", True)])
+@pytest.mark.parametrize(
+    ("text", "agrees"), [("0.94", True), ("0.9", True), ("0.945", False), ("0.9400", True)]
+)
 def test_a_claim_agrees_within_half_a_unit_of_its_last_digit(text: str, agrees: bool) -> None:
     assert (codes(evidence(claims={"accuracy": Claim(float(text), text)})) == []) is agrees
 
 
-def test_a_missing_result_is_mended_by_a_person_or_by_an_oracle() -> None:
+def test_a_missing_result_is_fixed_by_a_person_or_by_an_oracle() -> None:
     (found,) = judge(without_file(evidence(claims={}), "result")).findings
-    for way in ("Write result.md", "`harness experiment result exp-0001 --claim", "`record_result`"):
-        assert way in found.mend
-    assert len(found.mend.split(". ")) == 1
+    for way in (
+        "Write result.md",
+        "`harness experiment result exp-0001 --claim",
+        "`record_result`",
+    ):
+        assert way in found.hint
+    assert len(found.hint.split(". ")) == 1
 
 
 def test_looking_twice_gives_the_same_outcome_and_changes_nothing() -> None:
@@ -415,7 +519,9 @@ def test_w2_empty_files_and_a_forged_result_do_not_pass() -> None:
     touched = run_evidence(1, metrics=empty[0], status=empty[1], checkpoints=(), epochs=0)
     outcome = judge(scored(evidence(runs=(touched,), claims={"anything": Claim(-999.0, "-999")})))
     assert outcome.verdict is Verdict.FAIL
-    assert {"artifact_empty", "checkpoint_missing", "claim_unsupported"} <= {found.code for found in outcome.findings}
+    assert {"artifact_empty", "checkpoint_missing", "claim_unsupported"} <= {
+        found.code for found in outcome.findings
+    }
 
 
 def test_w2_hypothesis_and_config_are_required() -> None:
@@ -442,14 +548,20 @@ def test_counted_runs_are_of_the_newest_code_one_a_seed() -> None:
 
 
 def test_counted_runs_are_of_the_newest_command() -> None:
-    """Else the harness would average a short training with a long one, or let an old command's score stand."""
-    short = [run(1, argv=("python", "train.py", "--short")), run(2, argv=("python", "train.py", "--short"))]
+    """Else the harness would average a short training with a long one, or let an old command's
+    score stand."""
+    short = [
+        run(1, argv=("python", "train.py", "--short")),
+        run(2, argv=("python", "train.py", "--short")),
+    ]
     assert [item.id for item in counted_runs([*short, run(3, seed=101)])] == ["run-03"]
 
 
 @pytest.mark.parametrize("later", [RunStatus.FAILED, RunStatus.KILLED, RunStatus.RUNNING])
 def test_an_older_luckier_run_of_a_seed_hides_nothing(later: RunStatus) -> None:
-    assert [item.id for item in counted_runs([run(1), run(2, seed=101, status=later)])] == ["run-02"]
+    assert [item.id for item in counted_runs([run(1), run(2, seed=101, status=later)])] == [
+        "run-02"
+    ]
 
 
 @pytest.mark.parametrize("lost", [RunStatus.LOST, RunStatus.CANCELLED])
@@ -469,11 +581,15 @@ def test_the_newest_final_checkpoint_is_the_one_that_counts() -> None:
 
 
 def test_one_fault_of_several_seeds_is_told_once_with_the_seeds() -> None:
-    crash = Finding("predict_crashed", "Exit 1.", "Mend it.", {"exit_code": 1})
-    (told,) = judge(scored(evidence(claims={}), None, None, None, findings=(crash.plain(),))).findings
+    crash = Finding("predict_crashed", "Exit 1.", "Fix it.", {"exit_code": 1})
+    (told,) = judge(
+        scored(evidence(claims={}), None, None, None, findings=(crash.plain(),))
+    ).findings
     seeds = [item.seed for item in scored(evidence(), None, None, None).evaluations]
     assert told.message == f"For the seeds {', '.join(map(str, seeds))}: Exit 1."
     assert told.data == {"exit_code": 1, "seeds": seeds}
-    (alone,) = judge(scored(evidence(claims={}), None, 0.9, 0.9, findings=(crash.plain(),))).findings[:1]
+    (alone,) = judge(
+        scored(evidence(claims={}), None, 0.9, 0.9, findings=(crash.plain(),))
+    ).findings[:1]
     assert len(seeds) == 3
     assert alone.code == "predict_crashed"

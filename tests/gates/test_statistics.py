@@ -26,7 +26,11 @@ def test_a_split_may_hold_what_data_of_its_kind_repeats(share, repeats, blocks):
     [
         ((1.0, 0.6, 0.18), (1.0, 0.75, 0.18), True),  # 300 rows twice and all 400 of validation
         ((1.0, 1.0, 0.2), (1.0, 1.0, 0.2), True),  # and every row twice
-        ((0.435, 0.463, 0.74), (0.0, 0.0, 0.1), False),  # integers up to 5,000: the split has twins of its own
+        (
+            (0.435, 0.463, 0.74),
+            (0.0, 0.0, 0.1),
+            False,
+        ),  # integers up to 5,000: the split has twins of its own
         ((0.0, 0.0, 0.2), (1.0, 0.0, 0.2), True),  # copies with 1e-9 added
         ((0.0, 0.0, 0.2), (1.0, 1.0, 0.2), True),  # and every one of them twice
         ((0.0, 0.0, 0.2), (0.86, 0.88, 1.0), False),  # rows that come near by themselves
@@ -47,9 +51,10 @@ def test_an_approval_that_did_not_look_says_nothing():
 
 
 @pytest.mark.parametrize(
-    ("seeds", "names"), [([3, 3], []), ([3, 5], []), ([3, None], []), ([5, 3], ["exp-0001"]), ([3, 0], ["exp-0001"])]
+    ("seeds", "names"),
+    [([3, 3], []), ([3, 5], []), ([3, None], []), ([5, 3], ["exp-0001"]), ([3, 0], ["exp-0001"])],
 )
 def test_the_parent_has_as_many_seeds_and_the_trivial_predictor_needs_none(seeds, names):
     found = list(reference_seeds(evidence(comparison={"against": "exp-0001", "seeds": seeds})))
     assert [item.data["parent"] for item in found] == names
-    assert all("harness evaluate exp-0001" in item.mend for item in found)
+    assert all("harness evaluate exp-0001" in item.hint for item in found)

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-sys.path.insert(0, str(Path(__file__).parents[1] / "policy"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "guard" / "policy"))
 
 from hook_project import HookProject
 

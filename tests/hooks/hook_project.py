@@ -1,4 +1,5 @@
-"""A project with its hooks installed as copies, and calls to them through the real programs and a system Python."""
+"""A project with its hooks installed as copies, and calls to them through the real programs and a
+system Python."""
 
 import json
 import os
@@ -11,7 +12,7 @@ from typing import Any
 
 from policy_project import SampleProject, snapshot
 
-from harness.handlers.table import hooks_section
+from harness.guard.hooks.table import hooks_section
 
 REPOSITORY = Path(__file__).parents[2]
 PYTHON = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else sys.executable
@@ -27,7 +28,8 @@ class Answer:
 
     @property
     def denied(self) -> bool:
-        """As a guard denies: status 2, a reason on stderr, nothing on stdout, no trace of a crash."""
+        """As a guard denies: status 2, a reason on stderr, nothing on stdout, no trace of a
+        crash."""
         assert self.output == ""
         assert "Traceback" not in self.errors
         assert self.code in (0, 2)
@@ -56,7 +58,9 @@ class HookProject(SampleProject):
         """Write the policy snapshot."""
         self.write(".harness/policy.json", value if isinstance(value, str) else json.dumps(value))
 
-    def start(self, program: str, payload: bytes, *, cwd: Path | str = "/", **environment: str) -> Answer:
+    def start(
+        self, program: str, payload: bytes, *, cwd: Path | str = "/", **environment: str
+    ) -> Answer:
         """Start one program as Claude Code does, with `payload` on its stdin."""
         ended = subprocess.run(
             [PYTHON, "-I", "-S", str(self.programs / program)],
@@ -66,15 +70,24 @@ class HookProject(SampleProject):
             env={**self.environment, **environment},
             timeout=60,
         )
-        return Answer(code=ended.returncode, output=ended.stdout.decode(), errors=ended.stderr.decode())
+        return Answer(
+            code=ended.returncode, output=ended.stdout.decode(), errors=ended.stderr.decode()
+        )
 
-    def event(self, program: str, *, session: str = SESSION, cwd: Path | str | None = None, **fields: Any) -> Answer:
+    def event(
+        self, program: str, *, session: str = SESSION, cwd: Path | str | None = None, **fields: Any
+    ) -> Answer:
         payload = {"session_id": session, "cwd": str(cwd or self.root), **fields}
         return self.start(program, json.dumps(payload).encode())
 
     def call(self, tool: str, given: Any, *, identity: str = "toolu_1", **fields: Any) -> Answer:
         """A tool call before it is made."""
-        named = {"hook_event_name": "PreToolUse", "tool_name": tool, "tool_input": given, "tool_use_id": identity}
+        named = {
+            "hook_event_name": "PreToolUse",
+            "tool_name": tool,
+            "tool_input": given,
+            "tool_use_id": identity,
+        }
         return self.event("pre_tool_use.py", **named, **fields)
 
     def shell(self, command: str, **fields: Any) -> Answer:
@@ -82,7 +95,11 @@ class HookProject(SampleProject):
 
     def receipts(self, session: str = SESSION) -> list[dict[str, Any]]:
         path = self.root / ".harness" / "receipts" / f"{session}.jsonl"
-        return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+        return (
+            [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+            if path.exists()
+            else []
+        )
 
 
 def install(programs: Path) -> None:
@@ -90,15 +107,23 @@ def install(programs: Path) -> None:
     programs.mkdir(parents=True)
     for path in (REPOSITORY / "hooks").glob("*.py"):
         shutil.copy(path, programs)
-    for room in ("policy", "handlers"):
+    for room in ("guard/policy", "guard/hooks"):
         hidden = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(REPOSITORY / "harness" / room, programs / "lib" / "harness" / room, ignore=hidden)
-    (programs / "lib" / "harness" / "__init__.py").touch()
+        shutil.copytree(
+            REPOSITORY / "harness" / room, programs / "lib" / "harness" / room, ignore=hidden
+        )
+    for room in ("", "guard"):
+        (programs / "lib" / "harness" / room / "__init__.py").touch()
 
 
 def other_project(folder: Path, state: Path) -> Path:
     """A second project, without hooks of its own, with an open experiment."""
-    for name in (".harness/config.toml", ".harness/experiments/exp-0002/hypothesis.md", "train.py", "plan.md"):
+    for name in (
+        ".harness/config.toml",
+        ".harness/experiments/exp-0002/hypothesis.md",
+        "train.py",
+        "plan.md",
+    ):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("before\n")
@@ -109,6 +134,15 @@ def other_project(folder: Path, state: Path) -> Path:
 
 
 def git(folder: Path, *words: str) -> None:
-    identity = ["-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "core.hooksPath=/dev/null"]
+    identity = [
+        "-c",
+        "user.name=t",
+        "-c",
+        "user.email=t@localhost",
+        "-c",
+        "core.hooksPath=/dev/null",
+    ]
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
-    subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True, env=environment)
+    subprocess.run(
+        ["git", *identity, *words], cwd=folder, check=True, capture_output=True, env=environment
+    )

@@ -1,4 +1,5 @@
-"""Interactive use: an alarm reaches the session with its next tool call, once, and asks for the training-checker."""
+"""Interactive use: an alarm reaches the session with its next tool call, once, and asks for the
+training-checker."""
 
 import json
 import os
@@ -24,24 +25,38 @@ GLOB = project_path(BY_NAME["alarms"], experiment="*", run="*")
 
 @pytest.fixture
 def watched(project: HookProject) -> HookProject:
-    """A snapshot as the harness writes it: where alarms lie, and which experiment is open. It names no agent."""
+    """A snapshot as the harness writes it: where alarms lie, and which experiment is open. It names
+    no agent."""
     known = [*project.snapshot["artifacts"], {"name": "alarms", "glob": GLOB, "writer": "harness"}]
     current = {"id": "exp-0001", "hypothesis": "h", "status": "running", "runs": 1, "ended": 0}
-    project.save({**project.snapshot, "mode": "interactive", "role": None, "artifacts": known,
-                  "open_experiment": current})  # fmt: skip
+    project.save(
+        {
+            **project.snapshot,
+            "mode": "interactive",
+            "role": None,
+            "artifacts": known,
+            "open_experiment": current,
+        }
+    )
     return project
 
 
 def raise_alarms(project: HookProject, *alarms: Any, run: str = "run-01") -> None:
     path = GLOB.replace("*", "exp-0001", 1).replace("*", run)
-    project.write(path, "".join(item if isinstance(item, str) else json.dumps(item) + "\n" for item in alarms))
+    project.write(
+        path, "".join(item if isinstance(item, str) else json.dumps(item) + "\n" for item in alarms)
+    )
 
 
 def told(project: HookProject, session: str = "s-1") -> str:
     given = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "toolu_1"}
     answer = project.event("post_tool_use.py", session=session, **given)
     assert (answer.code, answer.errors) == (0, "")
-    return json.loads(answer.output)["hookSpecificOutput"]["additionalContext"] if answer.output else ""
+    return (
+        json.loads(answer.output)["hookSpecificOutput"]["additionalContext"]
+        if answer.output
+        else ""
+    )
 
 
 def test_an_alarm_is_told_at_the_next_call_and_once(watched: HookProject) -> None:

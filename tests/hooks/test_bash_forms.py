@@ -1,6 +1,8 @@
-"""Every form in which a shell changes a file, over everything that is protected, through the real program.
+"""Every form in which a shell changes a file, over everything that is protected, through the real
+program.
 
-`{p}` stands for the protected path, `{d}` for its folder, `{b}` for its name, `{r}` for the project's root.
+`{p}` stands for the protected path, `{d}` for its folder, `{b}` for its name, `{r}` for the
+project's root.
 """
 
 import json
@@ -246,7 +248,13 @@ def test_tools_of_other_servers_are_held_to_it(plain: HookProject, given: dict, 
     path = TARGETS[target].format(state=plain.state)
     folder, base = os.path.split(path)
     place = os.path.join(plain.root, path)
-    text = json.dumps(given).replace("{r}/{p}", place).replace("{p}", path).replace("{d}", folder).replace("{b}", base)
+    text = (
+        json.dumps(given)
+        .replace("{r}/{p}", place)
+        .replace("{p}", path)
+        .replace("{d}", folder)
+        .replace("{b}", base)
+    )
     assert plain.call("mcp__files__do", json.loads(text)).denied
     assert not plain.call("mcp__files__do", {"path": "notes.txt", "command": "ls"}).denied
 
@@ -256,20 +264,29 @@ def test_tools_of_other_servers_are_held_to_it(plain: HookProject, given: dict, 
 def test_editing_tools_are_held_to_it(plain: HookProject, tool: str, target: str):
     key = "notebook_path" if tool == "NotebookEdit" else "file_path"
     path = TARGETS[target].format(state=plain.state)
-    for spelled in (path, os.path.join(plain.root, path), f"sub/../{path}" if not path.startswith("/") else path):
+    for spelled in (
+        path,
+        os.path.join(plain.root, path),
+        f"sub/../{path}" if not path.startswith("/") else path,
+    ):
         assert plain.call(tool, {key: spelled}).denied
     assert not plain.call(tool, {key: "notes.txt"}).denied
 
 
 def test_training_outside_is_denied_with_the_right_command(plain: HookProject):
-    for command in ("python train.py --epochs 3", "cd sub; nohup python ../train.py &", "torchrun train.py"):
+    for command in (
+        "python train.py --epochs 3",
+        "cd sub; nohup python ../train.py &",
+        "torchrun train.py",
+    ):
         answer = plain.shell(command)
         assert answer.denied, command
         assert "harness train exp-0002 -- " in answer.errors
 
 
 @pytest.mark.parametrize(
-    ("gate", "expected"), [("validation", "harness gate check exp-0002"), (None, "harness train exp-0002 -- CMD")]
+    ("gate", "expected"),
+    [("validation", "harness gate check exp-0002"), (None, "harness train exp-0002 -- CMD")],
 )
 def test_opening_an_experiment_while_one_is_open_is_denied_with_the_next_command(
     project: HookProject, gate: str | None, expected: str

@@ -1,4 +1,5 @@
-"""Claude Code's own folder: settings that switch hooks off, transcripts; and what it has the model write there."""
+"""Claude Code's own folder: settings that switch hooks off, transcripts; and what it has the model
+write there."""
 
 from pathlib import Path
 
@@ -12,7 +13,11 @@ OFF_LIMITS = (
     ".claude.json",
     "plans/../settings.json",
 )
-NOTES = ("plans/quiet-purring-sun.md", "projects/-p/memory/MEMORY.md", "projects/-p/memory/deep/idea.md")
+NOTES = (
+    "plans/quiet-purring-sun.md",
+    "projects/-p/memory/MEMORY.md",
+    "projects/-p/memory/deep/idea.md",
+)
 
 
 @pytest.fixture(params=["home", "variable", "link"])
@@ -51,4 +56,6 @@ def test_a_plan_that_is_a_link_is_judged_where_it_leads(project: HookProject, fo
 
 
 def test_trust_of_folders_is_kept(project: HookProject) -> None:
-    assert project.call("Write", {"file_path": project.environment["HOME"] + "/.claude.json", "content": "{}"}).denied
+    assert project.call(
+        "Write", {"file_path": project.environment["HOME"] + "/.claude.json", "content": "{}"}
+    ).denied

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hook_project import PREFIX, PYTHON, HookProject
 
-from harness.handlers.table import BY_NAME, EVENTS, GUARD, entry, hooks_section
+from harness.guard.hooks.table import BY_NAME, EVENTS, GUARD, entry, hooks_section
 
 SETTINGS = ".claude/settings.json"
 LOCAL = ".claude/settings.local.json"
@@ -17,7 +17,11 @@ LOCAL = ".claude/settings.local.json"
 
 def changed(project: HookProject, value: Any, name: str = SETTINGS, **fields: Any):
     path = project.write(name, value if isinstance(value, str) else json.dumps(value))
-    given = {"source": "local_settings" if name == LOCAL else "project_settings", "file_path": str(path), **fields}
+    given = {
+        "source": "local_settings" if name == LOCAL else "project_settings",
+        "file_path": str(path),
+        **fields,
+    }
     return project.event("config_change.py", hook_event_name="ConfigChange", **given)
 
 
@@ -61,14 +65,18 @@ def test_a_byte_order_mark_is_no_fault(project: HookProject):
 
 def test_a_pipe_is_no_settings_file(project: HookProject):
     os.mkfifo(project.root / LOCAL)
-    assert project.event("config_change.py", source="local_settings", file_path=str(project.root / LOCAL)).denied
+    assert project.event(
+        "config_change.py", source="local_settings", file_path=str(project.root / LOCAL)
+    ).denied
 
 
 def test_the_installed_file_is_gone(project: HookProject):
     (project.root / SETTINGS).unlink()
     fields = {"source": "project_settings", "file_path": str(project.root / SETTINGS)}
     assert project.event("config_change.py", **fields).denied
-    assert not project.event("config_change.py", source="local_settings", file_path=str(project.root / LOCAL)).denied
+    assert not project.event(
+        "config_change.py", source="local_settings", file_path=str(project.root / LOCAL)
+    ).denied
 
 
 EDITS: dict[str, Callable[[dict[str, Any]], Any]] = {
@@ -82,13 +90,17 @@ EDITS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "continues": lambda hooks: hooks["PreToolUse"][0]["hooks"][0].update(onFailure="continue"),
     "no time": lambda hooks: hooks["PreToolUse"][0]["hooks"][0].update(timeout=0),
     "milliseconds": lambda hooks: hooks["PreToolUse"][0]["hooks"][0].update(timeout=30000),
-    "another program": lambda hooks: hooks["PreToolUse"][0]["hooks"][0].update(args=["-I", "-S", "/tmp/x.py"]),
+    "another program": lambda hooks: hooks["PreToolUse"][0]["hooks"][0].update(
+        args=["-I", "-S", "/tmp/x.py"]
+    ),
     "other options": lambda hooks: hooks["PreToolUse"][0]["hooks"][0]["args"].pop(0),
     "as a shell line": lambda hooks: hooks["PreToolUse"][0]["hooks"][0].pop("args"),
     "only for some": lambda hooks: hooks["PreToolUse"][0]["hooks"][0].update({"if": "Bash(git *)"}),
     "in the background": lambda hooks: hooks["PreToolUse"][0]["hooks"][0].update({"async": True}),
     "hooks as a list": lambda hooks: hooks.update(PreToolUse=3),
-    "group as text": lambda hooks: hooks.update(PreToolUse=["x", None, {"hooks": "x"}, {"hooks": [None, 3]}]),
+    "group as text": lambda hooks: hooks.update(
+        PreToolUse=["x", None, {"hooks": "x"}, {"hooks": [None, 3]}]
+    ),
 }
 
 
@@ -96,19 +108,29 @@ EDITS: dict[str, Callable[[dict[str, Any]], Any]] = {
 @pytest.mark.parametrize("edit", EDITS)
 def test_a_guard_that_no_longer_guards(project: HookProject, edit: str, manifest: bool):
     if manifest:
-        project.write(".claude/hooks/harness/MANIFEST.json", json.dumps({"settings": hooks_section(PYTHON, PREFIX)}))
+        project.write(
+            ".claude/hooks/harness/MANIFEST.json",
+            json.dumps({"settings": hooks_section(PYTHON, PREFIX)}),
+        )
     settings = guards()
     assert not changed(project, settings).denied
     EDITS[edit](settings["hooks"])
     answer = changed(project, settings)
     assert answer.denied
-    assert "ConfigChange" in answer.errors if edit == "no ConfigChange" else "PreToolUse" in answer.errors
+    assert (
+        "ConfigChange" in answer.errors
+        if edit == "no ConfigChange"
+        else "PreToolUse" in answer.errors
+    )
 
 
 @pytest.mark.parametrize("manifest", [True, False])
 def test_what_a_person_adds_is_loaded(project: HookProject, manifest: bool):
     if manifest:
-        project.write(".claude/hooks/harness/MANIFEST.json", json.dumps({"settings": hooks_section(PYTHON, PREFIX)}))
+        project.write(
+            ".claude/hooks/harness/MANIFEST.json",
+            json.dumps({"settings": hooks_section(PYTHON, PREFIX)}),
+        )
     settings = guards()
     settings["permissions"] = {"allow": ["Bash(ls:*)"]}
     own = {"matcher": "Bash", "hooks": [{"type": "command", "command": "true"}]}
@@ -117,7 +139,9 @@ def test_what_a_person_adds_is_loaded(project: HookProject, manifest: bool):
     settings["hooks"].pop("Stop")
     assert not changed(project, settings).denied
     joined = copy.deepcopy(settings)
-    joined["hooks"]["ConfigChange"] = [{"hooks": [{"type": "command", "command": "true"}, *guard("ConfigChange")]}]
+    joined["hooks"]["ConfigChange"] = [
+        {"hooks": [{"type": "command", "command": "true"}, *guard("ConfigChange")]}
+    ]
     assert not changed(project, joined).denied
     assert not changed(project, {"env": {"FOO": "1"}}, LOCAL).denied
 
@@ -128,7 +152,15 @@ def guard(name: str) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("name", [SETTINGS, LOCAL])
 @pytest.mark.parametrize(
-    "variable", ["XDG_STATE_HOME", "HOME", "LD_PRELOAD", "GCONV_PATH", "CLAUDE_PLUGIN_ROOT", "CLAUDE_CONFIG_DIR"]
+    "variable",
+    [
+        "XDG_STATE_HOME",
+        "HOME",
+        "LD_PRELOAD",
+        "GCONV_PATH",
+        "CLAUDE_PLUGIN_ROOT",
+        "CLAUDE_CONFIG_DIR",
+    ],
 )
 def test_variables_that_steer_the_guards(project: HookProject, name: str, variable: str):
     answer = changed(project, {**guards(), "env": {variable: "/tmp/x"}}, name)
@@ -142,7 +174,10 @@ def test_variables_with_which_no_hook_runs(project: HookProject, name: str, vari
     fields = {"source": "user_settings"} if name == "home" else {}
     for value, denied in (("1", True), (True, True), ("0", False), ("", False)):
         answer = changed(
-            project, {**guards(), "env": {variable: value}}, "u/settings.json" if fields else name, **fields
+            project,
+            {**guards(), "env": {variable: value}},
+            "u/settings.json" if fields else name,
+            **fields,
         )
         assert answer.denied == denied
         assert (variable in answer.errors) == denied

@@ -1,4 +1,5 @@
-"""Whatever comes: an answer of 0 or 2, no crash, and no silence about a write to a protected file."""
+"""Whatever comes: an answer of 0 or 2, no crash, and no silence about a write to a protected
+file."""
 
 import contextlib
 import json
@@ -11,14 +12,18 @@ from hook_project import HookProject
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.handlers.run import Unreadable, answer, payload
-from harness.handlers.table import BY_NAME, EVENTS
+from harness.guard.hooks.run import Unreadable, answer, payload
+from harness.guard.hooks.table import BY_NAME, EVENTS
 
-QUICK = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 FEW = settings(QUICK, max_examples=25)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 KEYS = (
@@ -36,7 +41,9 @@ TOOLS = st.sampled_from(
     ["Write", "Edit", "Bash", "Read", "Glob", "mcp__x__y", "mcp__plugin_x_harness__open_experiment"]
 )
 CALLS = st.fixed_dictionaries({}, optional=dict.fromkeys(KEYS, JSON) | {"tool_name": TOOLS | JSON})
-SHELL = st.text(alphabet=st.sampled_from(list("ab .$'\"`\\(){}<>|&;#\n\t*?[]=-EOF0!~")), max_size=24)
+SHELL = st.text(
+    alphabet=st.sampled_from(list("ab .$'\"`\\(){}<>|&;#\n\t*?[]=-EOF0!~")), max_size=24
+)
 """No slash: where bash runs it, it writes nothing elsewhere."""
 BEFORE = (
     "",
@@ -131,10 +138,20 @@ def test_no_handler_has_a_fault(shared: HookProject, call: dict, event):
 @QUICK
 def test_any_snapshot_gets_an_answer(fuzzed: HookProject, key, value, tool: str):
     whole = {**fuzzed.snapshot, "mode": "interactive", "role": None}
-    name = key.draw(st.sampled_from([*whole, "receipts", "briefing", "policy", "elsewhere", "command"]))
+    name = key.draw(
+        st.sampled_from([*whole, "receipts", "briefing", "policy", "elsewhere", "command"])
+    )
     fuzzed.save({**whole, name: value})
-    call = {"tool_name": tool, "tool_input": {"file_path": "train.py", "command": "ls"}, "cwd": str(fuzzed.root)}
-    said = answer(BY_NAME["PreToolUse"], {**call, "session_id": "fuzz"}, str(fuzzed.programs / "pre_tool_use.py"))
+    call = {
+        "tool_name": tool,
+        "tool_input": {"file_path": "train.py", "command": "ls"},
+        "cwd": str(fuzzed.root),
+    }
+    said = answer(
+        BY_NAME["PreToolUse"],
+        {**call, "session_id": "fuzz"},
+        str(fuzzed.programs / "pre_tool_use.py"),
+    )
     assert said.code in (0, 2)
     assert said.output == ""
 
@@ -145,14 +162,22 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> HookProject:
 
 
 def judged(project: HookProject, command: str):
-    call = {"tool_name": "Bash", "tool_input": {"command": command}, "cwd": str(project.root), "session_id": "fuzz"}
+    call = {
+        "tool_name": "Bash",
+        "tool_input": {"command": command},
+        "cwd": str(project.root),
+        "session_id": "fuzz",
+    }
     return answer(BY_NAME["PreToolUse"], call, str(project.programs / "pre_tool_use.py"))
 
 
 @given(before=SHELL, after=SHELL)
 @settings(QUICK, max_examples=500)
-def test_what_bash_would_write_is_denied(shared: HookProject, scratch: Path, before: str, after: str):
-    """bash itself says whether a plain write amid anything is one; without programs, in a folder of its own."""
+def test_what_bash_would_write_is_denied(
+    shared: HookProject, scratch: Path, before: str, after: str
+):
+    """bash itself says whether a plain write amid anything is one; without programs, in a folder of
+    its own."""
     command = before + WRITE + after
     said = judged(shared, command)
     assert said.code in (0, 2)
@@ -162,7 +187,9 @@ def test_what_bash_would_write_is_denied(shared: HookProject, scratch: Path, bef
 
 @given(before=st.sampled_from(BEFORE), noise=st.sampled_from(NOISE), after=SHELL)
 @settings(QUICK, max_examples=300)
-def test_a_plain_write_after_a_whole_command_is_denied(shared: HookProject, before: str, noise: str, after: str):
+def test_a_plain_write_after_a_whole_command_is_denied(
+    shared: HookProject, before: str, noise: str, after: str
+):
     assert judged(shared, f"{before}{noise}{WRITE}\n{after}").code == 2
 
 
@@ -173,7 +200,9 @@ def test_a_plain_write_is_one_for_bash_too(scratch: Path, before: str):
 
 @given(before=st.sampled_from(BEFORE), noise=st.sampled_from(NOISE), after=SHELL)
 @FEW
-def test_a_plain_write_is_denied_by_the_program(shared: HookProject, before: str, noise: str, after: str):
+def test_a_plain_write_is_denied_by_the_program(
+    shared: HookProject, before: str, noise: str, after: str
+):
     assert shared.shell(f"{before}{noise}{WRITE}\n{after}").denied
 
 

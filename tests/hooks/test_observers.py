@@ -10,8 +10,14 @@ from hook_project import HookProject
 
 def after(project: HookProject, session: str = "s-1") -> str:
     """What the model is told after one more call."""
-    given = {"tool_name": "Bash", "tool_input": {"command": "python3 w.py"}, "tool_use_id": "toolu_1"}
-    answer = project.event("post_tool_use.py", session=session, tool_response={"stdout": "a secret"}, **given)
+    given = {
+        "tool_name": "Bash",
+        "tool_input": {"command": "python3 w.py"},
+        "tool_use_id": "toolu_1",
+    }
+    answer = project.event(
+        "post_tool_use.py", session=session, tool_response={"stdout": "a secret"}, **given
+    )
     assert (answer.code, answer.errors) == (0, "")
     if not answer.output:
         return ""
@@ -28,8 +34,8 @@ def after(project: HookProject, session: str = "s-1") -> str:
         (".harness/config.toml", ".harness/config.toml"),
         ("plan.md", "plan.md"),
         (".claude/hooks/harness/stop.py", ".claude/hooks/harness"),
-        (".claude/hooks/harness/lib/harness/policy/git.py", ".claude/hooks/harness"),
-        (".claude/hooks/harness/lib/harness/handlers/new.py", ".claude/hooks/harness"),
+        (".claude/hooks/harness/lib/harness/guard/policy/git.py", ".claude/hooks/harness"),
+        (".claude/hooks/harness/lib/harness/guard/hooks/new.py", ".claude/hooks/harness"),
     ],
 )
 def test_a_changed_control_file_is_told_once(project: HookProject, name: str, shown: str):
@@ -104,7 +110,10 @@ def test_each_control_path_of_the_snapshot_is_told(listed: HookProject, name: st
     [
         (".claude/settings.local.json", '{"permissions": {"allow": ["Bash(ls)"]}}'),
         (".claude/worktrees/agent-1/.claude/settings.json", "{}"),
-        (".git/config", 'before\n[branch "x"]\n\tremote = origin\n[remote "origin"]\n\turl = /elsewhere\n'),
+        (
+            ".git/config",
+            'before\n[branch "x"]\n\tremote = origin\n[remote "origin"]\n\turl = /elsewhere\n',
+        ),
         (".git/index", "x"),
         (".claude/empty.md", ""),
     ],
@@ -130,7 +139,14 @@ def test_hostile_control_paths_stall_no_call(listed: HookProject):
     with (listed.root / ".claude" / "large").open("wb") as file:
         file.truncate(1 << 36)
     assert after(listed) == ""
-    listed.save({**listed.snapshot, "mode": "interactive", "role": None, "control": ["a\0b", "..", ".claude"]})
+    listed.save(
+        {
+            **listed.snapshot,
+            "mode": "interactive",
+            "role": None,
+            "control": ["a\0b", "..", ".claude"],
+        }
+    )
     assert after(listed) == ""
 
 
@@ -154,7 +170,9 @@ def test_the_last_digests_are_found_far_back(project: HookProject):
     assert after(project) == ""
     project.write("plan.md", "changed\n")
     with (project.root / ".harness/receipts/s-1.jsonl").open("a") as file:
-        file.writelines(json.dumps({"event": "PreToolUse", "paths": ["x" * 500]}) + "\n" for _ in range(500))
+        file.writelines(
+            json.dumps({"event": "PreToolUse", "paths": ["x" * 500]}) + "\n" for _ in range(500)
+        )
         file.write('{"torn')
     assert "plan.md changed" in after(project)
 
@@ -173,7 +191,9 @@ def test_calls_that_no_guard_saw_are_noted(project: HookProject):
     project.shell("ls", identity="toolu_1")
     project.call("Write", {"file_path": "plan.md"}, identity="toolu_2")
     assert batch(project, call("toolu_1"), call("toolu_2")) == []
-    lines = batch(project, call("toolu_3", "Write", file_path="a.py"), call("toolu_1"), agent_type="oracle")
+    lines = batch(
+        project, call("toolu_3", "Write", file_path="a.py"), call("toolu_1"), agent_type="oracle"
+    )
     assert [(line["tool_use_id"], line["tool"], line["paths"], line["role"]) for line in lines] == [
         ("toolu_3", "Write", ["a.py"], "oracle")
     ]
@@ -184,13 +204,17 @@ def test_a_later_event_about_a_call_is_no_sign_of_a_guard(project: HookProject):
     assert [line["tool_use_id"] for line in batch(project, call("toolu_1"))] == ["toolu_1"]
 
 
-@pytest.mark.parametrize("calls", [None, {}, "x", [], [None], [3], [{}], [{"tool_use_id": 3}]], ids=repr)
+@pytest.mark.parametrize(
+    "calls", [None, {}, "x", [], [None], [3], [{}], [{"tool_use_id": 3}]], ids=repr
+)
 def test_a_batch_of_another_form_is_passed_over(project: HookProject, calls):
     answer = project.event("post_tool_batch.py", tool_calls=calls)
     assert (answer.code, answer.output, answer.errors) == (0, "", "")
 
 
-@pytest.mark.parametrize("program", ["post_tool_use.py", "post_tool_batch.py", "session_end.py", "pre_compact.py"])
+@pytest.mark.parametrize(
+    "program", ["post_tool_use.py", "post_tool_batch.py", "session_end.py", "pre_compact.py"]
+)
 def test_a_receipt_that_cannot_be_written_blocks_nothing(project: HookProject, program: str):
     (project.root / ".harness/receipts/s-1.jsonl").mkdir()
     answer = project.event(program, tool_calls=[call("toolu_9")], tool_name="Bash", tool_input={})

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hook_project import PYTHON, HookProject
 
-from harness.handlers.table import EVENTS, GUARD
+from harness.guard.hooks.table import EVENTS, GUARD
 
 GUARDS = [event for event in EVENTS if event.kind == GUARD]
 OTHERS = [event for event in EVENTS if event.kind != GUARD]
@@ -21,7 +21,9 @@ UNREADABLE = {
     "two objects": b"{}{}",
     "not UTF-8": b'{"tool_name": "\xff"}',
     "UTF-16": '{"tool_name": "Bash"}'.encode("utf-16"),
-    "a mark before it": b'\xef\xbb\xbf{"tool_name": "Bash", "tool_input": {"command": "ls"}, "cwd": "/"}',
+    "a mark before it": (
+        b'\xef\xbb\xbf{"tool_name": "Bash", "tool_input": {"command": "ls"}, "cwd": "/"}'
+    ),
     "NUL": b"\0" * 100,
     "nested too deep": b'{"a":' * 100_000,
     "brackets without end": b"[" * 1_000_000,
@@ -43,13 +45,26 @@ def test_another_hook_lets_go_with_a_receipt(shared: HookProject, event, name: s
     answer = shared.start(event.program, UNREADABLE[name])
     assert (answer.code, answer.output) == (0, "")
     newest = shared.receipts("unknown")[-1]
-    assert (newest["event"], newest["rule"], newest["permission"]) == (event.name, "hook_failed", None)
+    assert (newest["event"], newest["rule"], newest["permission"]) == (
+        event.name,
+        "hook_failed",
+        None,
+    )
     assert "cannot be read" in newest["error"]
 
 
 @pytest.mark.parametrize(
     "given",
-    [None, [], "text", 3, {"command": None}, {"command": ["rm", "plan.md"]}, {}, {"file_path": "plan.md"}],
+    [
+        None,
+        [],
+        "text",
+        3,
+        {"command": None},
+        {"command": ["rm", "plan.md"]},
+        {},
+        {"file_path": "plan.md"},
+    ],
     ids=repr,
 )
 def test_a_call_without_its_arguments_is_denied(shared: HookProject, given):
@@ -95,7 +110,10 @@ def test_stalled_and_closed_stdin_are_denied_before_the_timeout(project: HookPro
     halting.stdin.write(b'{"session_id": "s-1", "tool_')
     halting.stdin.flush()
     closed = subprocess.run(
-        ["sh", "-c", 'exec "$@" <&-', "sh", *command], capture_output=True, env=project.environment, timeout=60
+        ["sh", "-c", 'exec "$@" <&-', "sh", *command],
+        capture_output=True,
+        env=project.environment,
+        timeout=60,
     )
     assert closed.returncode == 2
     assert b"stdin cannot be read" in closed.stderr
@@ -105,7 +123,11 @@ def test_stalled_and_closed_stdin_are_denied_before_the_timeout(project: HookPro
         assert process.stdout.read() == b""
         for pipe in (process.stdin, process.stdout, process.stderr):
             pipe.close()
-    assert [line["rule"] for line in project.receipts("unknown")] == ["payload_unreadable", "too_late", "too_late"]
+    assert [line["rule"] for line in project.receipts("unknown")] == [
+        "payload_unreadable",
+        "too_late",
+        "too_late",
+    ]
 
 
 def _start(command: list[str], project: HookProject) -> subprocess.Popen[bytes]:
@@ -124,12 +146,18 @@ def test_parallel_calls_leave_whole_receipts(project: HookProject):
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(one, range(48)))
     assert answers == [bool(number % 2) for number in range(48)]
-    assert sorted(line["tool_use_id"] for line in project.receipts()) == sorted(f"toolu_{n}" for n in range(48))
+    assert sorted(line["tool_use_id"] for line in project.receipts()) == sorted(
+        f"toolu_{n}" for n in range(48)
+    )
 
 
 def test_output_that_nobody_reads_changes_no_answer(project: HookProject):
     command = [PYTHON, "-I", "-S", str(project.programs / "pre_tool_use.py")]
-    payload = {"tool_name": "Write", "tool_input": {"file_path": "plan.md"}, "cwd": str(project.root)}
+    payload = {
+        "tool_name": "Write",
+        "tool_input": {"file_path": "plan.md"},
+        "cwd": str(project.root),
+    }
     ended = subprocess.run(
         ["sh", "-c", 'exec "$@" >&- 2>&-', "sh", *command],
         input=json.dumps(payload).encode(),

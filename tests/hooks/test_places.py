@@ -1,4 +1,5 @@
-"""Wherever the session, the hook and the path are: the project that contains a path judges it, and notes it once."""
+"""Wherever the session, the hook and the path are: the project that contains a path judges it, and
+notes it once."""
 
 import json
 import shutil
@@ -27,7 +28,10 @@ def test_the_same_decision_from_everywhere(project: HookProject, other: Path):
     targets = {"plan.md": True, "model.py": False, ".claude/settings.json": True}
     for cwd in places:
         for name, denied in targets.items():
-            assert project.call("Write", {"file_path": str(project.root / name)}, cwd=cwd).denied is denied
+            assert (
+                project.call("Write", {"file_path": str(project.root / name)}, cwd=cwd).denied
+                is denied
+            )
             assert project.shell(f"rm '{project.root / name}'", cwd=cwd).denied is denied
     assert len(project.receipts()) == len(places) * len(targets) * 2
 
@@ -35,7 +39,9 @@ def test_the_same_decision_from_everywhere(project: HookProject, other: Path):
 def test_a_cwd_that_was_deleted_under_the_hook(project: HookProject):
     gone = project.root / "gone"
     gone.mkdir()
-    payload = json.dumps({"tool_name": "Bash", "tool_input": {"command": "rm ../plan.md"}, "cwd": str(gone)})
+    payload = json.dumps(
+        {"tool_name": "Bash", "tool_input": {"command": "rm ../plan.md"}, "cwd": str(gone)}
+    )
     script = 'cd "$1" && rmdir "$1" && exec "$2" -I -S "$3"'
     ended = subprocess.run(
         ["sh", "-c", script, "sh", str(gone), PYTHON, str(project.programs / "pre_tool_use.py")],
@@ -50,7 +56,12 @@ def test_a_cwd_that_was_deleted_under_the_hook(project: HookProject):
 
 @pytest.mark.parametrize("cwd", [None, 3, "", "relative", "/nowhere\0"])
 def test_without_a_usable_cwd_relative_paths_are_denied(project: HookProject, cwd):
-    call = {"tool_name": "Write", "tool_input": {"file_path": "model.py"}, "session_id": "s-1", "cwd": cwd}
+    call = {
+        "tool_name": "Write",
+        "tool_input": {"file_path": "model.py"},
+        "session_id": "s-1",
+        "cwd": cwd,
+    }
     assert project.start("pre_tool_use.py", json.dumps(call).encode()).denied
     call["tool_input"] = {"file_path": str(project.root / "model.py")}
     assert not project.start("pre_tool_use.py", json.dumps(call).encode()).denied
@@ -82,7 +93,9 @@ def test_another_project_judges_what_lies_in_it(project: HookProject, other: Pat
         "tar -xf x.tar -C../other/.harness",
     ],
 )
-def test_a_command_is_judged_by_each_project_that_it_names(project: HookProject, other: Path, command: str):
+def test_a_command_is_judged_by_each_project_that_it_names(
+    project: HookProject, other: Path, command: str
+):
     assert project.shell(command.format(other=other)).denied
     assert lines_of(other)[-1]["permission"] == "deny"
 
@@ -108,14 +121,21 @@ def test_a_link_into_another_project_counts_as_both(project: HookProject, other:
 
 
 def test_worktree_within_the_project(project: HookProject):
-    """As Claude Code makes them for a subagent of its own: below .claude/, which is protected otherwise."""
+    """As Claude Code makes them for a subagent of its own: below .claude/, which is protected
+    otherwise."""
     add_worktree(project)
     inner = project.root / ".claude" / "worktrees" / "agent-1"
     git(project.root, "worktree", "add", "-q", "-b", "inner", str(inner))
     assert not project.call("Edit", {"file_path": "train.py"}, cwd=inner).denied
     assert not project.call("Write", {"file_path": OWN}, cwd=inner).denied
     assert not project.shell("sed -i s/a/b/ train.py && git add train.py", cwd=inner).denied
-    for name in ("plan.md", ".harness/config.toml", ".claude/settings.json", ".git", ".harness/policy.json"):
+    for name in (
+        "plan.md",
+        ".harness/config.toml",
+        ".claude/settings.json",
+        ".git",
+        ".harness/policy.json",
+    ):
         assert project.call("Write", {"file_path": name}, cwd=inner).denied, name
         assert project.shell(f"rm {name}", cwd=inner).denied, name
     assert project.shell("rm ../../settings.json", cwd=inner).denied
@@ -151,14 +171,18 @@ def test_a_project_in_a_subfolder_of_a_repository(project: HookProject):
     shutil.rmtree(project.root / ".git")
     git(top, "init", "-q")
     project.programs = project.root / ".claude" / "hooks" / "harness"
-    project.save({**project.snapshot, "root": str(project.root), "mode": "interactive", "role": None})
+    project.save(
+        {**project.snapshot, "root": str(project.root), "mode": "interactive", "role": None}
+    )
     assert project.call("Write", {"file_path": "packages/model/plan.md"}, cwd=top).denied
     assert not project.call("Write", {"file_path": "packages/model/train.py"}, cwd=top).denied
     assert not project.call("Write", {"file_path": "packages/other.py"}, cwd=top).denied
 
 
 @pytest.mark.parametrize("what", [".harness", ".harness/config.toml"])
-def test_hooks_of_a_project_that_is_gone_deny_and_say_what_a_person_does(project: HookProject, what: str):
+def test_hooks_of_a_project_that_is_gone_deny_and_say_what_a_person_does(
+    project: HookProject, what: str
+):
     path = project.root / what
     shutil.rmtree(path) if path.is_dir() else path.unlink()
     for answer in (
@@ -186,7 +210,9 @@ class TestPlugin:
     @pytest.fixture
     def plugin(self, project: HookProject) -> HookProject:
         place = project.folder / "plug in"
-        shutil.copytree(REPOSITORY / "hooks", place / "hooks", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            REPOSITORY / "hooks", place / "hooks", ignore=shutil.ignore_patterns("__pycache__")
+        )
         for room in ("policy", "handlers"):
             hidden = shutil.ignore_patterns("__pycache__")
             shutil.copytree(REPOSITORY / "harness" / room, place / "harness" / room, ignore=hidden)
@@ -199,7 +225,9 @@ class TestPlugin:
         empty = tmp_path / "empty"
         empty.mkdir()
         plugin.environment["CLAUDE_PROJECT_DIR"] = str(empty)
-        for program in sorted(path.name for path in plugin.programs.glob("*.py") if path.name != "mcp.py"):
+        for program in sorted(
+            path.name for path in plugin.programs.glob("*.py") if path.name != "mcp.py"
+        ):
             given = {"tool_name": "Bash", "tool_input": {"command": "rm -rf x"}, "tool_calls": []}
             answer = plugin.event(program, cwd=empty, source="startup", **given)
             assert (answer.code, answer.output, answer.errors) == (0, "", ""), program
@@ -219,31 +247,48 @@ class TestPlugin:
 
     def test_reaches_a_project_from_outside(self, plugin: HookProject, tmp_path: Path):
         plugin.environment["CLAUDE_PROJECT_DIR"] = str(tmp_path / "elsewhere")
-        assert plugin.call("Write", {"file_path": str(plugin.root / "plan.md")}, cwd=tmp_path).denied
+        assert plugin.call(
+            "Write", {"file_path": str(plugin.root / "plan.md")}, cwd=tmp_path
+        ).denied
         assert plugin.shell(f"rm '{plugin.root}/plan.md'", cwd=tmp_path).denied
 
     def test_guards_its_own_files(self, plugin: HookProject):
-        for name in ("hooks/stop.py", "harness/policy/decide.py", "harness/handlers/run.py"):
-            assert plugin.call("Write", {"file_path": str(plugin.programs.parent / name)}).denied, name
+        for name in (
+            "hooks/stop.py",
+            "harness/guard/policy/decide.py",
+            "harness/guard/hooks/run.py",
+        ):
+            assert plugin.call("Write", {"file_path": str(plugin.programs.parent / name)}).denied, (
+                name
+            )
 
     def test_refuses_settings_that_switch_it_off(self, plugin: HookProject):
         path = plugin.write(".claude/settings.json", '{"disableAllHooks": true}')
-        assert plugin.event("config_change.py", source="project_settings", file_path=str(path)).denied
+        assert plugin.event(
+            "config_change.py", source="project_settings", file_path=str(path)
+        ).denied
         path.write_text("{}")
-        assert not plugin.event("config_change.py", source="project_settings", file_path=str(path)).denied
+        assert not plugin.event(
+            "config_change.py", source="project_settings", file_path=str(path)
+        ).denied
 
 
 def test_hooks_of_this_repository_belong_to_it(project: HookProject):
-    """hooks/ at the top of the project, with the library beside it, as in a clone of this repository."""
+    """hooks/ at the top of the project, with the library beside it, as in a clone of this
+    repository."""
     shutil.rmtree(project.root / ".claude")
-    shutil.copytree(REPOSITORY / "hooks", project.root / "hooks", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        REPOSITORY / "hooks", project.root / "hooks", ignore=shutil.ignore_patterns("__pycache__")
+    )
     for room in ("policy", "handlers"):
         hidden = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(REPOSITORY / "harness" / room, project.root / "harness" / room, ignore=hidden)
+        shutil.copytree(
+            REPOSITORY / "harness" / room, project.root / "harness" / room, ignore=hidden
+        )
     project.programs = project.root / "hooks"
     assert project.call("Write", {"file_path": str(project.root / "plan.md")}, cwd="/").denied
     assert project.shell("rm hooks/stop.py").denied
-    assert project.shell("echo x > harness/policy/decide.py").denied
+    assert project.shell("echo x > harness/guard/policy/decide.py").denied
     assert not project.shell("ls").denied
     assert not list((project.root / "harness").rglob("*.pyc"))
 
@@ -268,7 +313,9 @@ def test_compiled_modules_lie_outside_the_project_and_are_guarded(project: HookP
     (cache / "more.pyc").touch()
     project.event("session_start.py", source="startup")
     assert not (cache / "more.pyc").exists()
-    assert compiled[0].read_bytes() != b"not the harness's", "a session starts with none but its own"
+    assert compiled[0].read_bytes() != b"not the harness's", (
+        "a session starts with none but its own"
+    )
 
 
 def test_a_link_in_the_place_of_the_cache_is_taken_away(project: HookProject):
@@ -309,14 +356,21 @@ def test_with_next_to_no_environment(project: HookProject):
 
 @pytest.mark.parametrize("below", [".claude", "data", ".harness"])
 def test_a_project_planted_in_a_protected_folder_lifts_nothing(project: HookProject, below: str):
-    """What the outer project protects and freezes stays so, whatever the inner one's snapshot says."""
+    """What the outer project protects and freezes stays so, whatever the inner one's snapshot
+    says."""
     planted = other_project(project.root / below, project.folder / "planted_state")
     told = json.loads((planted / ".harness" / "policy.json").read_text())
-    told.update(protected=[], frozen=[], roles={**told["roles"], "main": {"tools": None, "writes": [], "code": True}})
+    told.update(
+        protected=[],
+        frozen=[],
+        roles={**told["roles"], "main": {"tools": None, "writes": [], "code": True}},
+    )
     (planted / ".harness" / "policy.json").write_text(json.dumps(told))
     kept = {".claude": "settings.json", "data": "train.npz", ".harness": "config.toml"}[below]
     for cwd in (project.root, planted):
-        assert project.call("Write", {"file_path": str(planted / kept), "content": "x"}, cwd=cwd).denied
+        assert project.call(
+            "Write", {"file_path": str(planted / kept), "content": "x"}, cwd=cwd
+        ).denied
         assert project.shell(f"rm '{planted / kept}'", cwd=cwd).denied
 
 

@@ -1,4 +1,5 @@
-"""The programs and their library: Python 3.9, the standard library alone, one program an event of the table."""
+"""The programs and their library: Python 3.9, the standard library alone, one program an event of
+the table."""
 
 import ast
 import json
@@ -10,9 +11,9 @@ from pathlib import Path
 import pytest
 from hook_project import REPOSITORY, HookProject
 
-from harness.handlers.table import EVENTS, GUARD
+from harness.guard.hooks.table import EVENTS, GUARD
 
-ROOMS = ("harness/policy", "harness/handlers", "hooks")
+ROOMS = ("harness/guard/policy", "harness/guard/hooks", "hooks")
 MODULES = sorted(path for room in ROOMS for path in (REPOSITORY / room).glob("*.py"))
 ALLOWED = {"__future__", "os", "sys", "stat", "time"}
 """Imported at each start."""
@@ -36,8 +37,12 @@ def pythons() -> list[str]:
 def test_each_module_is_python_3_9_and_imports_the_standard_library_alone(path: Path):
     tree = ast.parse(path.read_text("utf-8"), feature_version=(3, 9))
     annotated = any(isinstance(node, ast.FunctionDef | ast.AnnAssign) for node in ast.walk(tree))
-    future = any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body)
-    assert future or not annotated or path.parent.name == "hooks", "X | None in an annotation needs it in 3.9"
+    future = any(
+        isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body
+    )
+    assert future or not annotated or path.parent.name == "hooks", (
+        "X | None in an annotation needs it in 3.9"
+    )
     for node in runtime(tree):
         names = []
         if isinstance(node, ast.Import):
@@ -45,10 +50,14 @@ def test_each_module_is_python_3_9_and_imports_the_standard_library_alone(path: 
         elif isinstance(node, ast.ImportFrom) and not node.level:
             names = [str(node.module)]
         for name in names:
-            ours = name.startswith(("harness.policy.", "harness.handlers.")) and not path.match("harness/policy/*")
+            ours = name.startswith(
+                ("harness.guard.policy.", "harness.guard.hooks.")
+            ) and not path.match("harness/guard/policy/*")
             known = ALLOWED | WHERE_NEEDED | set(WITH_A_FALLBACK) | set(WITH_A_FALLBACK.values())
             assert ours or name in known, f"{path.name}:{node.lineno} imports {name}"
-        assert not isinstance(node, ast.Match), f"{path.name}:{node.lineno}: match needs Python 3.10"
+        assert not isinstance(node, ast.Match), (
+            f"{path.name}:{node.lineno}: match needs Python 3.10"
+        )
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "zip":
             assert not node.keywords, f"{path.name}:{node.lineno}: zip(strict=) needs Python 3.10"
 
@@ -76,8 +85,8 @@ def test_programs_differ_in_their_event_and_in_what_their_failure_means(event):
 
 
 def common(tree: ast.Module) -> list[str]:
-    """What all programs share: but for the docstring, the two constants, and start(), where a session's start also
-    empties the cache."""
+    """What all programs share: but for the docstring, the two constants, and start(), where a
+    session's start also empties the cache."""
     own = ("EVENT", "ON_FAILURE", "start")
     nodes = [node for node in tree.body[1:] if not isinstance(node, ast.Import)]
     return [ast.dump(node) for node in nodes if named(node) not in own]
@@ -91,9 +100,20 @@ def named(node: ast.stmt) -> str:
 
 @pytest.mark.parametrize("python", pythons())
 def test_each_supported_python_gives_the_same_answers(project: HookProject, python: str):
-    commands = {"rm plan.md": 2, "ls": 0, 'python -c \'open("plan.md", "w")\'': 2, "rm p[l]an.m?": 2, "rm ÄÖ": 0}
+    commands = {
+        "rm plan.md": 2,
+        "ls": 0,
+        'python -c \'open("plan.md", "w")\'': 2,
+        "rm p[l]an.m?": 2,
+        "rm ÄÖ": 0,
+    }
     for command, expected in commands.items():
-        call = {"session_id": "s-1", "cwd": str(project.root), "tool_name": "Bash", "tool_input": {"command": command}}
+        call = {
+            "session_id": "s-1",
+            "cwd": str(project.root),
+            "tool_name": "Bash",
+            "tool_input": {"command": command},
+        }
         ended = subprocess.run(
             [python, "-I", "-S", str(project.programs / "pre_tool_use.py")],
             input=json.dumps(call).encode(),
@@ -107,20 +127,25 @@ def test_each_supported_python_gives_the_same_answers(project: HookProject, pyth
 
 
 def test_a_guard_starts_without_what_is_slow_to_import(project: HookProject):
-    """Neither the json package nor what it pulls; Bash alone brings the modules that read commands."""
+    """Neither the json package nor what it pulls; Bash alone brings the modules that read
+    commands."""
     program = (
-        "import os, sys\n"
-        "end = os._exit\n"
-        "def leave(code):\n"
-        "    print(*sorted(sys.modules), file=sys.__stdout__, flush=True)\n"
-        "    end(code)\n"
-        "os._exit = leave\n"
-        "path = sys.argv[1]\n"
-        "exec(compile(open(path).read(), path, 'exec'), {'__name__': '__main__', '__file__': path})\n"
+        "import os, sys\nend = os._exit\ndef leave(code):\n    print(*sorted(sys.modules),"
+        " file=sys.__stdout__, flush=True)\n    end(code)\nos._exit = leave\npath ="
+        " sys.argv[1]\nexec(compile(open(path).read(), path, 'exec'), {'__name__': '__main__',"
+        " '__file__': path})\n"
     )
     loaded = {}
-    for tool, given in (("Write", {"file_path": "model.py"}), ("Bash", {"command": "git status && rm -f x | tail"})):
-        call = {"session_id": "s-1", "cwd": str(project.root), "tool_name": tool, "tool_input": given}
+    for tool, given in (
+        ("Write", {"file_path": "model.py"}),
+        ("Bash", {"command": "git status && rm -f x | tail"}),
+    ):
+        call = {
+            "session_id": "s-1",
+            "cwd": str(project.root),
+            "tool_name": tool,
+            "tool_input": given,
+        }
         ended = subprocess.run(
             [sys.executable, "-I", "-S", "-c", program, str(project.programs / "pre_tool_use.py")],
             input=json.dumps(call).encode(),
@@ -130,5 +155,14 @@ def test_a_guard_starts_without_what_is_slow_to_import(project: HookProject):
             check=True,
         )
         loaded[tool] = set(ended.stdout.decode().split())
-        assert not loaded[tool] & {"re", "json", "typing", "collections", "enum", "functools", "signal", "pathlib"}
-    assert "harness.policy.shell" in loaded["Bash"] - loaded["Write"]
+        assert not loaded[tool] & {
+            "re",
+            "json",
+            "typing",
+            "collections",
+            "enum",
+            "functools",
+            "signal",
+            "pathlib",
+        }
+    assert "harness.guard.policy.shell" in loaded["Bash"] - loaded["Write"]

@@ -10,8 +10,17 @@ RESULT = ".harness/experiments/exp-0002/result.md"
 
 
 def with_runs(project: HookProject, **changes: Any) -> HookProject:
-    current = {"id": "exp-0002", "hypothesis": "h", "status": "running", "runs": 2, "ended": 2, **changes}
-    project.save({**project.snapshot, "mode": "interactive", "role": None, "open_experiment": current})
+    current = {
+        "id": "exp-0002",
+        "hypothesis": "h",
+        "status": "running",
+        "runs": 2,
+        "ended": 2,
+        **changes,
+    }
+    project.save(
+        {**project.snapshot, "mode": "interactive", "role": None, "open_experiment": current}
+    )
     return project
 
 
@@ -29,7 +38,9 @@ def test_ended_runs_without_a_verdict_are_asked_for(project: HookProject):
 
 
 @pytest.mark.parametrize(
-    "changes", [{"status": "judged"}, {"runs": 0, "ended": 0}, {"runs": 3}, {"ended": None}, {"ended": "2"}], ids=repr
+    "changes",
+    [{"status": "judged"}, {"runs": 0, "ended": 0}, {"runs": 3}, {"ended": None}, {"ended": "2"}],
+    ids=repr,
 )
 def test_nothing_is_asked_that_the_model_cannot_do(project: HookProject, changes: dict):
     assert not reminded(with_runs(project, **changes))
@@ -92,5 +103,10 @@ def test_other_subagents_are_not_asked(project: HookProject, role: str | None):
 
 
 def test_a_subagent_that_goes_on_already_is_let_go(project: HookProject):
-    payload = {"session_id": "s-1", "cwd": str(project.root), "agent_type": "oracle", "stop_hook_active": True}
+    payload = {
+        "session_id": "s-1",
+        "cwd": str(project.root),
+        "agent_type": "oracle",
+        "stop_hook_active": True,
+    }
     assert project.start("subagent_stop.py", json.dumps(payload).encode()).code == 0

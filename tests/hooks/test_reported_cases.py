@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hook_project import PREFIX, PYTHON, HookProject, git
 
-from harness.handlers.table import EVENTS, GUARD, hooks_section
+from harness.guard.hooks.table import EVENTS, GUARD, hooks_section
 
 INPUTS = Path(__file__).parent / "inputs"
 OLD_RUN = ".harness/experiments/exp-0001/runs/run-01"
@@ -16,7 +16,12 @@ OLD_RUN = ".harness/experiments/exp-0001/runs/run-01"
 
 def given(name: str, root: Path) -> bytes:
     """The reported payload, with its /tmp/p as this project."""
-    return (INPUTS / name).read_bytes().replace(b"/tmp/p/t.jsonl", b"/t.jsonl").replace(b"/tmp/p", os.fsencode(root))
+    return (
+        (INPUTS / name)
+        .read_bytes()
+        .replace(b"/tmp/p/t.jsonl", b"/t.jsonl")
+        .replace(b"/tmp/p", os.fsencode(root))
+    )
 
 
 def test_case_01_no_hook_path_is_relative():
@@ -34,9 +39,15 @@ def test_case_01_cwd_in_a_subfolder_changes_nothing(project: HookProject):
     deep.mkdir(parents=True)
     payload = given("01/cwd_in_subdir.json", project.root)
     assert json.loads(payload)["cwd"] == str(deep)
-    answers = [project.start("pre_tool_use.py", payload, cwd=folder) for folder in (project.root, deep, "/")]
+    answers = [
+        project.start("pre_tool_use.py", payload, cwd=folder)
+        for folder in (project.root, deep, "/")
+    ]
     assert [answer.denied for answer in answers] == [False, False, False]
-    refused = [project.shell("rm plan.md", cwd=project.root), project.shell("rm ../../plan.md", cwd=deep)]
+    refused = [
+        project.shell("rm plan.md", cwd=project.root),
+        project.shell("rm ../../plan.md", cwd=deep),
+    ]
     assert [answer.denied for answer in refused] == [True, True]
     assert refused[0].errors == refused[1].errors
     assert len(project.receipts()) == 5
@@ -75,7 +86,9 @@ def test_case_01_git_worktree(project: HookProject):
 
 def add_worktree(project: HookProject) -> Path:
     """A linked worktree with what git has of the project: no snapshot, no receipts."""
-    (project.root / ".gitignore").write_text(".harness/policy.json\n.harness/receipts/\n.claude/hooks\n")
+    (project.root / ".gitignore").write_text(
+        ".harness/policy.json\n.harness/receipts/\n.claude/hooks\n"
+    )
     shutil.rmtree(project.root / ".git")
     git(project.root, "init", "-q")
     git(project.root, "add", "-A")
@@ -89,22 +102,27 @@ def test_case_02_a_violation_is_status_2_with_a_reason(project: HookProject):
     (project.root / OLD_RUN / "checkpoints").mkdir()
     answer = project.start("pre_tool_use.py", payload)
     assert answer.denied
-    assert "the harness alone writes it" in answer.errors or "belongs to the harness" in answer.errors
+    assert (
+        "the harness alone writes it" in answer.errors or "belongs to the harness" in answer.errors
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "text"),
     [
-        ("policy/decide.py", "raise RuntimeError('broken')\n"),
-        ("policy/decide.py", "import no_such_module\n"),
-        ("policy/decide.py", "def decide(:\n"),
-        ("policy/judge.py", None),
-        ("handlers/run.py", None),
-        ("handlers/run.py", "import no_such_module\n"),
-        ("handlers/guard.py", "def before_tool(call, scene):\n    raise KeyError('x')\n"),
-        ("handlers/guard.py", "def before_tool(call, scene):\n    raise SystemExit(1)\n"),
-        ("handlers/guard.py", "def before_tool(call, scene):\n    return None\n"),
-        ("handlers/guard.py", "import time\ndef before_tool(call, scene):\n    raise MemoryError\n"),
+        ("guard/policy/decide.py", "raise RuntimeError('broken')\n"),
+        ("guard/policy/decide.py", "import no_such_module\n"),
+        ("guard/policy/decide.py", "def decide(:\n"),
+        ("guard/policy/judge.py", None),
+        ("guard/hooks/run.py", None),
+        ("guard/hooks/run.py", "import no_such_module\n"),
+        ("guard/hooks/guard.py", "def before_tool(call, scene):\n    raise KeyError('x')\n"),
+        ("guard/hooks/guard.py", "def before_tool(call, scene):\n    raise SystemExit(1)\n"),
+        ("guard/hooks/guard.py", "def before_tool(call, scene):\n    return None\n"),
+        (
+            "guard/hooks/guard.py",
+            "import time\ndef before_tool(call, scene):\n    raise MemoryError\n",
+        ),
     ],
 )
 def test_case_02_a_fault_of_the_guard_denies(project: HookProject, name: str, text: str | None):
@@ -115,8 +133,12 @@ def test_case_02_a_fault_of_the_guard_denies(project: HookProject, name: str, te
     assert "harness init" in answer.errors
 
 
-@pytest.mark.parametrize("event", [event for event in EVENTS if event.kind != GUARD], ids=lambda event: event.name)
-@pytest.mark.parametrize("name", ["handlers/run.py", "policy/receipt.py", "handlers/journal.py"])
+@pytest.mark.parametrize(
+    "event", [event for event in EVENTS if event.kind != GUARD], ids=lambda event: event.name
+)
+@pytest.mark.parametrize(
+    "name", ["guard/hooks/run.py", "guard/policy/receipt.py", "handlers/journal.py"]
+)
 def test_case_02_a_fault_of_any_other_hook_lets_go(project: HookProject, event, name: str):
     (project.programs / "lib" / "harness" / name).write_text("raise RuntimeError('broken')\n")
     answer = project.event(event.program)
@@ -138,7 +160,9 @@ def test_case_04_what_it_says_and_what_it_does_agree(project: HookProject, name:
     answer = project.start("pre_tool_use.py", given(f"04/{name}", project.root))
     assert answer.denied
     assert "cannot be" in answer.errors
-    assert [line["permission"] for line in project.receipts("s-1" if "null" in name else "unknown")] == ["deny"]
+    assert [
+        line["permission"] for line in project.receipts("s-1" if "null" in name else "unknown")
+    ] == ["deny"]
 
 
 def test_case_04_unknown_keys_and_tools_take_the_default(project: HookProject):
@@ -167,10 +191,16 @@ def unjudged(project: HookProject) -> dict:
 def test_case_09_a_subagent_of_another_name_is_held_to_the_default(project: HookProject):
     payload = json.loads(given("09/subagent.json", project.root))
     assert payload["agent_type"] == "trainer"
-    without = {key: value for key, value in payload.items() if key not in ("agent_id", "agent_type")}
+    without = {
+        key: value for key, value in payload.items() if key not in ("agent_id", "agent_type")
+    }
     for fields in (payload, without):
         assert not project.start("pre_tool_use.py", json.dumps(fields).encode()).denied
-        fields = {**fields, "tool_name": "Write", "tool_input": {"file_path": "plan.md", "content": ""}}
+        fields = {
+            **fields,
+            "tool_name": "Write",
+            "tool_input": {"file_path": "plan.md", "content": ""},
+        }
         assert project.start("pre_tool_use.py", json.dumps(fields).encode()).denied
     assert [line["role"] for line in project.receipts()] == ["main"] * 4
 
@@ -178,7 +208,9 @@ def test_case_09_a_subagent_of_another_name_is_held_to_the_default(project: Hook
 def test_case_09_a_role_is_held_to_its_own_files(project: HookProject):
     result = {"file_path": ".harness/experiments/exp-0002/result.md", "content": ""}
     assert not project.call("Write", result, agent_id="a1", agent_type="oracle").denied
-    assert not project.call("Write", result, agent_id="a1", agent_type="experiment-harness:oracle").denied
+    assert not project.call(
+        "Write", result, agent_id="a1", agent_type="experiment-harness:oracle"
+    ).denied
     assert project.call("Write", result, agent_id="a1", agent_type="trainer").denied
     assert project.call("Write", result).denied
 

@@ -1,4 +1,5 @@
-"""SessionStart hands the briefing over and says what is wrong; SessionEnd and PreCompact leave a receipt."""
+"""SessionStart hands the briefing over and says what is wrong; SessionEnd and PreCompact leave a
+receipt."""
 
 import hashlib
 import json
@@ -9,13 +10,18 @@ from pathlib import Path
 import pytest
 from hook_project import HookProject
 
-from harness.handlers.self_check import library_digest
+from harness.guard.hooks.self_check import library_digest
 
 BRIEFING = ".harness/memory/BRIEFING.md"
 
 
 def start(project: HookProject, source: str = "startup", **environment: str) -> str:
-    payload = {"session_id": "s-1", "cwd": str(project.root), "hook_event_name": "SessionStart", "source": source}
+    payload = {
+        "session_id": "s-1",
+        "cwd": str(project.root),
+        "hook_event_name": "SessionStart",
+        "source": source,
+    }
     answer = project.start("session_start.py", json.dumps(payload).encode(), **environment)
     assert (answer.code, answer.errors) == (0, "")
     return answer.output
@@ -25,9 +31,14 @@ def start(project: HookProject, source: str = "startup", **environment: str) -> 
 def sound(project: HookProject) -> HookProject:
     """With a manifest, as it is after an installation."""
     files = sorted(project.programs.rglob("*.py"))
-    digests = {str(path.relative_to(project.programs)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    digests = {
+        str(path.relative_to(project.programs)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in files
+    }
     settings = json.loads((project.root / ".claude/settings.json").read_text())["hooks"]
-    project.write(".claude/hooks/harness/MANIFEST.json", json.dumps({"files": digests, "settings": settings}))
+    project.write(
+        ".claude/hooks/harness/MANIFEST.json", json.dumps({"files": digests, "settings": settings})
+    )
     return project
 
 
@@ -44,7 +55,9 @@ def test_without_a_briefing_nothing_is_said(sound: HookProject):
 
 
 def test_the_snapshot_says_where_the_briefing_is(sound: HookProject):
-    sound.save({**sound.snapshot, "mode": "interactive", "role": None, "briefing": "memory/BRIEFING.md"})
+    sound.save(
+        {**sound.snapshot, "mode": "interactive", "role": None, "briefing": "memory/BRIEFING.md"}
+    )
     sound.write("memory/BRIEFING.md", "here\n")
     sound.write(BRIEFING, "not here\n")
     assert start(sound) == "here\n"
@@ -63,12 +76,28 @@ def test_at_most_8000_characters(sound: HookProject):
 
 KILLED = {
     "a program edited": (".claude/hooks/harness/stop.py", "# x\n", "hook edited: stop.py"),
-    "a module edited": (".claude/hooks/harness/lib/harness/policy/git.py", "# x\n", "hook edited: lib/harness"),
-    "a program missing": (".claude/hooks/harness/pre_tool_use.py", None, "hook not found: pre_tool_use.py"),
-    "a file added": (".claude/hooks/harness/lib/json.py", "# x\n", "not put there by the harness: lib/json.py"),
+    "a module edited": (
+        ".claude/hooks/harness/lib/harness/guard/policy/git.py",
+        "# x\n",
+        "hook edited: lib/harness",
+    ),
+    "a program missing": (
+        ".claude/hooks/harness/pre_tool_use.py",
+        None,
+        "hook not found: pre_tool_use.py",
+    ),
+    "a file added": (
+        ".claude/hooks/harness/lib/json.py",
+        "# x\n",
+        "not put there by the harness: lib/json.py",
+    ),
     "a damaged manifest": (".claude/hooks/harness/MANIFEST.json", "{", "missing or damaged"),
     "no manifest": (".claude/hooks/harness/MANIFEST.json", None, "missing or damaged"),
-    "hooks disabled": (".claude/settings.local.json", '{"disableAllHooks": true}', "disableAllHooks"),
+    "hooks disabled": (
+        ".claude/settings.local.json",
+        '{"disableAllHooks": true}',
+        "disableAllHooks",
+    ),
     "settings damaged": (".claude/settings.json", "{", "no readable JSON"),
     "settings gone": (".claude/settings.json", None, "is gone"),
     "no guard": (
@@ -80,7 +109,7 @@ KILLED = {
 
 
 @pytest.mark.parametrize("name", KILLED)
-def test_what_kills_a_guard_is_named_with_its_mend(sound: HookProject, name: str):
+def test_what_kills_a_guard_is_named_with_its_hint(sound: HookProject, name: str):
     path, text, expected = KILLED[name]
     sound.write(BRIEFING, "the briefing\n")
     (sound.root / path).unlink() if text is None else sound.write(path, text)
@@ -114,7 +143,10 @@ def test_the_command_is_offered_to_the_sessions_shell(sound: HookProject):
         start(sound, CLAUDE_ENV_FILE=str(variables))
     assert variables.read_text().count("export PATH=") == 1
     script = f"PATH=/usr/bin:/bin; . {shlex.quote(str(variables))}; harness"
-    assert subprocess.run(["sh", "-c", script], capture_output=True, timeout=10, check=True).stdout == b"found\n"
+    assert (
+        subprocess.run(["sh", "-c", script], capture_output=True, timeout=10, check=True).stdout
+        == b"found\n"
+    )
 
 
 @pytest.mark.parametrize("command", [None, 3, "/nowhere/harness"])
@@ -125,7 +157,10 @@ def test_a_command_that_is_not_there_is_not_offered(sound: HookProject, command)
 
 
 def test_the_end_and_a_compaction_leave_a_receipt(project: HookProject):
-    for program, fields in (("session_end.py", {"reason": "other"}), ("pre_compact.py", {"trigger": "auto"})):
+    for program, fields in (
+        ("session_end.py", {"reason": "other"}),
+        ("pre_compact.py", {"trigger": "auto"}),
+    ):
         answer = project.event(program, **fields)
         assert (answer.code, answer.output, answer.errors) == (0, "", "")
     end, compact = project.receipts()

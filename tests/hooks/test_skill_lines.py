@@ -15,7 +15,11 @@ BAD = (
 
 def line(project: HookProject, command: str, identity: str = "toolu_1:preamble-0"):
     named = {"hook_event_name": EVENT, "tool_name": "Bash", "tool_input": {"command": command}}
-    more = {"command_name": "harness:gate", "command_source": "projectSettings", "invoked_by": "claude"}
+    more = {
+        "command_name": "harness:gate",
+        "command_source": "projectSettings",
+        "invoked_by": "claude",
+    }
     return project.event(PROGRAM, tool_use_id=identity, **named, **more)
 
 
@@ -33,12 +37,20 @@ def test_a_skills_ordinary_line_passes(project: HookProject) -> None:
 
 
 @pytest.mark.parametrize("command", BAD)
-def test_another_tools_command_line_is_judged_as_bash_is(project: HookProject, command: str) -> None:
+def test_another_tools_command_line_is_judged_as_bash_is(
+    project: HookProject, command: str
+) -> None:
     """Monitor starts a shell in the background."""
     assert project.call("Monitor", {"command": command, "description": "watch"}).denied
 
 
 def test_other_tools_without_one_pass(project: HookProject) -> None:
-    assert not project.call("Monitor", {"command": "tail -n 1 train.py", "description": "watch"}).denied
-    assert not project.call("Agent", {"prompt": "look at .harness/policy.json", "description": "look"}).denied
-    assert not project.call("WebFetch", {"url": "http://localhost/plan.md", "prompt": "read"}).denied
+    assert not project.call(
+        "Monitor", {"command": "tail -n 1 train.py", "description": "watch"}
+    ).denied
+    assert not project.call(
+        "Agent", {"prompt": "look at .harness/policy.json", "description": "look"}
+    ).denied
+    assert not project.call(
+        "WebFetch", {"url": "http://localhost/plan.md", "prompt": "read"}
+    ).denied

@@ -1,4 +1,5 @@
-"""Without a snapshot that can be trusted, a guard denies, says which is wrong with it, and how it is mended."""
+"""Without a snapshot that can be trusted, a guard denies, says which is wrong with it, and how it
+is fixed."""
 
 import json
 import shutil
@@ -31,7 +32,7 @@ SNAPSHOTS = {
 
 
 @pytest.mark.parametrize("name", SNAPSHOTS)
-def test_is_denied_with_what_is_wrong_and_the_mend(project: HookProject, name: str):
+def test_is_denied_with_what_is_wrong_and_the_hint(project: HookProject, name: str):
     value, expected = SNAPSHOTS[name]
     path = project.root / ".harness" / "policy.json"
     if value is None:
@@ -49,7 +50,13 @@ def test_is_denied_with_what_is_wrong_and_the_mend(project: HookProject, name: s
     said = project.event("session_start.py", source="startup")
     assert said.code == 0
     assert expected in said.output or name == "no roles"
-    for program in ("post_tool_use.py", "stop.py", "subagent_stop.py", "session_end.py", "pre_compact.py"):
+    for program in (
+        "post_tool_use.py",
+        "stop.py",
+        "subagent_stop.py",
+        "session_end.py",
+        "pre_compact.py",
+    ):
         assert project.event(program, agent_type="oracle").code == 0
 
 

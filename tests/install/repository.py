@@ -13,7 +13,8 @@ GIT = ("-c", "user.name=ada", "-c", "user.email=ada@localhost", "-c", "init.defa
 
 
 def tree(root: Path) -> dict[str, tuple[str, bytes]]:
-    """Everything below `root` but git's own folder: path -> (kind and permissions, bytes or target of a link)."""
+    """Everything below `root` but git's own folder: path -> (kind and permissions, bytes or target
+    of a link)."""
     found = {}
     for folder, directories, names in os.walk(root):
         directories[:] = [name for name in directories if name != ".git"]
@@ -33,22 +34,27 @@ def _content(path: Path) -> bytes:
 def git(root: Path, *words: str) -> str:
     command = ["git", *GIT, *words]
     environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
-    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        command, cwd=root, env=environment, capture_output=True, text=True, timeout=60, check=True
+    )
     return done.stdout
 
 
 def sklearn_like(root: Path) -> Path:
     """Existing code, its own Claude Code settings, committed."""
     (root / "src" / "churn").mkdir(parents=True)
-    (root / "src" / "churn" / "model.py").write_text("from sklearn.linear_model import LogisticRegression\n")
+    (root / "src" / "churn" / "model.py").write_text(
+        "from sklearn.linear_model import LogisticRegression\n"
+    )
     (root / "README.md").write_text("# churn\n")
     (root / ".gitignore").write_text("data/\n")
     (root / ".claude" / "commands").mkdir(parents=True)
     (root / ".claude" / "commands" / "mine.md").write_text("Do my thing.\n")
     (root / ".claude" / "settings.json").write_bytes(
-        b'{\r\n    "permissions" : {"allow": ["Bash(pytest:*)"]},\r\n    "hooks": {\r\n        "PreToolUse": [\r\n'
-        b'            {"matcher": "Bash", "hooks": [{"type": "command", "command": "./check.sh"}]}\r\n        ]\r\n'
-        b'    },\r\n    "unknown": {"kept": [1, 2.50, 1e3]}\r\n}'
+        b'{\r\n    "permissions" : {"allow": ["Bash(pytest:*)"]},\r\n    "hooks": {\r\n       '
+        b' "PreToolUse": [\r\n            {"matcher": "Bash", "hooks": [{"type": "command",'
+        b' "command": "./check.sh"}]}\r\n        ]\r\n    },\r\n    "unknown": {"kept": [1, 2.50,'
+        b" 1e3]}\r\n}"
     )
     (root / ".claude" / "settings.json").chmod(0o600)
     (root / ".mcp.json").write_text('{"mcpServers": {"files": {"command": "files-server"}}}\n')
@@ -64,9 +70,15 @@ class Person:
     def __init__(self, home: Path) -> None:
         self.home = home
         home.mkdir(parents=True, exist_ok=True)
-        self.environment = {"HOME": str(home), "XDG_STATE_HOME": str(home / "state"), "PATH": "/usr/bin:/bin"}
+        self.environment = {
+            "HOME": str(home),
+            "XDG_STATE_HOME": str(home / "state"),
+            "PATH": "/usr/bin:/bin",
+        }
 
-    def install(self, root: Path, mode: HooksMode | None = None, *, dry_run: bool = False) -> Installation:
+    def install(
+        self, root: Path, mode: HooksMode | None = None, *, dry_run: bool = False
+    ) -> Installation:
         return install(root, mode, self.environment, by=BY, dry_run=dry_run)
 
     def remove(self, root: Path, *, dry_run: bool = False) -> Removal:

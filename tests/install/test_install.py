@@ -1,4 +1,5 @@
-"""`harness init` in every kind of repository: adds what is wanted, loses nothing, and finishes what was cut."""
+"""`harness init` in every kind of repository: adds what is wanted, loses nothing, and finishes what
+was cut."""
 
 import fcntl
 import json
@@ -16,7 +17,7 @@ from harness.contract.installation import AGENTS, COMMANDS, VENDORED
 from harness.contract.roles import ROLES
 from harness.contract.slash_commands import SLASH_COMMANDS
 from harness.errors import RefusedError, UsageError
-from harness.handlers.table import EVENTS
+from harness.guard.hooks.table import EVENTS
 from harness.install import changes as change_files
 from harness.install.manifest import read_manifest
 from harness.rendering.render import expected
@@ -27,9 +28,13 @@ SETTINGS = ".claude/settings.json"
 
 
 def guard(root: Path, target: Path, *, cwd: Path | None = None) -> int:
-    """The exit status of the installed guard, started as the settings say, for a write to `target`."""
+    """The exit status of the installed guard, started as the settings say, for a write to
+    `target`."""
     entry = json.loads((root / SETTINGS).read_text("utf-8"))["hooks"]["PreToolUse"][-1]["hooks"][0]
-    words = [entry["command"], *(word.replace("${CLAUDE_PROJECT_DIR}", str(root)) for word in entry["args"])]
+    words = [
+        entry["command"],
+        *(word.replace("${CLAUDE_PROJECT_DIR}", str(root)) for word in entry["args"]),
+    ]
     call = {
         "hook_event_name": "PreToolUse",
         "session_id": "s",
@@ -39,22 +44,33 @@ def guard(root: Path, target: Path, *, cwd: Path | None = None) -> int:
     }
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(root.parent / "home")}
     done = subprocess.run(
-        words, input=json.dumps(call), cwd=cwd or root, env=environment, capture_output=True, text=True, timeout=60
+        words,
+        input=json.dumps(call),
+        cwd=cwd or root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     return done.returncode
 
 
 def whole(root: Path) -> None:
     """That everything is there, and that the guard guards."""
-    assert {path.name for path in (root / AGENTS).glob("*.md")} >= {f"{role.name}.md" for role in ROLES}
-    assert {path.name for path in (root / COMMANDS).glob("*.md")} == {f"{item.name}.md" for item in SLASH_COMMANDS}
+    assert {path.name for path in (root / AGENTS).glob("*.md")} >= {
+        f"{role.name}.md" for role in ROLES
+    }
+    assert {path.name for path in (root / COMMANDS).glob("*.md")} == {
+        f"{item.name}.md" for item in SLASH_COMMANDS
+    }
     for name, data in vendored_files().items():
         assert (root / VENDORED / name).read_bytes() == data
     manifest = read_manifest(root)
     assert manifest is not None
-    assert {event: found[-1:] for event, found in json.loads((root / SETTINGS).read_text())["hooks"].items()} == {
-        **manifest.settings
-    }
+    assert {
+        event: found[-1:]
+        for event, found in json.loads((root / SETTINGS).read_text())["hooks"].items()
+    } == {**manifest.settings}
     assert set(manifest.settings) == {event.name for event in EVENTS}
     assert guard(root, root / SETTINGS) == 2
     assert guard(root, root / "notes.txt") == 0
@@ -84,7 +100,15 @@ def behind_a_link(base: Path) -> Path:
 
 
 def in_a_worktree(base: Path) -> Path:
-    git(sklearn_like(base / "main"), "worktree", "add", "--quiet", "-b", "other", str(base / "a worktree"))
+    git(
+        sklearn_like(base / "main"),
+        "worktree",
+        "add",
+        "--quiet",
+        "-b",
+        "other",
+        str(base / "a worktree"),
+    )
     return base / "a worktree"
 
 
@@ -122,17 +146,24 @@ def test_any_repository(make: Callable[[Path], Path], tmp_path: Path, person: Pe
     assert list((person.home / "state" / "harness").iterdir()) == []
 
 
-def test_the_persons_settings_keep_every_key_order_and_permissions(repository: Path, person: Person) -> None:
+def test_the_persons_settings_keep_every_key_order_and_permissions(
+    repository: Path, person: Person
+) -> None:
     person.install(repository)
     text = (repository / SETTINGS).read_bytes()
     value = json.loads(text)
     assert list(value) == ["permissions", "hooks", "unknown"]
     assert value["unknown"] == {"kept": [1, 2.5, 1e3]}
     assert b"2.50" in text
-    assert value["hooks"]["PreToolUse"][0]["hooks"] == [{"type": "command", "command": "./check.sh"}]
+    assert value["hooks"]["PreToolUse"][0]["hooks"] == [
+        {"type": "command", "command": "./check.sh"}
+    ]
     assert text.count(b"\n") == text.count(b"\r\n")
     assert (repository / SETTINGS).stat().st_mode & 0o777 == 0o600
-    assert set(json.loads((repository / ".mcp.json").read_text())["mcpServers"]) == {"files", "harness"}
+    assert set(json.loads((repository / ".mcp.json").read_text())["mcpServers"]) == {
+        "files",
+        "harness",
+    }
 
 
 @pytest.mark.parametrize("text", ['{"hooks": {},}', "// mine\n{}", "", '{"hooks": []}'])
@@ -160,7 +191,10 @@ def test_a_file_of_the_same_name_is_named_and_left(repository: Path, person: Per
     assert manifest is not None
     assert f"{AGENTS}/oracle.md" not in manifest.rendered
     assert manifest.server is None
-    assert {item.path for item in person.install(repository).conflicts} == {f"{AGENTS}/oracle.md", ".mcp.json"}
+    assert {item.path for item in person.install(repository).conflicts} == {
+        f"{AGENTS}/oracle.md",
+        ".mcp.json",
+    }
     person.remove(repository)
     assert tree(repository) == before
 
@@ -181,7 +215,9 @@ def test_a_link_that_leads_out_is_refused(tmp_path: Path, person: Person, link: 
     assert (tree(root), tree(outside)) == (before, around)
 
 
-def test_a_link_within_the_project_is_written_through_and_stays(tmp_path: Path, person: Person) -> None:
+def test_a_link_within_the_project_is_written_through_and_stays(
+    tmp_path: Path, person: Person
+) -> None:
     root = tmp_path / "root"
     (root / ".claude").mkdir(parents=True)
     (root / "settings").mkdir()
@@ -258,7 +294,11 @@ def cutting(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 def steady(found: dict[str, Any]) -> dict[str, Any]:
     """Without what names the project's random id, the place and the machine."""
-    return {path: data for path, data in found.items() if path not in (".harness/config.toml", ".harness/policy.json")}
+    return {
+        path: data
+        for path, data in found.items()
+        if path not in (".harness/config.toml", ".harness/policy.json")
+    }
 
 
 def more(*numbers: int) -> list[Any]:
@@ -299,7 +339,9 @@ def test_a_cut_removal_is_finished_by_the_next(
     assert tree(repository) == before
 
 
-@pytest.mark.parametrize(("line", "warned"), [(".claude/", True), (".claude/hooks", True), ("*.pyc", False)])
+@pytest.mark.parametrize(
+    ("line", "warned"), [(".claude/", True), (".claude/hooks", True), ("*.pyc", False)]
+)
 def test_a_repository_that_ignores_the_hooks_is_warned_of(
     repository: Path, person: Person, line: str, warned: bool
 ) -> None:
@@ -323,11 +365,18 @@ install(Path(sys.argv[1]), None, os.environ, by="human:ada")
 """
 
 
-def test_a_killed_installation_leaves_nothing_half_written(repository: Path, person: Person) -> None:
+def test_a_killed_installation_leaves_nothing_half_written(
+    repository: Path, person: Person
+) -> None:
     before = tree(repository)
     for at in (1, 12, 90):  # in config.toml, in the record, in the hooks
         words = [sys.executable, "-c", KILLED, str(repository), str(at)]
-        assert subprocess.run(words, env={**person.environment, "LANG": "C.UTF-8"}, timeout=120).returncode == -9
+        assert (
+            subprocess.run(
+                words, env={**person.environment, "LANG": "C.UTF-8"}, timeout=120
+            ).returncode
+            == -9
+        )
     left = [path for top in (repository, person.home) for path in top.rglob("*.tmp")]
     assert left
     person.install(repository)
@@ -344,7 +393,9 @@ def test_two_at_once_make_one_project(repository: Path, person: Person) -> None:
         "import os; install(Path(sys.argv[1]), None, os.environ, by='human:ada')"
     )
     words = [sys.executable, "-c", program, str(repository)]
-    running = [subprocess.Popen(words, env={**person.environment, "LANG": "C.UTF-8"}) for _ in range(3)]
+    running = [
+        subprocess.Popen(words, env={**person.environment, "LANG": "C.UTF-8"}) for _ in range(3)
+    ]
     assert [process.wait(timeout=120) for process in running] == [0, 0, 0]
     whole(repository)
     assert len(list((person.home / "state" / "harness").iterdir())) == 1
@@ -376,10 +427,14 @@ def test_what_cannot_be_written_is_named_and_the_next_call_goes_on(
 
     with monkeypatch.context() as patch:
         patch.setattr(change_files, "atomic_write", full)
-        with pytest.raises(UsageError, match=r"stop\.py cannot be written: No space left on device") as refused:
+        with pytest.raises(
+            UsageError, match=r"stop\.py cannot be written: No space left on device"
+        ) as refused:
             person.install(repository)
     assert refused.value.code == "not_writable"
-    assert "PreCompact" not in (repository / SETTINGS).read_text(), "hooks are switched on when all of them are there"
+    assert "PreCompact" not in (repository / SETTINGS).read_text(), (
+        "hooks are switched on when all of them are there"
+    )
     person.install(repository)
     whole(repository)
 
@@ -392,9 +447,11 @@ def test_in_the_harness_own_repository_files_are_rendered_and_nothing_is_vendore
     (root / "hooks").mkdir()
     done = person.install(root)
     assert done.interpreter is None
-    assert {str(path) for path in expected(root)} | {".harness/config.toml", ".harness/.gitignore", "plan.md"} == {
-        item.path for item in done.changes
-    }
+    assert {str(path) for path in expected(root)} | {
+        ".harness/config.toml",
+        ".harness/.gitignore",
+        "plan.md",
+    } == {item.path for item in done.changes}
     assert not (root / VENDORED).exists()
     assert person.install(root).changes == ()
     with pytest.raises(RefusedError, match="own repository"):

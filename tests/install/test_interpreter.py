@@ -1,4 +1,5 @@
-"""The Python for hooks: one that ran the guard rightly; shims and scripts are told from it without being started."""
+"""The Python for hooks: one that ran the guard rightly; shims and scripts are told from it without
+being started."""
 
 import sys
 from pathlib import Path
@@ -39,7 +40,9 @@ def test_the_environment_s_own_python_is_not_among_them() -> None:
         ("bin/python3", '#!/usr/bin/env bash\nexec python3.12 "$@"\n', "is a script"),
     ],
 )
-def test_what_picks_another_python_is_rejected(tmp_path: Path, name: str, text: str, why: str) -> None:
+def test_what_picks_another_python_is_rejected(
+    tmp_path: Path, name: str, text: str, why: str
+) -> None:
     path = program(tmp_path / name, text)
     assert why in stand_in(Path(path))
     link = tmp_path / "linked" / "python3"

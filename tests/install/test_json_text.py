@@ -7,11 +7,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.install.json_text import NotStrictJsonError, add_item, add_member, load, parse, remove_part
+from harness.install.json_text import (
+    NotStrictJsonError,
+    add_item,
+    add_member,
+    load,
+    parse,
+    remove_part,
+)
 
-scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+)
 values = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4), max_leaves=12
+    scalars,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
 )
 layouts = st.sampled_from([None, 0, 1, 2, 4, "\t"])
 

@@ -17,10 +17,14 @@ MINE = {"matcher": "Bash", "hooks": [{"type": "command", "command": "./mine.sh"}
 PERSONS = [
     "{}",
     '{"permissions": {"allow": ["Bash(ls:*)"]}}\n',
-    '{\n    "model": "opus",\n    "hooks": {\n        "PreToolUse": [\n            {"matcher": "Bash", "hooks": []}\n'
-    '        ]\n    },\n    "unknown key": 1e3\n}',
-    '{\r\n\t"hooks" : { "Stop": [ { "hooks": [ { "type": "command", "command": "./done" } ] } ] },\r\n'
-    '\t"x": "\\u00e9é"\r\n}\r\n',
+    (
+        '{\n    "model": "opus",\n    "hooks": {\n        "PreToolUse": [\n            {"matcher":'
+        ' "Bash", "hooks": []}\n        ]\n    },\n    "unknown key": 1e3\n}'
+    ),
+    (
+        '{\r\n\t"hooks" : { "Stop": [ { "hooks": [ { "type": "command", "command": "./done" } ] } ]'
+        ' },\r\n\t"x": "\\u00e9é"\r\n}\r\n'
+    ),
     '\ufeff{\n  "env": {"A": "b"}\n}\n',
 ]
 each = pytest.mark.parametrize("text", PERSONS)
@@ -55,13 +59,17 @@ def test_no_key_of_the_persons_is_lost_and_their_order_stays(text: str) -> None:
         key: item for key, item in before.items() if key != "hooks"
     }
     for event in {*before.get("hooks", {}), *SECTION}:
-        assert groups(merged(text), event) == before.get("hooks", {}).get(event, []) + SECTION.get(event, [])
+        assert groups(merged(text), event) == before.get("hooks", {}).get(event, []) + SECTION.get(
+            event, []
+        )
 
 
 @each
 def test_every_byte_of_theirs_stays_where_it_is(text: str) -> None:
     more = iter(merged(text))
-    assert all(letter in more for letter in text), "the old text is what is left when ours is struck out"
+    assert all(letter in more for letter in text), (
+        "the old text is what is left when ours is struck out"
+    )
     assert ("\r\n" in text) is ("\r\n" in merged(text))
     assert "\n" not in merged(text).replace("\r\n", "") or "\r\n" not in text
 
@@ -81,8 +89,13 @@ def test_an_older_or_weakened_entry_of_ours_is_replaced() -> None:
     text = json.dumps({"hooks": old}, indent=2)
     assert groups(merged(text), "PreToolUse") == SECTION["PreToolUse"]
     assert "Notification" not in value(merged(text))["hooks"]
-    assert groups(merged(text), "Stop") == [{"hooks": [{"type": "command", "command": "./done"}]}, *SECTION["Stop"]]
-    assert value(cleaned(text)) == {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "./done"}]}]}}
+    assert groups(merged(text), "Stop") == [
+        {"hooks": [{"type": "command", "command": "./done"}]},
+        *SECTION["Stop"],
+    ]
+    assert value(cleaned(text)) == {
+        "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "./done"}]}]}
+    }
 
 
 def test_two_of_ours_become_one() -> None:
@@ -97,7 +110,9 @@ def test_two_of_ours_become_one() -> None:
     ),
     st.sampled_from([None, 2, "\t"]),
 )
-def test_any_mix_ends_with_the_persons_entries_and_ours_once(hooks: dict[str, Any], indent: Any) -> None:
+def test_any_mix_ends_with_the_persons_entries_and_ours_once(
+    hooks: dict[str, Any], indent: Any
+) -> None:
     text = json.dumps({"a": 1, "hooks": hooks}, indent=indent)
     after = value(merged(text))["hooks"]
     for event in SECTION:
@@ -128,7 +143,9 @@ def test_what_claude_code_would_not_read_is_refused_with_its_place(text: str, sa
     assert (refused.value.code, refused.value.exit_code) == ("settings_invalid", 2)
 
 
-@pytest.mark.parametrize("text", ["{}", '{\n  "mcpServers": {\n    "other": {"command": "x"}\n  }\n}\n', '{"a": 1}'])
+@pytest.mark.parametrize(
+    "text", ["{}", '{\n  "mcpServers": {\n    "other": {"command": "x"}\n  }\n}\n', '{"a": 1}']
+)
 def test_the_server_is_added_once_and_taken_out_exactly(text: str) -> None:
     more = with_server(text, SERVER, ".mcp.json")
     assert more is not None

@@ -1,4 +1,5 @@
-"""--hooks: nothing outside .harness/ with the plugin's; worktrees and clones; what a person accepts by it."""
+"""--hooks: nothing outside .harness/ with the plugin's; worktrees and clones; what a person accepts
+by it."""
 
 import shutil
 from pathlib import Path
@@ -6,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from harness.contract.installation import VENDORED
+from harness.decisions.experiments import open_experiment
 from harness.domain.statuses import HooksMode
 from harness.errors import RefusedError
-from harness.handlers.place import Projects
-from harness.project.accepted import control_listing, read_accepted
-from harness.project.context import open_layout, open_project
-from harness.project.experiments import open_experiment
-from harness.project.plans import approve_plan
+from harness.guard.accepted import control_listing, read_accepted
+from harness.guard.hooks.place import Projects
+from harness.ledger.project import open_layout, open_project
+from harness.plans.approval import approve_plan
 from harness.rendering.derived import write_derived
 from harness.rendering.snapshot import policy_snapshot
 from harness.settings import CONFIG, load_settings
@@ -27,7 +28,9 @@ def written(before: dict[str, object], after: dict[str, object]) -> set[str]:
 
 
 @pytest.mark.parametrize("mode", [HooksMode.PLUGIN, HooksMode.NONE])
-def test_nothing_is_written_outside_the_harness_folder(repository: Path, person: Person, mode: HooksMode) -> None:
+def test_nothing_is_written_outside_the_harness_folder(
+    repository: Path, person: Person, mode: HooksMode
+) -> None:
     before = tree(repository)
     done = person.install(repository, mode)
     after = tree(repository)
@@ -52,7 +55,9 @@ def test_a_plan_in_the_harness_folder_can_be_approved(tmp_path: Path, person: Pe
     person.install(root, HooksMode.PLUGIN)
     (root / ".harness" / "plan.md").write_text(PLAN)
     with open_project(root, person.environment) as project:
-        assert approve_plan(project, root / ".harness" / "plan.md", by=BY).path == ".harness/plan.md"
+        assert (
+            approve_plan(project, root / ".harness" / "plan.md", by=BY).path == ".harness/plan.md"
+        )
     assert not (root / "plan.md").exists()
     assert person.install(root).changes == (), "a plan is there, so no form of one is written"
 
@@ -63,11 +68,13 @@ def test_vendored_hooks_go_before_another_mode_comes(repository: Path, person: P
     with pytest.raises(RefusedError) as refused:
         person.install(repository, HooksMode.PLUGIN)
     assert refused.value.code == "hooks_installed"
-    assert "--remove" in refused.value.mend
+    assert "--remove" in refused.value.hint
     assert tree(repository) == before
 
 
-def test_a_changed_mode_of_an_approved_project_is_approved_with_it(tmp_path: Path, person: Person) -> None:
+def test_a_changed_mode_of_an_approved_project_is_approved_with_it(
+    tmp_path: Path, person: Person
+) -> None:
     root = make_root(tmp_path / "root")
     person.install(root, HooksMode.NONE)
     with open_project(root, person.environment) as project:
@@ -130,13 +137,19 @@ def test_a_clone_of_an_installed_project_has_nothing_to_do_and_can_be_cleaned(
     assert colleague.install(tmp_path / "clone").changes == ()
     assert colleague.remove(tmp_path / "clone").conflicts == ()
     left, wanted = tree(tmp_path / "clone"), {path: data for path, (_, data) in before.items()}
-    assert {path: data for path, (_, data) in left.items()} == wanted, "without copies of what was there before"
+    assert {path: data for path, (_, data) in left.items()} == wanted, (
+        "without copies of what was there before"
+    )
 
 
-def test_a_clone_is_told_that_its_facts_wait(repository: Path, tmp_path: Path, person: Person) -> None:
+def test_a_clone_is_told_that_its_facts_wait(
+    repository: Path, tmp_path: Path, person: Person
+) -> None:
     person.install(repository)
     with open_project(repository, person.environment) as project:
-        project.ledger.record_prior(lesson="l", evidence="e", rule="r", check=None, by=BY, supersedes=None)
+        project.ledger.record_prior(
+            lesson="l", evidence="e", rule="r", check=None, by=BY, supersedes=None
+        )
     assert person.install(repository).notes == ()
     with open_project(repository, person.environment) as project:
         write_derived(project)
@@ -145,7 +158,9 @@ def test_a_clone_is_told_that_its_facts_wait(repository: Path, tmp_path: Path, p
     assert "harness ledger import" in note
 
 
-def test_what_is_installed_is_accepted_and_a_strangers_edit_is_not(repository: Path, person: Person) -> None:
+def test_what_is_installed_is_accepted_and_a_strangers_edit_is_not(
+    repository: Path, person: Person
+) -> None:
     person.install(repository)
     layout = open_layout(repository, person.environment)
     accepted = read_accepted(layout)
@@ -155,10 +170,15 @@ def test_what_is_installed_is_accepted_and_a_strangers_edit_is_not(repository: P
     text = (repository / SETTINGS).read_text()
     (repository / SETTINGS).write_text(text.replace('"timeout": 30', '"timeout": 1', 1))
     (repository / VENDORED / "stop.py").unlink()
-    assert {item.path for item in person.install(repository).changes} == {SETTINGS, f"{VENDORED}/stop.py"}
+    assert {item.path for item in person.install(repository).changes} == {
+        SETTINGS,
+        f"{VENDORED}/stop.py",
+    }
     accepted = read_accepted(layout)
     assert accepted is not None
-    assert accepted.files[f"{VENDORED}/stop.py"] == control_listing(repository)[f"{VENDORED}/stop.py"]
+    assert (
+        accepted.files[f"{VENDORED}/stop.py"] == control_listing(repository)[f"{VENDORED}/stop.py"]
+    )
     assert (repository / SETTINGS).read_text().count('"timeout": 30') == text.count('"timeout": 30')
 
 
@@ -175,7 +195,9 @@ def test_a_used_project_stays_when_its_hooks_go(tmp_path: Path, person: Person) 
     assert not (root / ".mcp.json").exists()
     assert (root / ".harness" / "experiments" / "exp-0001").is_dir()
     assert (state / "ledger.db").is_file()
-    assert {path for path in tree(root) if not path.startswith(".harness")} == outside - {"data/held_out.npz"}
+    assert {path for path in tree(root) if not path.startswith(".harness")} == outside - {
+        "data/held_out.npz"
+    }
     told = "\n".join(done.notes)
     assert str(state) in told
     (vault,) = (state / "vault" / "held_out").glob("*.npz")
@@ -190,7 +212,9 @@ def test_a_used_project_stays_when_its_hooks_go(tmp_path: Path, person: Person) 
     assert (root / VENDORED).is_dir()
 
 
-def test_what_a_person_edited_is_kept_however_often_the_harness_is_taken_out(tmp_path: Path, person: Person) -> None:
+def test_what_a_person_edited_is_kept_however_often_the_harness_is_taken_out(
+    tmp_path: Path, person: Person
+) -> None:
     root = tmp_path / "root"
     make_root(root)
     own = root / ".claude" / "commands"
@@ -203,7 +227,9 @@ def test_what_a_person_edited_is_kept_however_often_the_harness_is_taken_out(tmp
         path.write_text(path.read_text("utf-8") + "my own edit\n", "utf-8")
     for _ in range(3):
         done = person.remove(root)
-        assert {conflict.path for conflict in done.conflicts} == {path.relative_to(root).as_posix() for path in edited}
+        assert {conflict.path for conflict in done.conflicts} == {
+            path.relative_to(root).as_posix() for path in edited
+        }
         assert all(path.read_text("utf-8").endswith("my own edit\n") for path in edited)
     for path in edited:
         path.unlink()

@@ -1,4 +1,5 @@
-"""A newer harness over an older one, and files that a person changed meanwhile, on the way in and on the way out."""
+"""A newer harness over an older one, and files that a person changed meanwhile, on the way in and
+on the way out."""
 
 import json
 from pathlib import Path
@@ -10,8 +11,8 @@ from harness.errors import ConfigError, NotFoundError, RefusedError, UsageError
 from harness.install import manifest as manifests
 from harness.install import wanted
 from harness.install.manifest import read_manifest
-from harness.project.context import open_project
-from harness.project.plans import approve_plan
+from harness.ledger.project import open_project
+from harness.plans.approval import approve_plan
 from harness.rendering import prompts
 from harness.rendering import render as rendering
 from harness.rendering.render import render
@@ -26,9 +27,14 @@ GUARD = f"{VENDORED}/pre_tool_use.py"
 
 @pytest.fixture
 def older(repository: Path, person: Person) -> Path:
-    """A repository in which an older version was installed: other bytes, a file more, another timeout."""
+    """A repository in which an older version was installed: other bytes, a file more, another
+    timeout."""
     with pytest.MonkeyPatch.context() as patch:
-        files = {**vendored_files(), "pre_tool_use.py": b"old\n", "lib/harness/policy/gone.py": b"gone\n"}
+        files = {
+            **vendored_files(),
+            "pre_tool_use.py": b"old\n",
+            "lib/harness/guard/policy/gone.py": b"gone\n",
+        }
         section = wanted.project_hooks("/usr/bin/python3")
         section["PreToolUse"][0]["hooks"][0]["timeout"] = 5
         section["Notification"] = section.pop("PreCompact")
@@ -44,29 +50,35 @@ def test_all_that_is_unchanged_is_replaced(older: Path, person: Person, tmp_path
     done = person.install(older)
     assert done.conflicts == ()
     assert (older / GUARD).read_bytes() == vendored_files()["pre_tool_use.py"]
-    assert not (older / VENDORED / "lib/harness/policy/gone.py").exists()
+    assert not (older / VENDORED / "lib/harness/guard/policy/gone.py").exists()
     hooks = json.loads((older / SETTINGS).read_text())["hooks"]
     assert "Notification" not in hooks
     assert [group["hooks"][0].get("timeout") for group in hooks["PreToolUse"]] == [None, 30]
     assert person.install(older).changes == ()
 
 
-def test_an_older_installation_is_taken_out_exactly(older: Path, person: Person, tmp_path: Path) -> None:
+def test_an_older_installation_is_taken_out_exactly(
+    older: Path, person: Person, tmp_path: Path
+) -> None:
     person.install(older)
     person.remove(older)
     assert tree(older) == tree(sklearn_like(tmp_path / "as it was"))
 
 
 def test_an_edited_file_is_kept_and_named_again_and_again(older: Path, person: Person) -> None:
-    edited = {GUARD, f"{AGENTS}/oracle.md", f"{VENDORED}/lib/harness/policy/gone.py"}
+    edited = {GUARD, f"{AGENTS}/oracle.md", f"{VENDORED}/lib/harness/guard/policy/gone.py"}
     for path in edited:
         (older / path).write_text((older / path).read_text() + "# mine\n")
     before = tree(older)
     for _ in range(2):
         done = person.install(older)
-        assert {item.path for item in done.conflicts} >= edited - {f"{VENDORED}/lib/harness/policy/gone.py"}
-        assert all(item.mend for item in done.conflicts)
-        assert {path: tree(older)[path] for path in edited} == {path: before[path] for path in edited}
+        assert {item.path for item in done.conflicts} >= edited - {
+            f"{VENDORED}/lib/harness/guard/policy/gone.py"
+        }
+        assert all(item.hint for item in done.conflicts)
+        assert {path: tree(older)[path] for path in edited} == {
+            path: before[path] for path in edited
+        }
     (older / GUARD).unlink()
     (older / AGENTS / "oracle.md").unlink()
     person.install(older)
@@ -74,13 +86,15 @@ def test_an_edited_file_is_kept_and_named_again_and_again(older: Path, person: P
     assert (older / GUARD).read_bytes() == vendored_files()["pre_tool_use.py"]
 
 
-def test_our_banner_is_no_proof_that_nobody_edited_the_file(repository: Path, person: Person) -> None:
+def test_our_banner_is_no_proof_that_nobody_edited_the_file(
+    repository: Path, person: Person
+) -> None:
     path = repository / AGENTS / "oracle.md"
     path.parent.mkdir()
     path.write_text(f"---\nname: oracle\n---\n{prompts.BANNER}\nmine\n")
     for done in (person.install(repository), person.install(repository), person.remove(repository)):
         assert [item.path for item in done.conflicts] == [f"{AGENTS}/oracle.md"]
-        assert "Delete" in done.conflicts[0].mend or "delete" in done.conflicts[0].mend
+        assert "Delete" in done.conflicts[0].hint or "delete" in done.conflicts[0].hint
         assert path.read_text().endswith("mine\n")
 
 
@@ -100,10 +114,16 @@ def test_a_damaged_manifest_is_written_anew(repository: Path, person: Person) ->
     assert read_manifest(repository) is not None
 
 
-def test_a_settings_file_that_was_edited_since_keeps_the_edit_on_the_way_out(repository: Path, person: Person) -> None:
+def test_a_settings_file_that_was_edited_since_keeps_the_edit_on_the_way_out(
+    repository: Path, person: Person
+) -> None:
     original = (repository / SETTINGS).read_bytes()
     person.install(repository)
-    text = (repository / SETTINGS).read_bytes().replace(b'"unknown"', b'"added": true,\r\n    "unknown"')
+    text = (
+        (repository / SETTINGS)
+        .read_bytes()
+        .replace(b'"unknown"', b'"added": true,\r\n    "unknown"')
+    )
     (repository / SETTINGS).write_bytes(text)
     done = person.remove(repository)
     assert [item.path for item in done.conflicts] == [SETTINGS]
@@ -111,7 +131,9 @@ def test_a_settings_file_that_was_edited_since_keeps_the_edit_on_the_way_out(rep
     assert (repository / SETTINGS).read_bytes() == wanted_bytes
 
 
-def test_an_edit_between_two_installations_is_kept_on_the_way_out(older: Path, person: Person) -> None:
+def test_an_edit_between_two_installations_is_kept_on_the_way_out(
+    older: Path, person: Person
+) -> None:
     edit = (b'"unknown"', b'"added": true,\r\n    "unknown"')
     (older / SETTINGS).write_bytes((older / SETTINGS).read_bytes().replace(*edit))
     person.install(older)
@@ -123,7 +145,9 @@ def test_an_edit_between_two_installations_is_kept_on_the_way_out(older: Path, p
     }
 
 
-def test_edited_files_of_ours_stay_on_the_way_out_and_are_named(repository: Path, person: Person) -> None:
+def test_edited_files_of_ours_stay_on_the_way_out_and_are_named(
+    repository: Path, person: Person
+) -> None:
     person.install(repository)
     edited = {GUARD, f"{COMMANDS}/gate.md"}
     for path in edited:
@@ -131,7 +155,11 @@ def test_edited_files_of_ours_stay_on_the_way_out_and_are_named(repository: Path
     (repository / "plan.md").write_text("my plan\n")
     done = person.remove(repository)
     assert {item.path for item in done.conflicts} == edited
-    assert {path for path in tree(repository) if path.startswith(".claude/") and (repository / path).is_file()} == {
+    assert {
+        path
+        for path in tree(repository)
+        if path.startswith(".claude/") and (repository / path).is_file()
+    } == {
         *edited,
         SETTINGS,
         ".claude/commands/mine.md",
@@ -140,7 +168,9 @@ def test_edited_files_of_ours_stay_on_the_way_out_and_are_named(repository: Path
     assert any("plan.md stays" in note for note in done.notes)
 
 
-def test_however_often_it_is_removed_edits_and_earlier_folders_stay(tmp_path: Path, person: Person) -> None:
+def test_however_often_it_is_removed_edits_and_earlier_folders_stay(
+    tmp_path: Path, person: Person
+) -> None:
     root = make_root(tmp_path / "root")
     (root / ".claude" / "commands").mkdir(parents=True)
     person.install(root)
@@ -178,7 +208,9 @@ def test_an_empty_folder_that_was_there_stays_when_nothing_is_installed_any_more
     assert (root / ".claude" / "commands").is_dir()
 
 
-def test_removal_refuses_settings_that_are_no_json_and_changes_nothing(repository: Path, person: Person) -> None:
+def test_removal_refuses_settings_that_are_no_json_and_changes_nothing(
+    repository: Path, person: Person
+) -> None:
     person.install(repository)
     (repository / SETTINGS).write_text('{"a": 1,}')
     before = tree(repository)
@@ -199,7 +231,9 @@ def test_a_copy_that_is_damaged_or_gone_is_said(repository: Path, person: Person
     assert tree(repository) == before
 
 
-def test_without_the_record_our_entries_are_taken_out_all_the_same(repository: Path, person: Person) -> None:
+def test_without_the_record_our_entries_are_taken_out_all_the_same(
+    repository: Path, person: Person
+) -> None:
     before = tree(repository)
     person.install(repository)
     (record,) = (person.home / "state" / "harness").glob("*/undo/*/record.json")
@@ -211,7 +245,9 @@ def test_without_the_record_our_entries_are_taken_out_all_the_same(repository: P
     assert tree(repository) == before
 
 
-def test_where_nothing_is_installed_there_is_nothing_to_remove(repository: Path, person: Person) -> None:
+def test_where_nothing_is_installed_there_is_nothing_to_remove(
+    repository: Path, person: Person
+) -> None:
     with pytest.raises(NotFoundError, match="Nothing of the harness"):
         person.remove(repository)
 

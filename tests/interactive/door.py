@@ -1,13 +1,22 @@
-"""A scripted model for sessions that a person leads: what it says depends on the prompt that it answers."""
+"""A scripted model for sessions that a person leads: what it says depends on the prompt that it
+answers."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.errors import DoorError
-from harness.model_door.door import Door, Reply
-from harness.model_door.wire import Message, RecordedRequest, as_events, as_json, blocks, text_of, tool_results
+from harness.errors import GatewayError
+from harness.model_gateway.gateway import Gateway, Reply
+from harness.model_gateway.wire import (
+    Message,
+    RecordedRequest,
+    as_events,
+    as_json,
+    blocks,
+    text_of,
+    tool_results,
+)
 
 Said = str | Sequence[Mapping[str, Any]]
 """What the model says in one message: text, or tool calls."""
@@ -27,7 +36,12 @@ def call(label: str, tool: str, **given: Any) -> dict[str, Any]:
 
 def delegate(label: str, prompt: str, kind: str) -> dict[str, Any]:
     """A subagent of `kind`, waited for."""
-    given = {"description": label, "prompt": prompt, "subagent_type": kind, "run_in_background": False}
+    given = {
+        "description": label,
+        "prompt": prompt,
+        "subagent_type": kind,
+        "run_in_background": False,
+    }
     return call(label, "Agent", **given)
 
 
@@ -37,11 +51,13 @@ def bash(label: str, command: str, **given: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Script:
-    """An Answerer. `prompts`: words of a prompt -> the model's turns after it; `subagents`: the same for their prompts.
+    """An Answerer. `prompts`: words of a prompt -> the model's turns after it; `subagents`: the
+    same for their prompts.
 
-    The newest prompt that holds known words counts, and the turn is the number of the model's messages after it: a
-    pure function of the request. What the CLI itself asks, a summary or to heed a Stop hook, gets a plain answer unless
-    `prompts` has another. A request without a known prompt, or beyond the last turn, ends the door loudly.
+    The newest prompt that holds known words counts, and the turn is the number of the model's
+    messages after it: a pure function of the request. What the CLI itself asks, a summary or to
+    heed a Stop hook, gets a plain answer unless `prompts` has another. A request without a known
+    prompt, or beyond the last turn, ends the gateway loudly.
     """
 
     prompts: Mapping[str, Sequence[Turn]]
@@ -62,7 +78,11 @@ class Script:
     def _message(self, request: RecordedRequest) -> Message:
         turn = self._turn(request)
         turn = turn(tool_results(request.body)) if callable(turn) else turn
-        said = [{"type": "text", "text": turn}] if isinstance(turn, str) else [dict(item) for item in turn]
+        said = (
+            [{"type": "text", "text": turn}]
+            if isinstance(turn, str)
+            else [dict(item) for item in turn]
+        )
         return Message(
             id=f"msg_{request.subagent or 'main'}_{request.turn}",
             model=str(request.body.get("model")),
@@ -76,10 +96,14 @@ class Script:
         known = {COMPACTING: (SUMMARY,), REMINDED: ("Noted.",), **ours}
         words, number = _newest(request.body, known)
         if words is None:
-            raise DoorError(f"No known prompt in {prompts(request.body)!r:.2000}; known: {sorted(known)}.", mend="")
+            raise GatewayError(
+                f"No known prompt in {prompts(request.body)!r:.2000}; known: {sorted(known)}.",
+                hint="",
+            )
         if number >= len(known[words]):
-            raise DoorError(
-                f"After {words!r}: no turn {number + 1} for {text_of(_last(request.body))!r:.600}.", mend=""
+            raise GatewayError(
+                f"After {words!r}: no turn {number + 1} for {text_of(_last(request.body))!r:.600}.",
+                hint="",
             )
         return known[words][number]
 
@@ -92,11 +116,15 @@ def prompts(body: dict[str, Any]) -> list[str]:
 def shown(request: RecordedRequest) -> str:
     """All that the request shows to the model: its system prompt and its messages."""
     parts = [text_of(request.body.get("system"))]
-    return "\n".join([*parts, *(text_of(message.get("content")) for message in request.body["messages"])])
+    return "\n".join(
+        [*parts, *(text_of(message.get("content")) for message in request.body["messages"])]
+    )
 
 
-def open_door(prompts: Mapping[str, Sequence[Turn]], subagents: Mapping[str, Sequence[Turn]] | None = None) -> Door:
-    return Door(Script(prompts, subagents or {}))
+def open_gateway(
+    prompts: Mapping[str, Sequence[Turn]], subagents: Mapping[str, Sequence[Turn]] | None = None
+) -> Gateway:
+    return Gateway(Script(prompts, subagents or {}))
 
 
 def _newest(body: dict[str, Any], known: Mapping[str, Sequence[Turn]]) -> tuple[str | None, int]:
@@ -106,14 +134,20 @@ def _newest(body: dict[str, Any], known: Mapping[str, Sequence[Turn]]) -> tuple[
             number += 1
             continue
         text = _said(message)
-        words = max((item for item in known if item in text), key=lambda item: text.rfind(item), default=None)
+        words = max(
+            (item for item in known if item in text),
+            key=lambda item: text.rfind(item),
+            default=None,
+        )
         if words is not None:
             found, number = words, 0
     return found, number
 
 
 def _said(message: dict[str, Any]) -> str:
-    return "\n".join(str(block["text"]) for block in blocks(message["content"]) if block.get("type") == "text")
+    return "\n".join(
+        str(block["text"]) for block in blocks(message["content"]) if block.get("type") == "text"
+    )
 
 
 def _last(body: dict[str, Any]) -> Any:

@@ -1,4 +1,5 @@
-"""A stdio MCP server of somebody else. Its one tool writes a file where it is told: `write_file(path, content)`."""
+"""A stdio MCP server of somebody else. Its one tool writes a file where it is told:
+`write_file(path, content)`."""
 
 import json
 import sys
@@ -19,7 +20,11 @@ TOOL = {
 def answer(method: str, given: dict[str, Any]) -> dict[str, Any]:
     if method == "initialize":
         server = {"name": "files", "version": "1"}
-        return {"protocolVersion": given["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": server}
+        return {
+            "protocolVersion": given["protocolVersion"],
+            "capabilities": {"tools": {}},
+            "serverInfo": server,
+        }
     if method == "tools/list":
         return {"tools": [TOOL]}
     if method == "tools/call":

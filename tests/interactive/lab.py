@@ -35,7 +35,8 @@ class Lab:
         return Path(json.loads((self.root / ".harness/policy.json").read_text("utf-8"))["state"])
 
     def kept(self, root: Path | None = None) -> dict[str, Path]:
-        """What no session may change, by name; in-project files below `root`, the project's own unless given."""
+        """What no session may change, by name; in-project files below `root`, the project's own
+        unless given."""
         base = root or self.root
         return {
             "ledger": self.state / "ledger.db",
@@ -46,11 +47,16 @@ class Lab:
         }
 
     def hashes(self) -> dict[str, str]:
-        """Content of everything kept, the whole control folders included; not what SQLite keeps beside its file."""
+        """Content of everything kept, the whole control folders included; not what SQLite keeps
+        beside its file."""
         folders = [self.state, self.root / ".claude", self.root / ".harness/experiments"]
         folders += [self.worktree / ".claude", self.worktree / ".harness"]
         files = [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
-        files += [self.root / ".harness/policy.json", self.root / ".harness/config.toml", self.root / "plan.md"]
+        files += [
+            self.root / ".harness/policy.json",
+            self.root / ".harness/config.toml",
+            self.root / "plan.md",
+        ]
         kept = [path for path in files if not path.name.endswith(("-wal", "-shm"))]
         return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in kept}
 

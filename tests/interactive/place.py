@@ -1,4 +1,5 @@
-"""Where a session of the real CLI runs: an environment made from nothing, and folders of its own."""
+"""Where a session of the real CLI runs: an environment made from nothing, and folders of its
+own."""
 
 import os
 from pathlib import Path
@@ -8,15 +9,17 @@ from harness.driver.environment import DUMMY_KEY, bundled_cli
 ROOT = Path(__file__).parents[2]
 """This repository, which is also the plugin."""
 CLI = "HARNESS_TEST_CLI"
-"""Names another Claude Code CLI than the one that comes with the Agent SDK; `make compat` sets it."""
+"""Names another Claude Code CLI than the one that comes with the Agent SDK; `make compat` sets
+it."""
 
 
 def cli() -> Path:
     return Path(os.environ[CLI]) if CLI in os.environ else bundled_cli()
 
 
-def clean_environment(home: Path, door: str) -> dict[str, str]:
-    """Everything that a session's processes get. Nothing comes from ours; `harness` is not on its PATH."""
+def clean_environment(home: Path, gateway: str) -> dict[str, str]:
+    """Everything that a session's processes get. Nothing comes from ours; `harness` is not on its
+    PATH."""
     temporary = home / "tmp"
     for folder in (home / "config", temporary):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -30,7 +33,7 @@ def clean_environment(home: Path, door: str) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "SHELL": "/bin/bash",
         "OMP_NUM_THREADS": "1",
-        "ANTHROPIC_BASE_URL": door,
+        "ANTHROPIC_BASE_URL": gateway,
         "ANTHROPIC_API_KEY": DUMMY_KEY,
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "CLAUDE_CODE_MAX_RETRIES": "0",

@@ -1,4 +1,5 @@
-"""Sessions of the real CLI through the Agent SDK, as a program of its own, without hooks or callbacks of the SDK."""
+"""Sessions of the real CLI through the Agent SDK, as a program of its own, without hooks or
+callbacks of the SDK."""
 
 import json
 import subprocess
@@ -8,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.model_door.door import Door
-from harness.model_door.wire import RecordedRequest
-from tests.interactive.door import Turn, open_door
+from tests.interactive.gateway import Turn, open_gateway
+
+from harness.model_gateway.gateway import Gateway
+from harness.model_gateway.wire import RecordedRequest
 from tests.interactive.place import clean_environment, cli
 
 PROGRAM = Path(__file__).with_name("sdk_program.py")
@@ -36,11 +38,11 @@ class Played:
     """What a session left; the fields of sdk_program's answer, and what the model was asked."""
 
     document: dict[str, Any]
-    door: Door
+    gateway: Gateway
 
     @property
     def requests(self) -> list[RecordedRequest]:
-        return [request for request in self.door.requests if request.subagent is None]
+        return [request for request in self.gateway.requests if request.subagent is None]
 
     def text(self, label: str) -> str:
         """The result of a call, for the model."""
@@ -73,18 +75,23 @@ def play(
     timeout: float = 120.0,
 ) -> Played:
     """Start one session in `cwd`, send the prompts one after the other, and end it."""
-    with open_door(prompts, subagents) as door:
-        spec = {"cli": str(cli()), "cwd": str(cwd), "prompts": list(send or prompts), "options": dict(options)}
+    with open_gateway(prompts, subagents) as gateway:
+        spec = {
+            "cli": str(cli()),
+            "cwd": str(cwd),
+            "prompts": list(send or prompts),
+            "options": dict(options),
+        }
         done = subprocess.run(
             [sys.executable, str(PROGRAM)],
             input=json.dumps(spec),
-            env=clean_environment(home, door.url),
+            env=clean_environment(home, gateway.url),
             cwd=cwd,
             capture_output=True,
             text=True,
             timeout=timeout,
             check=False,
         )
-        assert door.failure is None, door.failure
+        assert gateway.failure is None, gateway.failure
         assert done.returncode == 0, done.stderr
-        return Played(json.loads(done.stdout), door)
+        return Played(json.loads(done.stdout), gateway)

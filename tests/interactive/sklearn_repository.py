@@ -1,4 +1,5 @@
-"""A repository as people have them: scikit-learn, data in CSV, a program that trains; it knows nothing of a harness."""
+"""A repository as people have them: scikit-learn, data in CSV, a program that trains; it knows
+nothing of a harness."""
 
 import csv
 import subprocess
@@ -93,7 +94,10 @@ agents: {profile: default}
 ---
 # Tumours
 """.replace("INPUTS", ", ".join(f"f{index}" for index in range(FEATURES)))
-PEOPLE = {"permissions": {"allow": ["Bash(git status)"]}, "hooks": {"Notification": [{"hooks": []}]}}
+PEOPLE = {
+    "permissions": {"allow": ["Bash(git status)"]},
+    "hooks": {"Notification": [{"hooks": []}]},
+}
 """What the repository's people had in .claude/settings.json."""
 
 
@@ -102,11 +106,19 @@ def make_repository(root: Path) -> Path:
     (root / "data").mkdir(parents=True)
     data = load_breast_cancer()
     order = np.random.default_rng(0).permutation(len(data.target))
-    for name, chosen in zip(("train", "validation", "held_out"), np.split(order, (300, 430)), strict=True):
-        write_rows(root / "data" / f"{name}.csv", chosen, data.data[chosen, :FEATURES], data.target[chosen])
+    for name, chosen in zip(
+        ("train", "validation", "held_out"), np.split(order, (300, 430)), strict=True
+    ):
+        write_rows(
+            root / "data" / f"{name}.csv", chosen, data.data[chosen, :FEATURES], data.target[chosen]
+        )
     (root / "train.py").write_text(TRAIN, "utf-8")
     (root / ".gitignore").write_text("data/\n*.joblib\n__pycache__/\n", "utf-8")
-    for words in (("init", "-q", "-b", "main"), ("add", "-A"), ("commit", "-q", "-m", "A classifier")):
+    for words in (
+        ("init", "-q", "-b", "main"),
+        ("add", "-A"),
+        ("commit", "-q", "-m", "A classifier"),
+    ):
         git(root, *words)
     return root
 
@@ -116,7 +128,10 @@ def write_rows(path: Path, ids: np.ndarray, x: np.ndarray, y: np.ndarray) -> Non
     with path.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream)
         writer.writerow(["id", *(f"f{index}" for index in range(x.shape[1])), "benign"])
-        writer.writerows([int(row), *values.tolist(), int(label)] for row, values, label in zip(ids, x, y, strict=True))
+        writer.writerows(
+            [int(row), *values.tolist(), int(label)]
+            for row, values, label in zip(ids, x, y, strict=True)
+        )
 
 
 def git(root: Path, *words: str) -> str:
@@ -126,7 +141,13 @@ def git(root: Path, *words: str) -> str:
         "HOME": "/nonexistent",
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": "/dev/null",
-        **{f"GIT_{who}_{what}": "t@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+        **{
+            f"GIT_{who}_{what}": "t@example.org"
+            for who in ("AUTHOR", "COMMITTER")
+            for what in ("NAME", "EMAIL")
+        },
     }
-    done = subprocess.run(["git", *words], cwd=root, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["git", *words], cwd=root, env=environment, capture_output=True, text=True, check=True
+    )
     return done.stdout

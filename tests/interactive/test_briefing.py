@@ -1,10 +1,12 @@
-"""The briefing reaches the model at the start, after /clear, after compaction and when a session is resumed."""
+"""The briefing reaches the model at the start, after /clear, after compaction and when a session is
+resumed."""
 
 from pathlib import Path
 
-from harness.model_door.wire import newest_text
+from tests.interactive.gateway import shown
+
+from harness.model_gateway.wire import newest_text
 from tests.cli.journey import Journey
-from tests.interactive.door import shown
 from tests.interactive.lab import Lab, must
 from tests.interactive.sdk import FROM_PROJECT, play
 
@@ -23,7 +25,9 @@ def test_the_briefing_comes_first_and_again_after_clear_and_compaction(lab: Lab)
     order = ["PLEASE ANSWER A", "/clear", "PLEASE ANSWER B", "/compact", "PLEASE ANSWER C"]
     played = play(lab.root, lab.home, asked, send=order)
     by_prompt = {
-        letter: next(item for item in played.requests if f"PLEASE ANSWER {letter}" in newest_text(item.body))
+        letter: next(
+            item for item in played.requests if f"PLEASE ANSWER {letter}" in newest_text(item.body)
+        )
         for letter in "ABC"
     }
     assert by_prompt["A"] is played.requests[0]

@@ -10,7 +10,9 @@ from tests.interactive.place import cli
 def doctor(project: Journey, folder: Path) -> Answer:
     (folder / "bin").mkdir()
     (folder / "bin/claude").symlink_to(cli())
-    return project.harness("doctor", "--json", PATH=f"{folder}/bin{os.pathsep}/usr/bin{os.pathsep}/bin")
+    return project.harness(
+        "doctor", "--json", PATH=f"{folder}/bin{os.pathsep}/usr/bin{os.pathsep}/bin"
+    )
 
 
 def test_the_guards_of_a_fresh_project_are_alive(fresh: Journey, tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
-"""From an existing scikit-learn repository to a judged experiment by `claude`, and back to what it was.
+"""From an existing scikit-learn repository to a judged experiment by `claude`, and back to what it
+was.
 
-The person types what the README says; the scripted model does what its briefing and the answers of its tools say.
+The person types what the README says; the scripted model does what its briefing and the answers of
+its tools say.
 """
 
 import json
@@ -8,19 +10,31 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.interactive.gateway import Said, bash, call
 
 from tests.cli.journey import Journey
-from tests.interactive.door import Said, bash, call
 from tests.interactive.lab import must
 from tests.interactive.sdk import FROM_PROJECT, play
-from tests.interactive.sklearn_repository import NEW_BODY, OLD_BODY, PEOPLE, PLAN, PREDICT, git, make_repository
+from tests.interactive.sklearn_repository import (
+    NEW_BODY,
+    OLD_BODY,
+    PEOPLE,
+    PLAN,
+    PREDICT,
+    git,
+    make_repository,
+)
 
 EXPERIMENT = ".harness/experiments/exp-0001"
 
 
 def contents(root: Path) -> dict[str, bytes]:
     """Every file of the repository but git's own."""
-    files = [path for path in root.rglob("*") if path.is_file() and ".git" not in path.relative_to(root).parts[:1]]
+    files = [
+        path
+        for path in root.rglob("*")
+        if path.is_file() and ".git" not in path.relative_to(root).parts[:1]
+    ]
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in files}
 
 
@@ -36,14 +50,20 @@ def made(base: Path) -> Journey:
 
 
 def adapt(root: Path) -> Said:
-    """The run logger into train.py, a predict.py, and what is not allowed: training by itself, a verdict by hand."""
+    """The run logger into train.py, a predict.py, and what is not allowed: training by itself, a
+    verdict by hand."""
     train = str(root / "train.py")
     return [
         call("import", "Edit", file_path=train, old_string="import joblib\n", new_string=IMPORTS),
         call("body", "Edit", file_path=train, old_string=OLD_BODY, new_string=NEW_BODY),
         call("predict", "Write", file_path=str(root / "predict.py"), content=PREDICT),
         bash("early", "python train.py"),
-        call("open", "mcp__harness__open_experiment", hypothesis="a forest of 20 trees", rationale="It is a table."),
+        call(
+            "open",
+            "mcp__harness__open_experiment",
+            hypothesis="a forest of 20 trees",
+            rationale="It is a table.",
+        ),
     ]
 
 
@@ -67,7 +87,10 @@ def test_by_claude(tmp_path: Path) -> None:
         adapt(root),
         [
             call(
-                "config", "Write", file_path=str(folder / "config.yaml"), content="model: {kind: forest, trees: 20}\n"
+                "config",
+                "Write",
+                file_path=str(folder / "config.yaml"),
+                content="model: {kind: forest, trees: 20}\n",
             ),
             call("next", "Write", file_path=str(folder / "next.md"), content="Try more trees.\n"),
             bash("train", "harness train exp-0001"),
@@ -77,32 +100,54 @@ def test_by_claude(tmp_path: Path) -> None:
         lambda results: [
             bash(
                 "result",
-                f"harness experiment result exp-0001 --claim accuracy={claim(results)} --summary 'As measured.'",
+                f"harness experiment result exp-0001 --claim accuracy={claim(results)} --summary"
+                " 'As measured.'",
             ),
             bash("gate", "harness gate check exp-0001"),
-            bash("held-out", "harness evaluate exp-0001 --split held-out && harness gate check exp-0001"),
+            bash(
+                "held-out",
+                "harness evaluate exp-0001 --split held-out && harness gate check exp-0001",
+            ),
             bash("approve", "harness gate approve exp-0001 --reason 'It is good'"),
         ],
         "The gates pass; please decide in your own terminal.",
     ]
-    played = play(root, project.home, {"PLEASE TRY A FOREST": turns}, options=FROM_PROJECT, timeout=240)
+    played = play(
+        root, project.home, {"PLEASE TRY A FOREST": turns}, options=FROM_PROJECT, timeout=240
+    )
     assert "harness train" in played.text("early")
-    failed = {label: played.text(label) for label in played.document["results"] if played.failed(label)}
+    failed = {
+        label: played.text(label) for label in played.document["results"] if played.failed(label)
+    }
     assert failed.keys() == {"early", "approve"}, "\n".join(map(str, failed.items()))
     assert "PASS" in played.text("gate")
     assert "PASS" in played.text("held-out")
 
-    must(project.harness("gate", "approve", "exp-0001", "--reason", "Better than guessing, and looked at"))
+    must(
+        project.harness(
+            "gate", "approve", "exp-0001", "--reason", "Better than guessing, and looked at"
+        )
+    )
     (row,) = must(project.harness("experiment", "list", "--json")).document["experiments"]
-    assert (row["status"], row["verdict"], row["split"], row["evidence"]) == ("kept", "PASS", "held_out", "recomputed")
+    assert (row["status"], row["verdict"], row["split"], row["evidence"]) == (
+        "kept",
+        "PASS",
+        "held_out",
+        "recomputed",
+    )
     assert must(project.harness("ledger", "verify")).exit_code == 0
-    assert must(project.harness("audit", CLAUDE_CONFIG_DIR=str(project.home / "config"))).exit_code == 0
+    assert (
+        must(project.harness("audit", CLAUDE_CONFIG_DIR=str(project.home / "config"))).exit_code
+        == 0
+    )
 
     (vault,) = project.home.rglob("vault/held_out/*.csv")
     removed = must(project.harness("init", "--remove", "--json")).document
     assert str(vault) in str(removed["notes"])
     shutil.copy(vault, root / "data/held_out.csv")  # as the notes say
-    after = {name: data for name, data in contents(root).items() if not name.startswith(".harness/")}
+    after = {
+        name: data for name, data in contents(root).items() if not name.startswith(".harness/")
+    }
     assert after.keys() == before.keys() | {"predict.py", "plan.md"}
     assert {name for name in before if after[name] != before[name]} == {"train.py"}
     assert git(root, "status", "--porcelain", "--", ".claude", ".gitignore") == ""

@@ -1,4 +1,5 @@
-"""This repository as a plugin: it enforces in a project that has nothing but .harness/, and is silent elsewhere."""
+"""This repository as a plugin: it enforces in a project that has nothing but .harness/, and is
+silent elsewhere."""
 
 import shlex
 import shutil
@@ -6,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.interactive.gateway import bash, call, delegate, shown
 
 from harness.contract.roles import ROLES
-from harness.model_door.wire import newest_text
+from harness.model_gateway.wire import newest_text
 from tests.cli.journey import Journey
 from tests.interactive import lab
-from tests.interactive.door import bash, call, delegate, shown
 from tests.interactive.place import ROOT
 from tests.interactive.sdk import FILES_SERVER, play
 from tests.interactive.sklearn_repository import git
@@ -24,7 +25,14 @@ AS_PLUGIN: dict[str, Any] = {
     "allowed_tools": ["Bash", "Read", "Write", "Edit", "Agent", "mcp__files", SERVER],
     "mcp_servers": FILES_SERVER,
 }
-PLUGIN_PARTS = (".claude-plugin", "agents", "commands", "hooks", "harness/policy", "harness/handlers")
+PLUGIN_PARTS = (
+    ".claude-plugin",
+    "agents",
+    "commands",
+    "hooks",
+    "harness/guard/policy",
+    "harness/guard/hooks",
+)
 
 
 @pytest.fixture
@@ -37,12 +45,17 @@ def outside(root: Path) -> dict[str, bytes]:
     """Every file of the repository but those of git and the harness's own folder."""
     found = [path for path in root.rglob("*") if path.is_file()]
     parts = {path: path.relative_to(root).parts for path in found}
-    return {"/".join(parts[path]): path.read_bytes() for path in found if parts[path][0] not in (".git", ".harness")}
+    return {
+        "/".join(parts[path]): path.read_bytes()
+        for path in found
+        if parts[path][0] not in (".git", ".harness")
+    }
 
 
 @pytest.fixture
 def copied(tmp_path: Path) -> Path:
-    """The plugin at another place: a session that is told to write to it must not reach this repository."""
+    """The plugin at another place: a session that is told to write to it must not reach this
+    repository."""
     plugin = tmp_path / "plugin"
     for name in PLUGIN_PARTS:
         shutil.copytree(ROOT / name, plugin / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -72,7 +85,10 @@ def test_it_enforces_with_nothing_in_the_repository(bare: Journey, copied: Path)
     played = play(bare.root, bare.home, {"PLEASE TRY": [tries, work, "Done."]}, options=options)
     assert played.not_held(tries) == {}
     assert "harness train" in played.text("train")
-    assert (policy.read_bytes(), (copied / "hooks/pre_tool_use.py").read_bytes()) == (before, program)
+    assert (policy.read_bytes(), (copied / "hooks/pre_tool_use.py").read_bytes()) == (
+        before,
+        program,
+    )
     assert {"file", "echo"} <= played.passed_labels
     assert outside(bare.root) == {**repository, "new.py": b"x = 1\n", "fine.txt": b"fine\n"}
     briefing = (bare.root / ".harness/memory/BRIEFING.md").read_text("utf-8").strip()
@@ -80,12 +96,25 @@ def test_it_enforces_with_nothing_in_the_repository(bare: Journey, copied: Path)
 
 
 def test_main_claude_delegates_to_its_agents(bare: Journey) -> None:
-    """The builder opens an experiment by a tool of the plugin's server, writes its own file and no other role's."""
+    """The builder opens an experiment by a tool of the plugin's server, writes its own file and no
+    other role's."""
     folder = bare.root / ".harness/experiments/exp-0001"
     steps = [
-        [call("open", f"{SERVER}__open_experiment", hypothesis="centroids", rationale="They are round.")],
         [
-            call("config", "Write", file_path=str(folder / "config.yaml"), content="model: centroids\n"),
+            call(
+                "open",
+                f"{SERVER}__open_experiment",
+                hypothesis="centroids",
+                rationale="They are round.",
+            )
+        ],
+        [
+            call(
+                "config",
+                "Write",
+                file_path=str(folder / "config.yaml"),
+                content="model: centroids\n",
+            ),
             call("result", "Write", file_path=str(folder / "result.md"), content="9\n"),
             call("status", f"{SERVER}__run_status"),
         ],
@@ -94,7 +123,12 @@ def test_main_claude_delegates_to_its_agents(bare: Journey) -> None:
     played = play(
         bare.root,
         bare.home,
-        {"PLEASE DELEGATE": [[delegate("agent", "PLEASE BUILD", "harness:model-builder")], "Done."]},
+        {
+            "PLEASE DELEGATE": [
+                [delegate("agent", "PLEASE BUILD", "harness:model-builder")],
+                "Done.",
+            ]
+        },
         subagents={"PLEASE BUILD": steps},
         options=AS_PLUGIN,
     )
@@ -102,14 +136,18 @@ def test_main_claude_delegates_to_its_agents(bare: Journey) -> None:
     assert {"open", "config", "status", "agent"} <= played.passed_labels
     assert played.held("result")
     assert (folder / "config.yaml").read_text("utf-8") == "model: centroids\n"
-    (first, *_) = [item for item in played.door.requests if item.subagent]
+    (first, *_) = [item for item in played.gateway.requests if item.subagent]
     assert "Off-limits" in shown(first)
 
 
 def test_its_slash_commands_answer_from_the_harness(bare: Journey) -> None:
     """With no rule of the person's own that allows anything: a command brings what it needs."""
     options = {**AS_PLUGIN, "permission_mode": "default", "allowed_tools": []}
-    typed = {"/harness:status": ["Told."], "/harness:decisions": ["Told."], "/harness:gate exp-0007": ["Told."]}
+    typed = {
+        "/harness:status": ["Told."],
+        "/harness:decisions": ["Told."],
+        "/harness:gate exp-0007": ["Told."],
+    }
     words = {name.split()[0]: turns for name, turns in typed.items()}
     played = play(bare.root, bare.home, words, send=list(typed), options=options)
     status, decisions, gate = (newest_text(request.body) for request in played.requests)

@@ -1,8 +1,10 @@
-"""Stop reminds of what is left to do and lets go; a session that is reminded in vain ends all the same."""
+"""Stop reminds of what is left to do and lets go; a session that is reminded in vain ends all the
+same."""
 
 from itertools import pairwise
 
-from tests.interactive.door import REMINDED
+from tests.interactive.gateway import REMINDED
+
 from tests.interactive.lab import Lab
 from tests.interactive.sdk import Played, play
 
@@ -25,7 +27,12 @@ def test_stop_reminds_and_lets_go(lab: Lab) -> None:
     assert len(told) == 2
     assert all("exp-0001" in text and "harness evaluate exp-0001" in text for text in told)
     messages = [str(message["content"]) for message in played.requests[-1].body["messages"]]
-    turns = [next(index for index, text in enumerate(messages) if prompt in text) for prompt in asked]
-    between = [sum(REMINDED in text for text in messages[start:end]) for start, end in pairwise([*turns, None])]
+    turns = [
+        next(index for index, text in enumerate(messages) if prompt in text) for prompt in asked
+    ]
+    between = [
+        sum(REMINDED in text for text in messages[start:end])
+        for start, end in pairwise([*turns, None])
+    ]
     assert between == [1, 1, 0, 0]
     assert [end["subtype"] for end in played.document["ends"]] == ["success"] * 4

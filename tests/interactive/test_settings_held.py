@@ -1,11 +1,13 @@
-"""A settings edit that gets past the guards is refused while the session runs: the hooks stay as they are."""
+"""A settings edit that gets past the guards is refused while the session runs: the hooks stay as
+they are."""
 
 import json
 import shlex
 from pathlib import Path
 
+from tests.interactive.gateway import Turn, bash
+
 from tests.cli.journey import Journey
-from tests.interactive.door import Turn, bash
 from tests.interactive.sdk import FROM_PROJECT, play
 
 OFF: tuple[tuple[str, dict[str, object]], ...] = (
@@ -30,7 +32,10 @@ for _ in range(200):  # until the session has noticed it
 
 
 def receipts(root: Path) -> list[dict[str, object]]:
-    lines = [path.read_text("utf-8").splitlines() for path in (root / ".harness/receipts").glob("*.jsonl")]
+    lines = [
+        path.read_text("utf-8").splitlines()
+        for path in (root / ".harness/receipts").glob("*.jsonl")
+    ]
     return [json.loads(line) for part in lines for line in part]
 
 
@@ -39,14 +44,29 @@ def test_hooks_switched_off_behind_the_guard_still_hold(fresh: Journey) -> None:
     policy = shlex.quote(str(fresh.root / ".harness/policy.json"))
     turns: list[Turn] = [[bash("held_0", f"echo x > {policy}")]]
     for number, (name, change) in enumerate(OFF, 1):
-        turns.append([bash(f"edit_{number}", f"python3 w.py {name} {shlex.quote(json.dumps(change))} {number}")])
-        turns.append([bash(f"held_{number}", f"echo x > {policy}"), bash(f"fine_{number}", "echo fine")])
+        turns.append(
+            [
+                bash(
+                    f"edit_{number}",
+                    f"python3 w.py {name} {shlex.quote(json.dumps(change))} {number}",
+                )
+            ]
+        )
+        turns.append(
+            [bash(f"held_{number}", f"echo x > {policy}"), bash(f"fine_{number}", "echo fine")]
+        )
     options = {**FROM_PROJECT, "setting_sources": ["project", "local"]}
-    played = play(fresh.root, fresh.home, {"PLEASE SWITCH IT OFF": [*turns, "Tried."]}, options=options)
+    played = play(
+        fresh.root, fresh.home, {"PLEASE SWITCH IT OFF": [*turns, "Tried."]}, options=options
+    )
     for number, (name, change) in enumerate(OFF, 1):
         assert not played.failed(f"edit_{number}"), played.text(f"edit_{number}")
-        assert json.loads((fresh.root / ".claude" / name).read_text("utf-8")).items() >= change.items()
+        assert (
+            json.loads((fresh.root / ".claude" / name).read_text("utf-8")).items() >= change.items()
+        )
         assert not played.failed(f"fine_{number}")
     assert all(played.held(f"held_{number}") for number in range(len(OFF) + 1))
-    changes = [line["permission"] for line in receipts(fresh.root) if line["event"] == "ConfigChange"]
+    changes = [
+        line["permission"] for line in receipts(fresh.root) if line["event"] == "ConfigChange"
+    ]
     assert changes == ["deny"] * len(OFF)

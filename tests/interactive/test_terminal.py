@@ -1,19 +1,32 @@
-"""`claude` in a terminal, as a person uses it: typed prompts, screens read, the scripted model behind it."""
+"""`claude` in a terminal, as a person uses it: typed prompts, screens read, the scripted model
+behind it."""
 
 import shlex
 import shutil
 
 import pytest
+from tests.interactive.gateway import bash, call, open_gateway, shown
 
-from harness.model_door.wire import newest_text
+from harness.model_gateway.wire import newest_text
 from tests.cli.journey import Journey
-from tests.interactive.door import bash, call, open_door, shown
 from tests.interactive.lab import Lab, must
 from tests.interactive.tmux import interactive
 
-pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed: apt install tmux")
+pytestmark = pytest.mark.skipif(
+    shutil.which("tmux") is None, reason="tmux is not installed: apt install tmux"
+)
 
-COMMANDS = ("status", "prime", "experiment", "train", "watch", "gate", "decisions", "doctor", "handoff")
+COMMANDS = (
+    "status",
+    "prime",
+    "experiment",
+    "train",
+    "watch",
+    "gate",
+    "decisions",
+    "doctor",
+    "handoff",
+)
 
 
 def test_a_person_works_in_a_terminal(lab: Lab) -> None:
@@ -24,8 +37,14 @@ def test_a_person_works_in_a_terminal(lab: Lab) -> None:
         bash("cd", f"cd sub && echo x > {settings}"),
         call("fine", "Write", file_path=str(lab.root / "typed.py"), content="x = 1\n"),
     ]
-    prompts = {"PLEASE CHANGE WHAT IS KEPT": [tries, "FIRST-ANSWER"], "PLEASE GO ON": ["SECOND-ANSWER"]}
-    with open_door(prompts) as door, interactive(lab.root, lab.home / "terminal", door.url) as terminal:
+    prompts = {
+        "PLEASE CHANGE WHAT IS KEPT": [tries, "FIRST-ANSWER"],
+        "PLEASE GO ON": ["SECOND-ANSWER"],
+    }
+    with (
+        open_gateway(prompts) as gateway,
+        interactive(lab.root, lab.home / "terminal", gateway.url) as terminal,
+    ):
         before = lab.hashes()
         screen = terminal.say("PLEASE CHANGE WHAT IS KEPT", until="Noted.")
         assert "FIRST-ANSWER" in screen
@@ -34,19 +53,23 @@ def test_a_person_works_in_a_terminal(lab: Lab) -> None:
         assert lab.hashes() == before
         terminal.say("/clear", until="/clear", gone="FIRST-ANSWER")
         terminal.say("PLEASE GO ON", until="SECOND-ANSWER")
-    assert door.failure is None
+    assert gateway.failure is None
     briefing = (lab.root / ".harness/memory/BRIEFING.md").read_text("utf-8").strip()
-    cleared = next(item for item in door.requests if "PLEASE GO ON" in newest_text(item.body))
+    cleared = next(item for item in gateway.requests if "PLEASE GO ON" in newest_text(item.body))
     assert "FIRST-ANSWER" not in shown(cleared)
-    assert briefing in shown(door.requests[0])
+    assert briefing in shown(gateway.requests[0])
     assert briefing in shown(cleared)
 
 
 def test_commands_are_at_hand_beside_those_of_the_cli(fresh: Journey) -> None:
-    """Typed in a terminal: listed by their prefix, answered by the harness, and nothing of the CLI's own is hidden."""
+    """Typed in a terminal: listed by their prefix, answered by the harness, and nothing of the
+    CLI's own is hidden."""
     must(fresh.harness("experiment", "new", "--hypothesis", "centroids"))
     prompts = {"The harness says": ["STATUS-ANSWER"], "The gate's answer": ["GATE-ANSWER"]}
-    with open_door(prompts) as door, interactive(fresh.root, fresh.home, door.url) as terminal:
+    with (
+        open_gateway(prompts) as gateway,
+        interactive(fresh.root, fresh.home, gateway.url) as terminal,
+    ):
         for name in COMMANDS:
             terminal.write(f"/harness:{name[:3]}", sees=f"/harness:{name} ")
             terminal.keys("C-u")
@@ -59,8 +82,12 @@ def test_commands_are_at_hand_beside_those_of_the_cli(fresh: Journey) -> None:
         terminal.say("/help", until="Custom commands")
         terminal.keys("Escape")
         terminal.wait_for(gone="Custom commands")
-    assert door.failure is None
-    status, gate = (newest_text(item.body) for item in door.requests if "Stop hook" not in newest_text(item.body))
+    assert gateway.failure is None
+    status, gate = (
+        newest_text(item.body)
+        for item in gateway.requests
+        if "Stop hook" not in newest_text(item.body)
+    )
     assert "exp-0001" in status
     assert "FAIL" in gate
     assert "harness train" in gate

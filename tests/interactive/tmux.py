@@ -21,7 +21,8 @@ PROMPT = "❯"
 
 @dataclass(frozen=True)
 class Terminal:
-    """One CLI on a terminal of its own; `server` is the socket of a tmux that serves nothing else."""
+    """One CLI on a terminal of its own; `server` is the socket of a tmux that serves nothing
+    else."""
 
     server: str
     environment: dict[str, str]
@@ -34,37 +35,51 @@ class Terminal:
         self._tmux("send-keys", "-t", "main", *names)
 
     def write(self, text: str, *, sees: str = "") -> str:
-        """Type `text` and wait until it stands in the input line, and `sees` on the screen, which is returned."""
+        """Type `text` and wait until it stands in the input line, and `sees` on the screen, which
+        is returned."""
         self._tmux("send-keys", "-t", "main", "-l", text)
         return self.wait_for(f"{PROMPT} {text}", sees)
 
     def say(self, text: str, *, until: str, gone: str = "") -> str:
-        """Type `text`, send it, and wait for words that were not on the screen before; returns the screen."""
+        """Type `text`, send it, and wait for words that were not on the screen before; returns the
+        screen."""
         self.write(text)
         self.keys("Enter")
         return self.wait_for(until, gone=gone)
 
     def wait_for(self, *words: str, gone: str = "") -> str:
-        """The screen once all `words` stand on it and `gone` does not. Raises AssertionError with the screen else."""
+        """The screen once all `words` stand on it and `gone` does not. Raises AssertionError with
+        the screen else."""
         end = time.monotonic() + PATIENCE_S
         while True:
             screen = self.screen()
             if all(item in screen for item in words) and not (gone and gone in screen):
                 return screen
             if time.monotonic() > end:
-                raise AssertionError(f"{words!r} did not come, or {gone!r} did not go; the screen:\n{screen}")
+                raise AssertionError(
+                    f"{words!r} did not come, or {gone!r} did not go; the screen:\n{screen}"
+                )
             time.sleep(LOOK_S)
 
     def _tmux(self, *words: str) -> subprocess.CompletedProcess[str]:
         command = ["tmux", "-L", self.server, "-f", "/dev/null", *words]
-        return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, timeout=30)
+        return subprocess.run(
+            command, env=self.environment, capture_output=True, text=True, check=False, timeout=30
+        )
 
 
 @contextmanager
-def interactive(project: Path, home: Path, door: str, *words: str) -> Iterator[Terminal]:
-    """`claude` in `project`, as for a person who has answered the first-run screens and trusts the folder."""
-    sockets = tempfile.mkdtemp(prefix="hx-", dir="/tmp")  # a socket's path has a hundred characters at most
-    environment = {**clean_environment(home, door), "TERM": "xterm-256color", "TMUX_TMPDIR": sockets}
+def interactive(project: Path, home: Path, gateway: str, *words: str) -> Iterator[Terminal]:
+    """`claude` in `project`, as for a person who has answered the first-run screens and trusts the
+    folder."""
+    sockets = tempfile.mkdtemp(
+        prefix="hx-", dir="/tmp"
+    )  # a socket's path has a hundred characters at most
+    environment = {
+        **clean_environment(home, gateway),
+        "TERM": "xterm-256color",
+        "TMUX_TMPDIR": sockets,
+    }
     (home / "config" / ".claude.json").write_text(json.dumps(answered(project)), "utf-8")
     terminal = Terminal(f"harness-{uuid.uuid4().hex[:12]}", environment)
     start = ("new-session", "-d", "-s", "main", "-x", "110", "-y", "60", "-c", str(project))

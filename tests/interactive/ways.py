@@ -1,11 +1,12 @@
-"""Ways to change a file through the tools of Claude Code; each gets its path and yields one call."""
+"""Ways to change a file through the tools of Claude Code; each gets its path and yields one
+call."""
 
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.interactive.door import bash, call
+from tests.interactive.gateway import bash, call
 
 Call = dict[str, Any]
 
@@ -26,7 +27,9 @@ COMMANDS: dict[str, Callable[[str, str], str]] = {
     "bash": lambda path, name: f"bash -c {shlex.quote(f'echo x > {path}')}",
     "env": lambda path, name: f"env A=1 sh -c {shlex.quote(f'echo x > {path}')}",
     "cd": lambda path, name: f'cd "$(dirname {path})" && echo x > {name}',
-    "cd-plain": lambda path, name: f"cd {shlex.quote(str(Path(shlex.split(path)[0]).parent))} && echo x > ./{name}",
+    "cd-plain": lambda path, name: (
+        f"cd {shlex.quote(str(Path(shlex.split(path)[0]).parent))} && echo x > ./{name}"
+    ),
     "background": lambda path, name: f"(sleep 0.1; echo x > {path}) &",
     "rm": lambda path, name: f"rm -f {path}",
     "truncate": lambda path, name: f"truncate -s 0 {path}",
@@ -49,14 +52,23 @@ def bash_ways(label: str, path: Path) -> list[Call]:
 
 
 def git_ways(label: str, path: Path) -> list[Call]:
-    return [bash(f"{label}_git-{form}", text.format(path=shlex.quote(str(path)))) for form, text in GIT.items()]
+    return [
+        bash(f"{label}_git-{form}", text.format(path=shlex.quote(str(path))))
+        for form, text in GIT.items()
+    ]
 
 
 def tool_ways(label: str, path: Path, edit: tuple[str, str] | None = None) -> list[Call]:
-    """MCP, and Edit of (words that stand in the file, what replaces them); other words would be no call at all."""
+    """MCP, and Edit of (words that stand in the file, what replaces them); other words would be no
+    call at all."""
     calls = [call(f"{label}_mcp", "mcp__files__write_file", path=str(path), content="x")]
     if edit is not None:
-        given = {"file_path": str(path), "old_string": edit[0], "new_string": edit[1], "replace_all": True}
+        given = {
+            "file_path": str(path),
+            "old_string": edit[0],
+            "new_string": edit[1],
+            "replace_all": True,
+        }
         calls.append(call(f"{label}_edit", "Edit", **given))
     return calls
 

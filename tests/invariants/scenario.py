@@ -1,4 +1,5 @@
-"""Sessions for the invariants' loops: one that bypasses the run logger, and honest ones that reach the target."""
+"""Sessions for the invariants' loops: one that bypasses the run logger, and honest ones that reach
+the target."""
 
 OPEN = """\
           - id: open
@@ -70,7 +71,8 @@ sessions:
 {OPEN}      - tools:
 {LOOK}{HONEST}      - text: It is trained.
 {ORACLE.replace("NUMBER", "2")}"""
-"""Two experiments: the first bypasses the run logger, the second is honest and reaches the target."""
+"""Two experiments: the first bypasses the run logger, the second is honest and reaches the
+target."""
 
 CONSTANT = """\
 import json

@@ -22,11 +22,16 @@ def judged(journey: Journey, experiment: str) -> list[str]:
     (folder / "config.yaml").write_text("model: centroids\n", "utf-8")
     (folder / "result.md").write_text("---\nclaims: {}\n---\n# Result\n", "utf-8")
     assert "Traceback" not in journey.harness("evaluate", experiment).stderr
-    return [found["code"] for found in journey.harness("gate", "check", experiment, "--json").document["findings"]]
+    return [
+        found["code"]
+        for found in journey.harness("gate", "check", experiment, "--json").document["findings"]
+    ]
 
 
 def test_training_that_rewrites_its_code_does_not_pass(journey: Journey) -> None:
-    (journey.root / "train.py").write_text(TRAIN + 'open("train.py", "a").write("# other code\\n")\n', "utf-8")
+    (journey.root / "train.py").write_text(
+        TRAIN + 'open("train.py", "a").write("# other code\\n")\n', "utf-8"
+    )
     journey.harness("experiment", "new", "--hypothesis", "other code for the next seed")
     answer = journey.harness("train", "exp-0001", "--json")
     assert answer.exit_code == 1
@@ -35,7 +40,9 @@ def test_training_that_rewrites_its_code_does_not_pass(journey: Journey) -> None
 
 
 def test_outputs_of_training_are_no_change_of_its_code(journey: Journey) -> None:
-    (journey.root / "train.py").write_text(TRAIN + 'open("out.log", "a").write("row\\n")\n', "utf-8")
+    (journey.root / "train.py").write_text(
+        TRAIN + 'open("out.log", "a").write("row\\n")\n', "utf-8"
+    )
     journey.harness("experiment", "new", "--hypothesis", "writes a log")
     assert journey.harness("train", "exp-0001").exit_code == 0
     assert judged(journey, "exp-0001") == []
@@ -46,18 +53,27 @@ def test_another_experiments_checkpoints_do_not_pass(journey: Journey) -> None:
     assert journey.harness("train", "exp-0001").exit_code == 0
     assert judged(journey, "exp-0001") == []
     assert journey.harness("gate", "reject", "exp-0001", "--reason", "for the test").exit_code == 0
-    copied = '    np.save(path, np.load(f".harness/experiments/exp-0001/runs/{log.run}/checkpoints/centroids.npy"))\n'
-    (journey.root / "train.py").write_text(TRAIN.replace("    np.save(path, centroids)\n", copied), "utf-8")
+    copied = (
+        "    np.save(path,"
+        ' np.load(f".harness/experiments/exp-0001/runs/{log.run}/checkpoints/centroids.npy"))\n'
+    )
+    (journey.root / "train.py").write_text(
+        TRAIN.replace("    np.save(path, centroids)\n", copied), "utf-8"
+    )
     journey.harness("experiment", "new", "--hypothesis", "copied", "--parent", "exp-0001")
     assert journey.harness("train", "exp-0002").exit_code == 0
     assert judged(journey, "exp-0002") == ["checkpoint_copied"] * 3
 
 
 HOSTILE = {
-    "a folder in the place of run.json": "import os, pathlib\n"
-    'run = pathlib.Path(os.environ["HARNESS_RUN_DIR"])\n(run / "run.json").unlink()\n(run / "run.json").mkdir()\n',
-    "a folder in the place of evaluation.json": "import os, pathlib\n"
-    '(pathlib.Path(os.environ["HARNESS_RUN_DIR"]) / "evaluation.json").mkdir()\n',
+    "a folder in the place of run.json": (
+        'import os, pathlib\nrun = pathlib.Path(os.environ["HARNESS_RUN_DIR"])\n(run /'
+        ' "run.json").unlink()\n(run / "run.json").mkdir()\n'
+    ),
+    "a folder in the place of evaluation.json": (
+        "import os, pathlib\n"
+        '(pathlib.Path(os.environ["HARNESS_RUN_DIR"]) / "evaluation.json").mkdir()\n'
+    ),
 }
 NAMES = [
     "a\\0b",
@@ -83,7 +99,8 @@ def test_a_hostile_checkpoint_name_is_a_finding(journey: Journey, name: str) -> 
         'run = os.environ["HARNESS_EXPERIMENT"] + "/" + os.environ["HARNESS_RUN"]\n'
         'loop = os.path.join(os.environ["HARNESS_RUN_DIR"], "checkpoints", "loop")\n'
         "os.symlink(loop, loop)\n"
-        f'row = {{"event": "checkpoint", "run": run, "attempt": 1, "path": "{name}", "epoch": 10**400}}\n'
+        f'row = {{"event": "checkpoint", "run": run, "attempt": 1, "path": "{name}", "epoch":'
+        " 10**400}\n"
         'with open(os.path.join(os.environ["HARNESS_RUN_DIR"], "metrics.jsonl"), "a") as stream:\n'
         '    stream.write(json.dumps(row) + "\\n")\n'
     )

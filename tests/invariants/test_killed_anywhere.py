@@ -1,4 +1,5 @@
-"""kill -9 of driver, supervisor or CLI at seeded moments, then `continue`: the loop ends as if undisturbed."""
+"""kill -9 of driver, supervisor or CLI at seeded moments, then `continue`: the loop ends as if
+undisturbed."""
 
 import os
 import random
@@ -20,10 +21,14 @@ MOMENTS = 30
 VICTIMS = ("driver", "supervisor", "cli")
 LEAST_KILLS = 25
 killed: list[int] = []
-"""The moments that found their victim alive; a moment may fall behind the last process of its kind."""
+"""The moments that found their victim alive; a moment may fall behind the last process of its
+kind."""
 
 # Training that lasts long enough to be hit.
-SLOW_TRAIN = ("    log.start(total_epochs=1)\n", "    log.start(total_epochs=1)\n    import time; time.sleep(0.7)\n")
+SLOW_TRAIN = (
+    "    log.start(total_epochs=1)\n",
+    "    log.start(total_epochs=1)\n    import time; time.sleep(0.7)\n",
+)
 
 
 def make(base: Path) -> tuple[Journey, Path]:
@@ -38,10 +43,19 @@ def make(base: Path) -> tuple[Journey, Path]:
     return journey, scenario
 
 
-def start(journey: Journey, scenario: Path, verb: str, cage: str) -> "subprocess.Popen[bytes]":
+def start(journey: Journey, scenario: Path, verb: str, sandbox: str) -> "subprocess.Popen[bytes]":
     with (scenario.parent / "loop.log").open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, "-m", "harness", verb, "--scenario", str(scenario), "--cage", cage],
+            [
+                sys.executable,
+                "-m",
+                "harness",
+                verb,
+                "--scenario",
+                str(scenario),
+                "--sandbox",
+                sandbox,
+            ],
             cwd=journey.root,
             env=journey.environment(),
             stdin=subprocess.DEVNULL,
@@ -86,13 +100,16 @@ def find(journey: Journey, driver: "subprocess.Popen[bytes]", victim: str) -> in
 
 def facts(journey: Journey) -> dict[tuple[str, int], str]:
     """(writer, seq) -> hash of every fact in the ledger now."""
-    with sqlite3.connect(f"file:{journey.state / 'ledger.db'}?mode=ro", uri=True, timeout=30) as database:
+    with sqlite3.connect(
+        f"file:{journey.state / 'ledger.db'}?mode=ro", uri=True, timeout=30
+    ) as database:
         rows = database.execute("SELECT writer, seq, hash FROM facts").fetchall()
     return {(writer, seq): digest for writer, seq, digest in rows}
 
 
 def require_launches_told(rows: list[dict[str, Any]]) -> None:
-    """A run that was killed is one launch more, and the gate of a scored experiment says so, then and only then."""
+    """A run that was killed is one launch more, and the gate of a scored experiment says so, then
+    and only then."""
     for row in rows:
         if row["n_seeds"] is not None:
             told = "launches_beyond_seeds" in {item["code"] for item in row["findings"]}
@@ -108,21 +125,27 @@ def outcome(journey: Journey) -> dict[str, Any]:
     return {
         "experiments": [
             {name: row[name] for name in kept}
-            | {"codes": sorted({item["code"] for item in row["findings"]} - {"launches_beyond_seeds"})}
+            | {
+                "codes": sorted(
+                    {item["code"] for item in row["findings"]} - {"launches_beyond_seeds"}
+                )
+            }
             for row in rows
         ],
         "decisions": [(row["kind"], row["experiment"]) for row in decisions],
     }
 
 
-def finish(journey: Journey, scenario: Path, driver: "subprocess.Popen[bytes]", cage: str) -> None:
+def finish(
+    journey: Journey, scenario: Path, driver: "subprocess.Popen[bytes]", sandbox: str
+) -> None:
     """Let the loop end; continue it when it was cut."""
     log = scenario.parent / "loop.log"
     for _ in range(4):
         code = driver.wait(timeout=180)
         if code == 0:
             return
-        driver = start(journey, scenario, "continue", cage)
+        driver = start(journey, scenario, "continue", sandbox)
     raise AssertionError(f"the loop did not end:\n{log.read_text('utf-8')[-4000:]}")
 
 
@@ -143,24 +166,28 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(MOMENTS))
-def test_killed_anywhere(undisturbed: tuple[dict[str, Any], float], tmp_path: Path, number: int) -> None:
+def test_killed_anywhere(
+    undisturbed: tuple[dict[str, Any], float], tmp_path: Path, number: int
+) -> None:
     expected, seconds = undisturbed
     chance = random.Random(number)
     victim, moment = VICTIMS[number % len(VICTIMS)], chance.uniform(0.0, 0.9 * seconds)
-    cage = chance.choice(["bwrap", "landlock"]) if _has_bwrap() else "auto"
+    sandbox = chance.choice(["bwrap", "landlock"]) if _has_bwrap() else "auto"
     journey, scenario = make(tmp_path)
-    driver = start(journey, scenario, "run", cage)
+    driver = start(journey, scenario, "run", sandbox)
     time.sleep(moment)
     pid = find(journey, driver, victim)
     patience = time.monotonic() + 2.0
-    while pid is None and driver.poll() is None:  # no such process at this moment: the next one, else the driver
+    while (
+        pid is None and driver.poll() is None
+    ):  # no such process at this moment: the next one, else the driver
         time.sleep(0.01)
         pid = find(journey, driver, victim if time.monotonic() < patience else "driver")
     before = facts(journey)
     if pid is not None:
         os.kill(pid, signal.SIGKILL)
         killed.append(number)
-    finish(journey, scenario, driver, cage)
+    finish(journey, scenario, driver, sandbox)
     after = facts(journey)
     assert {key: after.get(key) for key in before} == before, "a fact was lost"
     assert outcome(journey) == expected
@@ -174,14 +201,16 @@ def test_killed_anywhere(undisturbed: tuple[dict[str, Any], float], tmp_path: Pa
 @pytest.mark.slow
 def test_nearly_every_moment_killed_something(request: pytest.FixtureRequest) -> None:
     """Comes last: with nothing killed, the test above would show nothing."""
-    moments = [item for item in request.session.items if item.name.startswith("test_killed_anywhere[")]
+    moments = [
+        item for item in request.session.items if item.name.startswith("test_killed_anywhere[")
+    ]
     if len(moments) < MOMENTS:
         pytest.skip(f"{len(moments)} of the {MOMENTS} moments are run")
     assert len(killed) >= LEAST_KILLS, f"only the moments {killed} killed something"
 
 
 def _has_bwrap() -> bool:
-    from harness.cage.select import available
-    from harness.domain.statuses import CageKind
+    from harness.domain.statuses import SandboxKind
+    from harness.sandbox.select import available
 
-    return available()[CageKind.BWRAP] is None
+    return available()[SandboxKind.BWRAP] is None

@@ -1,4 +1,5 @@
-"""In a cage an agent's Bash, its training and its predict reach neither vault nor ledger; without one they do."""
+"""In a sandbox an agent's Bash, its training and its predict reach neither vault nor ledger;
+without one they do."""
 
 import os
 import subprocess
@@ -7,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.cage.select import available
-from harness.domain.statuses import CageKind
+from harness.domain.statuses import SandboxKind
+from harness.sandbox.select import available
 from tests.centroids import PREDICT, TRAIN
 from tests.cli.journey import Answer, Journey, make_project
 from tests.invariants.scenario import HONEST, LOOK, OPEN, ORACLE
 
-# Tries everything in turn, and once more from a child that is left behind. Prints or leaves what it reached.
+# Tries everything in turn, and once more from a child that is left behind. Prints or leaves what it
+# reached.
 PROBE = '''\
 """What of the state directory this process can reach."""
 
@@ -67,7 +69,9 @@ if __name__ == "__main__":
     found = reached()
     print("REACHED " + "; ".join(found) if found else "OUT-OF-REACH")
 '''
-GUARD = "import probe\n\nassert not probe.reached(), probe.reached()\nprobe.leave_a_child({report!r})\n"
+GUARD = (
+    "import probe\n\nassert not probe.reached(), probe.reached()\nprobe.leave_a_child({report!r})\n"
+)
 SCENARIO = f"""\
 sessions:
   - role: model-builder
@@ -83,8 +87,9 @@ sessions:
 {ORACLE.replace("NUMBER", "1")}"""
 
 
-def play(base: Path, cage: str) -> tuple[Journey, Answer, Path]:
-    """Approve, plant the probe in the agent's programs, and run the loop; also where left-behind children report."""
+def play(base: Path, sandbox: str) -> tuple[Journey, Answer, Path]:
+    """Approve, plant the probe in the agent's programs, and run the loop; also where left-behind
+    children report."""
     journey, report = make_project(base / "project", base / "home"), base / "project" / "left.txt"
     assert journey.harness("init").exit_code == 0
     assert journey.harness("plan", "approve").exit_code == 0
@@ -97,41 +102,54 @@ def play(base: Path, cage: str) -> tuple[Journey, Answer, Path]:
     (journey.root / "predict.py").write_text(guard + PREDICT, "utf-8")
     scenario = base / "scenario.yaml"
     scenario.write_text(SCENARIO, "utf-8")
-    return journey, journey.harness("run", "--scenario", str(scenario), "--cage", cage, "--json"), report
+    return (
+        journey,
+        journey.harness("run", "--scenario", str(scenario), "--sandbox", sandbox, "--json"),
+        report,
+    )
 
 
-@pytest.mark.parametrize("cage", ["bwrap", "landlock"])
-def test_state_is_out_of_reach(cage: str, tmp_path: Path) -> None:
-    reason = available()[CageKind(cage)]
+@pytest.mark.parametrize("sandbox", ["bwrap", "landlock"])
+def test_state_is_out_of_reach(sandbox: str, tmp_path: Path) -> None:
+    reason = available()[SandboxKind(sandbox)]
     if reason is not None:
-        pytest.skip(f"{cage} does not work here: {reason}")
-    journey, answer, report = play(tmp_path, cage)
-    assert answer.exit_code == 0, answer.stderr  # predict and training raise when they reach anything
+        pytest.skip(f"{sandbox} does not work here: {reason}")
+    journey, answer, report = play(tmp_path, sandbox)
+    assert answer.exit_code == 0, (
+        answer.stderr
+    )  # predict and training raise when they reach anything
     assert answer.document["reason"] == "target"
     assert not report.exists(), report.read_text("utf-8")
     (row,) = journey.harness("experiment", "list", "--json").document["experiments"]
     assert (row["verdict"], row["split"], row["evidence"]) == ("PASS", "held_out", "recomputed")
 
 
-def test_without_a_cage_it_is_in_reach_and_the_score_says_so(tmp_path: Path) -> None:
+def test_without_a_sandbox_it_is_in_reach_and_the_score_says_so(tmp_path: Path) -> None:
     journey, answer, _ = play(tmp_path, "none")
-    assert answer.exit_code == 3  # the scenario ends loudly: what its agent saw is not what it expects
+    assert (
+        answer.exit_code == 3
+    )  # the scenario ends loudly: what its agent saw is not what it expects
     assert "REACHED" in answer.stdout + answer.stderr
     (journey.root / "train.py").write_text(TRAIN, "utf-8")
     (journey.root / "predict.py").write_text(PREDICT, "utf-8")
-    assert journey.harness("train", "exp-0001", "--cage", "none").exit_code == 0
-    assert journey.harness("evaluate", "exp-0001", "--cage", "none").exit_code == 0
+    assert journey.harness("train", "exp-0001", "--sandbox", "none").exit_code == 0
+    assert journey.harness("evaluate", "exp-0001", "--sandbox", "none").exit_code == 0
     (row,) = journey.harness("experiment", "list", "--json").document["experiments"]
     assert row["evidence"] == "recomputed, not isolated"
 
 
 def test_the_probe_itself_works(tmp_path: Path) -> None:
-    """Outside any cage it finds what is there: a probe that finds nothing anywhere would prove nothing."""
+    """Outside any sandbox it finds what is there: a probe that finds nothing anywhere would prove
+    nothing."""
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "ledger.db").write_bytes(b"x")
-    text = PROBE.format(state=str(tmp_path / "state"), held_out="/nowhere", report=str(tmp_path / "left.txt"))
+    text = PROBE.format(
+        state=str(tmp_path / "state"), held_out="/nowhere", report=str(tmp_path / "left.txt")
+    )
     (tmp_path / "probe.py").write_text(text, "utf-8")
-    done = subprocess.run([sys.executable, "probe.py"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "probe.py"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     for way in ("open ", "cat ", "/proc/", "write "):
         assert way in done.stdout
 
@@ -150,7 +168,7 @@ except OSError:
 
 
 @pytest.mark.parametrize(
-    ("cage", "relative"),
+    ("sandbox", "relative"),
     [
         ("bwrap", True),
         ("landlock", False),
@@ -158,11 +176,16 @@ except OSError:
         pytest.param("landlock", True, marks=pytest.mark.slow),
     ],
 )
-def test_a_link_named_like_a_protected_path_grants_nothing(cage: str, relative: bool, tmp_path: Path) -> None:
-    reason = available()[CageKind(cage)]
+def test_a_link_named_like_a_protected_path_grants_nothing(
+    sandbox: str, relative: bool, tmp_path: Path
+) -> None:
+    reason = available()[SandboxKind(sandbox)]
     if reason is not None:
-        pytest.skip(f"{cage} does not work here: {reason}")
-    journey, report = make_project(tmp_path / "deep" / "below" / "project", tmp_path / "home"), tmp_path / "left.txt"
+        pytest.skip(f"{sandbox} does not work here: {reason}")
+    journey, report = (
+        make_project(tmp_path / "deep" / "below" / "project", tmp_path / "home"),
+        tmp_path / "left.txt",
+    )
     assert journey.harness("init").exit_code == 0
     assert journey.harness("plan", "approve").exit_code == 0
     held_out = next((journey.state / "vault" / "held_out").glob("*.npz"))
@@ -173,9 +196,9 @@ def test_a_link_named_like_a_protected_path_grants_nothing(cage: str, relative: 
     guard = "import probe\n\nassert not probe.reached(), 'REACHED'\n"
     (journey.root / "train.py").write_text(guard + LINK.format(target=target) + TRAIN, "utf-8")
     assert journey.harness("experiment", "new", "--hypothesis", "a link").exit_code == 0
-    answer = journey.harness("train", "exp-0001", "--cage", cage, "--json")
+    answer = journey.harness("train", "exp-0001", "--sandbox", sandbox, "--json")
     assert "REACHED" not in answer.stdout + answer.stderr
-    if cage == "bwrap":  # the mount cannot be replaced
+    if sandbox == "bwrap":  # the mount cannot be replaced
         assert answer.exit_code == 0, answer.stdout
         assert not (journey.root / ".claude").is_symlink()
     else:
@@ -183,11 +206,14 @@ def test_a_link_named_like_a_protected_path_grants_nothing(cage: str, relative: 
         assert "link" in answer.stdout
 
 
-SWAP = "mv .harness moved && cp -r moved .harness; touch .harness/policy.json .harness/receipts/x.jsonl; ls -d moved"
+SWAP = (
+    "mv .harness moved && cp -r moved .harness; touch .harness/policy.json"
+    " .harness/receipts/x.jsonl; ls -d moved"
+)
 
 
 def test_control_files_cannot_be_swapped_in_bwrap(tmp_path: Path) -> None:
-    reason = available()[CageKind.BWRAP]
+    reason = available()[SandboxKind.BWRAP]
     if reason is not None:
         pytest.skip(f"bwrap does not work here: {reason}")
     journey = make_project(tmp_path / "project", tmp_path / "home")
@@ -195,8 +221,10 @@ def test_control_files_cannot_be_swapped_in_bwrap(tmp_path: Path) -> None:
     assert journey.harness("plan", "approve").exit_code == 0
     (journey.root / "swap.sh").write_text(f"{SWAP}\necho DONE $?\n", "utf-8")
     scenario = tmp_path / "scenario.yaml"
-    scenario.write_text(SCENARIO.replace("python probe.py", "sh swap.sh").replace("OUT-OF-REACH", "DONE"), "utf-8")
-    answer = journey.harness("run", "--scenario", str(scenario), "--cage", "bwrap", "--json")
+    scenario.write_text(
+        SCENARIO.replace("python probe.py", "sh swap.sh").replace("OUT-OF-REACH", "DONE"), "utf-8"
+    )
+    answer = journey.harness("run", "--scenario", str(scenario), "--sandbox", "bwrap", "--json")
     assert answer.exit_code == 0, answer.stderr
     assert not (journey.root / "moved").exists()
     assert not (journey.root / ".harness/receipts/x.jsonl").exists()
@@ -208,6 +236,11 @@ def test_a_config_that_an_agent_edited_is_not_believed(tmp_path: Path) -> None:
     assert journey.harness("plan", "approve").exit_code == 0
     config = journey.root / ".harness/config.toml"
     config.write_text(config.read_text("utf-8") + f'readable = ["{tmp_path}/other"]\n', "utf-8")
-    for words in (("train", "exp-0001"), ("evaluate", "exp-0001"), ("gate", "check", "exp-0001"), ("run",)):
+    for words in (
+        ("train", "exp-0001"),
+        ("evaluate", "exp-0001"),
+        ("gate", "check", "exp-0001"),
+        ("run",),
+    ):
         answer = journey.harness(*words, "--json")
         assert (answer.exit_code, answer.document["error"]["code"]) == (2, "config_changed")

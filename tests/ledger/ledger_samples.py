@@ -37,7 +37,8 @@ IDENTITY = {"pid": 1, "boot": "b", "started": 1.5}
 
 
 class TickingClock(ManualClock):
-    """Each look at the time is one second later, so that times in tests differ and are the same in every run."""
+    """Each look at the time is one second later, so that times in tests differ and are the same in
+    every run."""
 
     def now(self) -> datetime:
         self.sleep(1.0)
@@ -51,7 +52,9 @@ def late_clock(hours: int) -> TickingClock:
 def open_ledger(folder: Path, *, clock: Clock | None = None, **options: Any) -> Ledger:
     """The ledger `folder/ledger.db` with anchors beside it; the writer is "alice" unless told."""
     options.setdefault("writer", "alice")
-    return Ledger.open(folder / "ledger.db", anchors=folder / "anchors", clock=clock or TickingClock(), **options)
+    return Ledger.open(
+        folder / "ledger.db", anchors=folder / "anchors", clock=clock or TickingClock(), **options
+    )
 
 
 def plan(version: int = 1, *, name: str = "digits", direction: str = "maximize") -> PlanApproved:
@@ -86,17 +89,25 @@ def register(ledger: Ledger, experiment: str, seed: int = 7) -> str:
         code="c" * 64,
         data={"train": "d" * 64},
         environment={"python": "3.11"},
-        cage="bwrap",
+        sandbox="bwrap",
         token="e" * 64,
     ).id
 
 
 def started(experiment: str, run: str) -> RunStarted:
-    return RunStarted(experiment=experiment, run=run, supervisor=dict(IDENTITY), pid=2, boot="b", started=2.5)
+    return RunStarted(
+        experiment=experiment, run=run, supervisor=dict(IDENTITY), pid=2, boot="b", started=2.5
+    )
 
 
 def ended(experiment: str, run: str, status: str = "completed", **fields: Any) -> RunEnded:
-    values: dict[str, Any] = {"exit_code": 0, "reason": "it ended", "seconds": 3.0, "rows": 5, **fields}
+    values: dict[str, Any] = {
+        "exit_code": 0,
+        "reason": "it ended",
+        "seconds": 3.0,
+        "rows": 5,
+        **fields,
+    }
     return RunEnded(experiment=experiment, run=run, status=status, **values)
 
 
@@ -114,7 +125,7 @@ def evaluated(experiment: str, run: str, value: float | None, **fields: Any) -> 
         "scorer": "3" * 64,
         "predictions": "4" * 64,
         "query": 1,
-        "cage": "bwrap",
+        "sandbox": "bwrap",
         "plan_version": 1,
         "baseline": 0.1,
         **fields,
@@ -122,10 +133,18 @@ def evaluated(experiment: str, run: str, value: float | None, **fields: Any) -> 
     return EvaluationRecorded(experiment=experiment, run=run, value=value, **values)
 
 
-def judged(ledger: Ledger, experiment: str, mean: float | None, verdict: str = "FAIL", **fields: Any) -> str:
+def judged(
+    ledger: Ledger, experiment: str, mean: float | None, verdict: str = "FAIL", **fields: Any
+) -> str:
     score = None
     if mean is not None:
-        score = {"metric": "accuracy", "split": "validation", "mean": mean, "n_seeds": 1, "evidence": "recomputed"}
+        score = {
+            "metric": "accuracy",
+            "split": "validation",
+            "mean": mean,
+            "n_seeds": 1,
+            "evidence": "recomputed",
+        }
     values: dict[str, Any] = {
         "gate": "validation",
         "findings": [],
@@ -152,40 +171,76 @@ def decided(ledger: Ledger, experiment: str | None, kind: str = "DISCARD", **fie
     return ledger.record_decision(kind=kind, experiment=experiment, **values).id
 
 
-def life(ledger: Ledger, mean: float = 0.5, *, parent: str | None = None, keep: bool = False) -> str:
-    """One experiment from its opening to its decision, with every kind of fact but plans; its id."""
+def life(
+    ledger: Ledger, mean: float = 0.5, *, parent: str | None = None, keep: bool = False
+) -> str:
+    """One experiment from its opening to its decision, with every kind of fact but plans; its
+    id."""
     session = f"s{ledger.position():06d}"
     ledger.append(
         SessionStarted(
-            session=session, role="model-builder", experiment=None, step="build", cage="bwrap", driver=dict(IDENTITY)
+            session=session,
+            role="model-builder",
+            experiment=None,
+            step="build",
+            sandbox="bwrap",
+            driver=dict(IDENTITY),
         )
     )
-    identifier = ledger.open_experiment(hypothesis="wider is better", parent=parent, by="model-builder").id
-    log = {"path": "a.csv", "sha256": "0" * 64, "bytes": 9, "format": "CSV", "runs": [{"run": "run 1"}], "notes": []}
+    identifier = ledger.open_experiment(
+        hypothesis="wider is better", parent=parent, by="model-builder"
+    ).id
+    log = {
+        "path": "a.csv",
+        "sha256": "0" * 64,
+        "bytes": 9,
+        "format": "CSV",
+        "runs": [{"run": "run 1"}],
+        "notes": [],
+    }
     ledger.append(LogImported(**log, experiment=identifier, by="human:ada"))
     run = register(ledger, identifier)
     ledger.append(started(identifier, run))
     if keep:
-        ledger.append(AlarmRaised(experiment=identifier, run=run, alarm={"code": "plateau", "row": 7}))
+        ledger.append(
+            AlarmRaised(experiment=identifier, run=run, alarm={"code": "plateau", "row": 7})
+        )
         ledger.append(ended(identifier, run, "lost"))
-        ledger.resume_run(experiment=identifier, run=run, environment={"python": "3.12"}, session=session)
+        ledger.resume_run(
+            experiment=identifier, run=run, environment={"python": "3.12"}, session=session
+        )
         ledger.append(started(identifier, run))
     ledger.append(
         CheckpointRecorded(
-            experiment=identifier, run=run, checkpoint="f" * 64, path="c.pt", bytes=9, epoch=None, final=True
+            experiment=identifier,
+            run=run,
+            checkpoint="f" * 64,
+            path="c.pt",
+            bytes=9,
+            epoch=None,
+            final=True,
         )
     )
     ledger.append(ended(identifier, run))
     query = ledger.queries("digits", Split.VALIDATION) + 1
     ledger.append(HeldOutQueried(experiment=identifier, split="validation", query=query))
     ledger.append(evaluated(identifier, run, mean))
-    finding = {"code": "below_must", "message": f"accuracy {mean} is below 0.9.", "mend": "Try another.", "data": {}}
-    verdict = judged(ledger, identifier, mean, "PASS" if keep else "FAIL", findings=[] if keep else [finding])
+    finding = {
+        "code": "below_must",
+        "message": f"accuracy {mean} is below 0.9.",
+        "hint": "Try another.",
+        "data": {},
+    }
+    verdict = judged(
+        ledger, identifier, mean, "PASS" if keep else "FAIL", findings=[] if keep else [finding]
+    )
     ledger.move_experiment(identifier, ExperimentStatus.JUDGED, "judged")
     decided(ledger, identifier, "KEEP" if keep else "DISCARD", verdict=verdict)
     after = ExperimentStatus.KEPT if keep else ExperimentStatus.DISCARDED
     ledger.move_experiment(identifier, after, "decided")
-    ledger.append(SessionEnded(session=session, outcome="finished", detail="", turns=3, cost_usd=None))
+    ledger.append(
+        SessionEnded(session=session, outcome="finished", detail="", turns=3, cost_usd=None)
+    )
     return identifier
 
 
@@ -202,18 +257,23 @@ def prior(ledger: Ledger, **fields: Any) -> str:
 
 
 def full_ledger(folder: Path, lives: int = 3, **options: Any) -> Ledger:
-    """A plan, some experiments, a hand-off, two priors, a noticed tampering and an end of the loop."""
+    """A plan, some experiments, a hand-off, two priors, a noticed tampering and an end of the
+    loop."""
     ledger = open_ledger(folder, **options)
     ledger.append(plan())
     parent = None
     for index in range(lives):
         parent = life(ledger, 0.5 + index / 10, parent=parent, keep=index == lives - 1)
     ledger.append(
-        HandOffWritten(by="agent", session="5b0c", text="exp-0003 is kept.\nNext: deeper.", experiment=parent)
+        HandOffWritten(
+            by="agent", session="5b0c", text="exp-0003 is kept.\nNext: deeper.", experiment=parent
+        )
     )
     first = prior(ledger, check=["python", "-c", "pass"])
     prior(ledger, lesson="Wider is not always better", supersedes=first)
-    ledger.append(TamperingNoticed(what="scorer_changed", path="score.py", expected="1", actual="2"))
+    ledger.append(
+        TamperingNoticed(what="scorer_changed", path="score.py", expected="1", actual="2")
+    )
     ledger.append(LoopEnded(plan="digits", reason="target", detail="must was reached"))
     return ledger
 
@@ -221,21 +281,37 @@ def full_ledger(folder: Path, lives: int = 3, **options: Any) -> Ledger:
 def program(ledger: Ledger) -> str:
     """A training program whose model was deployed."""
     name = ledger.open_experiment(hypothesis="orpo", parent=None, by="me", of_plan=False).id
-    ledger.append(TrainingSpecified(experiment=name, spec={"backend": "command"}, sha256="s", by="me"))
+    ledger.append(
+        TrainingSpecified(experiment=name, spec={"backend": "command"}, sha256="s", by="me")
+    )
     run = register(ledger, name)
     ledger.append(started(name, run))
     ledger.append(
         TrainingJudged(
-            experiment=name, run=run, accepted=True, source="stdout", problems=[], result={}, artifact="a" * 64
+            experiment=name,
+            run=run,
+            accepted=True,
+            source="stdout",
+            problems=[],
+            result={},
+            artifact="a" * 64,
         )
     )
     model = "a" * 64
     ledger.append(
-        CheckpointRecorded(experiment=name, run=run, checkpoint=model, path="x", bytes=1, epoch=None, final=True)
+        CheckpointRecorded(
+            experiment=name, run=run, checkpoint=model, path="x", bytes=1, epoch=None, final=True
+        )
     )
     ledger.append(
         ModelRegistered(
-            model=model, experiment=name, run=run, profile="local-reader", path="x", format="peft-adapter", base={}
+            model=model,
+            experiment=name,
+            run=run,
+            profile="local-reader",
+            path="x",
+            format="peft-adapter",
+            base={},
         )
     )
     spare = {"experiment": name, "run": run, "checkpoint": "b" * 64, "path": "y", "bytes": 1}
@@ -262,9 +338,26 @@ def program(ledger: Ledger) -> str:
     states = ("registered", "candidate", "shadow", "promotable", "deployed")
     for before, after in pairwise(states):
         ledger.append(
-            ModelMoved(model=model, before=before, after=after, why="w", by="me", checks=[], evidence={}, decision=None)
+            ModelMoved(
+                model=model,
+                before=before,
+                after=after,
+                why="w",
+                by="me",
+                checks=[],
+                evidence={},
+                decision=None,
+            )
         )
     ledger.append(
-        ModelServed(profile="local-reader", model=model, before=None, how="deploy", why="w", by="me", decision=None)
+        ModelServed(
+            profile="local-reader",
+            model=model,
+            before=None,
+            how="deploy",
+            why="w",
+            by="me",
+            decision=None,
+        )
     )
     return model

@@ -1,4 +1,5 @@
-"""One process of the concurrency tests: opens experiments and prints each id once it is acknowledged.
+"""One process of the concurrency tests: opens experiments and prints each id once it is
+acknowledged.
 
 python mint_worker.py FOLDER COUNT [FOLDERS]
 """
@@ -21,7 +22,9 @@ def main() -> None:
             return True
         return False
 
-    with Ledger.open(folder / "ledger.db", anchors=folder / "anchors", clock=SystemClock(), busy_seconds=120) as ledger:
+    with Ledger.open(
+        folder / "ledger.db", anchors=folder / "anchors", clock=SystemClock(), busy_seconds=120
+    ) as ledger:
         for _ in range(count):
             opened = ledger.open_experiment(
                 hypothesis="h", parent=None, by="worker", reserve=reserve if folders else None

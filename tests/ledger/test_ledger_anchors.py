@@ -22,7 +22,9 @@ def test_a_newer_anchor_that_came_between_compare_and_write_stays(
     other = threading.Thread(target=write_anchor, args=(folder, anchor(6)))
 
     def slow_write(path: Path, data: bytes, *, durable: bool) -> None:
-        if b"hash of 5" in data:  # 4 was read, 5 is not written yet: now another process is done with 6
+        if (
+            b"hash of 5" in data
+        ):  # 4 was read, 5 is not written yet: now another process is done with 6
             other.start()
             other.join(timeout=0.5)
         atomic_write(path, data, durable=durable)

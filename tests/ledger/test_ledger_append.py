@@ -18,7 +18,13 @@ from ledger_samples import (
 )
 
 from harness.clock import ManualClock
-from harness.domain.facts import ExperimentMoved, HeldOutQueried, LoopEnded, SessionEnded, SessionStarted
+from harness.domain.facts import (
+    ExperimentMoved,
+    HeldOutQueried,
+    LoopEnded,
+    SessionEnded,
+    SessionStarted,
+)
 from harness.domain.statuses import Direction, ExperimentStatus, RunStatus, Split, Verdict
 from harness.errors import LedgerBusyError, NotFoundError, RefusedError, TransitionError, UsageError
 from harness.files import canonical_json, sha256_bytes
@@ -30,7 +36,12 @@ def test_facts_are_stored_as_the_bytes_that_are_hashed(tmp_path):
         for seq, fact in enumerate(ledger.facts(), 1):
             whole = json.loads(fact.data)
             assert canonical_json(whole) == fact.data
-            assert (whole["writer"], whole["seq"], whole["prev"], whole["v"]) == ("alice", seq, prev, 1)
+            assert (whole["writer"], whole["seq"], whole["prev"], whole["v"]) == (
+                "alice",
+                seq,
+                prev,
+                1,
+            )
             assert sha256_bytes(fact.data) == fact.hash
             assert whole["body"] == fact.fact().body()
             prev = fact.hash
@@ -42,11 +53,23 @@ def test_reads_give_back_what_was_recorded(tmp_path):
     with full_ledger(tmp_path, lives=2) as ledger:
         assert [item.id for item in ledger.experiments()] == ["exp-0001", "exp-0002"]
         assert [item.id for item in ledger.experiments(newest=1)] == ["exp-0002"]
-        assert [item.id for item in ledger.experiments(statuses=[ExperimentStatus.KEPT])] == ["exp-0002"]
+        assert [item.id for item in ledger.experiments(statuses=[ExperimentStatus.KEPT])] == [
+            "exp-0002"
+        ]
         second = ledger.experiment("exp-0002")
-        assert (second.parent, second.plan, second.plan_version, second.status) == ("exp-0001", "digits", 1, "kept")
+        assert (second.parent, second.plan, second.plan_version, second.status) == (
+            "exp-0001",
+            "digits",
+            1,
+            "kept",
+        )
         run = ledger.run("exp-0002", "run-01")
-        assert (run.status, run.argv, run.rows, run.pid) == (RunStatus.COMPLETED, ("python", "train.py"), 5, 2)
+        assert (run.status, run.argv, run.rows, run.pid) == (
+            RunStatus.COMPLETED,
+            ("python", "train.py"),
+            5,
+            2,
+        )
         assert ledger.runs("exp-0002") == [run]
         assert ledger.open_runs() == []
         assert [item.final for item in ledger.checkpoints("exp-0002", "run-01")] == [True]
@@ -54,7 +77,11 @@ def test_reads_give_back_what_was_recorded(tmp_path):
         assert ledger.evaluations("exp-0002", Split.HELD_OUT) == []
         verdict = ledger.latest_verdict("exp-0002", "validation")
         assert verdict is not None
-        assert (verdict.id, verdict.verdict, verdict.score["mean"]) == ("v-000002", Verdict.PASS, 0.6)
+        assert (verdict.id, verdict.verdict, verdict.score["mean"]) == (
+            "v-000002",
+            Verdict.PASS,
+            0.6,
+        )
         assert ledger.latest_verdict("exp-0002", "held_out") is None
         assert [item.id for item in ledger.decisions()] == ["d-0001", "d-0002"]
         assert [item.verdict for item in ledger.decisions("exp-0002")] == ["v-000002"]
@@ -62,12 +89,17 @@ def test_reads_give_back_what_was_recorded(tmp_path):
         assert [item.outcome for item in ledger.sessions()] == ["finished", "finished"]
         assert ledger.plan() == ledger.plans()[-1]
         assert ledger.tampering()[0].what == "scorer_changed"
-        assert ledger.loop_end() == LoopEnded(plan="digits", reason="target", detail="must was reached")
+        assert ledger.loop_end() == LoopEnded(
+            plan="digits", reason="target", detail="must was reached"
+        )
         assert ledger.counts()["experiments"] == {"kept": 1, "discarded": 1}
         assert ledger.counts("digits") == ledger.counts()
         assert ledger.counts("letters")["experiments"] == {}
         assert (
-            ledger.best_experiment("digits", Split.VALIDATION, Direction.MAXIMIZE, ExperimentStatus.KEPT) == second.id
+            ledger.best_experiment(
+                "digits", Split.VALIDATION, Direction.MAXIMIZE, ExperimentStatus.KEPT
+            )
+            == second.id
         )
         ledger.open_experiment(hypothesis="again", parent=None, by="me")
         assert ledger.loop_end() is None  # something was begun after it
@@ -96,7 +128,9 @@ def test_transition_tables_hold(tmp_path):
             ledger.append(ExperimentMoved(experiment=name, status="kept", why="wish"))
         run = register(ledger, name)
         assert ledger.experiment(name).status is ExperimentStatus.RUNNING
-        with pytest.raises(TransitionError, match=r"exp-0001/run-01 is pending; it cannot become completed"):
+        with pytest.raises(
+            TransitionError, match=r"exp-0001/run-01 is pending; it cannot become completed"
+        ):
             ledger.append(ended(name, run))
         ledger.append(started(name, run))
         with pytest.raises(TransitionError, match="is running; it cannot become running"):
@@ -104,7 +138,9 @@ def test_transition_tables_hold(tmp_path):
         ledger.append(ended(name, run, "failed"))
         with pytest.raises(TransitionError, match="what may follow failed: pending"):
             ledger.append(ended(name, run, "completed"))
-        assert ledger.resume_run(experiment=name, run=run, environment={}, session=None).attempt == 2
+        assert (
+            ledger.resume_run(experiment=name, run=run, environment={}, session=None).attempt == 2
+        )
         ledger.append(started(name, run))
         ledger.append(ended(name, run, "completed"))
         with pytest.raises(TransitionError, match="it is final"):
@@ -137,7 +173,9 @@ def test_query_budget_counts_looks_at_held_out_of_one_plan(tmp_path):
     with open_ledger(tmp_path) as ledger:
         ledger.append(plan())
         names = [ledger.open_experiment(hypothesis="h", parent=None, by="me").id for _ in range(2)]
-        ledger.append(HeldOutQueried(experiment=names[0], split="validation", query=1))  # is no look at held-out
+        ledger.append(
+            HeldOutQueried(experiment=names[0], split="validation", query=1)
+        )  # is no look at held-out
         assert ledger.query_held_out(names[0], 2) == 1
         assert ledger.query_held_out(names[1], 2) == 2
         with pytest.raises(RefusedError, match="2 looks") as refused:
@@ -177,13 +215,17 @@ def test_a_group_of_facts_is_one_step(tmp_path):
 def test_an_existing_folder_is_never_given_to_a_new_experiment(tmp_path):
     taken = {"exp-0001", "exp-0002"}
     with open_ledger(tmp_path) as ledger:
-        opened = ledger.open_experiment(hypothesis="h", parent=None, by="me", reserve=lambda name: name not in taken)
+        opened = ledger.open_experiment(
+            hypothesis="h", parent=None, by="me", reserve=lambda name: name not in taken
+        )
         assert opened.id == "exp-0003"
         assert ledger.open_experiment(hypothesis="h", parent=None, by="me").id == "exp-0004"
 
 
 def test_sessions_end_once(tmp_path):
-    start = SessionStarted(session="s1", role="oracle", experiment=None, step="judge-1", cage="none", driver={})
+    start = SessionStarted(
+        session="s1", role="oracle", experiment=None, step="judge-1", sandbox="none", driver={}
+    )
     end = SessionEnded(session="s1", outcome="cut", detail="killed", turns=0, cost_usd=None)
     with open_ledger(tmp_path) as ledger:
         with pytest.raises(NotFoundError):
@@ -201,7 +243,9 @@ def test_texts_that_utf8_cannot_hold_and_odd_numbers(tmp_path):
         with pytest.raises(UsageError, match="cannot be written"):
             ledger.open_experiment(hypothesis="half a pair \ud800", parent=None, by="me")
         assert ledger.position() == 0
-        name = ledger.open_experiment(hypothesis='tab\t, quote ", nul \x00, \u2028, 😀', parent=None, by="me").id
+        name = ledger.open_experiment(
+            hypothesis='tab\t, quote ", nul \x00, \u2028, 😀', parent=None, by="me"
+        ).id
         assert ledger.experiment(name).hypothesis == 'tab\t, quote ", nul \x00, \u2028, 😀'
         run = register(ledger, name)
         ledger.append(evaluated(name, run, float("nan"), interval=[float("-inf"), 1.0]))
@@ -219,7 +263,11 @@ def test_times_never_go_back(tmp_path):
     with open_ledger(tmp_path, clock=ManualClock(), writer="bob") as ledger:
         ledger.open_experiment(hypothesis="h", parent=None, by="me")
         times = [(fact.writer, fact.at[-13:]) for fact in ledger.facts()]
-        assert times == [("alice", "00:00:00.000Z"), ("alice", "00:00:00.000Z"), ("bob", "00:00:00.001Z")]
+        assert times == [
+            ("alice", "00:00:00.000Z"),
+            ("alice", "00:00:00.000Z"),
+            ("bob", "00:00:00.001Z"),
+        ]
 
 
 def test_result_that_cannot_be_stored_is_kept_and_recorded_later(tmp_path):
@@ -228,7 +276,10 @@ def test_result_that_cannot_be_stored_is_kept_and_recorded_later(tmp_path):
         run = register(ledger, name)
         ledger.append(started(name, run))
         holder = open_ledger(tmp_path)
-        with holder.exclusive(), open_ledger(tmp_path, clock=TickingClock(), busy_seconds=0.1) as waiting:
+        with (
+            holder.exclusive(),
+            open_ledger(tmp_path, clock=TickingClock(), busy_seconds=0.1) as waiting,
+        ):
             with pytest.raises(LedgerBusyError, match=r"run_ended\) was kept in"):
                 waiting.append(ended(name, run, "completed"))
             with pytest.raises(LedgerBusyError, match=r"ledger\.db is being written"):
@@ -249,8 +300,15 @@ def test_kept_result_that_is_refused_by_now_is_set_aside(tmp_path):
         (tmp_path / "spool" / "a.json").write_bytes(data)
         (tmp_path / "spool" / "b.json").write_bytes(b"{cut")
         register(ledger, name)
-        assert sorted(path.name for path in (tmp_path / "spool").iterdir()) == ["a.refused", "b.refused"]
-        assert [item.kind for item in ledger.facts()] == ["experiment_opened", "run_registered", "experiment_moved"]
+        assert sorted(path.name for path in (tmp_path / "spool").iterdir()) == [
+            "a.refused",
+            "b.refused",
+        ]
+        assert [item.kind for item in ledger.facts()] == [
+            "experiment_opened",
+            "run_registered",
+            "experiment_moved",
+        ]
 
 
 def test_writers_that_cannot_name_a_file_are_refused(tmp_path):
@@ -276,4 +334,7 @@ def test_w3_parents_make_no_circle_because_each_is_older(tmp_path):
         first = ledger.open_experiment(hypothesis="the first", parent=None, by="me")
         with pytest.raises(NotFoundError, match="exp-0003"):
             ledger.open_experiment(hypothesis="a child of the next", parent="exp-0003", by="me")
-        assert ledger.open_experiment(hypothesis="a child", parent=first.id, by="me").parent == "exp-0001"
+        assert (
+            ledger.open_experiment(hypothesis="a child", parent=first.id, by="me").parent
+            == "exp-0001"
+        )

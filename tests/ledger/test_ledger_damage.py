@@ -1,4 +1,5 @@
-"""Files that cannot be read or written: a clear error that names the file, and nothing is overwritten."""
+"""Files that cannot be read or written: a clear error that names the file, and nothing is
+overwritten."""
 
 import shutil
 import sqlite3
@@ -31,7 +32,7 @@ def test_case_35_a_file_that_is_no_ledger_is_never_read_as_an_empty_one(tmp_path
     path.write_text(text)
     with pytest.raises(LedgerDamagedError, match=r"ledger\.db is not a ledger") as error:
         open_ledger(tmp_path, read_only=read_only)
-    assert "ledger import" in error.value.mend
+    assert "ledger import" in error.value.hint
     assert path.read_text() == text
     assert [item.name for item in tmp_path.iterdir()] == ["ledger.db"]
 
@@ -82,7 +83,9 @@ def test_a_ledger_that_is_gone_is_not_made_anew(tmp_path):
         pass
     (tmp_path / "ledger.db").unlink()
     for _ in range(2):
-        with pytest.raises(LedgerDamagedError, match=r"is gone, but .*anchors names facts of writer alice"):
+        with pytest.raises(
+            LedgerDamagedError, match=r"is gone, but .*anchors names facts of writer alice"
+        ):
             open_ledger(tmp_path)
     assert not (tmp_path / "ledger.db").exists()
 
@@ -108,7 +111,9 @@ def test_a_full_disk_says_so_and_loses_nothing(tmp_path):
 
         @sa.event.listens_for(ledger._database._engine, "checkout")
         def limit(connection, record, proxy):
-            connection.execute("PRAGMA max_page_count = 1")  # SQLite takes the present size when that is larger
+            connection.execute(
+                "PRAGMA max_page_count = 1"
+            )  # SQLite takes the present size when that is larger
 
         before = ledger.position()
         with pytest.raises(LedgerError, match=r"ledger\.db cannot grow: the disk is full") as error:
@@ -140,10 +145,23 @@ except HarnessError as error:
 """
 
 
-def caged(folder, mode, *options):
-    command = [BWRAP, "--dev-bind", "/", "/", *options, sys.executable, "-c", PROGRAM, str(folder), mode]
+def sandboxed(folder, mode, *options):
+    command = [
+        BWRAP,
+        "--dev-bind",
+        "/",
+        "/",
+        *options,
+        sys.executable,
+        "-c",
+        PROGRAM,
+        str(folder),
+        mode,
+    ]
     environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, timeout=60, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -155,16 +173,16 @@ def test_case_34_a_read_only_folder(tmp_path):
     with full_ledger(state):
         pass
     read_only = ("--ro-bind", str(tmp_path), str(tmp_path))
-    assert caged(state, "r", *read_only) == "3\n"
-    assert caged(state, "w", *read_only).startswith("LedgerReadOnlyError ledger_read_only")
-    assert str(empty) in caged(empty, "w", *read_only)
-    assert "LedgerReadOnlyError" in caged(empty / "further", "w", *read_only)
+    assert sandboxed(state, "r", *read_only) == "3\n"
+    assert sandboxed(state, "w", *read_only).startswith("LedgerReadOnlyError ledger_read_only")
+    assert str(empty) in sandboxed(empty, "w", *read_only)
+    assert "LedgerReadOnlyError" in sandboxed(empty / "further", "w", *read_only)
     assert list(empty.iterdir()) == []
 
 
 @pytest.mark.skipif(BWRAP is None, reason="bwrap makes the small disk")
 def test_a_disk_that_fills_up(tmp_path):
-    out = caged(tmp_path, "w", "--size", "2000000", "--tmpfs", str(tmp_path))
+    out = sandboxed(tmp_path, "w", "--size", "2000000", "--tmpfs", str(tmp_path))
     assert "LedgerError ledger_disk_full" in out
     assert str(tmp_path / "ledger.db") in out
 
@@ -187,7 +205,7 @@ def test_case_36_sqlites_errors_become_ours(name, kind, words):
     assert type(error) is kind
     assert words in error.message
     assert "/some/ledger.db" in error.message
-    assert error.mend
+    assert error.hint
 
 
 def test_case_36_a_network_disk_gets_a_warning_and_the_classic_journal(tmp_path, monkeypatch):
@@ -199,7 +217,9 @@ def test_case_36_a_network_disk_gets_a_warning_and_the_classic_journal(tmp_path,
     with ledger:
         life(ledger)
         assert not (tmp_path / "ledger.db-wal").exists()
-    assert sqlite3.connect(tmp_path / "ledger.db").execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    assert sqlite3.connect(tmp_path / "ledger.db").execute("PRAGMA journal_mode").fetchone() == (
+        "delete",
+    )
     monkeypatch.undo()
     with open_ledger(tmp_path) as ledger:
         assert len(ledger.experiments()) == 4

@@ -32,7 +32,7 @@ def test_export_appends_only_new_facts_each_line_the_facts_bytes(tmp_path):
 
 
 @pytest.mark.parametrize("keep", [0, 10, -1, -2, -300])
-def test_export_mends_a_torn_or_short_file(tmp_path, keep):
+def test_export_fixes_a_torn_or_short_file(tmp_path, keep):
     path = tmp_path / "facts" / "alice.jsonl"
     with full_ledger(tmp_path) as ledger:
         export_facts(ledger, tmp_path / "facts")
@@ -72,13 +72,21 @@ def test_import_into_an_empty_clone_gives_the_same_state_and_twice_is_once(tmp_p
         assert import_facts(clone, tmp_path / "facts") == ledger.position()
         assert state_of(clone) == state_of(ledger)
         assert import_facts(clone, tmp_path / "facts") == 0
-        assert json.loads((tmp_path / "b" / "anchors" / "alice.json").read_text())["seq"] == ledger.position()
-    assert verify(tmp_path / "b" / "ledger.db", tmp_path / "b" / "anchors", tmp_path / "facts") == []
+        assert (
+            json.loads((tmp_path / "b" / "anchors" / "alice.json").read_text())["seq"]
+            == ledger.position()
+        )
+    assert (
+        verify(tmp_path / "b" / "ledger.db", tmp_path / "b" / "anchors", tmp_path / "facts") == []
+    )
 
 
 def test_two_clones_that_take_turns_end_equal(tmp_path):
     text = tmp_path / "facts"
-    alice, bob = full_ledger(tmp_path / "a"), open_ledger(tmp_path / "b", writer="bob", clock=late_clock(0))
+    alice, bob = (
+        full_ledger(tmp_path / "a"),
+        open_ledger(tmp_path / "b", writer="bob", clock=late_clock(0)),
+    )
     with alice, bob:
         export_facts(alice, text)
         import_facts(bob, text)
@@ -115,7 +123,9 @@ def test_two_experiments_with_one_id_are_refused_naming_both_writers(tmp_path):
         export_facts(alice, text)
         bob.open_experiment(hypothesis="mine", parent=None, by="me")
         before, facts = state_of(bob), bob.position()
-        with pytest.raises(RefusedError, match=r"exp-0001 was made twice .*writer bob .*writer alice") as clash:
+        with pytest.raises(
+            RefusedError, match=r"exp-0001 was made twice .*writer bob .*writer alice"
+        ) as clash:
             import_facts(bob, text)
         assert clash.value.code == "id_clash"
         assert (state_of(bob), bob.position()) == (before, facts)
@@ -153,7 +163,10 @@ def test_a_damaged_text_is_refused_with_the_name_of_the_fact(tmp_path, how):
 
 def test_a_text_that_contradicts_the_ledger_is_refused(tmp_path):
     text = tmp_path / "facts"
-    with full_ledger(tmp_path / "a") as one, full_ledger(tmp_path / "b", clock=late_clock(3)) as other:
+    with (
+        full_ledger(tmp_path / "a") as one,
+        full_ledger(tmp_path / "b", clock=late_clock(3)) as other,
+    ):
         export_facts(one, text)
         with pytest.raises(LedgerDamagedError, match="Fact 1 of writer alice"):
             import_facts(other, text)
@@ -167,7 +180,10 @@ def test_facts_that_rest_on_missing_ones_are_refused(tmp_path):
         decided(bob, "exp-0001")
         export_facts(bob, text)
         (text / "alice.jsonl").unlink()
-        with open_ledger(tmp_path / "c") as clone, pytest.raises(LedgerDamagedError, match="no earlier fact"):
+        with (
+            open_ledger(tmp_path / "c") as clone,
+            pytest.raises(LedgerDamagedError, match="no earlier fact"),
+        ):
             import_facts(clone, text)
 
 
@@ -175,7 +191,10 @@ def test_a_name_that_leaves_the_folder_is_refused(tmp_path):
     text = tmp_path / "facts"
     text.mkdir()
     (text / "a b.jsonl").write_bytes(b"")
-    with open_ledger(tmp_path / "c") as clone, pytest.raises(LedgerDamagedError, match="not named after a writer"):
+    with (
+        open_ledger(tmp_path / "c") as clone,
+        pytest.raises(LedgerDamagedError, match="not named after a writer"),
+    ):
         import_facts(clone, text)
 
 

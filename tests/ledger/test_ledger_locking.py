@@ -43,7 +43,10 @@ def busy(name: str) -> OperationalError:
 
 
 def test_retry_goes_on_until_it_works_or_the_time_is_over():
-    clock, left = ManualClock(), [busy("SQLITE_BUSY"), busy("SQLITE_BUSY_RECOVERY"), busy("SQLITE_LOCKED")]
+    clock, left = (
+        ManualClock(),
+        [busy("SQLITE_BUSY"), busy("SQLITE_BUSY_RECOVERY"), busy("SQLITE_LOCKED")],
+    )
 
     def attempt() -> str:
         if left:

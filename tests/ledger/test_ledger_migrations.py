@@ -1,4 +1,5 @@
-"""Migrations: one transaction each with its row, a copy before, from a blank file and from the first schema."""
+"""Migrations: one transaction each with its row, a copy before, from a blank file and from the
+first schema."""
 
 import json
 import sqlite3
@@ -31,13 +32,17 @@ NEXT = LAST + 1
 
 def schema_of(path):
     with sqlite3.connect(path) as connection:
-        rows = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name").fetchall()
+        rows = connection.execute(
+            "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name"
+        ).fetchall()
     connection.close()
     return [" ".join(row[0].split()) for row in rows]
 
 
 def columns(inspector, table):
-    return [(item["name"], str(item["type"]), item["nullable"]) for item in inspector.get_columns(table)]
+    return [
+        (item["name"], str(item["type"]), item["nullable"]) for item in inspector.get_columns(table)
+    ]
 
 
 def m_next_note(connection):
@@ -50,7 +55,7 @@ m_next_note.__name__ = f"m{NEXT:03d}_note"
 
 def m_next_fails(connection):
     connection.exec_driver_sql("ALTER TABLE facts ADD COLUMN note TEXT")
-    raise LedgerDamagedError("half-way", mend="")
+    raise LedgerDamagedError("half-way", hint="")
 
 
 def test_a_new_file_has_exactly_the_schema_that_the_code_uses(tmp_path):
@@ -65,7 +70,8 @@ def test_a_new_file_has_exactly_the_schema_that_the_code_uses(tmp_path):
             item["name"] for item in used.get_indexes(table)
         )
         assert (
-            made.get_pk_constraint(table)["constrained_columns"] == used.get_pk_constraint(table)["constrained_columns"]
+            made.get_pk_constraint(table)["constrained_columns"]
+            == used.get_pk_constraint(table)["constrained_columns"]
         )
 
 
@@ -85,7 +91,9 @@ def test_hand_offs_and_priors_come_to_a_ledger_of_the_first_schema(tmp_path):
     with open_ledger(tmp_path, writer=None) as ledger:
         assert (ledger.hand_offs(), ledger.priors()) == ([], [])
         assert {"hand_offs", "priors"} <= ledger.stale_projections()
-        ledger.append(HandOffWritten(by="agent", session=None, text="half done", experiment="exp-0001"))
+        ledger.append(
+            HandOffWritten(by="agent", session=None, text="half done", experiment="exp-0001")
+        )
         ledger.record_prior(lesson="l", evidence="e", rule="r", check=None, by="human:ada")
         assert [item.text for item in ledger.hand_offs()] == ["half done"]
         assert [item.id for item in ledger.priors()] == ["p-0001"]
@@ -108,7 +116,11 @@ def test_the_first_schemas_file_opens_with_all_its_facts(tmp_path):
 
 def test_a_new_file_goes_through_every_migration_without_a_copy(tmp_path):
     with open_ledger(tmp_path) as ledger, ledger.connection() as connection:
-        rows = connection.exec_driver_sql("SELECT version FROM migrations ORDER BY version").scalars().all()
+        rows = (
+            connection.exec_driver_sql("SELECT version FROM migrations ORDER BY version")
+            .scalars()
+            .all()
+        )
         assert rows == list(MIGRATIONS)
     assert list(tmp_path.rglob("*.backup.db")) == []
 
@@ -117,11 +129,18 @@ def test_a_migration_copies_the_file_first_and_records_itself(tmp_path):
     full_ledger(tmp_path).close()
     before = (tmp_path / "ledger.db").read_bytes()
     table = {**MIGRATIONS, NEXT: m_next_note}
-    with pytest.raises(LedgerError, match=f"schema version {LAST}; this harness reads version {NEXT}") as old:
+    with pytest.raises(
+        LedgerError, match=f"schema version {LAST}; this harness reads version {NEXT}"
+    ) as old:
         open_ledger(tmp_path, read_only=True, migrations=table)
     assert old.value.code == "ledger_too_old"
-    with open_ledger(tmp_path, migrations=table, clock=ManualClock()) as ledger, ledger.connection() as connection:
-        rows = connection.exec_driver_sql("SELECT version, name, at FROM migrations ORDER BY version").all()
+    with (
+        open_ledger(tmp_path, migrations=table, clock=ManualClock()) as ledger,
+        ledger.connection() as connection,
+    ):
+        rows = connection.exec_driver_sql(
+            "SELECT version, name, at FROM migrations ORDER BY version"
+        ).all()
         assert rows[-1][:2] == (NEXT, m_next_note.__name__)
         assert [row[0] for row in rows] == list(range(1, NEXT + 1))
         assert rows[-1][2] == "2026-01-01T00:00:00.000Z"
@@ -162,19 +181,37 @@ def compared_ledger(folder):
     program(ledger)
     name = ledger.open_experiment(hypothesis="deeper", parent="exp-0003", by="me").id
     run = register(ledger, name)
-    ledger.append(evaluated(name, run, 0.75, findings=[{"code": "split_small", "message": "few rows"}]))
-    comparison = {"against": "exp-0003", "better": True, "comparisons": 2, "difference": 0.05, "p_corrected": 0.01}
-    judged(ledger, name, 0.75, "PASS", tier="must", comparison={**comparison, "no_longer": ["exp-0002"]})
+    ledger.append(
+        evaluated(name, run, 0.75, findings=[{"code": "split_small", "message": "few rows"}])
+    )
+    comparison = {
+        "against": "exp-0003",
+        "better": True,
+        "comparisons": 2,
+        "difference": 0.05,
+        "p_corrected": 0.01,
+    }
+    judged(
+        ledger,
+        name,
+        0.75,
+        "PASS",
+        tier="must",
+        comparison={**comparison, "no_longer": ["exp-0002"]},
+    )
     return ledger
 
 
 def test_what_facts_add_up_to_changes_only_with_a_new_version(tmp_path):
-    """Without one, a ledger that was made before is told to be damaged: add a migration with `recreate_state`, and the
-    new version's hash here."""
+    """Without one, a ledger that was made before is told to be damaged: add a migration with
+    `recreate_state`, and the new version's hash here."""
     lines = map(json.loads, FACTS.read_text("utf-8").splitlines())
     tables = replay(StoredFact(**{**line, "data": line["data"].encode()}) for line in lines).tables
     assert [table for table, rows in tables.items() if not rows] == []
-    plain = {table: sorted([list(map(str, key)), row] for key, row in rows.items()) for table, rows in tables.items()}
+    plain = {
+        table: sorted([list(map(str, key)), row] for key, row in rows.items())
+        for table, rows in tables.items()
+    }
     assert {LAST: sha256_bytes(json.dumps(plain, sort_keys=True).encode())} == STATE_OF
 
 

@@ -1,4 +1,5 @@
-"""Several processes on one ledger: distinct ids, waiting, reading while another writes, and kill -9."""
+"""Several processes on one ledger: distinct ids, waiting, reading while another writes, and kill
+-9."""
 
 import os
 import random
@@ -29,7 +30,9 @@ connection.execute("COMMIT")
 
 def start(*arguments: object) -> "subprocess.Popen[str]":
     command = [sys.executable, str(WORKER), *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
+    )
 
 
 def mint_together(folder: Path, processes: int, each: int, *more: object) -> list[str]:
@@ -90,7 +93,9 @@ def holder(tmp_path):
     """Another process that holds a write transaction until it is told a line."""
     full_ledger(tmp_path).close()
     command = [sys.executable, "-c", HOLD, str(tmp_path / "ledger.db")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
         yield process
@@ -99,9 +104,11 @@ def holder(tmp_path):
 
 def test_case_36_a_writer_that_waits_in_vain_says_so_and_readers_do_not_wait(tmp_path, holder):
     with open_ledger(tmp_path, busy_seconds=0.3, clock=SystemClock()) as ledger:
-        with pytest.raises(LedgerBusyError, match=r"ledger\.db is being written by another process") as busy:
+        with pytest.raises(
+            LedgerBusyError, match=r"ledger\.db is being written by another process"
+        ) as busy:
             ledger.open_experiment(hypothesis="h", parent=None, by="me")
-        assert "Try again" in busy.value.mend
+        assert "Try again" in busy.value.hint
         assert len(ledger.experiments()) == 3
     with open_ledger(tmp_path, read_only=True, busy_seconds=0.0) as reader:
         assert len(reader.experiments()) == 3
@@ -127,7 +134,11 @@ def test_case_36_ten_seconds(tmp_path, holder):
 
 
 def test_case_36_an_open_reader_stops_no_writer_and_keeps_its_view(tmp_path):
-    with full_ledger(tmp_path) as ledger, open_ledger(tmp_path, read_only=True) as reader, reader.snapshot():
+    with (
+        full_ledger(tmp_path) as ledger,
+        open_ledger(tmp_path, read_only=True) as reader,
+        reader.snapshot(),
+    ):
         before = reader.counts()
         life(ledger)
         assert ledger.counts() != before

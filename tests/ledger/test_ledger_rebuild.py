@@ -54,7 +54,9 @@ def test_rebuild_restores_changed_rows(tmp_path):
         assert state_of(ledger) == before
         assert ledger.stale_projections() == set(PROJECTIONS)
         with ledger.connection() as connection:
-            assert connection.execute(sa.select(sa.func.count()).select_from(projections)).scalar() == len(PROJECTIONS)
+            assert connection.execute(
+                sa.select(sa.func.count()).select_from(projections)
+            ).scalar() == len(PROJECTIONS)
 
 
 def test_rebuild_of_facts_that_do_not_fit_changes_nothing(tmp_path):

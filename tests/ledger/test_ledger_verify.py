@@ -51,7 +51,9 @@ def test_any_changed_byte_of_a_facts_data_is_named(folder):
             changed[place] ^= 1
             run_sql(folder, "UPDATE facts SET data = ? WHERE seq = ?", bytes(changed), seq)
             problems = check(folder)
-            assert [(item.writer, item.seq, item.kind) for item in problems] == [("alice", seq, kind)], (seq, place)
+            assert [(item.writer, item.seq, item.kind) for item in problems] == [
+                ("alice", seq, kind)
+            ], (seq, place)
             assert f"Fact {seq} of writer alice ({kind})" in problems[0].message
         run_sql(folder, "UPDATE facts SET data = ? WHERE seq = ?", data, seq)
     assert check(folder) == []
@@ -76,7 +78,9 @@ def test_a_changed_column_is_named(folder, column, value):
 def test_a_changed_number_is_named(folder, seq):
     run_sql(folder, "UPDATE facts SET seq = ? WHERE seq = 5", seq)
     problems = check(folder)
-    assert any("alice" in item.message and (str(seq) in item.message or item.seq == 6) for item in problems)
+    assert any(
+        "alice" in item.message and (str(seq) in item.message or item.seq == 6) for item in problems
+    )
 
 
 def test_another_writers_name_on_a_fact_is_named(folder):
@@ -112,7 +116,10 @@ def test_nothing_is_appended_to_a_cut_or_replaced_ledger(folder):
     last = all_data(folder)[-1][0]
     run_sql(folder, "DELETE FROM facts WHERE seq > ?", last - 5)
     for _ in range(2):
-        with open_ledger(folder, restore=True) as ledger, pytest.raises(LedgerDamagedError, match="was cut"):
+        with (
+            open_ledger(folder, restore=True) as ledger,
+            pytest.raises(LedgerDamagedError, match="was cut"),
+        ):
             ledger.open_experiment(hypothesis="h", parent=None, by="me")
         assert any(item.kind == "cut" for item in check(folder))
         (folder / "ledger.db").unlink()
@@ -148,7 +155,9 @@ def test_anchors_that_are_all_gone_are_a_problem(folder):
 def test_bytes_that_became_text_are_named(folder):
     run_sql(folder, "UPDATE facts SET data = CAST(data AS TEXT) WHERE seq = 4")
     for text in (False, True):
-        assert (4, True) in [(item.seq, "stored as str" in item.message) for item in check(folder, text=text)]
+        assert (4, True) in [
+            (item.seq, "stored as str" in item.message) for item in check(folder, text=text)
+        ]
 
 
 def test_state_that_disagrees_with_the_facts_is_reported(folder):
@@ -225,14 +234,17 @@ def test_a_change_of_the_table_meta_is_named_and_nothing_is_appended(folder, sta
     run_sql(folder, statement)
     problems = check(folder)
     assert {item.kind for item in problems} == {"meta"}
-    assert all(item.message.startswith("The table meta ") and item.message.endswith(".") for item in problems)
+    assert all(
+        item.message.startswith("The table meta ") and item.message.endswith(".")
+        for item in problems
+    )
     for options in ({}, {"read_only": True}, {"writer": None}):
         with pytest.raises(LedgerDamagedError, match="the table meta") as error:
             open_ledger(folder, **options)
-        assert "ledger verify" in error.value.mend
+        assert "ledger verify" in error.value.hint
 
 
-def test_the_mends_of_another_writers_name_hold(folder):
+def test_the_hints_of_another_writers_name_hold(folder):
     run_sql(folder, "UPDATE meta SET value = 'mallory'")
     (problem,) = check(folder)
     assert "chain of writer mallory" in problem.message

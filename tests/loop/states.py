@@ -16,11 +16,17 @@ from harness.loop.records import (
 )
 
 SEEDS = 3
-LOW = Finding("below_tier", "accuracy on validation is 0.68; the tier must needs >= 0.9.", "Try another hypothesis.")
+LOW = Finding(
+    "below_tier",
+    "accuracy on validation is 0.68; the tier must needs >= 0.9.",
+    "Try another hypothesis.",
+)
 
 
 def limits(**changes: Any) -> Limits:
-    plain = Limits(seeds=SEEDS, experiments=8, total_minutes=40, usd=None, stop_tier=Tier.MUST, patience=3)
+    plain = Limits(
+        seeds=SEEDS, experiments=8, total_minutes=40, usd=None, stop_tier=Tier.MUST, patience=3
+    )
     return replace(plain, **changes)
 
 
@@ -47,18 +53,30 @@ def verdict(kind: Verdict = Verdict.PASS, **changes: Any) -> VerdictState:
     findings = () if kind is Verdict.PASS else (LOW,)
     tier = Tier.MUST if kind is Verdict.PASS else None
     plain = VerdictState(
-        id="v-000001", verdict=kind, current=True, findings=findings, tier=tier, better=True, why="+0.2 beyond 0.01."
+        id="v-000001",
+        verdict=kind,
+        current=True,
+        findings=findings,
+        tier=tier,
+        better=True,
+        why="+0.2 beyond 0.01.",
     )
     return replace(plain, **changes)
 
 
-def experiment(number: int = 1, status: ExperimentStatus = ExperimentStatus.OPEN, **changes: Any) -> ExperimentState:
+def experiment(
+    number: int = 1, status: ExperimentStatus = ExperimentStatus.OPEN, **changes: Any
+) -> ExperimentState:
     return replace(ExperimentState(id=f"exp-{number:04d}", status=status), **changes)
 
 
 def judged(number: int = 1, **changes: Any) -> ExperimentState:
     """Trained, evaluated, with result.md and a PASS on validation."""
-    whole: dict[str, Any] = {"runs": DONE, "result_written": True, "validation": verdict()} | changes
+    whole: dict[str, Any] = {
+        "runs": DONE,
+        "result_written": True,
+        "validation": verdict(),
+    } | changes
     return experiment(number, ExperimentStatus.JUDGED, **whole)
 
 
@@ -74,7 +92,11 @@ BUILT = (session("build-1-1"),)
 READ = (*BUILT, session("judge-1-1"))
 
 
-def state(*experiments: ExperimentState, sessions: tuple[SessionState, ...] = (), **changes: Any) -> LoopState:
+def state(
+    *experiments: ExperimentState, sessions: tuple[SessionState, ...] = (), **changes: Any
+) -> LoopState:
     """`spent` and `limits` may be given; the rest is a fresh loop."""
-    plain = LoopState(limits=limits(), spent=Spent(looks_left=20), experiments=experiments, sessions=sessions)
+    plain = LoopState(
+        limits=limits(), spent=Spent(looks_left=20), experiments=experiments, sessions=sessions
+    )
     return replace(plain, **changes)

@@ -1,4 +1,5 @@
-"""Open alarms bring the checker, whatever the plan says; what it proposes is ranked into the next hypothesis."""
+"""Open alarms bring the checker, whatever the plan says; what it proposes is ranked into the next
+hypothesis."""
 
 from dataclasses import replace
 
@@ -8,7 +9,19 @@ from harness.loop.candidates import MOST, rank
 from harness.loop.next_step import CHECKER_SESSIONS, next_step
 from harness.loop.sessions import CUT_IN_A_ROW
 from harness.loop.steps import Build, Decide, Diagnose, Evaluate, Judge, Scout, Stop, StopReason
-from tests.loop.states import ALL, BUILT, DONE, closed, experiment, judged, limits, runs, session, state, verdict
+from tests.loop.states import (
+    ALL,
+    BUILT,
+    DONE,
+    closed,
+    experiment,
+    judged,
+    limits,
+    runs,
+    session,
+    state,
+    verdict,
+)
 
 ALARMS = {"divergence": "fatal", "plateau": "warning"}
 SURE = Idea(text="Clip gradients", answers="divergence", confidence="high")
@@ -18,7 +31,13 @@ OWN = Idea(text="A wider network")
 
 
 def broken(**changes):
-    plain = {"runs": DONE, "awaiting": ALL, "undiagnosed": ("run-01", "run-03"), "alarms": ALARMS, "model": "mlp"}
+    plain = {
+        "runs": DONE,
+        "awaiting": ALL,
+        "undiagnosed": ("run-01", "run-03"),
+        "alarms": ALARMS,
+        "model": "mlp",
+    }
     return experiment(1, ExperimentStatus.RUNNING, **{**plain, **changes})
 
 
@@ -43,7 +62,10 @@ def test_a_cut_checker_is_brought_again_under_its_key() -> None:
 
 def test_a_checker_that_explains_nothing_is_asked_twice_and_the_gate_finds_it() -> None:
     given = broken(undiagnosed=("run-01",))
-    sessions = (*BUILT, *(session(f"diagnose-1-run-01-{place + 1}") for place in range(CHECKER_SESSIONS)))
+    sessions = (
+        *BUILT,
+        *(session(f"diagnose-1-run-01-{place + 1}") for place in range(CHECKER_SESSIONS)),
+    )
     assert isinstance(next_step(state(given, sessions=sessions)), Evaluate)
 
 
@@ -54,9 +76,11 @@ def test_a_scout_answers_a_diagnosis_where_the_plan_gives_it_something_to_read()
     assert step == Scout(experiment="exp-0001", index=1, attempt=1)
     assert isinstance(next_step(state(explained, sessions=BUILT)), Evaluate)
     assert isinstance(next_step(state(broken(), sessions=BUILT, limits=reading)), Diagnose)
-    for done in (state(replace(explained, methods_written=True), sessions=BUILT, limits=reading),
-                 state(explained, sessions=(*BUILT, session("scout-1-1")), limits=reading),
-                 state(broken(undiagnosed=(), alarms={}), sessions=BUILT, limits=reading)):  # fmt: skip
+    for done in (
+        state(replace(explained, methods_written=True), sessions=BUILT, limits=reading),
+        state(explained, sessions=(*BUILT, session("scout-1-1")), limits=reading),
+        state(broken(undiagnosed=(), alarms={}), sessions=BUILT, limits=reading),
+    ):
         assert isinstance(next_step(done), Evaluate)
 
 
@@ -69,7 +93,9 @@ def test_spent_money_stops_before_a_checker() -> None:
 
 def test_a_stopped_and_explained_run_refutes_the_hypothesis() -> None:
     killed = runs(RunStatus.KILLED, stopped_by="divergence")
-    killed = tuple(replace(run, reason="stopped by the alarm divergence at row 9: loss") for run in killed)
+    killed = tuple(
+        replace(run, reason="stopped by the alarm divergence at row 9: loss") for run in killed
+    )
     inconclusive = verdict(Verdict.INCONCLUSIVE)
     given = judged(1, runs=killed, validation=inconclusive, alarms=ALARMS)
     step = next_step(state(given, sessions=(*BUILT, session("judge-1-1"))))
@@ -83,7 +109,13 @@ def test_a_stopped_and_explained_run_refutes_the_hypothesis() -> None:
 
 
 def test_the_next_build_begins_with_the_ranked_candidates() -> None:
-    before = closed(1, ExperimentStatus.DISCARDED, alarms=ALARMS, ideas=(OWN, MILD, UNSURE, SURE), hypothesis="x")
+    before = closed(
+        1,
+        ExperimentStatus.DISCARDED,
+        alarms=ALARMS,
+        ideas=(OWN, MILD, UNSURE, SURE),
+        hypothesis="x",
+    )
     step = next_step(state(before, sessions=(*BUILT, session("judge-1-1"))))
     assert isinstance(step, Build)
     assert step.candidates == (SURE, UNSURE, MILD, OWN)
@@ -102,6 +134,8 @@ def test_ranking_leaves_out_what_was_tried_and_what_is_said_twice() -> None:
 
 
 def test_ideas_are_read_as_they_are_written() -> None:
-    text = with_ideas("# Next\n\n1. A wider network\n", "After the diagnosis of run-01", [SURE, MILD])
+    text = with_ideas(
+        "# Next\n\n1. A wider network\n", "After the diagnosis of run-01", [SURE, MILD]
+    )
     assert ideas(text) == [SURE, MILD, OWN]
     assert with_ideas(text, "After the diagnosis of run-01", [SURE]) == text

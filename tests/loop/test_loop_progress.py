@@ -16,7 +16,10 @@ UP, DOWN = objective(Direction.MAXIMIZE), objective(Direction.MINIMIZE)
 
 
 def scored(
-    *values: float, verdict: Verdict = Verdict.PASS, baseline: float | None = 0.1, findings: tuple[str, ...] = ()
+    *values: float,
+    verdict: Verdict = Verdict.PASS,
+    baseline: float | None = 0.1,
+    findings: tuple[str, ...] = (),
 ) -> Scored:
     return Scored(verdict=verdict, findings=findings, values=values, baseline=baseline)
 
@@ -35,7 +38,8 @@ def test_a_gain_within_the_noise_is_none() -> None:
 
 
 def test_w6_a_large_relative_gain_of_a_small_error_is_an_improvement() -> None:
-    """There RMSE .020 -> .012, 40% better, was a plateau: the threshold was absolute and knew no direction."""
+    """There RMSE .020 -> .012, 40% better, was a plateau: the threshold was absolute and knew no
+    direction."""
     series = [scored(0.0200, 0.0201, 0.0199, baseline=0.5), scored(0.0120, 0.0121, 0.0119)]
     assert improvements(series, DOWN) == [True, True]
 
@@ -53,7 +57,12 @@ def test_w6_noise_in_large_numbers_is_no_improvement() -> None:
 
 
 def test_what_broke_its_contract_is_no_improvement_and_never_the_best() -> None:
-    for findings in (("claim_disagrees",), ("below_tier", "metrics_changed"), ("never_heard_of",), ()):
+    for findings in (
+        ("claim_disagrees",),
+        ("below_tier", "metrics_changed"),
+        ("never_heard_of",),
+        (),
+    ):
         better = scored(0.99, 0.991, 0.992, verdict=Verdict.FAIL, findings=findings)
         assert improvements([better, scored(0.90, 0.901, 0.902)], UP) == [False, True]
     outstanding = scored(0.99, 0.991, verdict=Verdict.INCONCLUSIVE, findings=("seeds_outstanding",))
@@ -64,12 +73,17 @@ def test_progress_below_the_least_tier_is_progress() -> None:
     """0.3 -> 0.5 -> 0.7 under a tier of 0.9 is a search that works, not three flat experiments."""
     rising = [below(value, value + 0.001, value - 0.001) for value in (0.3, 0.5, 0.7)]
     assert improvements(rising, UP) == [True, True, True]
-    assert improvements([*rising, below(0.7, 0.702, 0.701), below(0.4, 0.401, 0.402)], UP)[3:] == [False, False]
+    assert improvements([*rising, below(0.7, 0.702, 0.701), below(0.4, 0.401, 0.402)], UP)[3:] == [
+        False,
+        False,
+    ]
     assert improvements([below(0.3, 0.301, 0.302), below(0.2, 0.201, 0.202)], DOWN) == [False, True]
 
 
 def test_a_note_beside_the_tier_does_not_end_progress() -> None:
-    noted = scored(0.5, 0.501, 0.502, verdict=Verdict.FAIL, findings=("processes_left", "below_tier"))
+    noted = scored(
+        0.5, 0.501, 0.502, verdict=Verdict.FAIL, findings=("processes_left", "below_tier")
+    )
     assert improvements([noted], UP) == [True]
 
 
@@ -83,9 +97,12 @@ def test_too_few_seeds_never_count() -> None:
 
 
 def test_the_verdicts_comparison_counts_where_it_was_with_the_same_reference() -> None:
-    """By seeds alone the second is better; the verdict, which also saw the rows and the number of tries, says no."""
+    """By seeds alone the second is better; the verdict, which also saw the rows and the number of
+    tries, says no."""
     first = replace(scored(0.90, 0.91, 0.92), experiment="exp-0001", against=TRIVIAL, better=True)
-    second = replace(scored(0.96, 0.97, 0.98), experiment="exp-0002", against="exp-0001", better=False)
+    second = replace(
+        scored(0.96, 0.97, 0.98), experiment="exp-0002", against="exp-0001", better=False
+    )
     assert improvements([first, second], UP) == [True, False]
     assert improvements([first, replace(second, better=True)], UP) == [True, True]
     assert improvements([first, replace(second, against="exp-0000")], UP) == [True, True]

@@ -1,4 +1,5 @@
-"""The loop against worlds that answer anything: it always stops, and a cut changes nothing about how it ends."""
+"""The loop against worlds that answer anything: it always stops, and a cut changes nothing about
+how it ends."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -6,7 +7,16 @@ from typing import Any
 import hypothesis.strategies as st
 from hypothesis import given, settings
 
-from harness.domain.statuses import DecisionKind, ExperimentStatus, GateMode, GateName, RunStatus, Split, Tier, Verdict
+from harness.domain.statuses import (
+    DecisionKind,
+    ExperimentStatus,
+    GateMode,
+    GateName,
+    RunStatus,
+    Split,
+    Tier,
+    Verdict,
+)
 from harness.loop.next_step import next_step
 from harness.loop.records import ExperimentState, LoopState, SessionState, Spent
 from harness.loop.steps import (
@@ -66,7 +76,10 @@ class World:
             case Diagnose():
                 self.session(step.key)
                 left = tuple(run for run in self.undiagnosed(step.experiment) if run != step.run)
-                self.change(step.experiment, **({"undiagnosed": left} if self.pick(True, True, False) else {}))
+                self.change(
+                    step.experiment,
+                    **({"undiagnosed": left} if self.pick(True, True, False) else {}),
+                )
             case Scout():
                 self.session(step.key)
                 self.change(step.experiment, methods_written=self.pick(True, False))
@@ -80,14 +93,22 @@ class World:
             case Check():
                 self.check(step)
             case Decide() | Settle():
-                moved = {DecisionKind.KEEP: ExperimentStatus.KEPT}.get(step.kind, ExperimentStatus.DISCARDED)
+                moved = {DecisionKind.KEEP: ExperimentStatus.KEPT}.get(
+                    step.kind, ExperimentStatus.DISCARDED
+                )
                 done = self.pick(True, True, False)
-                changes = {"status": moved, "improved": self.pick(True, False)} if done else {"decided": step.kind}
+                changes = (
+                    {"status": moved, "improved": self.pick(True, False)}
+                    if done
+                    else {"decided": step.kind}
+                )
                 self.change(step.experiment, **changes)
 
     def session(self, key: str) -> None:
         outcome = self.pick("finished", "finished", "failed", "refused", "cut")
-        self.state = replace(self.state, sessions=(*self.state.sessions, SessionState(step=key, outcome=outcome)))
+        self.state = replace(
+            self.state, sessions=(*self.state.sessions, SessionState(step=key, outcome=outcome))
+        )
 
     def build(self, step: Build) -> None:
         self.session(step.key)
@@ -98,9 +119,18 @@ class World:
             self.train(f"exp-{step.index:04d}")
 
     def train(self, experiment: str) -> None:
-        statuses = [self.pick(*[RunStatus.COMPLETED] * 4, *RunStatus) for _ in range(self.pick(1, SEEDS, SEEDS, SEEDS))]
-        trained = runs(*statuses, bypassed=self.pick(False, False, False, True), supervised=self.pick(True, False))
-        scorable = frozenset(run.id for run in trained if run.status is RunStatus.COMPLETED and not run.bypassed)
+        statuses = [
+            self.pick(*[RunStatus.COMPLETED] * 4, *RunStatus)
+            for _ in range(self.pick(1, SEEDS, SEEDS, SEEDS))
+        ]
+        trained = runs(
+            *statuses,
+            bypassed=self.pick(False, False, False, True),
+            supervised=self.pick(True, False),
+        )
+        scorable = frozenset(
+            run.id for run in trained if run.status is RunStatus.COMPLETED and not run.bypassed
+        )
         broken = tuple(run.id for run in trained if self.pick(False, False, True))
         lost = next(item.lost for item in self.state.experiments if item.id == experiment)
         self.spend(minutes=self.state.spent.minutes + self.pick(0.0, 1.0, 9.0))
@@ -120,7 +150,9 @@ class World:
         return next(item.undiagnosed for item in self.state.experiments if item.id == experiment)
 
     def check(self, step: Check) -> None:
-        before = next(item for item in self.state.experiments if item.id == step.experiment).verdict(step.gate)
+        before = next(
+            item for item in self.state.experiments if item.id == step.experiment
+        ).verdict(step.gate)
         told = verdict(
             self.pick(Verdict.PASS, Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE),
             current=self.pick(True, True, True, False),
@@ -130,13 +162,18 @@ class World:
         )
         name = "validation" if step.gate is GateName.VALIDATION else "held_out"
         moved = self.pick(True, True, False)
-        self.change(step.experiment, **{name: told}, **({"status": ExperimentStatus.JUDGED} if moved else {}))
+        self.change(
+            step.experiment,
+            **{name: told},
+            **({"status": ExperimentStatus.JUDGED} if moved else {}),
+        )
 
     def change(self, experiment: str, **changes: Any) -> None:
         self.state = replace(
             self.state,
             experiments=tuple(
-                replace(item, **changes) if item.id == experiment else item for item in self.state.experiments
+                replace(item, **changes) if item.id == experiment else item
+                for item in self.state.experiments
             ),
         )
 
@@ -168,7 +205,9 @@ class Undisturbed(World):
             case Build():
                 self.finish(step.key)
                 if step.experiment is None:
-                    opened = ExperimentState(id=f"exp-{step.index:04d}", status=ExperimentStatus.OPEN)
+                    opened = ExperimentState(
+                        id=f"exp-{step.index:04d}", status=ExperimentStatus.OPEN
+                    )
                     self.state = replace(self.state, experiments=(*self.state.experiments, opened))
                 self.trained(f"exp-{step.index:04d}")
             case Train() | Wait() | Recover():
@@ -187,16 +226,26 @@ class Undisturbed(World):
                 self.change(step.experiment, **{name: told}, status=ExperimentStatus.JUDGED)
             case Decide() | Settle():
                 kept = step.kind is DecisionKind.KEEP
-                self.change(step.experiment, status=ExperimentStatus.KEPT if kept else ExperimentStatus.DISCARDED)
+                self.change(
+                    step.experiment,
+                    status=ExperimentStatus.KEPT if kept else ExperimentStatus.DISCARDED,
+                )
 
     def finish(self, key: str) -> None:
-        self.state = replace(self.state, sessions=(*self.state.sessions, SessionState(step=key, outcome="finished")))
+        self.state = replace(
+            self.state, sessions=(*self.state.sessions, SessionState(step=key, outcome="finished"))
+        )
 
     def trained(self, experiment: str) -> None:
         done = runs(*[RunStatus.COMPLETED] * SEEDS)
         ids = frozenset(run.id for run in done)
         self.change(
-            experiment, status=ExperimentStatus.RUNNING, runs=done, awaiting=ids, awaiting_held_out=ids, argv=("train",)
+            experiment,
+            status=ExperimentStatus.RUNNING,
+            runs=done,
+            awaiting=ids,
+            awaiting_held_out=ids,
+            argv=("train",),
         )
 
 
@@ -214,15 +263,23 @@ class Killed(Undisturbed):
             case Build() | Judge():
                 cut = SessionState(step=step.key, outcome=self.pick(None, "cut"))
                 self.state = replace(self.state, sessions=(*self.state.sessions, cut))
-                if isinstance(step, Build) and len(self.state.experiments) < step.index and self.pick(True, False):
-                    opened = ExperimentState(id=f"exp-{step.index:04d}", status=ExperimentStatus.OPEN)
+                if (
+                    isinstance(step, Build)
+                    and len(self.state.experiments) < step.index
+                    and self.pick(True, False)
+                ):
+                    opened = ExperimentState(
+                        id=f"exp-{step.index:04d}", status=ExperimentStatus.OPEN
+                    )
                     self.state = replace(self.state, experiments=(*self.state.experiments, opened))
             case Train() | Wait() | Recover():
                 self.change(step.experiment, runs=runs(RunStatus.COMPLETED, RunStatus.LOST))
             case Check():  # the verdict is recorded, the experiment not moved
                 good = step.experiment == "exp-0003"
                 name = "validation" if step.gate is GateName.VALIDATION else "held_out"
-                self.change(step.experiment, **{name: verdict(Verdict.PASS if good else Verdict.FAIL)})
+                self.change(
+                    step.experiment, **{name: verdict(Verdict.PASS if good else Verdict.FAIL)}
+                )
             case Decide():  # the decision is recorded, the experiment not moved
                 self.change(step.experiment, decided=step.kind)
 
@@ -263,4 +320,6 @@ def test_a_loop_that_is_killed_anywhere_ends_as_if_undisturbed(data: st.DataObje
     calm, killed = Undisturbed(None, plan()), Killed(data.draw, plan())
     calm_end, killed_end = calm.run(), killed.run()
     assert killed_end == calm_end
-    assert [item.status for item in killed.state.experiments] == [item.status for item in calm.state.experiments]
+    assert [item.status for item in killed.state.experiments] == [
+        item.status for item in calm.state.experiments
+    ]

@@ -6,20 +6,31 @@ from typing import Any
 
 import pytest
 
-from harness.audit import evaluate as evaluating
-from harness.audit.check import check_gate
-from harness.audit.evaluate import evaluate_experiment
-from harness.cage.none import NoCage
 from harness.clock import Clock
+from harness.decisions.experiments import MOVES, decide
 from harness.domain.facts import LoopEnded, RunEnded, SessionEnded, SessionStarted
-from harness.domain.statuses import FINAL_RUNS, CageKind, DecisionKind, RunStatus, Tier, Verdict
+from harness.domain.statuses import FINAL_RUNS, DecisionKind, RunStatus, SandboxKind, Tier, Verdict
+from harness.evaluation import experiment as evaluating
 from harness.evaluation.evaluate import EvaluationOutcome, EvaluationRequest
+from harness.evaluation.experiment import evaluate_experiment
+from harness.gates.check import check_gate
 from harness.ledger.reads import LedgerReads
 from harness.ledger.writes import LedgerWrites
 from harness.loop.next_step import next_step
 from harness.loop.state import load_state
-from harness.loop.steps import Build, Check, Decide, Evaluate, Judge, Recover, Settle, Step, Stop, Train
-from harness.project.experiments import MOVES, decide
+from harness.loop.steps import (
+    Build,
+    Check,
+    Decide,
+    Evaluate,
+    Judge,
+    Recover,
+    Settle,
+    Step,
+    Stop,
+    Train,
+)
+from harness.sandbox.none import NoSandbox
 from tests.audit.world import GOOD, PLAN, POOR, World
 
 CUTS = {1: POOR, 2: GOOD}
@@ -34,11 +45,22 @@ def quick_evaluation(request: EvaluationRequest, sandbox: Any, clock: Clock) -> 
     seed = int(request.run.removeprefix("run-")) % 7
     poor = request.experiment == "exp-0001"
     return EvaluationOutcome(
-        metric=request.metric, value=(0.6 if poor else 0.95) + seed / 1000, n=200, interval=None,
-        checkpoint=request.checkpoint_hash, code=request.snapshot.hash, inputs="i", labels="l",
-        scorer=request.scorer.hash(), predictions="p", cage=CageKind.BWRAP, baseline=0.5, findings=(),
-        at="2026-01-01T00:00:00.000Z", seconds=0.0,
-    )  # fmt: skip
+        metric=request.metric,
+        value=(0.6 if poor else 0.95) + seed / 1000,
+        n=200,
+        interval=None,
+        checkpoint=request.checkpoint_hash,
+        code=request.snapshot.hash,
+        inputs="i",
+        labels="l",
+        scorer=request.scorer.hash(),
+        predictions="p",
+        sandbox=SandboxKind.BWRAP,
+        baseline=0.5,
+        findings=(),
+        at="2026-01-01T00:00:00.000Z",
+        seconds=0.0,
+    )
 
 
 class Driver:
@@ -51,7 +73,9 @@ class Driver:
     def run(self) -> Stop:
         project = self.world.project
         for session in project.ledger.sessions(open_only=True):
-            project.ledger.append(SessionEnded(session=session.id, outcome="cut", detail="", turns=0, cost_usd=None))
+            project.ledger.append(
+                SessionEnded(session=session.id, outcome="cut", detail="", turns=0, cost_usd=None)
+            )
         for _ in range(100):
             step = next_step(load_state(project, supervised=lambda run: False))
             self.trail.append(step.key)
@@ -73,15 +97,24 @@ class Driver:
             case Train():
                 self.train(step.experiment)
             case Evaluate():
-                evaluate_experiment(project, step.experiment, step.split, NoCage(), environment={})
+                evaluate_experiment(
+                    project, step.experiment, step.split, NoSandbox(), environment={}
+                )
             case Check():
                 check_gate(project, step.experiment, step.gate)
             case Decide():
                 decide(
-                    project, kind=step.kind, experiment=step.experiment, by="harness", context=step.context,
-                    choice=step.choice, alternatives=step.alternatives, reason=step.reason,
-                    confidence=step.confidence, verdict=step.verdict,
-                )  # fmt: skip
+                    project,
+                    kind=step.kind,
+                    experiment=step.experiment,
+                    by="harness",
+                    context=step.context,
+                    choice=step.choice,
+                    alternatives=step.alternatives,
+                    reason=step.reason,
+                    confidence=step.confidence,
+                    verdict=step.verdict,
+                )
             case Settle():
                 project.ledger.move_experiment(step.experiment, MOVES[step.kind], "settled")
 
@@ -89,10 +122,19 @@ class Driver:
         ledger = self.world.project.ledger
         name = f"s-{len(ledger.sessions()):03d}"
         ledger.append(
-            SessionStarted(session=name, role=role, experiment=None, step=key, cage="none", driver={"pid": 1})
+            SessionStarted(
+                session=name,
+                role=role,
+                experiment=None,
+                step=key,
+                sandbox="none",
+                driver={"pid": 1},
+            )
         )
         work()
-        ledger.append(SessionEnded(session=name, outcome="finished", detail="", turns=1, cost_usd=0.0))
+        ledger.append(
+            SessionEnded(session=name, outcome="finished", detail="", turns=1, cost_usd=0.0)
+        )
 
     def build(self, step: Build) -> None:
         self.train(self.world.open(f"Idea {step.index}", step.parent).id, step.index)
@@ -107,9 +149,14 @@ class Driver:
 
     def lose(self, experiment: str, run: str) -> None:
         lost = RunEnded(
-            experiment=experiment, run=run, status="lost", exit_code=None, reason="its supervisor is gone",
-            seconds=None, rows=0,
-        )  # fmt: skip
+            experiment=experiment,
+            run=run,
+            status="lost",
+            exit_code=None,
+            reason="its supervisor is gone",
+            seconds=None,
+            rows=0,
+        )
         self.world.project.ledger.append(lost)
 
 
@@ -129,15 +176,43 @@ def outcome(world: World) -> list[tuple[Any, ...]]:
         last = ledger.verdicts(item.id)[-1]
         kinds = [decision.kind for decision in ledger.decisions(item.id)]
         tested = [verdict.verdict for verdict in ledger.verdicts(item.id)]
-        rows.append((item.id, item.status, item.hypothesis, last.gate, last.verdict, last.tier, kinds, tested))
+        rows.append(
+            (
+                item.id,
+                item.status,
+                item.hypothesis,
+                last.gate,
+                last.verdict,
+                last.tier,
+                kinds,
+                tested,
+            )
+        )
     return rows
 
 
 CALM = [
-    ("exp-0001", "discarded", "Idea 1", "validation", Verdict.FAIL, None, [DecisionKind.DISCARD], [Verdict.FAIL]),
-    ("exp-0002", "kept", "Idea 2", "held_out", Verdict.PASS, Tier.SHOULD, [DecisionKind.KEEP],
-     [Verdict.PASS, Verdict.PASS]),
-]  # fmt: skip
+    (
+        "exp-0001",
+        "discarded",
+        "Idea 1",
+        "validation",
+        Verdict.FAIL,
+        None,
+        [DecisionKind.DISCARD],
+        [Verdict.FAIL],
+    ),
+    (
+        "exp-0002",
+        "kept",
+        "Idea 2",
+        "held_out",
+        Verdict.PASS,
+        Tier.SHOULD,
+        [DecisionKind.KEEP],
+        [Verdict.PASS, Verdict.PASS],
+    ),
+]
 
 
 def test_an_undisturbed_loop_keeps_the_good_experiment(world: World) -> None:
@@ -183,38 +258,53 @@ def check_every_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbers: ra
         if cut:
             assert Driver(world).run().reason == "target", f"killed before transaction {number}"
         assert outcome(world) == CALM, f"killed before transaction {number}"
-        assert all(run.status in FINAL_RUNS for item in world.project.ledger.experiments()
-                   for run in world.project.ledger.runs(item.id))  # fmt: skip
+        assert all(
+            run.status in FINAL_RUNS
+            for item in world.project.ledger.experiments()
+            for run in world.project.ledger.runs(item.id)
+        )
         world.project.close()
         if not cut:
             return
     assert numbers.step > 1, "the loop writes more facts than were tried"
 
 
-def test_a_loop_killed_at_some_moments_ends_as_if_undisturbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loop_killed_at_some_moments_ends_as_if_undisturbed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     check_every_cut(tmp_path, monkeypatch, range(1, 60, 9))
 
 
 @pytest.mark.slow
-def test_a_loop_killed_before_any_fact_ends_as_if_undisturbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loop_killed_before_any_fact_ends_as_if_undisturbed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     check_every_cut(tmp_path, monkeypatch, range(200))
 
 
-def test_supervised_waits_for_a_person_and_does_what_they_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_supervised_waits_for_a_person_and_does_what_they_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(evaluating, "evaluate_run", quick_evaluation)
     for kind, status in ((DecisionKind.APPROVE, "kept"), (DecisionKind.REJECT, "discarded")):
-        plan = PLAN.replace("loop:", "gates: {mode: supervised}\nloop:").replace("experiments: 6", "experiments: 2")
+        plan = PLAN.replace("loop:", "gates: {mode: supervised}\nloop:").replace(
+            "experiments: 6", "experiments: 2"
+        )
         world = World.make(tmp_path / kind, plan)
         assert Driver(world).run().reason == "waiting"
         assert Driver(world).run().reason == "waiting"
-        decide(world.project, kind=kind, experiment="exp-0002", by="Ada", confidence="high", **WORDS)
+        decide(
+            world.project, kind=kind, experiment="exp-0002", by="Ada", confidence="high", **WORDS
+        )
         Driver(world).run()
         assert world.project.ledger.experiment("exp-0002").status == status
         world.project.close()
 
 
 @pytest.mark.parametrize("mode", ["auto", "full-auto"])
-def test_what_is_better_is_kept_without_a_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+def test_what_is_better_is_kept_without_a_person(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
     monkeypatch.setattr(evaluating, "evaluate_run", quick_evaluation)
     world = World.make(tmp_path, PLAN.replace("loop:", f"gates: {{mode: {mode}}}\nloop:"))
     assert Driver(world).run().reason == "target"
@@ -228,9 +318,13 @@ def test_a_person_who_iterates_gets_another_attempt(world: World) -> None:
         step = next_step(load_state(world.project, supervised=lambda run: False))
         driver.trail.append(step.key)
         driver.do(step)
-    decide(world.project, kind="ITERATE", experiment="exp-0001", by="Ada", confidence="low", **WORDS)
+    decide(
+        world.project, kind="ITERATE", experiment="exp-0001", by="Ada", confidence="low", **WORDS
+    )
     step = next_step(load_state(world.project, supervised=lambda run: False))
-    assert step.key == "check-exp-0001-validation"  # it was moved to open: the verdict stands, the status follows
+    assert (
+        step.key == "check-exp-0001-validation"
+    )  # it was moved to open: the verdict stands, the status follows
     driver.do(step)
     step = next_step(load_state(world.project, supervised=lambda run: False))
     assert isinstance(step, Build)
@@ -254,9 +348,16 @@ def test_the_state_counts_minutes_looks_and_supervision(world: World) -> None:
     world.project.ledger.query_held_out(experiment, 3)
     code = world.project.ledger.runs(experiment)[0].code
     world.project.ledger.register_run(
-        experiment=experiment, seed=4, argv=["python", "train.py"], code=code, data={}, environment={}, cage="none",
-        token="t", session=None,
-    )  # fmt: skip
+        experiment=experiment,
+        seed=4,
+        argv=["python", "train.py"],
+        code=code,
+        data={},
+        environment={},
+        sandbox="none",
+        token="t",
+        session=None,
+    )
     state = load_state(world.project, supervised=lambda run: run.seed == 4)
     assert state.spent.minutes == pytest.approx(3 / 60)
     assert state.spent.looks_left == 2
@@ -275,11 +376,17 @@ class Flaky(Driver):
         if step.experiment is None:
             self.world.open(f"Idea {step.index}", step.parent)
         experiment = step.experiment or f"exp-{step.index:04d}"
-        done = {r.seed for r in self.world.project.ledger.runs(experiment) if r.status is RunStatus.COMPLETED}
+        done = {
+            r.seed
+            for r in self.world.project.ledger.runs(experiment)
+            if r.status is RunStatus.COMPLETED
+        }
         for number, cut in enumerate(CUTS[2], start=1):
             crashed = number == 3 and step.attempt <= self.failures
             if (seed := self.world.seed(number)) not in done:
-                self.world.train_one(experiment, seed, cut, RunStatus.FAILED if crashed else RunStatus.COMPLETED)
+                self.world.train_one(
+                    experiment, seed, cut, RunStatus.FAILED if crashed else RunStatus.COMPLETED
+                )
 
 
 def test_failed_seeds_are_trained_again_in_the_next_attempt(world: World) -> None:
@@ -296,7 +403,10 @@ def test_failed_seeds_are_trained_again_in_the_next_attempt(world: World) -> Non
         "check-exp-0001-validation",
     ]
     verdicts = [item.verdict for item in world.project.ledger.verdicts("exp-0001")]
-    assert verdicts[:2] == [Verdict.INCONCLUSIVE, Verdict.FAIL]  # exp-0001 scores 0.6 here, now over all seeds
+    assert verdicts[:2] == [
+        Verdict.INCONCLUSIVE,
+        Verdict.FAIL,
+    ]  # exp-0001 scores 0.6 here, now over all seeds
 
 
 def test_w6_failures_end_the_loop(world: World) -> None:
@@ -304,11 +414,18 @@ def test_w6_failures_end_the_loop(world: World) -> None:
     driver = Flaky(world, failures=99)
     assert driver.run().reason == "patience"
     assert [item.status for item in world.project.ledger.experiments()] == ["discarded"] * 3
-    assert [key for key in driver.trail if key.startswith("build-1-")] == ["build-1-1", "build-1-2", "build-1-3"]
+    assert [key for key in driver.trail if key.startswith("build-1-")] == [
+        "build-1-1",
+        "build-1-2",
+        "build-1-3",
+    ]
 
 
-def test_neither_the_state_nor_a_decision_reads_every_fact_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """There are thousands of them after some hundred experiments, and a step is asked for after each."""
+def test_neither_the_state_nor_a_decision_reads_every_fact_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There are thousands of them after some hundred experiments, and a step is asked for after
+    each."""
     driver, ledger = Driver(world), world.project.ledger
     driver.session("build-1-1", "model-builder", lambda: None)
     ledger.append(LoopEnded(plan="signs", reason="failures", detail="a test"))
@@ -319,7 +436,9 @@ def test_neither_the_state_nor_a_decision_reads_every_fact_again(world: World, m
         raise AssertionError("all facts were read")
 
     monkeypatch.setattr(LedgerReads, "facts", forbidden)
-    assert [item.counted for item in load_state(world.project, supervised=lambda run: False).sessions] == [False]
+    assert [
+        item.counted for item in load_state(world.project, supervised=lambda run: False).sessions
+    ] == [False]
     with monkeypatch.context() as cut:
         cut.setattr(LedgerWrites, "move_experiment", forbidden)
         with pytest.raises(AssertionError, match="all facts were read"):

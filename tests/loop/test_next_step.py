@@ -4,10 +4,30 @@ from typing import Any
 
 import pytest
 
-from harness.domain.statuses import DecisionKind, ExperimentStatus, GateMode, GateName, RunStatus, Split, Tier, Verdict
+from harness.domain.statuses import (
+    DecisionKind,
+    ExperimentStatus,
+    GateMode,
+    GateName,
+    RunStatus,
+    Split,
+    Tier,
+    Verdict,
+)
 from harness.loop.next_step import next_step
 from harness.loop.records import LoopState, Spent
-from harness.loop.steps import Build, Check, Decide, Evaluate, Judge, Recover, Settle, Stop, Train, Wait
+from harness.loop.steps import (
+    Build,
+    Check,
+    Decide,
+    Evaluate,
+    Judge,
+    Recover,
+    Settle,
+    Stop,
+    Train,
+    Wait,
+)
 from tests.loop.states import (
     ALL,
     BUILT,
@@ -25,7 +45,12 @@ from tests.loop.states import (
 )
 
 KEPT, DISCARDED = ExperimentStatus.KEPT, ExperimentStatus.DISCARDED
-COMPLETED, FAILED, LOST, RUNNING = RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.LOST, RunStatus.RUNNING
+COMPLETED, FAILED, LOST, RUNNING = (
+    RunStatus.COMPLETED,
+    RunStatus.FAILED,
+    RunStatus.LOST,
+    RunStatus.RUNNING,
+)
 FRESH = experiment()
 TRAINED = experiment(status=ExperimentStatus.RUNNING, runs=DONE, awaiting=ALL)
 SCORED = experiment(status=ExperimentStatus.RUNNING, runs=DONE)
@@ -43,7 +68,10 @@ STEPS: dict[str, tuple[LoopState, Any]] = {
         state(sessions=(session("build-1-1", "cut"),)),
         Build(index=1, attempt=1, parent=None),
     ),
-    "the session finished without opening": (state(sessions=BUILT), Build(index=1, attempt=2, parent=None)),
+    "the session finished without opening": (
+        state(sessions=BUILT),
+        Build(index=1, attempt=2, parent=None),
+    ),
     "the session finished without training": (
         state(FRESH, sessions=BUILT),
         Build(index=1, attempt=2, parent=None, experiment="exp-0001"),
@@ -61,7 +89,10 @@ STEPS: dict[str, tuple[LoopState, Any]] = {
         Recover(experiment="exp-0001"),
     ),
     "lost with its supervisor": (
-        state(experiment(runs=runs(COMPLETED, LOST), argv=("python", "train.py"), lost=1), sessions=BUILT),
+        state(
+            experiment(runs=runs(COMPLETED, LOST), argv=("python", "train.py"), lost=1),
+            sessions=BUILT,
+        ),
         Train(experiment="exp-0001", argv=("python", "train.py")),
     ),
     "the supervisor died between two seeds": (
@@ -72,7 +103,10 @@ STEPS: dict[str, tuple[LoopState, Any]] = {
         state(experiment(runs=runs(LOST), argv=("python", "train.py"), lost=3), sessions=BUILT),
         Judge(experiment="exp-0001", index=1, attempt=1),
     ),
-    "trained": (state(TRAINED, sessions=BUILT), Evaluate(experiment="exp-0001", split=Split.VALIDATION)),
+    "trained": (
+        state(TRAINED, sessions=BUILT),
+        Evaluate(experiment="exp-0001", split=Split.VALIDATION),
+    ),
     "one seed failed, the other is scored": (
         state(experiment(runs=HALF, awaiting=frozenset({"run-01"})), sessions=BUILT),
         Evaluate(experiment="exp-0001", split=Split.VALIDATION),
@@ -86,7 +120,10 @@ STEPS: dict[str, tuple[LoopState, Any]] = {
         state(WRITTEN, sessions=(*BUILT, session("judge-1-1", None))),
         Judge(experiment="exp-0001", index=1, attempt=1),
     ),
-    "the oracle wrote nothing": (state(SCORED, sessions=READ), Judge(experiment="exp-0001", index=1, attempt=2)),
+    "the oracle wrote nothing": (
+        state(SCORED, sessions=READ),
+        Judge(experiment="exp-0001", index=1, attempt=2),
+    ),
     "the oracle wrote nothing twice": (
         state(SCORED, sessions=(*READ, session("judge-1-2"))),
         Check(experiment="exp-0001", gate=GateName.VALIDATION),
@@ -102,7 +139,9 @@ STEPS: dict[str, tuple[LoopState, Any]] = {
     "cut between verdict and move": (
         state(judged(), sessions=READ).__class__(
             limits=limits(),
-            experiments=(experiment(status=ExperimentStatus.RUNNING, runs=DONE, validation=verdict()),),
+            experiments=(
+                experiment(status=ExperimentStatus.RUNNING, runs=DONE, validation=verdict()),
+            ),
             sessions=(*READ, session("judge-1-2")),
         ),
         Check(experiment="exp-0001", gate=GateName.VALIDATION),
@@ -111,7 +150,10 @@ STEPS: dict[str, tuple[LoopState, Any]] = {
         state(judged(awaiting_held_out=ALL), sessions=READ),
         Evaluate(experiment="exp-0001", split=Split.HELD_OUT),
     ),
-    "held-out is scored": (state(judged(), sessions=READ), Check(experiment="exp-0001", gate=GateName.HELD_OUT)),
+    "held-out is scored": (
+        state(judged(), sessions=READ),
+        Check(experiment="exp-0001", gate=GateName.HELD_OUT),
+    ),
     "cut between decision and move": (
         state(judged(held_out=verdict(), decided=DecisionKind.KEEP), sessions=READ),
         Settle(experiment="exp-0001", kind=DecisionKind.KEEP),
@@ -121,7 +163,9 @@ STEPS: dict[str, tuple[LoopState, Any]] = {
         Build(index=1, attempt=2, parent=None, experiment="exp-0001", findings=(LOW,)),
     ),
     "a person wants another attempt": (
-        state(judged(decided=DecisionKind.ITERATE, validation=verdict(Verdict.FAIL)), sessions=READ),
+        state(
+            judged(decided=DecisionKind.ITERATE, validation=verdict(Verdict.FAIL)), sessions=READ
+        ),
         Build(index=1, attempt=2, parent=None, experiment="exp-0001", findings=(LOW,)),
     ),
     "the second attempt needs its own oracle session": (
@@ -148,7 +192,10 @@ def test_the_step_that_is_due(case: str) -> None:
 DECISIONS: dict[str, tuple[LoopState, DecisionKind]] = {
     "FAIL": (state(judged(validation=verdict(Verdict.FAIL)), sessions=READ), DecisionKind.DISCARD),
     "PASS and better": (state(judged(held_out=verdict()), sessions=READ), DecisionKind.KEEP),
-    "PASS, not better": (state(judged(held_out=verdict(better=False)), sessions=READ), DecisionKind.DISCARD),
+    "PASS, not better": (
+        state(judged(held_out=verdict(better=False)), sessions=READ),
+        DecisionKind.DISCARD,
+    ),
     "PASS on validation, not better: no look is spent": (
         state(judged(awaiting_held_out=ALL, validation=verdict(better=False)), sessions=READ),
         DecisionKind.DISCARD,
@@ -161,16 +208,25 @@ DECISIONS: dict[str, tuple[LoopState, DecisionKind]] = {
         ),
         DecisionKind.DISCARD,
     ),
-    "FAIL on held-out": (state(judged(held_out=verdict(Verdict.FAIL)), sessions=READ), DecisionKind.DISCARD),
+    "FAIL on held-out": (
+        state(judged(held_out=verdict(Verdict.FAIL)), sessions=READ),
+        DecisionKind.DISCARD,
+    ),
     "runs failed in three attempts": (
         state(
             judged(runs=HALF, validation=verdict(Verdict.INCONCLUSIVE)),
-            sessions=tuple(session(step) for n in (1, 2, 3) for step in (f"build-1-{n}", f"judge-1-{n}")),
+            sessions=tuple(
+                session(step) for n in (1, 2, 3) for step in (f"build-1-{n}", f"judge-1-{n}")
+            ),
         ),
         DecisionKind.DISCARD,
     ),
     "runs failed and the minutes are used": (
-        state(judged(runs=HALF, validation=verdict(Verdict.INCONCLUSIVE)), sessions=READ, spent=Spent(minutes=41)),
+        state(
+            judged(runs=HALF, validation=verdict(Verdict.INCONCLUSIVE)),
+            sessions=READ,
+            spent=Spent(minutes=41),
+        ),
         DecisionKind.DISCARD,
     ),
     "a person approved": (
@@ -182,7 +238,9 @@ DECISIONS: dict[str, tuple[LoopState, DecisionKind]] = {
         DecisionKind.KEEP,
     ),
     "a person overrode": (
-        state(judged(validation=verdict(Verdict.FAIL), decided=DecisionKind.OVERRIDE), sessions=READ),
+        state(
+            judged(validation=verdict(Verdict.FAIL), decided=DecisionKind.OVERRIDE), sessions=READ
+        ),
         DecisionKind.KEEP,
     ),
     "on validation nobody can say whether it is better, and nobody is asked": (
@@ -194,7 +252,11 @@ DECISIONS: dict[str, tuple[LoopState, DecisionKind]] = {
         DecisionKind.DISCARD,
     ),
     "on held-out nobody can say whether it is better, and nobody is asked": (
-        state(judged(held_out=verdict(better=None)), sessions=READ, limits=limits(mode=GateMode.FULL_AUTO)),
+        state(
+            judged(held_out=verdict(better=None)),
+            sessions=READ,
+            limits=limits(mode=GateMode.FULL_AUTO),
+        ),
         DecisionKind.DISCARD,
     ),
     "better, and nobody is asked": (
@@ -224,7 +286,9 @@ def test_the_decision_that_is_due(case: str) -> None:
 STOPS: dict[str, tuple[LoopState, str]] = {
     "target": (state(closed(1, KEPT, held_out=verdict())), "target"),
     "kept, but below the target": (
-        state(closed(1, KEPT, held_out=verdict()), limits=limits(stop_tier=Tier.SHOULD, experiments=1)),
+        state(
+            closed(1, KEPT, held_out=verdict()), limits=limits(stop_tier=Tier.SHOULD, experiments=1)
+        ),
         "budget",
     ),
     "all experiments used": (state(closed(1, DISCARDED), limits=limits(experiments=1)), "budget"),
@@ -234,7 +298,10 @@ STOPS: dict[str, tuple[LoopState, str]] = {
         state(SCORED, sessions=BUILT, spent=Spent(usd=2.0), limits=limits(usd=2.0)),
         "budget",
     ),
-    "no look left": (state(judged(awaiting_held_out=ALL), sessions=READ, spent=Spent(looks_left=0)), "budget"),
+    "no look left": (
+        state(judged(awaiting_held_out=ALL), sessions=READ, spent=Spent(looks_left=0)),
+        "budget",
+    ),
     "patience": (state(*[closed(n, DISCARDED) for n in (1, 2, 3)]), "patience"),
     "three sessions that open nothing": (
         state(sessions=tuple(session(f"build-1-{n}") for n in (1, 2, 3))),
@@ -244,7 +311,10 @@ STOPS: dict[str, tuple[LoopState, str]] = {
         state(FRESH, sessions=tuple(session(f"build-1-{n}", "failed") for n in (1, 2, 3))),
         "failures",
     ),
-    "cut again and again": (state(sessions=tuple(session("build-1-1", "cut") for _ in range(10))), "failures"),
+    "cut again and again": (
+        state(sessions=tuple(session("build-1-1", "cut") for _ in range(10))),
+        "failures",
+    ),
     "the harness cannot score": (
         state(judged(validation=verdict(Verdict.INCONCLUSIVE)), sessions=READ),
         "failures",
@@ -291,9 +361,13 @@ def test_who_is_asked_is_told_why_and_how_to_answer() -> None:
 
 
 def test_who_is_asked_before_held_out_was_looked_at_is_told_to_look_first() -> None:
-    undecided = next_step(state(judged(awaiting_held_out=ALL, validation=verdict(better=None)), sessions=READ))
+    undecided = next_step(
+        state(judged(awaiting_held_out=ALL, validation=verdict(better=None)), sessions=READ)
+    )
     assert isinstance(undecided, Stop)
-    look = "run `harness evaluate exp-0001 --split held-out` and `harness gate check exp-0001`, then"
+    look = (
+        "run `harness evaluate exp-0001 --split held-out` and `harness gate check exp-0001`, then"
+    )
     assert look in undecided.detail
     decided = next_step(state(judged(held_out=verdict(better=None)), sessions=READ))
     assert isinstance(decided, Stop)
@@ -301,7 +375,9 @@ def test_who_is_asked_before_held_out_was_looked_at_is_told_to_look_first() -> N
 
 
 def test_what_a_person_kept_is_not_called_better() -> None:
-    step = next_step(state(judged(validation=verdict(better=None), decided=DecisionKind.APPROVE), sessions=READ))
+    step = next_step(
+        state(judged(validation=verdict(better=None), decided=DecisionKind.APPROVE), sessions=READ)
+    )
     assert isinstance(step, Decide)
     assert step.kind is DecisionKind.KEEP
     assert step.reason == "A person decided it: APPROVE."
@@ -327,11 +403,18 @@ def test_findings_reach_the_next_builder_word_for_word() -> None:
 def test_keys_of_steps_differ_by_experiment_attempt_and_kind() -> None:
     steps = [given for given, _ in STEPS.values()]
     keys = {next_step(given).key for given in steps}
-    assert {"build-1-1", "build-1-2", "judge-1-1", "evaluate-exp-0001-held_out", "check-exp-0001-validation"} <= keys
+    assert {
+        "build-1-1",
+        "build-1-2",
+        "judge-1-1",
+        "evaluate-exp-0001-held_out",
+        "check-exp-0001-validation",
+    } <= keys
 
 
 def test_w6_a_higher_tier_counts_for_a_lower_target() -> None:
-    """There the stretch tier ranked lowest: a run that reached `should` went on for ever under the target `must`."""
+    """There the stretch tier ranked lowest: a run that reached `should` went on for ever under the
+    target `must`."""
     assert next_step(state(closed(1, KEPT, held_out=verdict(tier=Tier.COULD)))).key == "stop-target"
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.cage.select import choose
 from harness.clock import SystemClock
-from harness.domain.statuses import CageKind
+from harness.domain.statuses import SandboxKind
+from harness.ledger.project import Project, open_project
 from harness.posttrain.judge import ProgramReport
 from harness.posttrain.program import TrainingProgram
-from harness.project.context import Project, open_project
+from harness.sandbox.select import choose
 from tests.blobs import own_environment
 from tests.posttrain import programs
 
@@ -45,14 +45,18 @@ def project(root: Path, tmp_path: Path, clock: SteppingClock) -> Iterator[Projec
 @pytest.fixture
 def program(project: Project) -> TrainingProgram:
     inherited = {"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1"}
-    return TrainingProgram(project, sandbox=choose(CageKind.NONE, required=False), inherited=inherited, grace_s=0.5)
+    return TrainingProgram(
+        project, sandbox=choose(SandboxKind.NONE, required=False), inherited=inherited, grace_s=0.5
+    )
 
 
 @pytest.fixture
 def execute(program: TrainingProgram, root: Path) -> Callable[..., ProgramReport]:
     """Run the trainer with `body` under a specification of its own."""
 
-    def go(body: str = programs.GOOD, *, head: str = programs.TRAINER, **more: object) -> ProgramReport:
+    def go(
+        body: str = programs.GOOD, *, head: str = programs.TRAINER, **more: object
+    ) -> ProgramReport:
         programs.write_trainer(root, body, head=head)
         return program.execute(program.create(programs.request(**more), by="me").experiment)
 

@@ -72,8 +72,8 @@ print(json.dumps(result(metrics={"wall_clock_minutes": 0.0, "final_loss": 0.5, "
 
 
 def resuming(cut: str, *, then: str = "pass", pause: float = 0.0) -> str:
-    """A trainer of six steps that keeps step 1 and 3, and goes on from what it kept; in its first attempt `cut`
-    happens after step 2, in later ones `then` after step 4."""
+    """A trainer of six steps that keeps step 1 and 3, and goes on from what it kept; in its first
+    attempt `cut` happens after step 2, in later ones `then` after step 4."""
     loop = f"""
 import time
 (out / "told").write_text(json.dumps({{name: text for name, text in os.environ.items() if "SPENT" in name}}))
@@ -126,7 +126,13 @@ Path(given.output).write_text(json.dumps(answer))
 
 def rows(count: int, start: int = 0) -> list[dict[str, Any]]:
     return [
-        {"id": f"r{n}", "prompt": f"{n} + 1 = ?", "chosen": f"{n + 1}", "rejected": f"{n}", "guidance": "Count."}
+        {
+            "id": f"r{n}",
+            "prompt": f"{n} + 1 = ?",
+            "chosen": f"{n + 1}",
+            "rejected": f"{n}",
+            "guidance": "Count.",
+        }
         for n in range(start, start + count)
     ]
 
@@ -148,10 +154,14 @@ def write_trainer(root: Path, body: str = GOOD, *, head: str = TRAINER) -> None:
     (root / "trainer.py").write_text(head + textwrap.dedent(body))
 
 
-def write_evaluator(root: Path, base: float = 0.4, candidate: float = 0.9, change: str = "") -> None:
+def write_evaluator(
+    root: Path, base: float = 0.4, candidate: float = 0.9, change: str = ""
+) -> None:
     """Its code stays the same: what it finds stands beside it."""
     (root / "judge.py").write_text(EVALUATOR)
-    (root / "judge.json").write_text(json.dumps({"base": base, "candidate": candidate, "change": change}))
+    (root / "judge.json").write_text(
+        json.dumps({"base": base, "candidate": candidate, "change": change})
+    )
 
 
 def request(**more: Any) -> Request:

@@ -1,12 +1,12 @@
-"""Trainer and evaluator in the strongest cage that works here."""
+"""Trainer and evaluator in the strongest sandbox that works here."""
 
 import os
 from pathlib import Path
 
-from harness.cage.select import choose
-from harness.domain.statuses import CageKind
+from harness.domain.statuses import SandboxKind
+from harness.ledger.project import Project
 from harness.posttrain.program import TrainingProgram
-from harness.project.context import Project
+from harness.sandbox.select import choose
 from tests.posttrain import programs
 
 LOOK = """
@@ -17,10 +17,14 @@ except OSError:
 """
 
 
-def test_a_caged_trainer_makes_a_model_that_is_evaluated_caged(project: Project, root: Path) -> None:
+def test_a_sandboxed_trainer_makes_a_model_that_is_evaluated_sandboxed(
+    project: Project, root: Path
+) -> None:
     box = choose(None, required=False)
-    program = TrainingProgram(project, sandbox=box, inherited={"PATH": os.environ["PATH"]}, grace_s=0.5)
-    may_read = box.kind is not CageKind.BWRAP
+    program = TrainingProgram(
+        project, sandbox=box, inherited={"PATH": os.environ["PATH"]}, grace_s=0.5
+    )
+    may_read = box.kind is not SandboxKind.BWRAP
     made = f'may_read = {may_read}\nadapter(out / "adapter", [1.0, 2.0])\n'
     programs.write_trainer(root, made + LOOK)
     report = program.execute(program.create(programs.request(), by="me").experiment)

@@ -43,7 +43,10 @@ CASES: dict[str, tuple[Callable[[Path], list[str]], set[str]]] = {
         PACKAGE | {"pkg/__main__.py", "helper.py", "other/__init__.py", "other/deep.py"},
     ),
     "module of a package": (lambda root: ["python", "-m", "pkg.loop"], PACKAGE),
-    "installed launcher": (lambda root: ["python", "-m", "torch.distributed.run", "train.py"], TRAIN),
+    "installed launcher": (
+        lambda root: ["python", "-m", "torch.distributed.run", "train.py"],
+        TRAIN,
+    ),
     "text": (lambda root: ["python", "-c", "import train, os\n" + "#" * 5000], TRAIN),
     "shell": (lambda root: ["sh", "-c", "cd . && python train.py"], TRAIN),
     "script": (lambda root: ["./run.sh", "--fast"], {"./run.sh"}),
@@ -56,7 +59,9 @@ def test_what_a_command_runs(root: Path, case: str) -> None:
     assert set(command_files(words(root), root)) == names
 
 
-def test_a_trainer_outside_of_the_project_counts_with_its_modules(root: Path, tmp_path: Path) -> None:
+def test_a_trainer_outside_of_the_project_counts_with_its_modules(
+    root: Path, tmp_path: Path
+) -> None:
     (tmp_path / "lib").mkdir()
     for name, text in {"outside.py": "import beside", "beside.py": ""}.items():
         (tmp_path / "lib" / name).write_text(text)
@@ -71,7 +76,9 @@ def test_a_program_alone_is_hashed_itself(root: Path) -> None:
     assert set(command_files(["sh", "-c", "x" * 5000 + " ("], root)) == {"sh"}
 
 
-@pytest.mark.parametrize("words", [["python", "gone.py"], ["python", "-m", "pkg.gone"], ["gone"], []])
+@pytest.mark.parametrize(
+    "words", [["python", "gone.py"], ["python", "-m", "pkg.gone"], ["gone"], []]
+)
 def test_one_that_is_not_there_is_named(root: Path, words: list[str]) -> None:
     with pytest.raises(NotFoundError, match=r"gone|nothing"):
         command_files(words, root)

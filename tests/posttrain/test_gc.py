@@ -1,11 +1,12 @@
-"""`harness gc` beside training programs: a model's weights stay as long as somebody may ask for them."""
+"""`harness gc` beside training programs: a model's weights stay as long as somebody may ask for
+them."""
 
 import pytest
 
 from harness.domain.models import ModelState
 from harness.domain.statuses import ExperimentStatus
+from harness.ledger.project import Project
 from harness.posttrain.promotion import promote, reject_model
-from harness.project.context import Project
 from harness.runs.removal import remove_unneeded
 
 
@@ -27,7 +28,9 @@ def test_a_model_goes_only_when_it_is_rejected_discarded_and_nothing_was_measure
     assert not removed(project, model)
     if evaluated:
         program.attach_evaluation(model)
-        assert promote(project, model, by="human:ada", reason="better").after is ModelState.CANDIDATE
+        assert (
+            promote(project, model, by="human:ada", reason="better").after is ModelState.CANDIDATE
+        )
         assert not removed(project, model), "a promotion rests on it"
     reject_model(project, model, by="human:ada", reason="worse")
     assert not removed(project, model), "it is the final one of a run that nobody discarded"

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from harness.errors import UsageError
+from harness.ledger.project import Project
 from harness.posttrain.program import TrainingProgram
-from harness.project.context import Project
 from tests.posttrain import programs
 
 
 @pytest.mark.parametrize(
-    "plant", [lambda path: path.symlink_to("/etc"), os.mkfifo, lambda path: path.symlink_to("nowhere")]
+    "plant",
+    [lambda path: path.symlink_to("/etc"), os.mkfifo, lambda path: path.symlink_to("nowhere")],
 )
 def test_a_folder_with_something_else_is_refused_before_a_run(
     project: Project, program: TrainingProgram, tmp_path: Path, plant: Callable[[Path], object]

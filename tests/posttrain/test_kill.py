@@ -1,4 +1,5 @@
-"""kill -9 of the supervisor, or of the trainer, at seeded moments: what the ledger says afterwards is true."""
+"""kill -9 of the supervisor, or of the trainer, at seeded moments: what the ledger says afterwards
+is true."""
 
 import contextlib
 import os
@@ -14,9 +15,9 @@ import pytest
 from harness.artifacts.metrics import read_rows
 from harness.domain.statuses import FINAL_RUNS
 from harness.errors import RefusedError
+from harness.ledger.project import Project
 from harness.posttrain.judge import ProgramReport
 from harness.posttrain.program import TrainingProgram
-from harness.project.context import Project
 from harness.runs.processes import marked
 from harness.runs.recover import recover
 from tests.posttrain import programs
@@ -24,13 +25,13 @@ from tests.posttrain import programs
 SUPERVISOR = """
 import os, sys
 from pathlib import Path
-from harness.cage.select import choose
-from harness.domain.statuses import CageKind
+from harness.sandbox.select import choose
+from harness.domain.statuses import SandboxKind
 from harness.posttrain.program import TrainingProgram
-from harness.project.context import open_project
+from harness.ledger.project import open_project
 
 with open_project(Path(sys.argv[1]), os.environ) as project:
-    TrainingProgram(project, sandbox=choose(CageKind.NONE, required=False), grace_s=0.5).execute(sys.argv[2])
+    TrainingProgram(project, sandbox=choose(SandboxKind.NONE, required=False), grace_s=0.5).execute(sys.argv[2])
 """
 
 
@@ -46,15 +47,24 @@ def start(project: Project, experiment: str, tmp_path: Path) -> subprocess.Popen
 
 
 def require_true(project: Project, experiment: str) -> None:
-    """Closed, nothing left running, and a model exactly where a result was accepted and the run is completed."""
+    """Closed, nothing left running, and a model exactly where a result was accepted and the run is
+    completed."""
     recover(project)
     for run in project.ledger.runs(experiment):
         assert run.status in FINAL_RUNS
         assert marked(run.token) == []
-        accepted = [item for item in project.ledger.judgements(experiment) if item.run == run.id and item.accepted]
+        accepted = [
+            item
+            for item in project.ledger.judgements(experiment)
+            if item.run == run.id and item.accepted
+        ]
         assert (run.status == "completed") == bool(accepted)
         assert bool(
-            [model for model in project.ledger.models() if (model.experiment, model.run) == (experiment, run.id)]
+            [
+                model
+                for model in project.ledger.models()
+                if (model.experiment, model.run) == (experiment, run.id)
+            ]
         ) == bool(accepted)
 
 
@@ -63,8 +73,11 @@ def moments(count: int) -> list[float]:
     return [chosen.uniform(0.0, 2.5) for _ in range(count)]
 
 
-def kill_at(project: Project, program: TrainingProgram, tmp_path: Path, seconds: float, seed: int) -> str:
-    """Kill so many seconds after the run was registered, then go on where that is possible; how the run stood."""
+def kill_at(
+    project: Project, program: TrainingProgram, tmp_path: Path, seconds: float, seed: int
+) -> str:
+    """Kill so many seconds after the run was registered, then go on where that is possible; how the
+    run stood."""
     trainer = programs.resuming("pass", pause=0.25)
     programs.write_trainer(project.layout.root, programs.MADE, head=trainer)
     experiment = program.create(programs.request(seed=seed), by="me").experiment
@@ -74,7 +87,11 @@ def kill_at(project: Project, program: TrainingProgram, tmp_path: Path, seconds:
         assert time.monotonic() < deadline
         time.sleep(0.02)
     time.sleep(seconds)
-    running = [run for run in project.ledger.runs(experiment) if run.pid is not None and run.status == "running"]
+    running = [
+        run
+        for run in project.ledger.runs(experiment)
+        if run.pid is not None and run.status == "running"
+    ]
     if seed % 2 and running:
         with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
             os.kill(running[0].pid or 0, signal.SIGKILL)
@@ -88,12 +105,15 @@ def kill_at(project: Project, program: TrainingProgram, tmp_path: Path, seconds:
         require_true(project, experiment)
         (last,) = [run for run in project.ledger.runs(experiment) if run.status == "completed"]
         rows = read_rows(project.layout.run(experiment, last.id, "metrics")).effective
-        assert [row["epoch"] for row in rows if row["event"] == "epoch"] == list(range(6)), "no row twice, none lost"
+        assert [row["epoch"] for row in rows if row["event"] == "epoch"] == list(range(6)), (
+            "no row twice, none lost"
+        )
     return stood[-1] if stood else "none"
 
 
 def finish(program: TrainingProgram, experiment: str) -> ProgramReport:
-    """Resumed, or started anew where nothing had been logged yet, or all was done but for the trainer's own end."""
+    """Resumed, or started anew where nothing had been logged yet, or all was done but for the
+    trainer's own end."""
     try:
         return program.execute(experiment, resume=True)
     except RefusedError as error:
@@ -118,5 +138,8 @@ def test_a_supervisor_killed_while_it_trains_leaves_a_lost_run(project, program,
 
 @pytest.mark.slow
 def test_thirty_moments(project, program, tmp_path) -> None:
-    stood = [kill_at(project, program, tmp_path, seconds, seed) for seed, seconds in enumerate(moments(30), 1)]
+    stood = [
+        kill_at(project, program, tmp_path, seconds, seed)
+        for seed, seconds in enumerate(moments(30), 1)
+    ]
     assert {"lost", "failed"} & set(stood), "some of the moments came before the end"

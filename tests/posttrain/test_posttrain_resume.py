@@ -1,4 +1,5 @@
-"""`posttrain run --resume`: the same run goes on in its own folder; budgets and rows are those of one training."""
+"""`posttrain run --resume`: the same run goes on in its own folder; budgets and rows are those of
+one training."""
 
 import json
 import time
@@ -7,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from harness.artifacts.metrics import read_rows
-from harness.cage.select import choose
 from harness.domain.facts import RunStarted
-from harness.domain.statuses import CageKind
+from harness.domain.statuses import SandboxKind
 from harness.errors import RefusedError
 from harness.ledger.verify import verify
 from harness.posttrain.tokens import Tokens
 from harness.runs.processes import identity
 from harness.runs.recover import recover
+from harness.sandbox.select import choose
 from tests.posttrain import programs
 
 CRASH = "sys.exit(3)"
@@ -32,7 +33,12 @@ def stopped(execute):
 def test_it_goes_on_as_the_same_run(stopped, program, project) -> None:
     report = program.execute(stopped.experiment, resume=True)
     run = report.run
-    assert (run.status, run.id, run.attempt, run.token) == ("completed", "run-01", 2, stopped.token), run.reason
+    assert (run.status, run.id, run.attempt, run.token) == (
+        "completed",
+        "run-01",
+        2,
+        stopped.token,
+    ), run.reason
     assert run.seconds > stopped.seconds
     assert len(project.ledger.runs(stopped.experiment)) == 1
     folder = project.layout.run(run.experiment, run.id)
@@ -47,7 +53,14 @@ def test_it_goes_on_as_the_same_run(stopped, program, project) -> None:
     assert (tree["attempt"], tree["judgement"]["accepted"]) == (2, True)
     assert [item["accepted"] for item in tree["earlier_judgements"]] == [False]
     kinds = [fact.kind for fact in project.ledger.facts() if fact.kind.startswith("run_")]
-    assert kinds == ["run_registered", "run_started", "run_ended", "run_resumed", "run_started", "run_ended"]
+    assert kinds == [
+        "run_registered",
+        "run_started",
+        "run_ended",
+        "run_resumed",
+        "run_started",
+        "run_ended",
+    ]
     assert verify(project.layout.ledger_db, project.layout.anchors, project.layout.facts_dir) == []
     with pytest.raises(RefusedError, match="completed run"):
         program.execute(run.experiment, resume=True)
@@ -55,30 +68,43 @@ def test_it_goes_on_as_the_same_run(stopped, program, project) -> None:
 
 @pytest.mark.slow
 def test_what_an_earlier_attempt_said_is_not_this_ones(execute, program, project) -> None:
-    """A result file and words on stdout of the attempt that failed stand beside, and are not judged again."""
-    failed = f'(out / "result.json").write_text(json.dumps(result("failed"))); print("{{}}"); {CRASH}'
+    """A result file and words on stdout of the attempt that failed stand beside, and are not judged
+    again."""
+    failed = (
+        f'(out / "result.json").write_text(json.dumps(result("failed"))); print("{{}}"); {CRASH}'
+    )
     run = execute(programs.MADE, head=programs.resuming(failed)).run
     assert run.status == "failed"
     report = program.execute(run.experiment, resume=True)
     assert report.run.status == "completed", report.run.reason
     folder = project.layout.run(run.experiment, run.id)
     assert (folder / "stdout.log.attempt-1").read_text().strip() == "{}"
-    assert json.loads((folder / "checkpoints" / "result.json.attempt-1").read_text())["status"] == "failed"
+    assert (
+        json.loads((folder / "checkpoints" / "result.json.attempt-1").read_text())["status"]
+        == "failed"
+    )
 
 
 @pytest.mark.slow
 def test_tokens_of_all_attempts_count(execute, program) -> None:
     """Three rows of 50; the third is trained again."""
-    run = execute(programs.MADE, head=programs.resuming(GONE, then="time.sleep(60)"), tokens=240).run
+    run = execute(
+        programs.MADE, head=programs.resuming(GONE, then="time.sleep(60)"), tokens=240
+    ).run
     report = program.execute(run.experiment, resume=True)
-    assert (report.run.status, report.run.reason) == ("killed", "ended at budget.tokens, 240: 300 were seen")
+    assert (report.run.status, report.run.reason) == (
+        "killed",
+        "ended at budget.tokens, 240: 300 were seen",
+    )
     with pytest.raises(RefusedError, match="spent") as caught:
         program.execute(run.experiment, resume=True)
     assert caught.value.code == "tokens_spent"
 
 
 @pytest.mark.slow
-def test_a_trainer_that_ends_beyond_the_tokens_of_all_attempts_is_not_believed(execute, program) -> None:
+def test_a_trainer_that_ends_beyond_the_tokens_of_all_attempts_is_not_believed(
+    execute, program
+) -> None:
     run = execute(programs.MADE, head=programs.resuming(GONE), tokens=340).run
     report = program.execute(run.experiment, resume=True)  # 300 for the model, 50 for what was lost
     assert (report.model, "budget.tokens" in report.run.reason) == (None, True)
@@ -88,7 +114,9 @@ def test_a_trainer_that_ends_beyond_the_tokens_of_all_attempts_is_not_believed(e
 @pytest.mark.slow
 def test_minutes_of_all_attempts_count(execute, program) -> None:
     slow = f"time.sleep(2.5); {GONE}"
-    run = execute(programs.MADE, head=programs.resuming(slow, then="time.sleep(60)"), minutes=0.1).run
+    run = execute(
+        programs.MADE, head=programs.resuming(slow, then="time.sleep(60)"), minutes=0.1
+    ).run
     assert run.status == "failed"
     report = program.execute(run.experiment, resume=True)
     assert (report.run.status, report.run.reason) == ("killed", "ended at budget.minutes, 0.1")
@@ -101,7 +129,7 @@ def test_minutes_of_all_attempts_count(execute, program) -> None:
 def refused(program, experiment: str) -> str:
     with pytest.raises(RefusedError) as caught:
         program.execute(experiment, resume=True)
-    assert caught.value.mend
+    assert caught.value.hint
     return caught.value.code
 
 
@@ -116,8 +144,8 @@ def test_only_what_is_as_it_was_goes_on(stopped, program, project, root: Path) -
     assert refused(program, name) == "code_differs"
     (root / "trainer.py").write_text(code)
     program._sandbox, before = choose(None, required=False), program._sandbox
-    if program._sandbox.kind is not CageKind.NONE:
-        assert refused(program, name) == "cage_differs"
+    if program._sandbox.kind is not SandboxKind.NONE:
+        assert refused(program, name) == "sandbox_differs"
     program._sandbox = before
     time.sleep(0.02)
     (folder / "checkpoints" / "state").write_text("5")
@@ -136,8 +164,12 @@ def test_nothing_to_go_on_from(execute, program, root: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_kill_between_resume_and_launch_costs_no_time_and_loses_nothing(stopped, program, project) -> None:
-    project.ledger.resume_run(experiment=stopped.experiment, run=stopped.id, environment={}, session=None)
+def test_a_kill_between_resume_and_launch_costs_no_time_and_loses_nothing(
+    stopped, program, project
+) -> None:
+    project.ledger.resume_run(
+        experiment=stopped.experiment, run=stopped.id, environment={}, session=None
+    )
     report = program.execute(stopped.experiment, resume=True)
     assert (report.run.status, report.run.attempt) == ("completed", 3), report.run.reason
     ended = [fact.body() for fact in project.ledger.facts() if fact.kind == "run_ended"]
@@ -146,10 +178,15 @@ def test_a_kill_between_resume_and_launch_costs_no_time_and_loses_nothing(stoppe
 
 
 def test_a_lost_attempt_is_told_by_its_own_judgement_only(stopped, program, project) -> None:
-    """The first attempt's result was refused; of the second, whose supervisor died, nothing was judged."""
-    project.ledger.resume_run(experiment=stopped.experiment, run=stopped.id, environment={}, session=None)
+    """The first attempt's result was refused; of the second, whose supervisor died, nothing was
+    judged."""
+    project.ledger.resume_run(
+        experiment=stopped.experiment, run=stopped.id, environment={}, session=None
+    )
     gone = identity() | {"pid": 2**22 - 1}
-    project.ledger.append(RunStarted(experiment=stopped.experiment, run=stopped.id, supervisor=gone, **gone))
+    project.ledger.append(
+        RunStarted(experiment=stopped.experiment, run=stopped.id, supervisor=gone, **gone)
+    )
     recover(project)
     assert project.ledger.run(stopped.experiment, stopped.id).status == "lost"
 

@@ -6,11 +6,11 @@ import pytest
 
 from harness.domain.models import ModelState
 from harness.errors import NotFoundError, RefusedError
+from harness.ledger.project import Project
 from harness.posttrain import promotion, serving
 from harness.posttrain.program import TrainingProgram
 from harness.posttrain.shadow import observe
 from harness.posttrain.vocabulary import EvaluationMode
-from harness.project.context import Project
 from tests.posttrain import programs
 
 READER = "local-reader"
@@ -48,7 +48,9 @@ def deploy(project: Project, program: TrainingProgram, model: str, clock) -> Non
     assert promote(project, model).after is ModelState.DEPLOYED
 
 
-def test_the_whole_way_rollback_and_revocation(execute, project, program, model, clock, root) -> None:
+def test_the_whole_way_rollback_and_revocation(
+    execute, project, program, model, clock, root
+) -> None:
     with pytest.raises(NotFoundError, match="No model is deployed"):
         serving.serve_path(project, READER)
     to_shadow(project, program, model)
@@ -73,7 +75,9 @@ def test_the_whole_way_rollback_and_revocation(execute, project, program, model,
     served = serving.rollback(project, READER, by="human:ada", reason="worse in use")
     assert (served.model, served.before) == (model, second)
     assert serving.serve_path(project, READER) == first_path
-    with pytest.raises(NotFoundError, match="No earlier good"):  # it does not toggle back to what it left
+    with pytest.raises(
+        NotFoundError, match="No earlier good"
+    ):  # it does not toggle back to what it left
         serving.rollback(project, READER, by="human:ada", reason="again")
     programs.write_evaluator(root, base=0.9, candidate=0.4)
     assert program.attach_evaluation(model).verdict == "FAIL"
@@ -85,7 +89,11 @@ def test_the_whole_way_rollback_and_revocation(execute, project, program, model,
     program.attach_evaluation(model)
     assert promote(project, model).after is ModelState.CANDIDATE
     tree = program.lineage(model)
-    assert [item["verdict"] for item in tree["runs"][0]["models"][0]["evaluations"]] == ["PASS", "FAIL", "PASS"]
+    assert [item["verdict"] for item in tree["runs"][0]["models"][0]["evaluations"]] == [
+        "PASS",
+        "FAIL",
+        "PASS",
+    ]
     assert [item["how"] for item in tree["served"]] == ["deploy", "deploy", "rollback", "clear"]
     assert [item.kind for item in project.ledger.decisions()].count("ROLLBACK") == 1
     before = project.ledger.models()
@@ -105,9 +113,15 @@ def test_changed_bytes_are_not_served_or_promoted(project, program, model, clock
 
 @pytest.mark.parametrize(
     ("base", "candidate", "verdict", "constraint"),
-    [(0.5, 0.5, "FAIL", "evaluations"), (0.6, 0.4, "FAIL", "evaluations"), (0.3, 0.6, "PASS", "me-0001 quality")],
+    [
+        (0.5, 0.5, "FAIL", "evaluations"),
+        (0.6, 0.4, "FAIL", "evaluations"),
+        (0.3, 0.6, "PASS", "me-0001 quality"),
+    ],
 )
-def test_worse_equal_or_poor_models_stay(project, program, model, root, base, candidate, verdict, constraint) -> None:
+def test_worse_equal_or_poor_models_stay(
+    project, program, model, root, base, candidate, verdict, constraint
+) -> None:
     programs.write_evaluator(root, base=base, candidate=candidate)
     assert program.attach_evaluation(model).verdict == verdict
     assert constraint in refused(promote(project, model))
@@ -125,7 +139,9 @@ def test_worse_equal_or_poor_models_stay(project, program, model, root, base, ca
         'answer["scores"][0]["value"] = 10**400',
     ],
 )
-def test_an_evaluator_that_fails_is_inconclusive_never_a_score(project, program, model, root: Path, change) -> None:
+def test_an_evaluator_that_fails_is_inconclusive_never_a_score(
+    project, program, model, root: Path, change
+) -> None:
     programs.write_evaluator(root, change=change)
     made = program.attach_evaluation(model)
     assert (made.verdict, made.candidate, made.delta) == ("INCONCLUSIVE", None, None)
@@ -133,7 +149,9 @@ def test_an_evaluator_that_fails_is_inconclusive_never_a_score(project, program,
 
 
 def test_the_modes_differ_by_the_guidance(project, program, model, root: Path) -> None:
-    programs.write_evaluator(root, change='answer["scores"] = [{**s, "margin": len(data)} for s in answer["scores"]]')
+    programs.write_evaluator(
+        root, change='answer["scores"] = [{**s, "margin": len(data)} for s in answer["scores"]]'
+    )
     plain = program.attach_evaluation(model, EvaluationMode.REDUCED_PROMPT)
     assisted = program.attach_evaluation(model, EvaluationMode.PROMPT_ASSISTED)
     assert assisted.margin > plain.margin

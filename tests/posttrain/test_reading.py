@@ -31,7 +31,9 @@ from harness.posttrain.weights import tensors_fault
 )
 def test_what_cannot_be_recorded_is_a_problem(tmp_path: Path, data: bytes, reason: str) -> None:
     (tmp_path / "answer").write_bytes(data)
-    value, found = read_object(tmp_path / "answer", "answer", largest=1000 if reason == "too much" else 200_000)
+    value, found = read_object(
+        tmp_path / "answer", "answer", largest=1000 if reason == "too much" else 200_000
+    )
     assert value is None
     assert found is not None
     assert reason in found.reason
@@ -67,7 +69,9 @@ def test_numbers_beyond_a_double_are_none() -> None:
 
 def test_what_a_tensor_is_called_and_how_large_it_says_it_is_can_be_told(tmp_path: Path) -> None:
     def fault(name: str, size: int) -> str | None:
-        head = json.dumps({name: {"dtype": "F32", "shape": [size], "data_offsets": [0, 4]}}).encode()
+        head = json.dumps(
+            {name: {"dtype": "F32", "shape": [size], "data_offsets": [0, 4]}}
+        ).encode()
         path = tmp_path / "some.safetensors"
         path.write_bytes(struct.pack("<Q", len(head)) + head + struct.pack("<f", float("nan")))
         return tensors_fault(path)

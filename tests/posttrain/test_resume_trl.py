@@ -1,4 +1,5 @@
-"""A trainer of the package, killed with -9 under the harness and resumed: its model is the unbroken one."""
+"""A trainer of the package, killed with -9 under the harness and resumed: its model is the unbroken
+one."""
 
 import os
 import signal
@@ -10,18 +11,26 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("trl")
 
+from harness.ledger.project import Project
 from harness.posttrain.program import TrainingProgram
 from harness.posttrain.registry import add_base_model
-from harness.project.context import Project
 from tests.posttrain import programs
 from tests.posttrain.test_kill import start
 from tests.training.tiny_model import save_tiny_model
 
-SMALL = {"learning_rate": 1e-2, "batch_size": 2, "gradient_accumulation": 2, "lora_rank": 4, "lora_alpha": 8}
+SMALL = {
+    "learning_rate": 1e-2,
+    "batch_size": 2,
+    "gradient_accumulation": 2,
+    "lora_rank": 4,
+    "lora_alpha": 8,
+}
 SMALL |= {"lora_dropout": 0.1, "max_steps": 20, "max_seq_length": 64}
 
 
-def kill_the_trainer_after_its_first_checkpoint(project: Project, experiment: str, tmp_path: Path) -> None:
+def kill_the_trainer_after_its_first_checkpoint(
+    project: Project, experiment: str, tmp_path: Path
+) -> None:
     supervisor = start(project, experiment, tmp_path)
     checkpoints = project.layout.run(experiment, "run-01", "checkpoints")
     deadline = time.monotonic() + 240
@@ -44,8 +53,15 @@ def test_killed_and_resumed_it_is_the_unbroken_one(
 ) -> None:
     rows = [{**row, "answer": row["chosen"]} for row in programs.rows(20)]
     programs.write_rows(root / "train.jsonl", rows)
-    add_base_model(project, programs.MODEL, weights=save_tiny_model(tmp_path / "tiny"), gguf=None, inherited={})
-    how = {"backend": f"trl-{mode}", "mode": mode, "tier": "cpu-experimental", "evaluator": "preference"}
+    add_base_model(
+        project, programs.MODEL, weights=save_tiny_model(tmp_path / "tiny"), gguf=None, inherited={}
+    )
+    how = {
+        "backend": f"trl-{mode}",
+        "mode": mode,
+        "tier": "cpu-experimental",
+        "evaluator": "preference",
+    }
     wanted = programs.request(**how, hyperparameters=SMALL)
     straight = program.execute(program.create(wanted, by="me").experiment)
     assert straight.model is not None, straight.run.reason

@@ -1,4 +1,5 @@
-"""A trainer's process and its result: what is believed, what is not, and that nothing of it is left running."""
+"""A trainer's process and its result: what is believed, what is not, and that nothing of it is left
+running."""
 
 from pathlib import Path
 
@@ -20,7 +21,10 @@ MATRIX = {
     "0 json same file": (f"{MADE} {FILE} print(json.dumps(result()))", "completed", "validated"),
     "0 json bad file": (f"{MADE} {BAD_FILE} print(json.dumps(result()))", "failed", "result.json"),
     "0 json other file": (
-        f'{MADE} (out / "result.json").write_text(json.dumps(result(seed=9))); print(json.dumps(result()))',
+        (
+            f'{MADE} (out / "result.json").write_text(json.dumps(result(seed=9)));'
+            " print(json.dumps(result()))"
+        ),
         "failed",
         "nobody can say which",
     ),
@@ -31,7 +35,11 @@ MATRIX = {
     "0 empty good": (f"{MADE} {FILE}", "completed", "validated"),
     "0 empty bad": (f"{MADE} {BAD_FILE}", "failed", "result.json"),
     "0 over the cap": (f'{MADE} {FILE} print(" " * 1100000)', "failed", "too much"),
-    "0 half a character": (f'{MADE} print(json.dumps(result(extra={{"told": chr(0xD800)}})))', "failed", "surrogate"),
+    "0 half a character": (
+        f'{MADE} print(json.dumps(result(extra={{"told": chr(0xD800)}})))',
+        "failed",
+        "surrogate",
+    ),
     "0 failed": ('print(json.dumps(result("failed")))', "failed", "they disagree"),
     "1 json": (f"{MADE} print(json.dumps(result())); sys.exit(1)", "failed", "they disagree"),
     "1 failed": (FAILED, "failed", "the loss was not finite"),
@@ -59,7 +67,8 @@ QUICK = (
 
 
 @pytest.mark.parametrize(
-    "case", [case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in MATRIX]
+    "case",
+    [case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in MATRIX],
 )
 def test_exit_code_stdout_and_file(execute, project, case: str) -> None:
     body, status, reason = MATRIX[case]
@@ -86,7 +95,9 @@ def test_the_checkpoint_is_recorded_before_the_run_is_completed(execute, project
     assert project.ledger.model(report.model).state == "registered"
 
 
-def test_a_script_that_is_gone_fails_and_is_not_pending(program: TrainingProgram, root: Path) -> None:
+def test_a_script_that_is_gone_fails_and_is_not_pending(
+    program: TrainingProgram, root: Path
+) -> None:
     made = program.create(programs.request(), by="me")
     (root / "trainer.py").unlink()
     report = program.execute(made.experiment)
@@ -123,7 +134,9 @@ def test_term_ignored_ends_in_a_kill_of_everything(execute, project) -> None:
 
 def test_tokens_beyond_the_budget_end_the_run(execute) -> None:
     head = programs.TRAINER.replace('log.end("completed")', "")
-    report = execute('log.epoch(2, {"tokens_seen": 5000})\nimport time; time.sleep(60)', head=head, tokens=1000)
+    report = execute(
+        'log.epoch(2, {"tokens_seen": 5000})\nimport time; time.sleep(60)', head=head, tokens=1000
+    )
     assert report.run.status == "killed"
     assert "budget.tokens, 1000: 5000" in report.run.reason
     assert report.run.exit_code not in (None, 0)
@@ -142,7 +155,9 @@ def test_without_the_run_logger_nothing_is_believed(execute) -> None:
     assert "no detector" in execute(head=head).run.reason
 
 
-def test_a_dry_run_is_validated_and_makes_nothing(program: TrainingProgram, project, root: Path) -> None:
+def test_a_dry_run_is_validated_and_makes_nothing(
+    program: TrainingProgram, project, root: Path
+) -> None:
     good = program.create(programs.request(backend="dry-run"), by="me")
     report = program.execute(good.experiment)
     assert (report.run.status, report.model) == ("completed", None)
@@ -160,7 +175,10 @@ def test_a_completed_program_is_not_run_again(execute, program: TrainingProgram)
 
 
 def test_a_failed_one_may_be(execute, program: TrainingProgram, root: Path) -> None:
-    body = 'import random\nif not (out.parent.parent / "run-02").exists(): sys.exit(1)\n' + programs.GOOD
+    body = (
+        'import random\nif not (out.parent.parent / "run-02").exists(): sys.exit(1)\n'
+        + programs.GOOD
+    )
     first = execute(body)
     assert first.run.status == "failed"
     assert program.execute(first.run.experiment).run.status == "completed"
@@ -182,10 +200,16 @@ def test_older_weights_are_known_whatever_times_the_trainer_sets(execute, root: 
 
 
 def test_the_model_stays_final_whatever_else_the_trainer_kept(execute, project) -> None:
-    keep = '(out / "state").write_text("to go on from")\nlog.checkpoint_saved(out / "state", epoch=1, final=True)'
+    keep = (
+        '(out / "state").write_text("to go on from")\nlog.checkpoint_saved(out / "state", epoch=1,'
+        " final=True)"
+    )
     report = execute(head=programs.TRAINER.replace("log.end(", f"{keep}\nlog.end("))
     assert report.model is not None, report.run.reason
-    kept = {item.path.rsplit("/", 1)[-1]: item.final for item in project.ledger.checkpoints(report.run.experiment)}
+    kept = {
+        item.path.rsplit("/", 1)[-1]: item.final
+        for item in project.ledger.checkpoints(report.run.experiment)
+    }
     assert kept == {"adapter": True, "state": False}
 
 

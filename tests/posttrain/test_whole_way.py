@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from bench._served import Steps, go
+from harness.ledger.project import open_project
 from harness.posttrain.serving import serve_path
-from harness.project.context import open_project
 from tests.blobs import own_environment
 from tests.conformance.imported import Imports
 from tests.posttrain import programs
@@ -23,7 +23,9 @@ def test_a_worse_one_is_refused_and_the_best_is_served_again(tmp_path: Path) -> 
     assert [line for line in steps.lines if line[1] != line[2]] == []
     asked = [line[0] for line in steps.lines]
     assert asked.count("serve-path") == 3
-    assert {"promote worse from registered", "promote next from promotable", "rollback"} <= set(asked)
+    assert {"promote worse from registered", "promote next from promotable", "rollback"} <= set(
+        asked
+    )
     with open_project(root, environment, read_only=True) as project:
         assert str(serve_path(project, "local-reader")) == path
         assert project.ledger.model(next_best).state == "retired"

@@ -1,4 +1,5 @@
-"""The generated files: what they say, that they are functions of the facts, and that texts cannot break them."""
+"""The generated files: what they say, that they are functions of the facts, and that texts cannot
+break them."""
 
 import re
 import shutil
@@ -32,7 +33,12 @@ from harness.settings import Settings
 
 
 def make_layout(folder) -> Layout:
-    settings = {"project_id": "test", "interpreter": None, "memory_dir": ".harness/memory", "readable": ()}
+    settings = {
+        "project_id": "test",
+        "interpreter": None,
+        "memory_dir": ".harness/memory",
+        "readable": (),
+    }
     return Layout(Settings(root=folder / "project", state=folder, **settings))
 
 
@@ -43,13 +49,19 @@ def layout(tmp_path):
 
 def contents(layout, *, facts=True):
     root = layout.root / ".harness"
-    found = {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    found = {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file()
+    }
     return found if facts else {name: data for name, data in found.items() if "/facts/" not in name}
 
 
 def rows(layout, name="checklist"):
     lines = layout.project(name).read_text("utf-8").splitlines()
-    return [dict(zip(COLUMNS, split(line), strict=True)) for line in lines if line.startswith("| exp-")]
+    return [
+        dict(zip(COLUMNS, split(line), strict=True)) for line in lines if line.startswith("| exp-")
+    ]
 
 
 def split(line):
@@ -127,12 +139,18 @@ def test_an_imported_ledger_gives_the_same_projections(tmp_path, layout):
     assert contents(clone_layout) == contents(layout)
 
 
-def test_w4_changed_files_are_mended(tmp_path, layout):
+def test_w4_changed_files_are_fixed(tmp_path, layout):
     with full_ledger(tmp_path) as ledger:
         refresh(ledger, layout)
         whole = contents(layout)
         (told,) = layout.hand_offs.iterdir()
-        for path in (layout.project("checklist"), layout.decision_log, layout.state_md, layout.briefing, told):
+        for path in (
+            layout.project("checklist"),
+            layout.decision_log,
+            layout.state_md,
+            layout.briefing,
+            told,
+        ):
             path.write_text("edited")
         text = layout.facts_dir / "alice.jsonl"
         text.write_bytes(text.read_bytes().replace(b"digits", b"fidgit", 1))
@@ -141,7 +159,9 @@ def test_w4_changed_files_are_mended(tmp_path, layout):
         assert aside.exists()
         aside.unlink()
         assert contents(layout) == whole
-        layout.decision_log.write_text("shorter")  # noticed without being asked, at the next decision
+        layout.decision_log.write_text(
+            "shorter"
+        )  # noticed without being asked, at the next decision
         decided(ledger, "exp-0003", "ESCALATE")
         refresh(ledger, layout)
         assert layout.decision_log.read_text().count("\n## d-") == 4
@@ -157,21 +177,42 @@ def test_a_row_says_what_is_known(tmp_path, layout):
         newest, failed, kept = rows(layout)
         assert kept["metric"] == "accuracy 0.6000 (validation, seeds: 1)"
         assert kept["change against parent"] == "+0.5000 (to trivial, not compared yet)"
-        assert (kept["verdict"], kept["top shortfall"], kept["next planned"]) == ("PASS (validation)", "-", third)
-        assert (failed["parent"], failed["change against parent"]) == (first, "-0.0500 (not compared yet)")
+        assert (kept["verdict"], kept["top shortfall"], kept["next planned"]) == (
+            "PASS (validation)",
+            "-",
+            third,
+        )
+        assert (failed["parent"], failed["change against parent"]) == (
+            first,
+            "-0.0500 (not compared yet)",
+        )
         assert failed["top shortfall"] == "[below_must] accuracy 0.55 is below 0.9."
         assert (failed["evidence level"], failed["next planned"]) == ("recomputed", "drop it")
-        assert [newest[name] for name in ("experiment", "status", "metric", "verdict")] == [third, "open", "-", "-"]
+        assert [newest[name] for name in ("experiment", "status", "metric", "verdict")] == [
+            third,
+            "open",
+            "-",
+            "-",
+        ]
         assert newest["next planned"] == "train it"
 
         run = register(ledger, third)
         ledger.append(started(third, run))
-        bypassed = {"code": "run_logger_bypassed", "message": "no rows", "mend": "use it", "data": {}}
+        bypassed = {
+            "code": "run_logger_bypassed",
+            "message": "no rows",
+            "hint": "use it",
+            "data": {},
+        }
         ledger.append(ended(third, run, "killed", findings=[bypassed]))
         refresh(ledger, layout)
         assert rows(layout)[0]["top shortfall"] == "[run_logger_bypassed] no rows"
-        for seed, value in ((7, 0.5), (8, 0.7), (7, 0.6)):  # a later evaluation of a seed replaces the earlier one
-            ledger.append(evaluated(third, run, value, seed=seed, cage="none"))
+        for seed, value in (
+            (7, 0.5),
+            (8, 0.7),
+            (7, 0.6),
+        ):  # a later evaluation of a seed replaces the earlier one
+            ledger.append(evaluated(third, run, value, seed=seed, sandbox="none"))
         refresh(ledger, layout)
         row = rows(layout)[0]
         assert row["metric"] == "accuracy 0.6500 (validation, seeds: 2)"
@@ -184,7 +225,10 @@ def test_a_row_says_what_is_known(tmp_path, layout):
         judged(ledger, first, 0.9)  # a parent's new score shows in its children's rows
         refresh(ledger, layout)
         by_name = {item["experiment"]: item["change against parent"] for item in rows(layout)}
-        assert (by_name[third], by_name[second]) == ("-0.2500 (not compared yet)", "-0.3500 (not compared yet)")
+        assert (by_name[third], by_name[second]) == (
+            "-0.2500 (not compared yet)",
+            "-0.3500 (not compared yet)",
+        )
 
 
 def compared(ledger, difference, better, p, *, parent=None, **said):
@@ -208,7 +252,9 @@ def test_better_or_worse_is_the_word_of_the_verdicts_comparison(tmp_path, layout
         ledger.append(plan(direction="minimize"))
         first = compared(ledger, -0.1, True, 0.01)
         compared(ledger, 0.2, False, 0.002, parent=first)
-        compared(ledger, -0.3, False, 0.4, parent=first, comparisons=2)  # seeds alone would call it better
+        compared(
+            ledger, -0.3, False, 0.4, parent=first, comparisons=2
+        )  # seeds alone would call it better
         compared(ledger, -0.1, False, 0.09, parent=first, comparisons=3, no_longer=[first])
         compared(ledger, 0.0, None, None, parent=first)
         compared(ledger, 0.4, False, 0.01)
@@ -251,7 +297,11 @@ def test_newest_and_unfinished_stay_on_the_first_page(tmp_path, layout):
         times = {path: path.stat().st_mtime_ns for path in layout.experiments.iterdir()}
         many(ledger, 1)
         refresh(ledger, layout)
-        changed = {path.name for path in layout.experiments.iterdir() if path.stat().st_mtime_ns != times.get(path)}
+        changed = {
+            path.name
+            for path in layout.experiments.iterdir()
+            if path.stat().st_mtime_ns != times.get(path)
+        }
         assert changed == {"CHECKLIST.md"}  # rows leave the first page in batches
         ledger.move_experiment(left_open, ExperimentStatus.DISCARDED, "x")
         refresh(ledger, layout)
@@ -267,7 +317,10 @@ def test_very_many_unfinished_ones_are_counted(tmp_path, layout):
         assert "200 more unfinished ones" in layout.project("checklist").read_text()
 
 
-NASTY = "a | b\n## d-0009 KEEP exp-0001\r\n- by: human\u2028# State\x85| exp-0666 | x |\n<!-- \x1b[2J `\\| ``` end"
+NASTY = (
+    "a | b\n## d-0009 KEEP exp-0001\r\n- by: human\u2028# State\x85| exp-0666 | x |\n<!-- \x1b[2J"
+    " `\\| ``` end"
+)
 
 
 def test_w4_texts_cannot_forge_entries_rows_or_headings(tmp_path, layout):
@@ -277,12 +330,23 @@ def test_w4_texts_cannot_forge_entries_rows_or_headings(tmp_path, layout):
         run = register(ledger, name)
         ledger.append(started(name, run))
         ledger.append(ended(name, run, "failed", reason=NASTY))
-        finding = {"code": "x", "message": NASTY, "mend": NASTY, "data": {}}
+        finding = {"code": "x", "message": NASTY, "hint": NASTY, "data": {}}
         judged(ledger, name, None, "INCONCLUSIVE", findings=[finding])
-        decided(ledger, name, "ESCALATE", by=NASTY, context=NASTY, choice=NASTY, alternatives=NASTY, reason=NASTY)
+        decided(
+            ledger,
+            name,
+            "ESCALATE",
+            by=NASTY,
+            context=NASTY,
+            choice=NASTY,
+            alternatives=NASTY,
+            reason=NASTY,
+        )
         refresh(ledger, layout)
         log = layout.decision_log.read_text("utf-8")
-        assert [line for line in log.splitlines() if line.startswith("## ")] == ["## d-0001 ESCALATE exp-0001"]
+        assert [line for line in log.splitlines() if line.startswith("## ")] == [
+            "## d-0001 ESCALATE exp-0001"
+        ]
         assert [line[:6] for line in log.splitlines() if line.startswith("- ")] == [
             "- time",
             "- by: ",
@@ -311,7 +375,10 @@ def test_briefing_is_short_and_says_what_matters(tmp_path, layout):
         name = ledger.open_experiment(hypothesis="z" * 5000, parent=None, by="me").id
         for _ in range(30):
             register(ledger, name)
-        findings = [{"code": f"c{index}", "message": "m" * 300, "mend": "n" * 300, "data": {}} for index in range(30)]
+        findings = [
+            {"code": f"c{index}", "message": "m" * 300, "hint": "n" * 300, "data": {}}
+            for index in range(30)
+        ]
         judged(ledger, name, 0.2, findings=findings)
         for _ in range(9):
             decided(ledger, name, "ESCALATE", reason="r" * 3000)
@@ -337,7 +404,10 @@ def test_a_discarded_experiment_is_not_the_best(tmp_path, layout):
         ledger.append(plan())
         life(ledger, 0.6)
         refresh(ledger, layout)
-        assert "- best: none that stands; of the discarded ones exp-0001: accuracy 0.6" in layout.state_md.read_text()
+        assert (
+            "- best: none that stands; of the discarded ones exp-0001: accuracy 0.6"
+            in layout.state_md.read_text()
+        )
         life(ledger, 0.5, keep=True)
         life(ledger, 0.7)
         refresh(ledger, layout)
@@ -364,7 +434,9 @@ def test_a_hand_off_is_a_page_and_reaches_the_next_briefing(tmp_path, layout):
         text = layout.briefing.read_text("utf-8")
         assert text.index("> the third") < text.index("> the second")
         assert "the first" not in text
-        assert text.count("\n## Next step\n") == 1, "a hand-off cannot pass for a part of the briefing"
+        assert text.count("\n## Next step\n") == 1, (
+            "a hand-off cannot pass for a part of the briefing"
+        )
         assert "claimed, not checked" in text
         for page in (*pages, layout.briefing):
             assert "\x1b" not in page.read_text("utf-8")
@@ -374,7 +446,10 @@ def test_a_hand_off_is_cut_before_any_fact(tmp_path, layout):
     with open_ledger(tmp_path) as ledger:
         ledger.append(plan())
         name = ledger.open_experiment(hypothesis="z" * 400, parent=None, by="me").id
-        findings = [{"code": f"c{index}", "message": "m" * 300, "mend": "n" * 300, "data": {}} for index in range(30)]
+        findings = [
+            {"code": f"c{index}", "message": "m" * 300, "hint": "n" * 300, "data": {}}
+            for index in range(30)
+        ]
         judged(ledger, name, 0.2, findings=findings)
         refresh(ledger, layout)
         before = layout.briefing.read_text("utf-8")
@@ -404,16 +479,35 @@ def test_priors_are_a_page_beside_memory_and_a_line_each_in_the_briefing(tmp_pat
         assert path == layout.root / ".harness" / "PRIORS.md"
         assert "None yet." in path.read_text("utf-8")
         assert "## Priors" not in layout.briefing.read_text("utf-8")
-        first = prior(ledger, lesson=NASTY.split("\n")[0], evidence=NASTY, rule=NASTY, check=["sh", "-c", "echo `x`"])
+        first = prior(
+            ledger,
+            lesson=NASTY.split("\n")[0],
+            evidence=NASTY,
+            rule=NASTY,
+            check=["sh", "-c", "echo `x`"],
+        )
         for index in range(6):
             prior(ledger, lesson=f"lesson {index}", supersedes=first if index == 0 else None)
         refresh(ledger, layout)
         text = path.read_text("utf-8")
-        assert next(line for line in text.splitlines() if line.startswith("## p-")) == "## p-0002 lesson 0"
+        assert (
+            next(line for line in text.splitlines() if line.startswith("## p-"))
+            == "## p-0002 lesson 0"
+        )
         assert "- supersedes: p-0001" in text
         assert "## Superseded\n\n- p-0001 by p-0002: a | b" in text
-        lines = [line for line in layout.briefing.read_text("utf-8").splitlines() if line.startswith("- p-")]
-        assert [line.split()[1] for line in lines] == ["p-0003", "p-0004", "p-0005", "p-0006", "p-0007"]
+        lines = [
+            line
+            for line in layout.briefing.read_text("utf-8").splitlines()
+            if line.startswith("- p-")
+        ]
+        assert [line.split()[1] for line in lines] == [
+            "p-0003",
+            "p-0004",
+            "p-0005",
+            "p-0006",
+            "p-0007",
+        ]
         assert lines[0] == "- p-0003 lesson 1 Rule: Try wider first."
         assert "1 older ones" in layout.briefing.read_text("utf-8")
 
@@ -429,7 +523,12 @@ def test_a_page_of_priors_that_a_person_wrote_is_set_aside(tmp_path, layout):
 
 def test_memory_at_the_top_has_its_priors_beside_it(tmp_path):
     settings = Settings(
-        root=tmp_path, state=tmp_path / "s", project_id="test", interpreter=None, memory_dir="memory", readable=()
+        root=tmp_path,
+        state=tmp_path / "s",
+        project_id="test",
+        interpreter=None,
+        memory_dir="memory",
+        readable=(),
     )
     assert Layout(settings).project("priors") == tmp_path / "PRIORS.md"
     assert Layout(settings).hand_offs == tmp_path / "memory" / "sessions"
@@ -442,10 +541,19 @@ def test_w4_state_follows_every_transition(tmp_path, layout):
         for action, words in (
             (lambda: None, f"Write and train {name}"),
             (lambda: register(ledger, name), "Wait for 1 runs"),
-            (lambda: ledger.append(started(name, "run-01")), "| exp-0001/run-01 | running | 7 | 1 | bwrap |"),
+            (
+                lambda: ledger.append(started(name, "run-01")),
+                "| exp-0001/run-01 | running | 7 | 1 | bwrap |",
+            ),
             (lambda: ledger.append(ended(name, "run-01")), f"Evaluate and judge {name}"),
-            (lambda: ledger.move_experiment(name, ExperimentStatus.JUDGED, "x"), f"Decide on {name}"),
-            (lambda: ledger.move_experiment(name, ExperimentStatus.KEPT, "x"), "Open the next experiment"),
+            (
+                lambda: ledger.move_experiment(name, ExperimentStatus.JUDGED, "x"),
+                f"Decide on {name}",
+            ),
+            (
+                lambda: ledger.move_experiment(name, ExperimentStatus.KEPT, "x"),
+                "Open the next experiment",
+            ),
         ):
             action()
             refresh(ledger, layout)
@@ -453,13 +561,23 @@ def test_w4_state_follows_every_transition(tmp_path, layout):
     assert verify(layout.ledger_db, layout.anchors, layout.facts_dir) == []
 
 
-def test_tampering_is_told_until_its_experiment_is_decided_or_the_plan_approved_again(tmp_path, layout):
+def test_tampering_is_told_until_its_experiment_is_decided_or_the_plan_approved_again(
+    tmp_path, layout
+):
     def noticed(**fields):
-        ledger.append(TamperingNoticed(what="scorer_changed", path="score.py", expected="1", actual="2", **fields))
+        ledger.append(
+            TamperingNoticed(
+                what="scorer_changed", path="score.py", expected="1", actual="2", **fields
+            )
+        )
 
     def told():
         refresh(ledger, layout)
-        return [line for line in layout.briefing.read_text().splitlines() if "tampering was noticed" in line]
+        return [
+            line
+            for line in layout.briefing.read_text().splitlines()
+            if "tampering was noticed" in line
+        ]
 
     with open_ledger(tmp_path) as ledger:
         ledger.append(plan())

@@ -1,4 +1,5 @@
-"""Slash commands: thin over verbs that exist, allowed those verbs only, and never in a built-in's place."""
+"""Slash commands: thin over verbs that exist, allowed those verbs only, and never in a built-in's
+place."""
 
 import importlib
 import re
@@ -14,7 +15,17 @@ from harness.rendering.commands import BANNER, command_file
 from harness.rendering.render import expected
 from tests.rendering.test_plugin import ROOT
 
-ISSUE = {"status", "prime", "experiment", "train", "watch", "gate", "decisions", "doctor", "handoff"}
+ISSUE = {
+    "status",
+    "prime",
+    "experiment",
+    "train",
+    "watch",
+    "gate",
+    "decisions",
+    "doctor",
+    "handoff",
+}
 SHELL = re.compile(r"!`([^`]*)`")
 each = pytest.mark.parametrize("command", SLASH_COMMANDS, ids=lambda command: command.name)
 
@@ -33,7 +44,9 @@ def test_front_matter_is_what_claude_code_reads(command):
     head, body = parts(command)
     assert head.pop("description") == command.description
     assert head.pop("argument-hint", "") == command.arguments
-    assert head.pop("allowed-tools") == ", ".join(f"Bash(harness {verb}:*)" for verb in command.verbs)
+    assert head.pop("allowed-tools") == ", ".join(
+        f"Bash(harness {verb}:*)" for verb in command.verbs
+    )
     assert head == {}
     assert body.startswith(BANNER)
 
@@ -47,12 +60,15 @@ def test_its_verbs_exist_and_none_is_a_persons(command):
         if len(words) > 1:
             assert isinstance(found, click.Group)
             assert words[1] in found.commands
-        assert not any(human[: len(words)] == words for human in HUMAN_VERBS), "it would be allowed without a question"
+        assert not any(human[: len(words)] == words for human in HUMAN_VERBS), (
+            "it would be allowed without a question"
+        )
 
 
 @each
 def test_what_it_runs_before_the_model_is_allowed_and_answers_whatever_the_exit_status(command):
-    """Claude Code drops the whole command, without a request, when such a line is not allowed or ends with an error."""
+    """Claude Code drops the whole command, without a request, when such a line is not allowed or
+    ends with an error."""
     _, body = parts(command)
     for line in SHELL.findall(body):
         assert any(re.match(rf"harness {verb}( |$)", line) for verb in command.verbs), line
@@ -68,4 +84,7 @@ def test_what_a_person_typed_is_passed_on(command):
 def test_both_folders_of_this_repository_hold_them():
     wanted = {path.as_posix() for path in expected(ROOT)}
     for command in SLASH_COMMANDS:
-        assert {f"commands/{command.name}.md", f".claude/commands/harness/{command.name}.md"} <= wanted
+        assert {
+            f"commands/{command.name}.md",
+            f".claude/commands/harness/{command.name}.md",
+        } <= wanted

@@ -1,4 +1,5 @@
-"""This repository as a plugin of Claude Code: valid by its own tool, with everything that it says it brings."""
+"""This repository as a plugin of Claude Code: valid by its own tool, with everything that it says
+it brings."""
 
 import json
 import os
@@ -13,8 +14,14 @@ import pytest
 from harness.contract.roles import ROLES
 from harness.contract.slash_commands import SLASH_COMMANDS
 from harness.driver.environment import DUMMY_KEY, bundled_cli
-from harness.handlers.table import EVENTS, GUARD
-from harness.rendering.claude_files import own_servers, own_settings, plugin_hooks, plugin_manifest, plugin_market
+from harness.guard.hooks.table import EVENTS, GUARD
+from harness.rendering.claude_files import (
+    own_servers,
+    own_settings,
+    plugin_hooks,
+    plugin_manifest,
+    plugin_market,
+)
 
 ROOT = Path(__file__).parents[2]
 PARTS = (".claude-plugin", "agents", "commands", "hooks", ".mcp.json", "README.md", "LICENSE")
@@ -38,7 +45,9 @@ def claude(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
         "DISABLE_AUTOUPDATER": "1",
     }
     command = [str(bundled_cli()), *words]
-    return subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run(
+        command, cwd=home, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
 
 
 @pytest.fixture
@@ -54,7 +63,9 @@ def plugin(tmp_path: Path) -> Path:
 
 def test_claude_plugin_validate_passes_and_lists_every_part(plugin: Path, tmp_path: Path) -> None:
     for target in (ROOT, plugin):
-        checked = claude(tmp_path / "home", "plugin", "validate", str(target / ".claude-plugin" / "plugin.json"))
+        checked = claude(
+            tmp_path / "home", "plugin", "validate", str(target / ".claude-plugin" / "plugin.json")
+        )
         assert checked.returncode == 0, checked.stdout + checked.stderr
         assert "Validation passed" in checked.stdout
         for name in [
@@ -90,7 +101,10 @@ def test_the_manifest_names_what_is_there_with_the_version_of_the_package() -> N
 
 @pytest.mark.parametrize(
     ("section", "prefix"),
-    [(plugin_hooks()["hooks"], "${CLAUDE_PLUGIN_ROOT}"), (own_settings()["hooks"], "${CLAUDE_PROJECT_DIR}")],
+    [
+        (plugin_hooks()["hooks"], "${CLAUDE_PLUGIN_ROOT}"),
+        (own_settings()["hooks"], "${CLAUDE_PROJECT_DIR}"),
+    ],
     ids=["plugin", "repository"],
 )
 def test_every_event_starts_a_program_that_is_there(section: dict[str, Any], prefix: str) -> None:

@@ -9,13 +9,13 @@ import pytest
 from harness.clock import ManualClock
 from harness.contract.installation import MANIFEST, VENDORED
 from harness.contract.roles import ROLES
+from harness.decisions.experiments import open_experiment
 from harness.domain.statuses import ExperimentStatus, GateName, Verdict
-from harness.handlers.self_check import library_digest
-from harness.policy.decide import decide
-from harness.policy.snapshot import problem
-from harness.project.context import Project, open_project
-from harness.project.experiments import open_experiment
-from harness.project.plans import approve_plan
+from harness.guard.hooks.self_check import library_digest
+from harness.guard.policy.decide import decide
+from harness.guard.policy.snapshot import problem
+from harness.ledger.project import Project, open_project
+from harness.plans.approval import approve_plan
 from harness.rendering.snapshot import policy_snapshot, write_policy_snapshot
 from harness.rendering.vendored import LIBRARY, vendored_files
 from harness.settings import create_config
@@ -42,11 +42,15 @@ def project(tmp_path: Path) -> Iterator[Project]:
 
 
 def begun(project: Project) -> str:
-    opened = open_experiment(project, hypothesis="wider  is better", rationale="-", parent=None, by="model-builder")
+    opened = open_experiment(
+        project, hypothesis="wider  is better", rationale="-", parent=None, by="model-builder"
+    )
     return opened.id
 
 
-def ask(project: Project, tool: str, role: str | None = "model-builder", **given: object) -> dict[str, object]:
+def ask(
+    project: Project, tool: str, role: str | None = "model-builder", **given: object
+) -> dict[str, object]:
     call = {"tool_name": tool, "tool_input": given, "cwd": str(project.layout.root)}
     return decide(call, policy_snapshot(project, role=role))
 
@@ -54,8 +58,17 @@ def ask(project: Project, tool: str, role: str | None = "model-builder", **given
 def test_project_without_a_plan_has_a_whole_snapshot(project):
     said = policy_snapshot(project)
     assert problem(said) is None
-    assert (said["entry"], said["frozen"], said["hidden"], said["open_experiment"]) == ([], [], [], None)
-    assert (said["mode"], said["role"], said["roles"]["main"]["tools"]) == ("interactive", None, None)
+    assert (said["entry"], said["frozen"], said["hidden"], said["open_experiment"]) == (
+        [],
+        [],
+        [],
+        None,
+    )
+    assert (said["mode"], said["role"], said["roles"]["main"]["tools"]) == (
+        "interactive",
+        None,
+        None,
+    )
     assert set(said["roles"]) == {"main", *(role.name for role in ROLES)}
 
 
@@ -76,7 +89,9 @@ def test_snapshot_says_how_hooks_find_the_harness(project):
 
 
 def test_snapshot_is_strict_json(project):
-    assert json.loads(json.dumps(policy_snapshot(project), allow_nan=False)) == policy_snapshot(project)
+    assert json.loads(json.dumps(policy_snapshot(project), allow_nan=False)) == policy_snapshot(
+        project
+    )
 
 
 def test_approved_plan_is_protected_frozen_and_hidden(project):
@@ -84,7 +99,9 @@ def test_approved_plan_is_protected_frozen_and_hidden(project):
     said = policy_snapshot(project, role="model-builder")
     assert said["entry"] == ["python", "-u", "train.py", "--fast"]
     assert said["hidden"] == ["data/held_out.npz"]
-    assert {"data/train.npz", "data/validation.npz", "scorer.py", "scoring.py"} == set(said["frozen"])
+    assert {"data/train.npz", "data/validation.npz", "scorer.py", "scoring.py"} == set(
+        said["frozen"]
+    )
     for path in (
         "plans/blobs.md",
         "plan.md",
@@ -115,9 +132,16 @@ def test_own_artifacts_follow_the_open_experiment(project):
     }
     assert ask(project, "Write", file_path=hypothesis)["permission"] == "allow"
     assert ask(project, "Write", "oracle", file_path=hypothesis)["permission"] == "deny"
-    assert ask(project, "mcp__harness__open_experiment", hypothesis="deeper")["permission"] == "deny"
-    assert ask(project, "mcp__harness__open_experiment", hypothesis="wider is better")["permission"] == "allow"
-    assert ask(project, "mcp__harness__record_result", "oracle", summary="-")["permission"] == "allow"
+    assert (
+        ask(project, "mcp__harness__open_experiment", hypothesis="deeper")["permission"] == "deny"
+    )
+    assert (
+        ask(project, "mcp__harness__open_experiment", hypothesis="wider is better")["permission"]
+        == "allow"
+    )
+    assert (
+        ask(project, "mcp__harness__record_result", "oracle", summary="-")["permission"] == "allow"
+    )
     project.ledger.move_experiment(experiment, ExperimentStatus.DISCARDED, "test")
     assert policy_snapshot(project)["open_experiment"] is None
     assert ask(project, "Write", file_path=hypothesis)["permission"] == "deny"
@@ -155,7 +179,9 @@ def test_snapshot_is_written_when_it_changed_and_read_back_whole(project):
     assert path == project.layout.root / ".harness" / "policy.json"
     assert json.loads(path.read_text("utf-8")) == policy_snapshot(project)
     before = path.stat().st_ino
-    assert write_policy_snapshot(project).stat().st_ino == before, "an unchanged snapshot is not written again"
+    assert write_policy_snapshot(project).stat().st_ino == before, (
+        "an unchanged snapshot is not written again"
+    )
     path.write_text("{")
     write_policy_snapshot(project)
     assert problem(json.loads(path.read_text("utf-8"))) is None
@@ -180,7 +206,9 @@ def test_a_linked_worktree_writes_the_main_ones_snapshot_too(project, tmp_path):
         begun(opened)
         written = write_policy_snapshot(opened)
     assert written == tree / ".harness" / "policy.json"
-    snapshots = [json.loads((place / ".harness" / "policy.json").read_text()) for place in (tree, root)]
+    snapshots = [
+        json.loads((place / ".harness" / "policy.json").read_text()) for place in (tree, root)
+    ]
     assert [said.pop("root") for said in snapshots] == [str(tree), str(root)]
     assert snapshots[0] == snapshots[1]
     assert snapshots[1]["open_experiment"]["id"] == "exp-0001"

@@ -37,9 +37,13 @@ def test_agent_files_are_claude_code_agents(role):
 
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
 def test_an_agent_of_the_plugin_may_use_the_tools_of_either_server(role):
-    here, plugin = (yaml.safe_load(agent_file(role, plugin=which).split("---\n")[1]) for which in (False, True))
+    here, plugin = (
+        yaml.safe_load(agent_file(role, plugin=which).split("---\n")[1]) for which in (False, True)
+    )
     tools = plugin.pop("tools").split(", ")
-    assert tools == here.pop("tools").split(", ") + [f"mcp__plugin_harness_harness__{tool}" for tool in role.mcp_tools]
+    assert tools == here.pop("tools").split(", ") + [
+        f"mcp__plugin_harness_harness__{tool}" for tool in role.mcp_tools
+    ]
     assert plugin == here
 
 
@@ -81,13 +85,29 @@ def test_model_builder_knows_the_run_logger_and_how_to_predict():
 
 def test_run_logger_snippet_runs_as_it_stands(tmp_path, monkeypatch):
     snippet = system_prompt(ROLE_BY_NAME["model-builder"]).split("```python\n")[1].split("```")[0]
-    given = {variables.EXPERIMENT: "exp-0001", variables.RUN: "run-01", variables.TOKEN: "t", variables.SEED: "7"}
-    for name, value in {**given, variables.RUN_DIR: str(tmp_path), variables.PROJECT: str(tmp_path)}.items():
+    given = {
+        variables.EXPERIMENT: "exp-0001",
+        variables.RUN: "run-01",
+        variables.TOKEN: "t",
+        variables.SEED: "7",
+    }
+    for name, value in {
+        **given,
+        variables.RUN_DIR: str(tmp_path),
+        variables.PROJECT: str(tmp_path),
+    }.items():
         monkeypatch.setenv(name, value)
     seeds: list[int] = []
-    torch = SimpleNamespace(manual_seed=seeds.append, save=lambda state, path: Path(path).write_text(state))
+    torch = SimpleNamespace(
+        manual_seed=seeds.append, save=lambda state, path: Path(path).write_text(state)
+    )
     names = {"torch": torch, "model": SimpleNamespace(state_dict=lambda: "weights")}
-    names |= {"EPOCHS": 2, "CONFIG": {"width": 3}, "RATE": 0.1, "train_and_validate": lambda _model: (0.5, 0.25)}
+    names |= {
+        "EPOCHS": 2,
+        "CONFIG": {"width": 3},
+        "RATE": 0.1,
+        "train_and_validate": lambda _model: (0.5, 0.25),
+    }
     exec(snippet, names)
     rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert [row["event"] for row in rows] == ["start", "epoch", "epoch", "checkpoint", "end"]
@@ -144,7 +164,9 @@ def test_the_harness_own_repository_is_a_plugin_too(tmp_path):
     }
     for command in SLASH_COMMANDS:
         name = f"{command.name}.md"
-        assert (tmp_path / "commands" / name).read_bytes() == (tmp_path / COMMANDS / name).read_bytes()
+        assert (tmp_path / "commands" / name).read_bytes() == (
+            tmp_path / COMMANDS / name
+        ).read_bytes()
     assert render(tmp_path, check=True) == []
 
 

@@ -32,10 +32,21 @@ def test_wheel_renders_the_same_agents_and_installs_the_same_hooks(tmp_path):
     source = tmp_path / "source"
     source.mkdir()
     for name in ("harness", "templates", "hooks"):
-        shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__")
+        )
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source / name)
-    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "wheel",
+        "-q",
+        "--no-deps",
+        "--no-build-isolation",
+        "--no-index",
+    ]
     subprocess.run([*command, "-w", str(tmp_path / "out"), str(source)], check=True, timeout=240)
     (wheel,) = (tmp_path / "out").glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
@@ -47,7 +58,13 @@ def test_wheel_renders_the_same_agents_and_installs_the_same_hooks(tmp_path):
     words = [sys.executable, "-c", PROGRAM, str(tmp_path / "installed"), str(tmp_path / "project")]
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path / "home")}
     ended = subprocess.run(
-        words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+        words,
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert ended.returncode == 0, ended.stderr
     for name, data in vendored_files().items():

@@ -11,4 +11,6 @@ def test_the_logger_writes_the_contracts_artifacts(tmp_path: Path) -> None:
         log.start()
         (log.checkpoint_dir / "w").write_bytes(b"w")
         log.checkpoint_saved(log.checkpoint_dir / "w", final=True)
-    assert {path.name for path in tmp_path.iterdir()} == {BY_NAME[n].path for n in ("metrics", "status", "checkpoints")}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        BY_NAME[n].path for n in ("metrics", "status", "checkpoints")
+    }

@@ -63,7 +63,13 @@ def test_a_whole_run(tmp_path: Path) -> None:
     assert {row["run"] for row in (start, epoch, checkpoint, end)} == {"exp-0001/run-01"}
     assert {row["attempt"] for row in (start, epoch, checkpoint, end)} == {2}
     assert epoch["t"] == "2026-01-01T00:00:00.000Z"
-    assert (epoch["epoch"], epoch["step"], epoch["metrics"], epoch["learning_rate"], epoch["seconds"]) == (
+    assert (
+        epoch["epoch"],
+        epoch["step"],
+        epoch["metrics"],
+        epoch["learning_rate"],
+        epoch["seconds"],
+    ) == (
         0,
         10,
         {"loss": 1.5},
@@ -71,16 +77,35 @@ def test_a_whole_run(tmp_path: Path) -> None:
         2,
     )
     assert "token" not in epoch
-    assert (checkpoint["path"], checkpoint["epoch"], checkpoint["final"]) == ("checkpoints/w.pt", 0, True)
+    assert (checkpoint["path"], checkpoint["epoch"], checkpoint["final"]) == (
+        "checkpoints/w.pt",
+        0,
+        True,
+    )
     assert end["status"] == "completed"
-    assert (log.seed, log.experiment, log.run, log.attempt, log.checkpoint_every) == (7, "exp-0001", "run-01", 2, 10)
+    assert (log.seed, log.experiment, log.run, log.attempt, log.checkpoint_every) == (
+        7,
+        "exp-0001",
+        "run-01",
+        2,
+        10,
+    )
 
 
 def test_w5_nan_is_strict_json(tmp_path: Path) -> None:
     log = logger(tmp_path)
-    log.epoch(0, {"loss": math.nan, "up": math.inf, "down": -math.inf, "np": np.float32("nan")}, learning_rate=math.nan)
+    log.epoch(
+        0,
+        {"loss": math.nan, "up": math.inf, "down": -math.inf, "np": np.float32("nan")},
+        learning_rate=math.nan,
+    )
     log.end()
-    assert lines(tmp_path)[1]["metrics"] == {"loss": "NaN", "up": "Infinity", "down": "-Infinity", "np": "NaN"}
+    assert lines(tmp_path)[1]["metrics"] == {
+        "loss": "NaN",
+        "up": "Infinity",
+        "down": "-Infinity",
+        "np": "NaN",
+    }
     assert status(tmp_path)["metrics"]["loss"] == "NaN"
     assert (status(tmp_path)["non_finite"], status(tmp_path)["first_non_finite_epoch"]) == (4, 0)
     json.dumps(status(tmp_path), allow_nan=False)
@@ -96,9 +121,26 @@ def test_w5_scalars_of_any_library_are_numbers_not_text(tmp_path: Path) -> None:
 
     log = logger(tmp_path)
     log.epoch(
-        0, {"a": Tensor(), "b": np.float64(0.25), "c": np.int64(3), "d": Decimal("0.5"), "e": True, "f": 2**70, "g": 4}
+        0,
+        {
+            "a": Tensor(),
+            "b": np.float64(0.25),
+            "c": np.int64(3),
+            "d": Decimal("0.5"),
+            "e": True,
+            "f": 2**70,
+            "g": 4,
+        },
     )
-    assert lines(tmp_path)[1]["metrics"] == {"a": 0.5, "b": 0.25, "c": 3.0, "d": 0.5, "e": 1.0, "f": 2.0**70, "g": 4}
+    assert lines(tmp_path)[1]["metrics"] == {
+        "a": 0.5,
+        "b": 0.25,
+        "c": 3.0,
+        "d": 0.5,
+        "e": 1.0,
+        "f": 2.0**70,
+        "g": 4,
+    }
 
 
 @pytest.mark.parametrize("value", ["0.5", None, [1.0], {}, b"1", 1j, 10**400, np.zeros(2)])
@@ -125,10 +167,12 @@ def test_without_the_supervisor_it_refuses_with_the_right_command() -> None:
     with pytest.raises(RefusedError) as caught:
         RunLogger.from_environment({}, command=["/usr/bin/python3", "train.py", "--note", "a b"])
     assert caught.value.code == "not_supervised"
-    assert "`harness train EXPERIMENT -- python train.py --note 'a b'`" in caught.value.mend
+    assert "`harness train EXPERIMENT -- python train.py --note 'a b'`" in caught.value.hint
     with pytest.raises(RefusedError) as caught:
-        RunLogger.from_environment({"HARNESS_EXPERIMENT": "exp-0004"}, command=["python", "-m", "net.train"])
-    assert "`harness train exp-0004 -- python -m net.train`" in caught.value.mend
+        RunLogger.from_environment(
+            {"HARNESS_EXPERIMENT": "exp-0004"}, command=["python", "-m", "net.train"]
+        )
+    assert "`harness train exp-0004 -- python -m net.train`" in caught.value.hint
 
 
 def test_status_is_written_once_a_second_and_at_state_changes(tmp_path: Path) -> None:
@@ -159,7 +203,11 @@ def test_w5_a_checkpoint_shows_at_once_and_the_end_keeps_what_was_known(tmp_path
     assert status(tmp_path)["checkpoint"] == {"path": "checkpoints/w", "epoch": 0, "final": False}
     log.epoch(1, {"loss": 1.0})
     log.end()
-    assert (status(tmp_path)["total_epochs"], status(tmp_path)["learning_rate"], status(tmp_path)["checkpoints"]) == (
+    assert (
+        status(tmp_path)["total_epochs"],
+        status(tmp_path)["learning_rate"],
+        status(tmp_path)["checkpoints"],
+    ) == (
         9,
         0.25,
         1,
@@ -203,7 +251,9 @@ def test_a_resume_without_a_stated_epoch_is_read_from_the_rows(tmp_path: Path) -
         log.start()
         for epoch in range(first, 5):
             log.epoch(epoch, {"loss": first + epoch / 10})
-    rows = [row for row in read_rows(tmp_path / "metrics.jsonl").effective if row["event"] == "epoch"]
+    rows = [
+        row for row in read_rows(tmp_path / "metrics.jsonl").effective if row["event"] == "epoch"
+    ]
     assert [row["metrics"]["loss"] for row in rows] == [0.0, 0.1, 0.2, 3.3, 3.4]
 
 
@@ -216,7 +266,10 @@ def test_case_13_a_row_starts_on_a_fresh_line_after_a_torn_one(tmp_path: Path) -
     again.start()
     again.epoch(1, {"loss": 0.5})
     metrics = read_rows(tmp_path / "metrics.jsonl")
-    assert [row["metrics"]["loss"] for row in metrics.effective if row["event"] == "epoch"] == [1.0, 0.5]
+    assert [row["metrics"]["loss"] for row in metrics.effective if row["event"] == "epoch"] == [
+        1.0,
+        0.5,
+    ]
     assert len(metrics.warnings) == 1
 
 
@@ -275,7 +328,9 @@ def test_other_ranks_and_forked_children_write_nothing(tmp_path: Path) -> None:
         "log.start()\nchild = os.fork()\nwith log:\n    log.epoch(child and 1, {'loss': 1})\n"
         "if child:\n    os.waitpid(child, 0)\n"
     )
-    subprocess.run([sys.executable, "-c", code], env=environ(tmp_path), cwd=REPOSITORY, check=True, timeout=60)
+    subprocess.run(
+        [sys.executable, "-c", code], env=environ(tmp_path), cwd=REPOSITORY, check=True, timeout=60
+    )
     assert [row.get("epoch") for row in lines(tmp_path)] == [None, 1, None]
 
 
@@ -316,10 +371,13 @@ def test_a_short_write_leaves_no_glued_row(tmp_path: Path, monkeypatch: pytest.M
 
 def test_it_imports_nothing_but_the_standard_library() -> None:
     code = (
-        f"import sys; sys.path.insert(0, {str(REPOSITORY)!r}); import harness.run_logger; "
-        "print(*sorted({name.partition('.')[0] for name in sys.modules} - set(sys.stdlib_module_names)))"
+        f"import sys; sys.path.insert(0, {str(REPOSITORY)!r}); import harness.run_logger;"
+        " print(*sorted({name.partition('.')[0] for name in sys.modules} -"
+        " set(sys.stdlib_module_names)))"
     )
-    done = subprocess.run([sys.executable, "-S", "-I", "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-S", "-I", "-c", code], capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0, done.stderr
     assert set(done.stdout.split()) <= {"harness", "__main__", "_distutils_hack"}
 
@@ -328,7 +386,9 @@ def test_counters_may_be_numpy_integers(tmp_path: Path) -> None:
     log = logger(tmp_path)
     log.start(total_epochs=np.int64(3))  # type: ignore[arg-type]
     log.epoch(np.int32(1), {"loss": 1.0}, step=np.int64(9))  # type: ignore[arg-type]
-    assert [(row.get("total_epochs"), row.get("epoch"), row.get("step")) for row in lines(tmp_path)] == [
+    assert [
+        (row.get("total_epochs"), row.get("epoch"), row.get("step")) for row in lines(tmp_path)
+    ] == [
         (3, None, None),
         (None, 1, 9),
     ]
@@ -351,7 +411,13 @@ def test_the_time_of_a_row_follows_the_clock_also_backwards(tmp_path: Path) -> N
 
 
 def test_a_resume_says_what_it_did_without(tmp_path: Path) -> None:
-    given = {"run_dir": tmp_path, "experiment": "exp-0001", "run": "run-01", "token": "t", "seed": 0}
+    given = {
+        "run_dir": tmp_path,
+        "experiment": "exp-0001",
+        "run": "run-01",
+        "token": "t",
+        "seed": 0,
+    }
     with RunLogger(**given) as log:  # type: ignore[arg-type]
         log.start(2)
     again = RunLogger(**given)  # type: ignore[arg-type]
@@ -360,4 +426,7 @@ def test_a_resume_says_what_it_did_without(tmp_path: Path) -> None:
     again.resumed()
     told = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()][2:]
     assert [row["event"] for row in told] == ["attempt", "resume", "resume"]
-    assert [(row["exact"], row["missing"]) for row in told[1:]] == [(False, ["optimizer", "scheduler"]), (True, [])]
+    assert [(row["exact"], row["missing"]) for row in told[1:]] == [
+        (False, ["optimizer", "scheduler"]),
+        (True, []),
+    ]

@@ -28,7 +28,10 @@ def test_case_16_concurrent_writers_do_not_mix_records(tmp_path: Path) -> None:
     lines = [line for line in path.read_bytes().split(b"\n") if line]
     rows = [json.loads(line) for line in lines]
     assert len(rows) == WRITERS * RECORDS
-    assert all(set(row["pad"]) == {chr(ord("a") + row["writer"])} and len(row["pad"]) == 9_000 for row in rows)
+    assert all(
+        set(row["pad"]) == {chr(ord("a") + row["writer"])} and len(row["pad"]) == 9_000
+        for row in rows
+    )
     order = [[row["index"] for row in rows if row["writer"] == writer] for writer in range(WRITERS)]
     assert order == [list(range(RECORDS))] * WRITERS
 

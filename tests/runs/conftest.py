@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from runs_support import GOOD, PLAN, Trainer, Unconfined
 
-from harness.project.context import Project, open_project
-from harness.project.plans import approve_plan
+from harness.ledger.project import Project, open_project
+from harness.plans.approval import approve_plan
 from harness.runs import supervisor
 from harness.runs.supervisor import TrainReport, train
 from tests.blobs import make_root, own_environment
@@ -35,15 +35,23 @@ def project(root: Path, environment: dict[str, str]) -> Iterator[Project]:
 
 @pytest.fixture
 def run_training(project: Project, root: Path, monkeypatch: pytest.MonkeyPatch) -> Trainer:
-    """Train exp-0001 with `code` as train.py, with `seeds` in place of the plan's; further arguments go to `train`."""
+    """Train exp-0001 with `code` as train.py, with `seeds` in place of the plan's; further
+    arguments go to `train`."""
 
     def go(
-        code: str = GOOD, argv: list[str] | None = None, seeds: list[int] | None = None, **more: object
+        code: str = GOOD,
+        argv: list[str] | None = None,
+        seeds: list[int] | None = None,
+        **more: object,
     ) -> TrainReport:
         if seeds is not None:
             monkeypatch.setattr(supervisor, "seeds_for", lambda sha256, count: seeds)
         (root / "train.py").write_text(textwrap.dedent(code))
-        inherited = {"PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1", "ANTHROPIC_API_KEY": "not for training"}
+        inherited = {
+            "PATH": os.environ["PATH"],
+            "OMP_NUM_THREADS": "1",
+            "ANTHROPIC_API_KEY": "not for training",
+        }
         given = {"sandbox": Unconfined(), "inherited": inherited, "grace_s": 1.0, **more}
         return train(project, "exp-0001", argv, **given)  # type: ignore[arg-type]
 

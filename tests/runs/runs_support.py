@@ -8,8 +8,8 @@ from pathlib import Path
 import psutil
 
 from harness.domain.sandbox import Completed, Confinement
-from harness.domain.statuses import CageKind
-from harness.project.context import Project
+from harness.domain.statuses import SandboxKind
+from harness.ledger.project import Project
 from harness.runs.supervisor import TrainReport
 from tests import blobs
 
@@ -34,9 +34,11 @@ with RunLogger.from_environment() as log:
 class Unconfined:
     """A Sandbox that adds nothing at all, not even the guardian of the real ones."""
 
-    kind = CageKind.NONE
+    kind = SandboxKind.NONE
 
-    def command(self, argv: Sequence[str], confinement: Confinement, *, memory_bytes: int | None = None) -> list[str]:
+    def command(
+        self, argv: Sequence[str], confinement: Confinement, *, memory_bytes: int | None = None
+    ) -> list[str]:
         self.confinement = confinement
         return list(argv)
 
@@ -50,9 +52,20 @@ class Unconfined:
         timeout_s: float,
         memory_bytes: int | None = None,
     ) -> Completed:
-        done = subprocess.run(argv, cwd=cwd, env=dict(environment), capture_output=True, timeout=timeout_s, check=False)
+        done = subprocess.run(
+            argv,
+            cwd=cwd,
+            env=dict(environment),
+            capture_output=True,
+            timeout=timeout_s,
+            check=False,
+        )
         return Completed(
-            exit_code=done.returncode, stdout=done.stdout, stderr=done.stderr, timed_out=False, seconds=0.0
+            exit_code=done.returncode,
+            stdout=done.stdout,
+            stderr=done.stderr,
+            timed_out=False,
+            seconds=0.0,
         )
 
 
@@ -65,7 +78,7 @@ def register(project: Project) -> None:
         code="c",
         data={},
         environment={},
-        cage="none",
+        sandbox="none",
         token="t",
         session=None,
     )

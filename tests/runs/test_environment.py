@@ -31,23 +31,36 @@ def test_an_interpreter_that_does_not_work_is_named(interpreter: str) -> None:
 
 
 @pytest.mark.parametrize("has_harness", [True, False])
-def test_an_interpreter_without_the_harness_finds_the_run_logger(tmp_path: Path, has_harness: bool) -> None:
+def test_an_interpreter_without_the_harness_finds_the_run_logger(
+    tmp_path: Path, has_harness: bool
+) -> None:
     given = prepare_private(tmp_path, python={"has_harness": has_harness})
     assert bool(given) is not has_harness
     if given:
         environment = child_environment({}, tmp_path, given)
         words = [sys.executable, "-S", "-c", "import harness.run_logger as it; print(it.__file__)"]
         done = subprocess.run(
-            words, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True
+            words,
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
         )
         assert done.stdout.startswith(str(tmp_path / "lib"))
         assert [path.name for path in (tmp_path / "lib").iterdir()] == ["harness"]
 
 
-@pytest.mark.parametrize(("module", "package"), [("torch.nn", "torch"), ("harness", "experiment-harness")])
-def test_a_package_that_the_interpreter_lacks_gets_its_mend(module: str, package: str) -> None:
+@pytest.mark.parametrize(
+    ("module", "package"), [("torch.nn", "torch"), ("harness", "experiment-harness")]
+)
+def test_a_package_that_the_interpreter_lacks_gets_its_hint(module: str, package: str) -> None:
     reason = explain(1, ["Traceback", f"ModuleNotFoundError: No module named '{module}'"])
-    mend = missing_package(reason, "/opt/py/bin/python")
-    assert mend is not None
-    assert all(word in mend for word in (package, "/opt/py/bin/python -m pip", "`interpreter` in .harness/config.toml"))
+    hint = missing_package(reason, "/opt/py/bin/python")
+    assert hint is not None
+    assert all(
+        word in hint
+        for word in (package, "/opt/py/bin/python -m pip", "`interpreter` in .harness/config.toml")
+    )
     assert missing_package("crashed: ValueError: no", "/opt/py/bin/python") is None

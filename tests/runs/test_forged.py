@@ -1,4 +1,5 @@
-"""Hostile training programs that forge rows or hand in weights they did not make, and honest ones that look alike.
+"""Hostile training programs that forge rows or hand in weights they did not make, and honest ones
+that look alike.
 
 Each is trained by `train` and judged by the gate, as a person would.
 """
@@ -10,10 +11,10 @@ from pathlib import Path
 import pytest
 from runs_support import GOOD, PLAN, Trainer
 
-from harness.audit.check import check_gate, standing
 from harness.domain.statuses import RunStatus, Verdict
+from harness.gates.check import check_gate, standing
 from harness.gates.findings import FINDINGS
-from harness.project.context import Project
+from harness.ledger.project import Project
 from harness.views.snapshot import experiment_row
 from harness.views.tables import score_text
 from tests.blobs import make_root
@@ -43,99 +44,144 @@ def save(content=None):
 
 HOSTILE: dict[str, tuple[str, str]] = {
     "rows of an hour that was never trained": (
-        "log.start(); save(); log.end(); rows.open('a').write(''.join(forged(i, i * 60 - 3600) for i in range(60)))",
+        (
+            "log.start(); save(); log.end(); rows.open('a').write(''.join(forged(i, i * 60 - 3600)"
+            " for i in range(60)))"
+        ),
         "metrics_out_of_time",
     ),
     "rows of a time to come": (
-        "log.start(); save(); log.end(); rows.open('a').write(''.join(forged(i, i * 60) for i in range(60)))",
+        (
+            "log.start(); save(); log.end(); rows.open('a').write(''.join(forged(i, i * 60) for i"
+            " in range(60)))"
+        ),
         "metrics_out_of_time",
     ),
     "a bad loss rewritten in place": (
-        "log.start(); log.epoch(0, {'loss': 9.5}); time.sleep(0.5); save(); log.end();"
-        "text = rows.read_text().replace('9.5', '0.5'); rows.write_text(text)",
+        (
+            "log.start(); log.epoch(0, {'loss': 9.5}); time.sleep(0.5); save(); log.end();"
+            "text = rows.read_text().replace('9.5', '0.5'); rows.write_text(text)"
+        ),
         "metrics_rewritten",
     ),
     "rows put in place of others": (
-        "log.start(); log.epoch(0, {'loss': 9.5}); time.sleep(0.5); save(); log.end();"
-        "(folder / 'new').write_text(rows.read_text().replace('9.5', '0.5')); os.replace(folder / 'new', rows)",
+        (
+            "log.start(); log.epoch(0, {'loss': 9.5}); time.sleep(0.5); save(); log.end();(folder /"
+            " 'new').write_text(rows.read_text().replace('9.5', '0.5')); os.replace(folder / 'new',"
+            " rows)"
+        ),
         "metrics_rewritten",
     ),
     "weights copied from the project": (
-        "log.start(); log.epoch(0, {'loss': 1}); shutil.copy('weights/base.bin', weights);"
-        "log.checkpoint_saved(weights, final=True); log.end()",
+        (
+            "log.start(); log.epoch(0, {'loss': 1}); shutil.copy('weights/base.bin', weights);"
+            "log.checkpoint_saved(weights, final=True); log.end()"
+        ),
         "checkpoint_known",
     ),
     "weights copied and the original removed": (
-        "log.start(); log.epoch(0, {'loss': 1}); shutil.move('hidden/base.bin', weights);"
-        "log.checkpoint_saved(weights, final=True); log.end()",
+        (
+            "log.start(); log.epoch(0, {'loss': 1}); shutil.move('hidden/base.bin', weights);"
+            "log.checkpoint_saved(weights, final=True); log.end()"
+        ),
         "checkpoint_out_of_window",
     ),
     "weights linked from elsewhere": (
-        "log.start(); log.epoch(0, {'loss': 1}); os.link('../outside.bin', weights);"
-        "log.checkpoint_saved(weights, final=True); log.end()",
+        (
+            "log.start(); log.epoch(0, {'loss': 1}); os.link('../outside.bin', weights);"
+            "log.checkpoint_saved(weights, final=True); log.end()"
+        ),
         "checkpoint_out_of_window",
     ),
     "a folder of weights that others made": (
-        "log.start(); log.epoch(0, {'loss': 1}); shutil.copytree('hidden', log.checkpoint_dir / 'model');"
-        "log.checkpoint_saved(log.checkpoint_dir / 'model', final=True); log.end()",
+        (
+            "log.start(); log.epoch(0, {'loss': 1}); shutil.copytree('hidden', log.checkpoint_dir /"
+            " 'model');log.checkpoint_saved(log.checkpoint_dir / 'model', final=True); log.end()"
+        ),
         "checkpoint_known",
     ),
     "weights that a person named as known": (
-        "log.start(); log.epoch(0, {'loss': 1}); weights.write_bytes(Path('../known.bin').read_bytes());"
-        "log.checkpoint_saved(weights, final=True); log.end()",
+        (
+            "log.start(); log.epoch(0, {'loss': 1});"
+            " weights.write_bytes(Path('../known.bin').read_bytes());log.checkpoint_saved(weights,"
+            " final=True); log.end()"
+        ),
         "checkpoint_known",
     ),
     "an optimizer that takes no step": (
-        "log.start(); (log.checkpoint_dir / 'begin.bin').write_text('w' * 50);"
-        "log.checkpoint_saved(log.checkpoint_dir / 'begin.bin', initial=True); log.epoch(0, {'loss': 1});"
-        "save('w' * 50); log.end()",
+        (
+            "log.start(); (log.checkpoint_dir / 'begin.bin').write_text('w' *"
+            " 50);log.checkpoint_saved(log.checkpoint_dir / 'begin.bin', initial=True);"
+            " log.epoch(0, {'loss': 1});save('w' * 50); log.end()"
+        ),
         "checkpoint_untrained",
     ),
     "weights that never change": (
-        "log.start()\n"
-        "for i in range(3):\n"
-        "    log.epoch(i, {'loss': 1}); path = log.checkpoint_dir / f'{i}.bin'; path.write_text('w' * 50)\n"
-        "    log.checkpoint_saved(path, epoch=i, final=i == 2)\n"
-        "log.end()",
+        (
+            "log.start()\nfor i in range(3):\n    log.epoch(i, {'loss': 1}); path ="
+            " log.checkpoint_dir / f'{i}.bin'; path.write_text('w' * 50)\n   "
+            " log.checkpoint_saved(path, epoch=i, final=i == 2)\nlog.end()"
+        ),
         "weights_unchanged",
     ),
     "best of three in one run": (
-        "log.start(); log.epoch(0, {'loss': 1})\n"
-        "for attempt in range(2):\n"
-        "    log = RunLogger.from_environment(); log.start(); log.epoch(0, {'loss': 1})\n"
-        "save(); log.end()",
+        (
+            "log.start(); log.epoch(0, {'loss': 1})\n"
+            "for attempt in range(2):\n"
+            "    log = RunLogger.from_environment(); log.start(); log.epoch(0, {'loss': 1})\n"
+            "save(); log.end()"
+        ),
         "run_restarted",
     ),
 }
 HONEST: dict[str, str] = {
     "milliseconds of training": "log.start(); log.epoch(0, {'loss': 1}); save(); log.end()",
-    "many rows": "log.start()\nfor i in range(50_000):\n    log.epoch(i, {'loss': 1.0})\nsave(); log.end()",
-    "one checkpoint, before the only row": "log.start(); save(); log.epoch(0, {'loss': 1}); log.end()",
-    "base weights that are tuned": "log.start(); log.epoch(0, {'loss': 1});"
-    "save(Path('weights/base.bin').read_text() + str(log.seed)); log.end()",
-    "a frozen base beside an adapter": "log.start(); log.epoch(0, {'loss': 1})\n"
-    "model = log.checkpoint_dir / 'model'; shutil.copytree('hidden', model)\n"
-    "(model / 'adapter.bin').write_text(f'adapter {log.seed}' * 9)\n"
-    "log.checkpoint_saved(model, final=True); log.end()",
-    "saved by a child process": "import subprocess, sys\nlog.start(); log.epoch(0, {'loss': 1})\n"
-    'code = f\'open({str(weights)!r}, "w").write("w{log.seed}" * 20)\'\n'
-    "subprocess.run([sys.executable, '-c', code], check=True); log.checkpoint_saved(weights, final=True); log.end()",
-    "the best of several epochs, kept with its time": "log.start()\n"
-    "for i in range(3):\n"
-    "    path = log.checkpoint_dir / f'{i}.bin'; path.write_text(f'{i} {log.seed}' * 30)\n"
-    "    log.checkpoint_saved(path, epoch=i); log.epoch(i, {'loss': 1})\n"
-    "shutil.copy2(log.checkpoint_dir / '0.bin', weights)\n"
-    "log.checkpoint_saved(weights, epoch=0, final=True); log.end()",
-    "its result copied into the project": "log.start(); log.epoch(0, {'loss': 1}); save(); log.end()\n"
-    "Path('out').mkdir(exist_ok=True); shutil.copy2(weights, 'out/model.bin')",
+    "many rows": (
+        "log.start()\nfor i in range(50_000):\n    log.epoch(i, {'loss': 1.0})\nsave(); log.end()"
+    ),
+    "one checkpoint, before the only row": (
+        "log.start(); save(); log.epoch(0, {'loss': 1}); log.end()"
+    ),
+    "base weights that are tuned": (
+        "log.start(); log.epoch(0, {'loss': 1});"
+        "save(Path('weights/base.bin').read_text() + str(log.seed)); log.end()"
+    ),
+    "a frozen base beside an adapter": (
+        "log.start(); log.epoch(0, {'loss': 1})\n"
+        "model = log.checkpoint_dir / 'model'; shutil.copytree('hidden', model)\n"
+        "(model / 'adapter.bin').write_text(f'adapter {log.seed}' * 9)\n"
+        "log.checkpoint_saved(model, final=True); log.end()"
+    ),
+    "saved by a child process": (
+        "import subprocess, sys\nlog.start(); log.epoch(0, {'loss': 1})\ncode ="
+        ' f\'open({str(weights)!r}, "w").write("w{log.seed}" *'
+        " 20)'\nsubprocess.run([sys.executable, '-c', code], check=True);"
+        " log.checkpoint_saved(weights, final=True); log.end()"
+    ),
+    "the best of several epochs, kept with its time": (
+        "log.start()\n"
+        "for i in range(3):\n"
+        "    path = log.checkpoint_dir / f'{i}.bin'; path.write_text(f'{i} {log.seed}' * 30)\n"
+        "    log.checkpoint_saved(path, epoch=i); log.epoch(i, {'loss': 1})\n"
+        "shutil.copy2(log.checkpoint_dir / '0.bin', weights)\n"
+        "log.checkpoint_saved(weights, epoch=0, final=True); log.end()"
+    ),
+    "its result copied into the project": (
+        "log.start(); log.epoch(0, {'loss': 1}); save(); log.end()\n"
+        "Path('out').mkdir(exist_ok=True); shutil.copy2(weights, 'out/model.bin')"
+    ),
 }
-NEW = {code for _, code in HOSTILE.values()} | {"clock_set", "weights_unchanged", "launches_beyond_seeds"}
+NEW = {code for _, code in HOSTILE.values()} | {
+    "clock_set",
+    "weights_unchanged",
+    "launches_beyond_seeds",
+}
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """The project of conftest.py as a git repository with base weights: in it, in it but ignored, beside it, and beside
-    it under a name in config.toml."""
+    """The project of conftest.py as a git repository with base weights: in it, in it but ignored,
+    beside it, and beside it under a name in config.toml."""
     root = make_root(tmp_path / "my project", plan=PLAN, train=GOOD)
     subprocess.run(["git", "init", "-q", root], check=True)
     (root / ".gitignore").write_text("hidden/\nout/\n")
@@ -159,7 +205,7 @@ def test_what_was_forged_is_found(case: str, project: Project, run_training: Tra
     report = run_training(HEAD + program, seeds=[1])
     assert report.runs[0].status is RunStatus.COMPLETED, report.runs[0].reason
     assert judged(project) == {code}
-    assert FINDINGS[code].mend
+    assert FINDINGS[code].hint
 
 
 @pytest.mark.parametrize("case", HONEST)
@@ -169,10 +215,18 @@ def test_what_is_honest_is_not_accused(case: str, project: Project, run_training
     assert judged(project) == set()
 
 
-def test_a_crash_and_a_retry_that_ends_with_the_same_weights(project: Project, run_training: Trainer) -> None:
+def test_a_crash_and_a_retry_that_ends_with_the_same_weights(
+    project: Project, run_training: Trainer
+) -> None:
     """The second run finds its work done: it hands in what the first one saved, with its time."""
-    crash = "log.start(); log.epoch(0, {'loss': 1}); save(); shutil.copy2(weights, 'last.bin'); os._exit(1)"
-    resume = "log.start(); log.epoch(0, {'loss': 1}); shutil.copy2('last.bin', weights); time.sleep(0.01)\n"
+    crash = (
+        "log.start(); log.epoch(0, {'loss': 1}); save(); shutil.copy2(weights, 'last.bin');"
+        " os._exit(1)"
+    )
+    resume = (
+        "log.start(); log.epoch(0, {'loss': 1}); shutil.copy2('last.bin', weights);"
+        " time.sleep(0.01)\n"
+    )
     resume += "log.checkpoint_saved(weights, final=True); log.end()"
     code = f"{HEAD}if not Path('last.bin').exists():\n    {crash}\n{resume}"
     assert run_training(code, seeds=[1]).runs[0].status is RunStatus.FAILED
@@ -188,11 +242,17 @@ def test_a_launch_more_makes_a_verdict_stale(project: Project, run_training: Tra
     first = check_gate(project, "exp-0001")
     run_training(code + "# again", seeds=[1])
     assert standing(project, first) is Verdict.STALE
-    (told,) = [found for found in check_gate(project, "exp-0001").findings if found["code"] == "launches_beyond_seeds"]
+    (told,) = [
+        found
+        for found in check_gate(project, "exp-0001").findings
+        if found["code"] == "launches_beyond_seeds"
+    ]
     assert "launched 2 times; 1 runs count" in told["message"]
     row = experiment_row(project, project.ledger.experiment("exp-0001"))
     assert (row["launches"], row["verdict"]) == (2, Verdict.FAIL)
-    assert "1 seed of 2 launches" in score_text({**row, "score": 0.5, "n_seeds": 1, "split": "validation"})
+    assert "1 seed of 2 launches" in score_text(
+        {**row, "score": 0.5, "n_seeds": 1, "split": "validation"}
+    )
 
 
 def test_weights_of_a_seed_that_does_not_count_any_more_are_no_other_seeds(
@@ -201,7 +261,10 @@ def test_weights_of_a_seed_that_does_not_count_any_more_are_no_other_seeds(
     run_training(HEAD + "log.start(); log.epoch(0, {'loss': 1}); save(); log.end()", seeds=[1])
     copied = "shutil.copyfile(folder.parent / 'run-01/checkpoints/weights.bin', weights)"
     program = (
-        f"log.start(); log.epoch(0, {{'loss': 1}}); {copied}; log.checkpoint_saved(weights, final=True); log.end()"
+        f"log.start(); log.epoch(0, {{'loss': 1}}); {copied}; log.checkpoint_saved(weights,"
+        " final=True); log.end()"
     )
     run_training(HEAD + program, seeds=[2])
-    assert "checkpoint_copied" in {found["code"] for found in check_gate(project, "exp-0001").findings}
+    assert "checkpoint_copied" in {
+        found["code"] for found in check_gate(project, "exp-0001").findings
+    }

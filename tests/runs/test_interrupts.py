@@ -12,7 +12,8 @@ from harness.runs.interrupts import Interrupts
 
 @pytest.fixture(autouse=True)
 def _not_ignored() -> Iterator[None]:
-    """A suite started in the background ignores SIGINT, and what is ignored stays so: nothing would be shown."""
+    """A suite started in the background ignores SIGINT, and what is ignored stays so: nothing would
+    be shown."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

@@ -41,7 +41,9 @@ def descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-def test_a_link_in_the_place_of_its_log_stops_it_before_it_starts(tmp_path: Path, started: list[Started]) -> None:
+def test_a_link_in_the_place_of_its_log_stops_it_before_it_starts(
+    tmp_path: Path, started: list[Started]
+) -> None:
     (tmp_path / "stderr.log").symlink_to(tmp_path / "elsewhere")
     before = descriptors()
     with pytest.raises(OSError, match="symbolic links"):

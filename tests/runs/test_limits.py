@@ -12,18 +12,18 @@ from pathlib import Path
 import pytest
 from runs_support import GOOD, Trainer, Unconfined, processes_with, register, wait_until
 
-from harness.cage.select import SANDBOXES, available
 from harness.domain.facts import RunStarted
-from harness.domain.statuses import CageKind, RunStatus
-from harness.project.context import Project
-from harness.project.plans import approve_plan
+from harness.domain.statuses import RunStatus, SandboxKind
+from harness.ledger.project import Project
+from harness.plans.approval import approve_plan
 from harness.runs.lock import try_supervising
 from harness.runs.output import Pump
 from harness.runs.processes import identity, is_alive
 from harness.runs.recover import recover
+from harness.sandbox.select import SANDBOXES, available
 
 REPOSITORY = Path(__file__).parents[2]
-KINDS = [None, *CageKind]
+KINDS = [None, *SandboxKind]
 
 FAMILY = """
 import os, signal, subprocess, sys, time
@@ -44,7 +44,7 @@ AFTER
 """
 
 
-def sandbox_of(kind: CageKind | None) -> object:
+def sandbox_of(kind: SandboxKind | None) -> object:
     if kind is None:
         return Unconfined()
     if (reason := available()[kind]) is not None:
@@ -55,7 +55,9 @@ def sandbox_of(kind: CageKind | None) -> object:
 def short_plan(project: Project, minutes: float, total: float = 5) -> None:
     plan = project.layout.root / "plan.md"
     text = re.sub(
-        r"run_minutes: [\d.]+, total_minutes: [\d.]+", "run_minutes: RUN, total_minutes: TOTAL", plan.read_text()
+        r"run_minutes: [\d.]+, total_minutes: [\d.]+",
+        "run_minutes: RUN, total_minutes: TOTAL",
+        plan.read_text(),
     )
     plan.write_text(text.replace("RUN", f"{minutes:.6f}").replace("TOTAL", f"{total:.6f}"))
     approve_plan(project, plan, by="tester")
@@ -67,7 +69,7 @@ def family(mark: str, after: str) -> str:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_w8_at_its_limit_nothing_of_a_run_is_left_alive(
-    project: Project, run_training: Trainer, kind: CageKind | None, tmp_path: Path
+    project: Project, run_training: Trainer, kind: SandboxKind | None, tmp_path: Path
 ) -> None:
     mark = f"mark-{tmp_path.name}-{os.getpid()}"
     short_plan(project, 0.03)
@@ -79,9 +81,9 @@ def test_w8_at_its_limit_nothing_of_a_run_is_left_alive(
     assert processes_with(mark) == []
 
 
-@pytest.mark.parametrize("kind", [None, CageKind.NONE])
+@pytest.mark.parametrize("kind", [None, SandboxKind.NONE])
 def test_what_a_run_leaves_behind_is_ended_before_it_is_closed(
-    project: Project, run_training: Trainer, kind: CageKind | None, tmp_path: Path
+    project: Project, run_training: Trainer, kind: SandboxKind | None, tmp_path: Path
 ) -> None:
     mark = f"mark-{tmp_path.name}-{os.getpid()}"
     run = run_training(family(mark, "log.end()"), seeds=[1], sandbox=sandbox_of(kind)).runs[0]
@@ -90,7 +92,9 @@ def test_what_a_run_leaves_behind_is_ended_before_it_is_closed(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_term_comes_first(project: Project, run_training: Trainer, kind: CageKind | None) -> None:
+def test_term_comes_first(
+    project: Project, run_training: Trainer, kind: SandboxKind | None
+) -> None:
     short_plan(project, 0.03)
     code = """
         import signal, sys, time
@@ -107,16 +111,21 @@ def test_term_comes_first(project: Project, run_training: Trainer, kind: CageKin
     assert (run.status, run.rows) == (RunStatus.KILLED, 2)
 
 
-@pytest.mark.parametrize("kind", list(CageKind))
-def test_a_run_in_each_cage(project: Project, run_training: Trainer, kind: CageKind) -> None:
+@pytest.mark.parametrize("kind", list(SandboxKind))
+def test_a_run_in_each_sandbox(project: Project, run_training: Trainer, kind: SandboxKind) -> None:
     report = run_training(GOOD, seeds=[3], sandbox=sandbox_of(kind))
-    assert report.ok, (report.runs[0].reason, (project.layout.run("exp-0001", "run-01", "stderr")).read_text())
-    assert (report.runs[0].cage, report.runs[0].rows) == (kind.value, 6)
+    assert report.ok, (
+        report.runs[0].reason,
+        (project.layout.run("exp-0001", "run-01", "stderr")).read_text(),
+    )
+    assert (report.runs[0].sandbox, report.runs[0].rows) == (kind.value, 6)
     assert len(project.ledger.checkpoints("exp-0001", "run-01")) == 1
 
 
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="bwrap is not installed")
-def test_caged_training_reaches_neither_state_nor_protected_files(project: Project, run_training: Trainer) -> None:
+def test_sandboxed_training_reaches_neither_state_nor_protected_files(
+    project: Project, run_training: Trainer
+) -> None:
     state = project.layout.state
     code = f"""
         import os
@@ -146,7 +155,7 @@ def test_caged_training_reaches_neither_state_nor_protected_files(project: Proje
             log.epoch(0, {{"reached": len(problems)}})
             print(problems)
     """
-    report = run_training(code, seeds=[1], sandbox=sandbox_of(CageKind.BWRAP))
+    report = run_training(code, seeds=[1], sandbox=sandbox_of(SandboxKind.BWRAP))
     assert report.ok, report.findings
     assert project.layout.run("exp-0001", "run-01", "stdout").read_text() == "[]\n"
 
@@ -181,8 +190,8 @@ import os, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from runs_support import Unconfined
-from harness.cage.select import SANDBOXES
-from harness.project.context import open_project
+from harness.sandbox.select import SANDBOXES
+from harness.ledger.project import open_project
 from harness.runs import supervisor
 supervisor.seeds_for = lambda sha256, count: [1]
 kind = sys.argv[3]
@@ -192,23 +201,36 @@ with open_project(Path(sys.argv[1]), os.environ) as project:
 """
 
 
-def supervisor_process(project: Project, kind: CageKind | None) -> subprocess.Popen[bytes]:
+def supervisor_process(project: Project, kind: SandboxKind | None) -> subprocess.Popen[bytes]:
     environment = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(REPOSITORY),
         "XDG_STATE_HOME": str(project.layout.state.parents[1]),
         "HOME": str(project.layout.root),
     }
-    words = [sys.executable, "-c", SUPERVISE, str(project.layout.root), str(Path(__file__).parent), str(kind)]
+    words = [
+        sys.executable,
+        "-c",
+        SUPERVISE,
+        str(project.layout.root),
+        str(Path(__file__).parent),
+        str(kind),
+    ]
     return subprocess.Popen(words, env=environment)
 
 
 @pytest.mark.parametrize(
     ("kind", "ended"),
-    [(None, False), (None, True), (CageKind.BWRAP, False), (CageKind.BWRAP, True), (CageKind.LANDLOCK, False)],
+    [
+        (None, False),
+        (None, True),
+        (SandboxKind.BWRAP, False),
+        (SandboxKind.BWRAP, True),
+        (SandboxKind.LANDLOCK, False),
+    ],
 )
 def test_what_survived_a_killed_supervisor_is_ended_before_its_run_is_closed(
-    project: Project, root: Path, tmp_path: Path, kind: CageKind | None, ended: bool
+    project: Project, root: Path, tmp_path: Path, kind: SandboxKind | None, ended: bool
 ) -> None:
     if kind is not None:
         sandbox_of(kind)
@@ -234,7 +256,9 @@ def test_what_survived_a_killed_supervisor_is_ended_before_its_run_is_closed(
     assert recover(project) == []
 
 
-def test_w4_a_supervisor_that_is_told_to_stop_closes_its_run(project: Project, root: Path, tmp_path: Path) -> None:
+def test_w4_a_supervisor_that_is_told_to_stop_closes_its_run(
+    project: Project, root: Path, tmp_path: Path
+) -> None:
     mark = f"mark-{tmp_path.name}-{os.getpid()}"
     (root / "train.py").write_text(family(mark, "time.sleep(600)"))
     supervisor = supervisor_process(project, None)
@@ -264,7 +288,9 @@ while True:
 """
 
 
-def test_a_second_signal_while_a_run_is_ended_changes_nothing(project: Project, root: Path, tmp_path: Path) -> None:
+def test_a_second_signal_while_a_run_is_ended_changes_nothing(
+    project: Project, root: Path, tmp_path: Path
+) -> None:
     """The run does not heed TERM; the second one used to end the supervisor before it sent KILL."""
     (root / "train.py").write_text(STUBBORN)
     supervisor = supervisor_process(project, None)
@@ -302,7 +328,9 @@ def test_a_process_that_reused_the_id_is_not_ended(project: Project) -> None:
         register(project)
         known = identity(bystander.pid)
         stale = {**known, "started": known["started"] - 3600.0}
-        project.ledger.append(RunStarted(experiment="exp-0001", run="run-01", supervisor=stale, **stale))
+        project.ledger.append(
+            RunStarted(experiment="exp-0001", run="run-01", supervisor=stale, **stale)
+        )
         assert not is_alive(project.ledger.run("exp-0001", "run-01"))
         recover(project)
         time.sleep(0.1)

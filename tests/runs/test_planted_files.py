@@ -1,14 +1,15 @@
-"""A training program that plants what decides what is enforced: bwrap refuses it, elsewhere the gate fails by it."""
+"""A training program that plants what decides what is enforced: bwrap refuses it, elsewhere the
+gate fails by it."""
 
 from pathlib import Path
 
 import pytest
 from runs_support import GOOD, Trainer
 
-from harness.audit.check import check_gate
-from harness.cage.select import SANDBOXES, available
-from harness.domain.statuses import CageKind, GateName, Verdict
-from harness.project.context import Project
+from harness.domain.statuses import GateName, SandboxKind, Verdict
+from harness.gates.check import check_gate
+from harness.ledger.project import Project
+from harness.sandbox.select import SANDBOXES, available
 
 PLANT = """
 import os
@@ -20,9 +21,9 @@ except OSError as error:
 """
 
 
-@pytest.mark.parametrize("kind", list(CageKind), ids=str)
+@pytest.mark.parametrize("kind", list(SandboxKind), ids=str)
 def test_a_planted_control_file_is_refused_or_noticed(
-    project: Project, root: Path, run_training: Trainer, kind: CageKind
+    project: Project, root: Path, run_training: Trainer, kind: SandboxKind
 ) -> None:
     if reason := available()[kind]:
         pytest.skip(f"{kind}: {reason}")
@@ -32,7 +33,7 @@ def test_a_planted_control_file_is_refused_or_noticed(
     output = project.layout.run("exp-0001", "run-01", "stdout").read_text()
     verdict = check_gate(project, "exp-0001", GateName.VALIDATION)
     codes = {finding["code"] for finding in verdict.findings}
-    if kind is CageKind.BWRAP:
+    if kind is SandboxKind.BWRAP:
         assert not planted.exists()
         assert "refused: Read-only file system" in output
         assert "tampering_noticed" not in codes
@@ -41,4 +42,8 @@ def test_a_planted_control_file_is_refused_or_noticed(
     assert "tampering_noticed" in codes
     assert verdict.verdict is Verdict.FAIL
     (noticed,) = project.ledger.tampering()
-    assert (noticed.path, noticed.expected, noticed.experiment) == (".claude/settings.json", "missing", "exp-0001")
+    assert (noticed.path, noticed.expected, noticed.experiment) == (
+        ".claude/settings.json",
+        "missing",
+        "exp-0001",
+    )

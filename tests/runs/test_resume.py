@@ -1,4 +1,5 @@
-"""`train --resume`: the same run goes on in its own folder, its rows and checkpoints as they were left."""
+"""`train --resume`: the same run goes on in its own folder, its rows and checkpoints as they were
+left."""
 
 import hashlib
 import json
@@ -11,12 +12,12 @@ import pytest
 from runs_support import GOOD, Trainer
 
 from harness.artifacts.metrics import read_rows
-from harness.audit.check import check_gate
 from harness.domain.statuses import GateName, RunStatus, Verdict
 from harness.errors import RefusedError
+from harness.gates.check import check_gate
 from harness.gates.findings import FINDINGS
+from harness.ledger.project import Project
 from harness.ledger.verify import verify
-from harness.project.context import Project
 
 CUT = textwrap.dedent("""
     import os, signal, sys
@@ -62,17 +63,32 @@ def test_a_run_goes_on_where_it_was(run_training: Trainer, project: Project, cut
     metrics = read_rows(cut / "metrics.jsonl")
     epochs = [row["epoch"] for row in metrics.effective if row["event"] == "epoch"]
     assert epochs == list(range(6))
-    assert [(row["attempt"], row["event"]) for row in metrics.rows if row["event"] in ("start", "attempt")] == [
+    assert [
+        (row["attempt"], row["event"])
+        for row in metrics.rows
+        if row["event"] in ("start", "attempt")
+    ] == [
         (1, "start"),
         (2, "attempt"),
     ]
     assert (cut / "stdout.log").read_text() == "attempt 1, from 0\nattempt 2, from 3\n"
     told = json.loads((cut / "run.json").read_text())
-    assert (told["status"], told["attempt"], told["registered_at"]) == ("completed", 2, before.registered_at)
+    assert (told["status"], told["attempt"], told["registered_at"]) == (
+        "completed",
+        2,
+        before.registered_at,
+    )
     finals = [item for item in project.ledger.checkpoints("exp-0001") if item.final]
     assert [item.id for item in finals] == [hashlib.sha256(b"weights 2").hexdigest()]
     kinds = [fact.kind for fact in project.ledger.facts() if fact.kind.startswith("run_")]
-    assert kinds == ["run_registered", "run_started", "run_ended", "run_resumed", "run_started", "run_ended"]
+    assert kinds == [
+        "run_registered",
+        "run_started",
+        "run_ended",
+        "run_resumed",
+        "run_started",
+        "run_ended",
+    ]
     layout = project.layout
     assert verify(layout.ledger_db, layout.anchors, layout.facts_dir) == []
 
@@ -86,28 +102,44 @@ def test_a_resume_that_is_not_exact_is_a_fact_of_the_run_and_a_note_of_its_gate(
     report = run_training(inexact, seeds=[1], resume=True)
     assert report.ok
     (found,) = report.findings
-    assert (found.code, found.data) == ("resume_not_exact", {"run": "exp-0001/run-01", "resumes": 1})
+    assert (found.code, found.data) == (
+        "resume_not_exact",
+        {"run": "exp-0001/run-01", "resumes": 1},
+    )
     assert "without all that it had: optimizer, bad  [2J not put back" in found.message
     (run,) = project.ledger.runs("exp-0001")
     assert [item["code"] for item in run.findings] == ["resume_not_exact"]
     verdict = check_gate(project, "exp-0001", GateName.VALIDATION)
     assert "resume_not_exact" in [item["code"] for item in verdict.findings]
-    assert "exp-0001/run-01: a resume was not exact: optimizer, bad  [2J not put back" in verdict.notes
+    assert (
+        "exp-0001/run-01: a resume was not exact: optimizer, bad  [2J not put back" in verdict.notes
+    )
     assert FINDINGS["resume_not_exact"].outcome is Verdict.PASS
 
 
-def test_an_exit_code_and_a_crash_again_are_resumed_too(run_training: Trainer, project: Project) -> None:
-    code = CUT.replace("HOW", "sys.exit(3)").replace('== "1"', 'in "12"').replace("epoch == 3", "epoch in (3, 4)")
+def test_an_exit_code_and_a_crash_again_are_resumed_too(
+    run_training: Trainer, project: Project
+) -> None:
+    code = (
+        CUT.replace("HOW", "sys.exit(3)")
+        .replace('== "1"', 'in "12"')
+        .replace("epoch == 3", "epoch in (3, 4)")
+    )
     assert not run_training(code, seeds=[1]).ok
     assert not run_training(code, seeds=[1], resume=True).ok
     assert run_training(code, seeds=[1], resume=True).ok
     assert project.ledger.run("exp-0001", "run-01").attempt == 3
 
 
-def test_a_seed_without_a_run_starts_and_a_completed_one_is_over(run_training: Trainer, project: Project) -> None:
+def test_a_seed_without_a_run_starts_and_a_completed_one_is_over(
+    run_training: Trainer, project: Project
+) -> None:
     run_training(KILLED, seeds=[1])
     report = run_training(KILLED, seeds=[1, 2], resume=True)
-    assert [(run.id, run.status) for run in report.runs] == [("run-01", "completed"), ("run-02", "failed")]
+    assert [(run.id, run.status) for run in report.runs] == [
+        ("run-01", "completed"),
+        ("run-02", "failed"),
+    ]
     assert run_training(KILLED, seeds=[1, 2], resume=True).ok
     with pytest.raises(RefusedError, match="No run of exp-0001 can go on") as caught:
         run_training(KILLED, seeds=[1, 2], resume=True)
@@ -129,7 +161,9 @@ def test_other_code_is_refused_by_file(run_training: Trainer, project: Project, 
     assert [run.attempt for run in project.ledger.runs("exp-0001")] == [1]
 
 
-def test_a_checkpoint_that_was_put_there_afterwards_is_refused(run_training: Trainer, cut: Path) -> None:
+def test_a_checkpoint_that_was_put_there_afterwards_is_refused(
+    run_training: Trainer, cut: Path
+) -> None:
     planted = cut / "checkpoints" / "state"
     time.sleep(0.02)
     planted.write_text("5")
@@ -148,8 +182,8 @@ def test_rows_that_were_edited_are_refused(run_training: Trainer, cut: Path, nam
 def test_rows_that_the_second_attempt_rewrites_are_found(run_training: Trainer) -> None:
     code = KILLED.replace(
         "log.start(",
-        "rows = log.checkpoint_dir.parent / 'metrics.jsonl'\n    "
-        "rows.exists() and rows.write_bytes(rows.read_bytes().replace(b'0.25', b'0.24'))\n    log.start(",
+        "rows = log.checkpoint_dir.parent / 'metrics.jsonl'\n    rows.exists() and"
+        " rows.write_bytes(rows.read_bytes().replace(b'0.25', b'0.24'))\n    log.start(",
     )
     run_training(code, seeds=[1])
     report = run_training(code, seeds=[1], resume=True)

@@ -1,4 +1,5 @@
-"""A supervised run is watched: alarms are facts and lines, a fatal one ends the run, a replay adds nothing."""
+"""A supervised run is watched: alarms are facts and lines, a fatal one ends the run, a replay adds
+nothing."""
 
 import json
 import os
@@ -9,14 +10,14 @@ import pytest
 from runs_support import GOOD, Trainer, register
 
 from harness.artifacts.diagnosis import Diagnosed, Diagnosis, RunDiagnosis, render_diagnosis
-from harness.audit.check import check_gate
 from harness.clock import ManualClock, parse_iso
 from harness.detectors.alarm import Alarm
 from harness.domain.facts import RunStarted
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus, Verdict
-from harness.project.context import Project, open_project
-from harness.project.plans import approve_plan
+from harness.gates.check import check_gate
+from harness.ledger.project import Project, open_project
+from harness.plans.approval import approve_plan
 from harness.runs import alarms
 from harness.runs.alarms import RunAlarms
 from harness.runs.collect import read_all
@@ -56,7 +57,9 @@ def codes(project: Project) -> list[str]:
     return [item.alarm["code"] for item in project.ledger.alarms("exp-0001")]
 
 
-def test_a_fatal_alarm_ends_the_run_and_leaves_its_seed_outstanding(project: Project, run_training: Trainer) -> None:
+def test_a_fatal_alarm_ends_the_run_and_leaves_its_seed_outstanding(
+    project: Project, run_training: Trainer
+) -> None:
     report = run_training(BROKEN)
     (run,) = report.runs
     assert not report.ok
@@ -69,13 +72,16 @@ def test_a_fatal_alarm_ends_the_run_and_leaves_its_seed_outstanding(project: Pro
     kept = project.layout.run("exp-0001", run.id, "alarms").read_text("utf-8").splitlines()
     assert [json.loads(line) for line in kept] == [alarm.plain() for alarm in raised]
     verdict = check_gate(project, "exp-0001")
-    assert {"alarm_undiagnosed", "seeds_outstanding"} <= {found["code"] for found in verdict.findings}
+    assert {"alarm_undiagnosed", "seeds_outstanding"} <= {
+        found["code"] for found in verdict.findings
+    }
     assert verdict.verdict is Verdict.FAIL
 
 
 @pytest.fixture
 def undisturbed(project: Project, root: Path, run_training: Trainer) -> Project:
-    """A run with alarms that nobody stopped, because it had ended before; its plan stops on none."""
+    """A run with alarms that nobody stopped, because it had ended before; its plan stops on
+    none."""
     plan = root / "plan.md"
     plan.write_text(plan.read_text().replace("loop: {", "alarms: {stop_on: none}\nloop: {", 1))
     approve_plan(project, plan, by="tester")
@@ -91,9 +97,14 @@ def test_the_plan_says_what_stops_a_run(undisturbed: Project) -> None:
 
 def test_open_alarms_are_shown(undisturbed: Project) -> None:
     found = undisturbed.ledger.experiment("exp-0001")
-    assert [item["code"] for item in experiment_row(undisturbed, found)["findings"]] == ["alarm_open"]
-    assert [item["code"] for item in details(undisturbed, found)["alarms"]] == ["non_finite", "non_finite"]
-    (told,) = snapshot(undisturbed, cage="none")["alarms"]
+    assert [item["code"] for item in experiment_row(undisturbed, found)["findings"]] == [
+        "alarm_open"
+    ]
+    assert [item["code"] for item in details(undisturbed, found)["alarms"]] == [
+        "non_finite",
+        "non_finite",
+    ]
+    (told,) = snapshot(undisturbed, sandbox="none")["alarms"]
     assert told["message"].startswith("exp-0001/run-01: fatal non_finite: loss")
 
 
@@ -113,7 +124,11 @@ def test_a_gate_asks_for_a_diagnosis_that_names_what_happened(
         diagnosis = Diagnosis(
             experiment="exp-0001",
             alarms=(Diagnosed(run="run-01", code=code, metric="loss", rows=rows),),
-            runs=(RunDiagnosis(run="run-01", what_happened="NaN.", mechanism="log(0).", evidence="- row 4"),),
+            runs=(
+                RunDiagnosis(
+                    run="run-01", what_happened="NaN.", mechanism="log(0).", evidence="- row 4"
+                ),
+            ),
         )
         path = undisturbed.layout.experiment("exp-0001", "diagnosis")
         path.write_text(render_diagnosis(diagnosis, by="training-checker"), "utf-8")
@@ -134,31 +149,50 @@ def test_rows_that_are_read_again_record_no_alarm_twice(undisturbed: Project) ->
 
 
 def test_a_supervisor_that_died_leaves_no_alarm_out(undisturbed: Project) -> None:
-    """A run whose rows came after its supervisor's death: closing it records what they say, once."""
+    """A run whose rows came after its supervisor's death: closing it records what they say,
+    once."""
     run = abandoned(undisturbed)
     recover(undisturbed)
     recover(undisturbed)
-    assert [item.run for item in undisturbed.ledger.alarms("exp-0001")] == ["run-01", "run-01", run.id, run.id]
-    assert len(undisturbed.layout.run("exp-0001", run.id, "alarms").read_text("utf-8").splitlines()) == 2
+    assert [item.run for item in undisturbed.ledger.alarms("exp-0001")] == [
+        "run-01",
+        "run-01",
+        run.id,
+        run.id,
+    ]
+    assert (
+        len(undisturbed.layout.run("exp-0001", run.id, "alarms").read_text("utf-8").splitlines())
+        == 2
+    )
 
 
 def abandoned(project: Project) -> Run:
     """A run with the rows of run-01, whose supervisor died before it wrote the end."""
     ledger, layout = project.ledger, project.layout
     (old,) = ledger.runs("exp-0001")
-    given = {name: getattr(old, name) for name in ("code", "data", "environment", "cage", "token")}
-    run = ledger.register_run(experiment="exp-0001", seed=7, argv=list(old.argv), session=None, **given)
+    given = {
+        name: getattr(old, name) for name in ("code", "data", "environment", "sandbox", "token")
+    }
+    run = ledger.register_run(
+        experiment="exp-0001", seed=7, argv=list(old.argv), session=None, **given
+    )
     gone = {"pid": 2**22 - 7, "boot": "another", "started": 1.0}
     ledger.append(RunStarted(experiment="exp-0001", run=run.id, supervisor=gone, **gone))
     path = layout.run("exp-0001", run.id, "metrics")
     path.parent.mkdir(parents=True)
     text = layout.run("exp-0001", old.id, "metrics").read_text("utf-8")
-    path.write_text("".join(line for line in text.replace("run-01", run.id).splitlines(True) if '"end"' not in line))
+    path.write_text(
+        "".join(
+            line for line in text.replace("run-01", run.id).splitlines(True) if '"end"' not in line
+        )
+    )
     return run
 
 
 @pytest.mark.parametrize("years", [-5, 5])
-def test_a_time_that_training_gives_to_its_files_changes_no_budget(undisturbed: Project, years: int) -> None:
+def test_a_time_that_training_gives_to_its_files_changes_no_budget(
+    undisturbed: Project, years: int
+) -> None:
     run = abandoned(undisturbed)
     path = undisturbed.layout.run("exp-0001", run.id, "metrics")
     begun = parse_iso(undisturbed.ledger.run("exp-0001", run.id).started_at or "").timestamp()
@@ -178,7 +212,9 @@ def test_a_lost_run_counts_at_most_its_limit(root: Path, environment: dict[str, 
         project.ledger.open_experiment(hypothesis="blobs differ", parent=None, by="tester")
         register(project)
         gone = {"pid": 2**22 - 7, "boot": "another", "started": 1.0}
-        project.ledger.append(RunStarted(experiment="exp-0001", run="run-01", supervisor=gone, **gone))
+        project.ledger.append(
+            RunStarted(experiment="exp-0001", run="run-01", supervisor=gone, **gone)
+        )
         path = project.layout.run("exp-0001", "run-01", "metrics")
         path.parent.mkdir(parents=True)
         path.touch()  # by its clock years later
@@ -206,12 +242,15 @@ def test_a_healthy_run_has_no_alarm(project: Project, run_training: Trainer) -> 
     assert not project.layout.run("exp-0001", "run-01", "alarms").exists()
 
 
-def test_alarms_of_one_run_are_bounded(undisturbed: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_alarms_of_one_run_are_bounded(
+    undisturbed: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(alarms, "MOST_ALARMS", 3)
     (run,) = undisturbed.ledger.runs("exp-0001")
     watched = RunAlarms(undisturbed, run)
     rows = [
-        {"event": "epoch", "epoch": n, "metrics": {"loss": float("nan") if n % 8 > 3 else 1.0}} for n in range(4000)
+        {"event": "epoch", "epoch": n, "metrics": {"loss": float("nan") if n % 8 > 3 else 1.0}}
+        for n in range(4000)
     ]
     watched.take(rows)
     assert len(codes(undisturbed)) == 3

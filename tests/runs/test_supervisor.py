@@ -1,4 +1,5 @@
-"""`train`: registered first, one run a seed, what is collected, what is refused, and the logger that was bypassed."""
+"""`train`: registered first, one run a seed, what is collected, what is refused, and the logger
+that was bypassed."""
 
 import hashlib
 import json
@@ -13,11 +14,11 @@ from runs_support import GOOD, Trainer, Unconfined, wait_until
 from harness.artifacts.code_snapshot import read_snapshot
 from harness.artifacts.hashes import hash_path
 from harness.domain.facts import RunEnded
-from harness.domain.statuses import CageKind, ExperimentStatus, RunStatus
+from harness.domain.statuses import ExperimentStatus, RunStatus, SandboxKind
 from harness.errors import NotFoundError, RefusedError, RunError
-from harness.project.context import Project
-from harness.project.plans import approve_plan
-from harness.project.seeds import seeds_for
+from harness.ledger.project import Project
+from harness.plans.approval import approve_plan
+from harness.plans.seeds import seeds_for
 from harness.runs import supervisor
 from harness.runs.lock import supervising
 
@@ -38,14 +39,24 @@ def test_one_run_a_seed_of_the_harness_own_choice(project: Project, run_training
     ]
     assert report.findings == []
     assert project.ledger.experiment("exp-0001").status is ExperimentStatus.RUNNING
-    weights = [(project.layout.run("exp-0001", run.id) / "checkpoints/weights.bin").read_text() for run in report.runs]
+    weights = [
+        (project.layout.run("exp-0001", run.id) / "checkpoints/weights.bin").read_text()
+        for run in report.runs
+    ]
     assert weights == [str(run.seed) for run in report.runs]
 
 
-def test_what_is_registered_and_collected(project: Project, run_training: Trainer, root: Path) -> None:
+def test_what_is_registered_and_collected(
+    project: Project, run_training: Trainer, root: Path
+) -> None:
     run = run_training(argv=["python", "train.py", "--x"], seeds=[7], session="s-0001").runs[0]
     layout = project.layout
-    assert (run.argv, run.seed, run.cage, run.session) == (("python", "train.py", "--x"), 7, "none", "s-0001")
+    assert (run.argv, run.seed, run.sandbox, run.session) == (
+        ("python", "train.py", "--x"),
+        7,
+        "none",
+        "s-0001",
+    )
     assert run.code == read_snapshot(layout.experiment("exp-0001", "code")).hash
     assert run.data["train"] == hash_path(root / "data/train.npz")
     described = run.environment
@@ -67,11 +78,17 @@ def test_what_is_registered_and_collected(project: Project, run_training: Traine
     assert checkpoint.id == hash_path(root / checkpoint.path)
     start = json.loads(layout.run("exp-0001", run.id, "metrics").read_text().splitlines()[0])
     assert hashlib.sha256(start["token"].encode()).hexdigest() == run.token
-    kinds = [fact.kind for fact in project.ledger.facts() if fact.kind.startswith(("run_", "checkpoint_"))]
+    kinds = [
+        fact.kind
+        for fact in project.ledger.facts()
+        if fact.kind.startswith(("run_", "checkpoint_"))
+    ]
     assert kinds == ["run_registered", "run_started", "checkpoint_recorded", "run_ended"]
 
 
-def test_completed_seeds_are_not_repeated_until_the_code_changes(project: Project, run_training: Trainer) -> None:
+def test_completed_seeds_are_not_repeated_until_the_code_changes(
+    project: Project, run_training: Trainer
+) -> None:
     assert run_training(seeds=[1]).ok
     second = run_training(seeds=[1, 2])
     assert [(run.id, run.seed) for run in second.runs] == [("run-01", 1), ("run-02", 2)]
@@ -83,7 +100,8 @@ def test_completed_seeds_are_not_repeated_until_the_code_changes(project: Projec
 def test_an_experiment_that_changed_and_changed_back_is_trained_as_a_whole(
     project: Project, run_training: Trainer
 ) -> None:
-    """The gate judges the newest run's code and command: what ran before something else is no part of it."""
+    """The gate judges the newest run's code and command: what ran before something else is no part
+    of it."""
     first = ["python", "train.py", "--first"]
     assert run_training(argv=first, seeds=[1, 2]).ok
     assert run_training(seeds=[1]).ok
@@ -91,20 +109,37 @@ def test_an_experiment_that_changed_and_changed_back_is_trained_as_a_whole(
     assert [(run.id, run.seed) for run in report.runs] == [("run-04", 1), ("run-05", 2)]
 
 
-def test_a_seed_whose_newest_run_failed_is_not_done(project: Project, run_training: Trainer) -> None:
+def test_a_seed_whose_newest_run_failed_is_not_done(
+    project: Project, run_training: Trainer
+) -> None:
     done = run_training(seeds=[1]).runs[0]
     project.ledger.register_run(
-        experiment="exp-0001", seed=1, argv=list(done.argv), code=done.code, data={}, environment={}, cage="none",
-        token="t", session=None,
-    )  # fmt: skip
+        experiment="exp-0001",
+        seed=1,
+        argv=list(done.argv),
+        code=done.code,
+        data={},
+        environment={},
+        sandbox="none",
+        token="t",
+        session=None,
+    )
     gone = {"experiment": "exp-0001", "run": "run-02", "exit_code": 1, "seconds": 1.0, "rows": 0}
     project.ledger.append(RunEnded(status="failed", reason="crashed", **gone))
     assert [run.id for run in run_training(seeds=[1]).runs] == ["run-03"]
 
 
-def test_the_environment_of_training_is_an_allow_list(project: Project, run_training: Trainer, root: Path) -> None:
-    code = "import json, os\n" + GOOD + '    open("seen.json", "w").write(json.dumps(dict(os.environ)))\n'
-    assert run_training(code, seeds=[1]).ok, "w8: it runs in the project's root, whatever the supervisor's folder is"
+def test_the_environment_of_training_is_an_allow_list(
+    project: Project, run_training: Trainer, root: Path
+) -> None:
+    code = (
+        "import json, os\n"
+        + GOOD
+        + '    open("seen.json", "w").write(json.dumps(dict(os.environ)))\n'
+    )
+    assert run_training(code, seeds=[1]).ok, (
+        "w8: it runs in the project's root, whatever the supervisor's folder is"
+    )
     assert root != Path.cwd()
     seen = json.loads((root / "seen.json").read_text())
     assert not [name for name in seen if "KEY" in name]
@@ -114,7 +149,15 @@ def test_the_environment_of_training_is_an_allow_list(project: Project, run_trai
     assert seen["HOME"] != os.environ.get("HOME")
     assert Path(seen["TMPDIR"]).parent == Path(seen["HOME"]).parent
     assert not Path(seen["TMPDIR"]).exists(), "the private folder is removed after the run"
-    allowed = {"PATH", "OMP_NUM_THREADS", "HOME", "TMPDIR", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "PYTHONPATH"}
+    allowed = {
+        "PATH",
+        "OMP_NUM_THREADS",
+        "HOME",
+        "TMPDIR",
+        "PYTHONDONTWRITEBYTECODE",
+        "PYTHONUNBUFFERED",
+        "PYTHONPATH",
+    }
     others = {name for name in seen if not name.startswith("HARNESS_")} - allowed
     assert others <= {"LC_CTYPE"}, "Python itself may add LC_CTYPE"
 
@@ -125,19 +168,23 @@ def test_what_training_may_touch(project: Project, run_training: Trainer, root: 
     given = sandbox.confinement
     assert root in given.writable
     assert project.layout.run("exp-0001", "run-01") in given.writable
-    assert given.door_port is None
+    assert given.gateway_port is None
     assert given.hidden == (project.layout.state,)
     assert {root / ".harness", root / "plan.md", root / "data/train.npz"} <= set(given.read_only)
 
 
-def test_a_bypassed_run_logger_is_found_then_and_there(project: Project, run_training: Trainer, root: Path) -> None:
+def test_a_bypassed_run_logger_is_found_then_and_there(
+    project: Project, run_training: Trainer, root: Path
+) -> None:
     report = run_training('open("results.json", "w").write("{\\"accuracy\\": 0.99}")')
     assert not report.ok
     assert "run_logger_bypassed" in codes(report)
     [run] = project.ledger.runs("exp-0001")
     assert run.status is RunStatus.FAILED
     assert run.findings[0]["code"] == "run_logger_bypassed"
-    assert run.findings[0]["message"].startswith("The run logger was bypassed: exp-0001/run-01 ended without one row")
+    assert run.findings[0]["message"].startswith(
+        "The run logger was bypassed: exp-0001/run-01 ended without one row"
+    )
 
 
 def test_a_silent_run_is_ended(project: Project, run_training: Trainer) -> None:
@@ -160,7 +207,9 @@ def test_w2_touched_empty_files_are_no_evidence(run_training: Trainer) -> None:
     assert run_training(code).runs[0].status is RunStatus.FAILED, "asking again changes nothing"
 
 
-def test_rows_that_are_not_the_runs_own_do_not_count(project: Project, run_training: Trainer) -> None:
+def test_rows_that_are_not_the_runs_own_do_not_count(
+    project: Project, run_training: Trainer
+) -> None:
     code = """
         import json, os
         path = os.environ["HARNESS_RUN_DIR"] + "/metrics.jsonl"
@@ -176,7 +225,9 @@ def test_rows_that_are_not_the_runs_own_do_not_count(project: Project, run_train
 
 def test_a_run_without_an_end_row_is_completed_with_a_finding(run_training: Trainer) -> None:
     report = run_training(
-        "from harness.run_logger import RunLogger\nRunLogger.from_environment().epoch(0, {'loss': 1})", seeds=[1]
+        "from harness.run_logger import RunLogger\nRunLogger.from_environment().epoch(0,"
+        " {'loss': 1})",
+        seeds=[1],
     )
     assert report.ok
     assert codes(report) == ["run_end_missing"]
@@ -184,7 +235,8 @@ def test_a_run_without_an_end_row_is_completed_with_a_finding(run_training: Trai
 
 def test_a_training_that_says_it_failed_has_failed(run_training: Trainer) -> None:
     code = (
-        "from harness.run_logger import RunLogger\nlog = RunLogger.from_environment()\nlog.start()\nlog.end('failed')"
+        "from harness.run_logger import RunLogger\nlog ="
+        " RunLogger.from_environment()\nlog.start()\nlog.end('failed')"
     )
     assert run_training(code).runs[0].status is RunStatus.FAILED
 
@@ -193,11 +245,23 @@ def test_a_training_that_says_it_failed_has_failed(run_training: Trainer) -> Non
     ("code", "argv", "reason"),
     [
         ("raise MemoryError", None, "crashed: MemoryError"),
-        ("import no_such_module", None, "crashed: ModuleNotFoundError: No module named 'no_such_module'"),
+        (
+            "import no_such_module",
+            None,
+            "crashed: ModuleNotFoundError: No module named 'no_such_module'",
+        ),
         ("", ["trainer", "--fast"], "never started: No such file or directory: trainer"),
         ("", ["sh", "-c", "trainer"], "never started: "),
-        ("import sys; print('bad lr', file=sys.stderr); sys.exit(3)", None, "exit code 3; stderr ends: bad lr"),
-        ("import os; os.kill(os.getpid(), 9)", None, "killed by SIGKILL, which the harness did not send"),
+        (
+            "import sys; print('bad lr', file=sys.stderr); sys.exit(3)",
+            None,
+            "exit code 3; stderr ends: bad lr",
+        ),
+        (
+            "import os; os.kill(os.getpid(), 9)",
+            None,
+            "killed by SIGKILL, which the harness did not send",
+        ),
         ("import os; os.abort()", None, "ended by SIGABRT, which the harness did not send"),
     ],
 )
@@ -216,26 +280,35 @@ def test_a_launch_that_is_refused_closes_its_run(
     project: Project, run_training: Trainer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*words: object, **more: object) -> None:
-        raise RunError("No cage here.", mend="Install one.")
+        raise RunError("No sandbox here.", hint="Install one.")
 
     monkeypatch.setattr(supervisor, "launch", refuse)
     run = run_training().runs[0]
-    assert (run.status, run.reason) == (RunStatus.FAILED, "never started: No cage here. Install one.")
+    assert (run.status, run.reason) == (
+        RunStatus.FAILED,
+        "never started: No sandbox here. Install one.",
+    )
 
 
-def test_case_50_what_lay_in_the_runs_folder_before_is_not_read(project: Project, run_training: Trainer) -> None:
+def test_case_50_what_lay_in_the_runs_folder_before_is_not_read(
+    project: Project, run_training: Trainer
+) -> None:
     folder = project.layout.run("exp-0001", "run-01")
     folder.mkdir(parents=True)
     (folder.parent / "run-01.before-1").mkdir()
     (folder.parent / "run-01.before-1" / "kept").write_text("of another time")
-    (folder / "metrics.jsonl").write_text('{"event":"end","run":"exp-0001/run-01","status":"completed"}\n')
+    (folder / "metrics.jsonl").write_text(
+        '{"event":"end","run":"exp-0001/run-01","status":"completed"}\n'
+    )
     run = run_training("pass").runs[0]
     assert (run.status, run.rows) == (RunStatus.FAILED, 0)
     assert (folder.parent / "run-01.before-1" / "kept").exists()
     assert (folder.parent / "run-01.before-2" / "metrics.jsonl").exists()
 
 
-def test_checkpoints_are_taken_from_the_runs_folder_only(project: Project, run_training: Trainer, root: Path) -> None:
+def test_checkpoints_are_taken_from_the_runs_folder_only(
+    project: Project, run_training: Trainer, root: Path
+) -> None:
     code = """
         from harness.run_logger import RunLogger
         with RunLogger.from_environment() as log:
@@ -251,10 +324,14 @@ def test_checkpoints_are_taken_from_the_runs_folder_only(project: Project, run_t
     [checkpoint] = project.ledger.checkpoints("exp-0001", "run-01")
     assert (checkpoint.epoch, checkpoint.final) == (3, True)
     assert checkpoint.id == hashlib.sha256(b"a3").hexdigest()
-    assert codes(report) == ["checkpoint_unreadable"], "one that was taken away again is no fault, a link is"
+    assert codes(report) == ["checkpoint_unreadable"], (
+        "one that was taken away again is no fault, a link is"
+    )
 
 
-def test_changed_data_is_refused_by_name(project: Project, run_training: Trainer, root: Path) -> None:
+def test_changed_data_is_refused_by_name(
+    project: Project, run_training: Trainer, root: Path
+) -> None:
     (root / "data/train.npz").write_bytes(b"other rows")
     with pytest.raises(RefusedError, match=r"data/train\.npz") as caught:
         run_training()
@@ -262,7 +339,9 @@ def test_changed_data_is_refused_by_name(project: Project, run_training: Trainer
     assert project.ledger.runs("exp-0001") == []
 
 
-def test_closed_and_unknown_experiments_are_refused(project: Project, run_training: Trainer) -> None:
+def test_closed_and_unknown_experiments_are_refused(
+    project: Project, run_training: Trainer
+) -> None:
     project.ledger.move_experiment("exp-0001", ExperimentStatus.DISCARDED, "tried")
     with pytest.raises(RefusedError) as caught:
         run_training()
@@ -273,14 +352,20 @@ def test_closed_and_unknown_experiments_are_refused(project: Project, run_traini
 
 def test_two_supervisors_of_one_experiment(project: Project, run_training: Trainer) -> None:
     code = (
-        "import os, sys, time\nfrom pathlib import Path\nfrom harness.project.context import open_project\n"
-        "from harness.runs.lock import supervising\n"
-        "with open_project(Path(sys.argv[1]), os.environ) as p, supervising(p.layout, 'exp-0001'):\n"
-        "    print('held', flush=True)\n    time.sleep(600)\n"
+        "import os, sys, time\nfrom pathlib import Path\nfrom harness.ledger.project import"
+        " open_project\nfrom harness.runs.lock import supervising\nwith"
+        " open_project(Path(sys.argv[1]), os.environ) as p, supervising(p.layout, 'exp-0001'):\n   "
+        " print('held', flush=True)\n    time.sleep(600)\n"
     )
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "XDG_STATE_HOME": str(project.layout.state.parents[1])}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(REPOSITORY),
+        "XDG_STATE_HOME": str(project.layout.state.parents[1]),
+    }
     holder = subprocess.Popen(
-        [sys.executable, "-c", code, str(project.layout.root)], env=environment, stdout=subprocess.PIPE
+        [sys.executable, "-c", code, str(project.layout.root)],
+        env=environment,
+        stdout=subprocess.PIPE,
     )
     try:
         assert holder.stdout is not None
@@ -316,11 +401,13 @@ def test_progress_is_told(run_training: Trainer) -> None:
     assert events[4]["text"] == "exp-0001/run-02  epoch 0  loss 0.5"  # never "0/0"
 
 
-def test_a_required_cage_is_required(project: Project, run_training: Trainer, root: Path) -> None:
+def test_a_required_sandbox_is_required(
+    project: Project, run_training: Trainer, root: Path
+) -> None:
     plan = root / "plan.md"
     plan.write_text(plan.read_text().replace("budget:", "sandbox: required\nbudget:"))
     approve_plan(project, plan, by="tester")
-    assert Unconfined.kind is CageKind.NONE
+    assert Unconfined.kind is SandboxKind.NONE
     with pytest.raises(RefusedError) as caught:
         run_training()
     assert caught.value.code == "isolation_absent"

@@ -1,4 +1,5 @@
-"""Where the toy project and its state directory lie, also for the processes that the loop starts."""
+"""Where the toy project and its state directory lie, also for the processes that the loop
+starts."""
 
 import os
 import shutil
@@ -8,8 +9,8 @@ from pathlib import Path
 import pytest
 from toy_project import approved, make_project
 
-from harness.domain.statuses import CageKind
-from harness.project.context import Project
+from harness.domain.statuses import SandboxKind
+from harness.ledger.project import Project
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -21,9 +22,10 @@ def _state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def cage() -> CageKind:
-    """The strongest that every machine has: the cages themselves are proved in tests/cage."""
-    return CageKind.BWRAP if shutil.which("bwrap") else CageKind.NONE
+def sandbox() -> SandboxKind:
+    """The strongest that every machine has: the sandboxes themselves are proved in
+    tests/sandbox."""
+    return SandboxKind.BWRAP if shutil.which("bwrap") else SandboxKind.NONE
 
 
 @pytest.fixture

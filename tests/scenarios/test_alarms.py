@@ -1,5 +1,6 @@
-"""A run that breaks: stopped by the detectors, told to the builder at its next call, explained by a checker that no
-roster names, answered by a scout, and the best candidate opens the next experiment."""
+"""A run that breaks: stopped by the detectors, told to the builder at its next call, explained
+by a checker that no roster names, answered by a scout, and the best candidate opens the next
+experiment."""
 
 import os
 from pathlib import Path
@@ -10,8 +11,8 @@ from toy_project import PLAN, approved, builder, make_project, oracle, play, too
 
 from harness.artifacts.diagnosis import read_diagnosis
 from harness.domain.facts import AlarmRaised
-from harness.domain.statuses import CageKind, DecisionKind, RunStatus
-from harness.project.context import Project
+from harness.domain.statuses import DecisionKind, RunStatus, SandboxKind
+from harness.ledger.project import Project
 
 BROKEN = """
 import time
@@ -30,7 +31,11 @@ DIAGNOSIS = {
     "mechanism": "A learning rate of 5.0 overflows; the data has no NaN.",
     "alarms": [{"code": "non_finite", "rows": [4, 5, 6]}],
     "candidates": [
-        {"change": "A smaller learning rate stays finite", "alarm": "non_finite", "confidence": "low"},
+        {
+            "change": "A smaller learning rate stays finite",
+            "alarm": "non_finite",
+            "confidence": "low",
+        },
         {"change": CHANGE, "alarm": "non_finite", "confidence": "high"},
     ],
 }
@@ -52,7 +57,10 @@ def breaking() -> dict[str, Any]:
     first = builder(1, train=BROKEN, hypothesis="A rate of 5.0 is fine")
     opened, read, written, started, *_ = first["turns"]
     quiet = {"tools": [tool("wait", "Bash", command="sleep 4", description="Wait a little")]}
-    said = {"expect": ["raised fatal non_finite", "exp-0001/run-01"], "text": "It broke; I leave it to the checker."}
+    said = {
+        "expect": ["raised fatal non_finite", "exp-0001/run-01"],
+        "text": "It broke; I leave it to the checker.",
+    }
     return {**first, "turns": [opened, read, written, started, quiet, said]}
 
 
@@ -72,19 +80,42 @@ def project(tmp_path: Path) -> Any:
         yield opened
 
 
-def test_a_broken_run_is_stopped_explained_and_mended(project: Project, cage: CageKind, tmp_path: Path) -> None:
+def test_a_broken_run_is_stopped_explained_and_fixed(
+    project: Project, sandbox: SandboxKind, tmp_path: Path
+) -> None:
     checker = session(
         "training-checker",
         tool("diagnose", "mcp__harness__record_diagnosis", **DIAGNOSIS),
         "training-centres-checker",
         "raised fatal non_finite",
     )
-    scout = session("research-scout", tool("methods", "mcp__harness__record_methods", methods=METHODS), "- papers")
-    empty = [tool("record", "mcp__harness__record_result", claims={}, summary="It broke.", shortfalls=["NaN"])]
-    judge = {"role": "oracle", "experiment": 1, "attempt": 1, "turns": [{"tools": empty}, {"text": "Recorded."}]}
-    second = builder(2, hypothesis=CHANGE, expect=f"1. {CHANGE} (answers non_finite, confidence high)")
-    scenario = write_scenario(tmp_path / "s.yaml", breaking(), checker, scout, judge, second, oracle(2))
-    played = play(project, scenario, cage=cage)
+    scout = session(
+        "research-scout",
+        tool("methods", "mcp__harness__record_methods", methods=METHODS),
+        "- papers",
+    )
+    empty = [
+        tool(
+            "record",
+            "mcp__harness__record_result",
+            claims={},
+            summary="It broke.",
+            shortfalls=["NaN"],
+        )
+    ]
+    judge = {
+        "role": "oracle",
+        "experiment": 1,
+        "attempt": 1,
+        "turns": [{"tools": empty}, {"text": "Recorded."}],
+    }
+    second = builder(
+        2, hypothesis=CHANGE, expect=f"1. {CHANGE} (answers non_finite, confidence high)"
+    )
+    scenario = write_scenario(
+        tmp_path / "s.yaml", breaking(), checker, scout, judge, second, oracle(2)
+    )
+    played = play(project, scenario, sandbox=sandbox)
     ledger, layout = project.ledger, project.layout
     assert played.ended.reason == "target", played.told
     (run,) = ledger.runs("exp-0001")

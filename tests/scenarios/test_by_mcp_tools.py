@@ -1,4 +1,5 @@
-"""A whole experiment by MCP tools and verbs, as `claude` in the repository does it: no loop, no session of ours."""
+"""A whole experiment by MCP tools and verbs, as `claude` in the repository does it: no loop, no
+session of ours."""
 
 import json
 import os
@@ -8,18 +9,27 @@ from typing import Any
 
 from toy_project import PREDICT, TRAIN
 
-from harness.domain.statuses import CageKind, ExperimentStatus
-from harness.project.context import Project
+from harness.domain.statuses import ExperimentStatus, SandboxKind
+from harness.ledger.project import Project
 from tests.mcp_client import McpClient
 from tests.terminal import run_in_terminal
 
-HYPOTHESIS = {"hypothesis": "Nearest centres tell the clouds apart", "rationale": "They are far apart."}
+HYPOTHESIS = {
+    "hypothesis": "Nearest centres tell the clouds apart",
+    "rationale": "They are far apart.",
+}
 
 
 def environment(project: Project, **more: str) -> dict[str, str]:
     state = project.layout.state.parents[1]
     kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-    return {**kept, "HOME": str(state.parent), "XDG_STATE_HOME": str(state), "OMP_NUM_THREADS": "1", **more}
+    return {
+        **kept,
+        "HOME": str(state.parent),
+        "XDG_STATE_HOME": str(state),
+        "OMP_NUM_THREADS": "1",
+        **more,
+    }
 
 
 def verb(project: Project, *words: str, expected: int = 0, **more: str) -> dict[str, Any]:
@@ -38,55 +48,83 @@ def verb(project: Project, *words: str, expected: int = 0, **more: str) -> dict[
     return document
 
 
-def test_an_experiment_by_tools_and_verbs(project: Project, cage: CageKind) -> None:
+def test_an_experiment_by_tools_and_verbs(project: Project, sandbox: SandboxKind) -> None:
     root = project.layout.root
     inside = {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": "5b0c"}
-    with McpClient(root, environment(project, **inside), "--cage", cage.value) as client:
+    with McpClient(root, environment(project, **inside), "--sandbox", sandbox.value) as client:
         opened, failed = client.call("open_experiment", **HYPOTHESIS)
         assert not failed
         (root / "train.py").write_text(TRAIN.replace("SECONDS = 0.0", "SECONDS = 0.4"), "utf-8")
         (root / "predict.py").write_text(PREDICT, "utf-8")
-        project.layout.experiment("exp-0001", "config").write_text("model: {kind: centres}\n", "utf-8")
+        project.layout.experiment("exp-0001", "config").write_text(
+            "model: {kind: centres}\n", "utf-8"
+        )
         started, failed = client.call("start_run")
         assert not failed, started
         assert started["state"] == "running"
         again, failed = client.call("start_run", experiment_id=opened["experiment_id"])
         assert (again["state"], failed) == ("running", False)
-        client.call("hand_off", text="Three seeds are training.")  # the ledger is free while they do
+        client.call(
+            "hand_off", text="Three seeds are training."
+        )  # the ledger is free while they do
         report, _ = client.call("run_status", wait_seconds=120)
         assert report["state"] == "ended"
         assert [run["status"] for run in report["runs"]] == ["completed"] * 3
         assert report["findings"] == []
 
-        verb(project, "evaluate", "exp-0001", "--cage", cage.value, **inside)
+        verb(project, "evaluate", "exp-0001", "--sandbox", sandbox.value, **inside)
         score, failed = client.call("evaluation_report")
         assert not failed
-        written, failed = client.call("record_result", claims={"accuracy": score["claim"]}, summary="As measured.")
+        written, failed = client.call(
+            "record_result", claims={"accuracy": score["claim"]}, summary="As measured."
+        )
         assert (written["experiment_id"], failed) == ("exp-0001", False)
     assert (client.process.returncode, client.rest) == (0, "")
 
     judged = verb(project, "gate", "check", "exp-0001", **inside)
     assert (judged["verdict"], judged["findings"]) == ("PASS", [])
     assert {run.session for run in project.ledger.runs("exp-0001")} == {"5b0c"}
-    assert {run.cage for run in project.ledger.runs("exp-0001")} == {cage.value}
+    assert {run.sandbox for run in project.ledger.runs("exp-0001")} == {sandbox.value}
     assert "> Three seeds are training." in verb(project, "status", "--briefing")["briefing"]
 
-    refused = verb(project, "gate", "approve", "exp-0001", "--reason", "mine", "--override", expected=2, **inside)
+    refused = verb(
+        project,
+        "gate",
+        "approve",
+        "exp-0001",
+        "--reason",
+        "mine",
+        "--override",
+        expected=2,
+        **inside,
+    )
     assert refused["error"]["code"] == "human_verb"
-    words = [sys.executable, "-m", "harness", "gate", "approve", "exp-0001", "--reason", "seen", "--override"]
+    words = [
+        sys.executable,
+        "-m",
+        "harness",
+        "gate",
+        "approve",
+        "exp-0001",
+        "--reason",
+        "seen",
+        "--override",
+    ]
     decided = run_in_terminal(words, cwd=root, env=environment(project))
     assert decided.returncode == 0, decided.stderr
     assert project.ledger.experiment("exp-0001").status is ExperimentStatus.KEPT
 
 
-def test_runs_outlive_the_server_and_the_next_one_follows_them(project: Project, cage: CageKind) -> None:
+def test_runs_outlive_the_server_and_the_next_one_follows_them(
+    project: Project, sandbox: SandboxKind
+) -> None:
     """`claude` is closed while it trains: nothing is lost, also between two seeds."""
     root = project.layout.root
     (root / "train.py").write_text(TRAIN.replace("SECONDS = 0.0", "SECONDS = 0.6"), "utf-8")
-    with McpClient(root, environment(project), "--cage", cage.value) as first:
+    with McpClient(root, environment(project), "--sandbox", sandbox.value) as first:
         first.call("open_experiment", **HYPOTHESIS)
         assert first.call("start_run")[0]["state"] == "running"
-    with McpClient(root, environment(project), "--cage", cage.value) as second:
+    with McpClient(root, environment(project), "--sandbox", sandbox.value) as second:
         report, _ = second.call("run_status", wait_seconds=120)
     assert report["state"] == "ended"
     assert [run["status"] for run in report["runs"]] == ["completed"] * 3

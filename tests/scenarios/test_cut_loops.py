@@ -1,4 +1,5 @@
-"""Kill -9 of CLI, driver and supervisor: what was cut is repeated, and the loop ends as if undisturbed."""
+"""Kill -9 of CLI, driver and supervisor: what was cut is repeated, and the loop ends as if
+undisturbed."""
 
 import os
 import signal
@@ -14,13 +15,13 @@ import pytest
 from toy_project import builder, oracle, play, tool, write_scenario
 
 from harness.domain.facts import SessionStarted
-from harness.domain.statuses import FINAL_RUNS, CageKind, RunStatus
-from harness.driver.doors import open_door
+from harness.domain.statuses import FINAL_RUNS, RunStatus, SandboxKind
 from harness.driver.environment import session_folders
+from harness.driver.gateways import open_gateway
 from harness.driver.leftovers import close_cut_sessions, session_processes
-from harness.errors import DoorError, RefusedError
+from harness.errors import GatewayError, RefusedError
+from harness.ledger.project import Project
 from harness.ledger.verify import verify
-from harness.project.context import Project
 from harness.runs.processes import identity, marked
 from tests.centroids import slow_train
 
@@ -55,24 +56,28 @@ def assert_ended_well(project: Project) -> None:
     runs = project.ledger.runs("exp-0001")
     assert len({run.seed for run in runs if run.status is RunStatus.COMPLETED}) == 3
     assert [marked(run.token) for run in runs] == [[]] * len(runs)
-    assert [session_processes(item.id) for item in project.ledger.sessions()] == [[]] * len(project.ledger.sessions())
+    assert [session_processes(item.id) for item in project.ledger.sessions()] == [[]] * len(
+        project.ledger.sessions()
+    )
 
 
 # Never a session's last request: its CLI may be done before it is killed.
-@pytest.mark.parametrize("request_number", [*(pytest.param(number, marks=SLOW) for number in (1, 2, 3, 4, 7, 8)), 5])
+@pytest.mark.parametrize(
+    "request_number", [*(pytest.param(number, marks=SLOW) for number in (1, 2, 3, 4, 7, 8)), 5]
+)
 def test_a_killed_cli_is_started_again_under_the_same_step(
-    project: Project, cage: CageKind, tmp_path: Path, request_number: int
+    project: Project, sandbox: SandboxKind, tmp_path: Path, request_number: int
 ) -> None:
     scenario = write_scenario(tmp_path / "s.yaml", builder(1), oracle(1))
-    door = open_door(project, project.plan(), {}, scenario=scenario)
+    gateway = open_gateway(project, project.plan(), {}, scenario=scenario)
 
     def kill_once() -> None:
-        until(lambda: len(door.requests) >= request_number)
+        until(lambda: len(gateway.requests) >= request_number)
         kill_front(project)
 
     killer = threading.Thread(target=kill_once)
     killer.start()
-    played = play(project, scenario, cage=cage, door=door)
+    played = play(project, scenario, sandbox=sandbox, gateway=gateway)
     killer.join()
     assert played.ended.reason == "target", played.told
     assert_ended_well(project)
@@ -81,11 +86,25 @@ def test_a_killed_cli_is_started_again_under_the_same_step(
 
 @pytest.mark.parametrize("moment", [pytest.param("session", marks=SLOW), "run"])
 def test_a_killed_driver_is_continued_by_the_next(
-    project: Project, cage: CageKind, tmp_path: Path, moment: str
+    project: Project, sandbox: SandboxKind, tmp_path: Path, moment: str
 ) -> None:
-    waiting = (tool("pause", "Bash", command="python -c 'import time; time.sleep(2)'", description="Wait"),)
-    scenario = write_scenario(tmp_path / "s.yaml", builder(1, train=slow_train(1.0), before=waiting), oracle(1))
-    command = [sys.executable, "-m", "harness", "run", "plan.md", "--scenario", str(scenario), "--cage", cage.value]
+    waiting = (
+        tool("pause", "Bash", command="python -c 'import time; time.sleep(2)'", description="Wait"),
+    )
+    scenario = write_scenario(
+        tmp_path / "s.yaml", builder(1, train=slow_train(1.0), before=waiting), oracle(1)
+    )
+    command = [
+        sys.executable,
+        "-m",
+        "harness",
+        "run",
+        "plan.md",
+        "--scenario",
+        str(scenario),
+        "--sandbox",
+        sandbox.value,
+    ]
     driver = subprocess.Popen(
         [*command, "--json"],
         cwd=project.layout.root,
@@ -100,7 +119,7 @@ def test_a_killed_driver_is_continued_by_the_next(
         until(lambda: any(run.status is RunStatus.RUNNING for run in project.ledger.open_runs()))
     driver.kill()
     driver.wait()
-    played = play(project, scenario, cage=cage)
+    played = play(project, scenario, sandbox=sandbox)
     assert played.ended.reason == "target", played.told
     assert_ended_well(project)
     assert [item.outcome for item in project.ledger.sessions()].count("cut") == 1
@@ -108,10 +127,10 @@ def test_a_killed_driver_is_continued_by_the_next(
 
 @pytest.mark.slow
 def test_a_killed_supervisor_costs_one_run_and_its_seed_is_trained_again(
-    project: Project, cage: CageKind, tmp_path: Path
+    project: Project, sandbox: SandboxKind, tmp_path: Path
 ) -> None:
     scenario = write_scenario(tmp_path / "s.yaml", builder(1, train=slow_train(1.0)), oracle(1))
-    door = open_door(project, project.plan(), {}, scenario=scenario)
+    gateway = open_gateway(project, project.plan(), {}, scenario=scenario)
 
     def kill_once() -> None:
         until(lambda: any(run.supervisor for run in project.ledger.open_runs()))
@@ -120,7 +139,7 @@ def test_a_killed_supervisor_costs_one_run_and_its_seed_is_trained_again(
 
     killer = threading.Thread(target=kill_once)
     killer.start()
-    played = play(project, scenario, cage=cage, door=door)
+    played = play(project, scenario, sandbox=sandbox, gateway=gateway)
     killer.join()
     assert played.ended.reason == "target", played.told
     assert_ended_well(project)
@@ -129,11 +148,11 @@ def test_a_killed_supervisor_costs_one_run_and_its_seed_is_trained_again(
 
 
 def test_a_request_that_the_scenario_does_not_foresee_ends_the_loop_loudly(
-    project: Project, cage: CageKind, tmp_path: Path
+    project: Project, sandbox: SandboxKind, tmp_path: Path
 ) -> None:
     scenario = write_scenario(tmp_path / "s.yaml", builder(1))
-    with pytest.raises(DoorError, match="role oracle, experiment 1"):
-        play(project, scenario, cage=cage)
+    with pytest.raises(GatewayError, match="role oracle, experiment 1"):
+        play(project, scenario, sandbox=sandbox)
     assert [item.outcome for item in project.ledger.sessions()] == ["finished", "failed"]
     assert project.ledger.loop_end() is None
 
@@ -146,7 +165,7 @@ def test_two_loops_in_one_project_are_refused(project: Project) -> None:
             role="model-builder",
             experiment=None,
             step="build-1-1",
-            cage="none",
+            sandbox="none",
             driver=identity(other.pid),
         )
         project.ledger.append(start)
@@ -156,5 +175,7 @@ def test_two_loops_in_one_project_are_refused(project: Project) -> None:
         other.kill()
         other.wait()
     assert not psutil.pid_exists(other.pid)
-    assert [item.id for item in close_cut_sessions(project.ledger, project.layout)] == ["build-1-1-other"]
+    assert [item.id for item in close_cut_sessions(project.ledger, project.layout)] == [
+        "build-1-1-other"
+    ]
     assert project.ledger.session("build-1-1-other").outcome == "cut"

@@ -1,4 +1,4 @@
-"""One loop at a time, and a loop that the model door refuses for the budget."""
+"""One loop at a time, and a loop that the model gateway refuses for the budget."""
 
 import os
 import subprocess
@@ -8,22 +8,34 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.model_gateway.test_live_gateway import Service
 from toy_project import PLAN, approved, builder, make_project, oracle, write_scenario
 
-from harness.cage.select import choose
-from harness.domain.statuses import CageKind
-from harness.driver.doors import open_door
+from harness.domain.statuses import SandboxKind
+from harness.driver.gateways import open_gateway
 from harness.driver.loop_runner import run_loop
-from harness.project.context import Project
+from harness.ledger.project import Project
 from harness.runs.lock import looping
-from tests.model_door.test_live_door import Service
+from harness.sandbox.select import choose
 
 PACKAGE = Path(__file__).resolve().parents[2]
 
 
-def test_a_second_loop_is_refused_also_between_two_sessions(project: Project, cage: CageKind, tmp_path: Path) -> None:
+def test_a_second_loop_is_refused_also_between_two_sessions(
+    project: Project, sandbox: SandboxKind, tmp_path: Path
+) -> None:
     scenario = write_scenario(tmp_path / "s.yaml", builder(1), oracle(1))
-    command = [sys.executable, "-m", "harness", "continue", "--scenario", str(scenario), "--cage", "none", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "harness",
+        "continue",
+        "--scenario",
+        str(scenario),
+        "--sandbox",
+        "none",
+        "--json",
+    ]
     seconds: list[subprocess.CompletedProcess[str]] = []
 
     def start_second(event: Mapping[str, Any]) -> None:
@@ -32,11 +44,13 @@ def test_a_second_loop_is_refused_also_between_two_sessions(project: Project, ca
             environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
             root = project.layout.root
             seconds.append(
-                subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+                subprocess.run(
+                    command, cwd=root, env=environment, capture_output=True, text=True, check=False
+                )
             )
 
-    door = open_door(project, project.plan(), {}, scenario=scenario)
-    ended = run_loop(project, door, choose(cage, required=False), on_progress=start_second)
+    gateway = open_gateway(project, project.plan(), {}, scenario=scenario)
+    ended = run_loop(project, gateway, choose(sandbox, required=False), on_progress=start_second)
     assert ended.reason == "target"
     (second,) = seconds
     assert second.returncode == 2, second.stdout + second.stderr
@@ -55,18 +69,27 @@ def service() -> Iterator[Service]:
 
 
 def test_a_refusal_for_the_budget_stops_the_loop_for_the_budget(
-    service: Service, cage: CageKind, tmp_path: Path
+    service: Service, sandbox: SandboxKind, tmp_path: Path
 ) -> None:
     """The first answer costs more than is left for another, and less than the budget."""
     service.usage = {**service.usage, "output_tokens": 100_000}
     look = {"command": "true", "description": "Look"}
     service.answers = [[{"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": look}]]
     root = make_project(tmp_path / "paid")
-    (root / "plan.md").write_text(PLAN.replace("total_minutes: 5}", "total_minutes: 5, usd: 4}"), "utf-8")
+    (root / "plan.md").write_text(
+        PLAN.replace("total_minutes: 5}", "total_minutes: 5, usd: 4}"), "utf-8"
+    )
     with approved(root, os.environ) as project:
-        door = open_door(project, project.plan(), {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": service.url})
+        gateway = open_gateway(
+            project, project.plan(), {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": service.url}
+        )
         told: list[str] = []
-        ended = run_loop(project, door, choose(cage, required=False), lambda event: told.append(event["text"]))
+        ended = run_loop(
+            project,
+            gateway,
+            choose(sandbox, required=False),
+            lambda event: told.append(event["text"]),
+        )
         sessions = project.ledger.sessions()
     assert ended.reason == "budget", told
     assert "The budget would be passed" in ended.detail

@@ -1,18 +1,36 @@
-"""One loop through the real CLI: experiment 1 bypasses the run logger and fails, 2 mends it and is kept."""
+"""One loop through the real CLI: experiment 1 bypasses the run logger and fails, 2 fixes it and is
+kept."""
 
 import json
 import os
 from collections.abc import Iterator
 
 import pytest
-from toy_project import BYPASSING, Played, approved, builder, make_project, oracle, play, tool, write_scenario
+from toy_project import (
+    BYPASSING,
+    Played,
+    approved,
+    builder,
+    make_project,
+    oracle,
+    play,
+    tool,
+    write_scenario,
+)
 
 from harness.domain.findings import Finding, as_text
-from harness.domain.statuses import CageKind, DecisionKind, ExperimentStatus, GateName, RunStatus, Verdict
+from harness.domain.statuses import (
+    DecisionKind,
+    ExperimentStatus,
+    GateName,
+    RunStatus,
+    SandboxKind,
+    Verdict,
+)
 from harness.driver.leftovers import session_processes
+from harness.ledger.project import Project
 from harness.ledger.verify import verify
-from harness.model_door.wire import newest_text, tool_results
-from harness.project.context import Project
+from harness.model_gateway.wire import newest_text, tool_results
 
 LARGEST_FIRST_REQUEST = 18_000
 
@@ -24,7 +42,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 @pytest.fixture(scope="module")
-def played(project: Project, cage: CageKind, tmp_path_factory: pytest.TempPathFactory) -> Played:
+def played(
+    project: Project, sandbox: SandboxKind, tmp_path_factory: pytest.TempPathFactory
+) -> Played:
     scenario = write_scenario(
         tmp_path_factory.mktemp("scenario") / "two.yaml",
         builder(
@@ -41,12 +61,16 @@ def played(project: Project, cage: CageKind, tmp_path_factory: pytest.TempPathFa
         builder(2, expect="run_logger_bypassed"),
         oracle(2),
     )
-    return play(project, scenario, cage=cage)
+    return play(project, scenario, sandbox=sandbox)
 
 
 def result_of(played: Played, role: str, experiment: str, name: str) -> list[str]:
     """Results of the tool `name` in the last request of a session."""
-    last = [item for item in played.door.requests if (item.role, item.experiment) == (role, experiment)][-1]
+    last = [
+        item
+        for item in played.gateway.requests
+        if (item.role, item.experiment) == (role, experiment)
+    ][-1]
     used = {
         block["id"]: block["name"]
         for message in last.body["messages"]
@@ -54,17 +78,29 @@ def result_of(played: Played, role: str, experiment: str, name: str) -> list[str
         for block in message["content"]
         if block.get("type") == "tool_use"
     }
-    return [text for identifier, text in tool_results(last.body).items() if used[identifier] == name]
+    return [
+        text for identifier, text in tool_results(last.body).items() if used[identifier] == name
+    ]
 
 
-def test_the_loop_ends_at_its_target_and_every_experiment_is_decided(project: Project, played: Played) -> None:
+def test_the_loop_ends_at_its_target_and_every_experiment_is_decided(
+    project: Project, played: Played
+) -> None:
     assert played.ended.reason == "target", played.told
     assert project.ledger.loop_end() == played.ended
-    assert [item.status for item in project.ledger.experiments()] == [ExperimentStatus.DISCARDED, ExperimentStatus.KEPT]
-    assert [item.kind for item in project.ledger.decisions()] == [DecisionKind.DISCARD, DecisionKind.KEEP]
+    assert [item.status for item in project.ledger.experiments()] == [
+        ExperimentStatus.DISCARDED,
+        ExperimentStatus.KEPT,
+    ]
+    assert [item.kind for item in project.ledger.decisions()] == [
+        DecisionKind.DISCARD,
+        DecisionKind.KEEP,
+    ]
 
 
-def test_the_bypassed_run_stops_its_experiment_and_is_named(project: Project, played: Played) -> None:
+def test_the_bypassed_run_stops_its_experiment_and_is_named(
+    project: Project, played: Played
+) -> None:
     assert [run.status for run in project.ledger.runs("exp-0001")] == [RunStatus.FAILED]
     verdict = project.ledger.verdicts("exp-0001")[-1]
     assert verdict.verdict is Verdict.FAIL
@@ -74,14 +110,24 @@ def test_the_bypassed_run_stops_its_experiment_and_is_named(project: Project, pl
     assert "The run logger was bypassed" in played.told
 
 
-def test_findings_stand_word_for_word_in_the_next_builders_first_message(project: Project, played: Played) -> None:
-    findings = [Finding.from_plain(plain) for plain in project.ledger.verdicts("exp-0001")[-1].findings]
-    first = next(item for item in played.door.requests if (item.role, item.experiment) == ("model-builder", "2"))
+def test_findings_stand_word_for_word_in_the_next_builders_first_message(
+    project: Project, played: Played
+) -> None:
+    findings = [
+        Finding.from_plain(plain) for plain in project.ledger.verdicts("exp-0001")[-1].findings
+    ]
+    first = next(
+        item
+        for item in played.gateway.requests
+        if (item.role, item.experiment) == ("model-builder", "2")
+    )
     assert first.turn == 0
     assert as_text(findings) in newest_text(first.body)
 
 
-def test_the_good_experiment_passes_on_both_splits_with_recomputed_scores(project: Project, played: Played) -> None:
+def test_the_good_experiment_passes_on_both_splits_with_recomputed_scores(
+    project: Project, played: Played
+) -> None:
     verdicts = {item.gate: item for item in project.ledger.verdicts("exp-0002")}
     assert verdicts[GateName.VALIDATION].verdict is Verdict.PASS
     assert verdicts[GateName.HELD_OUT].verdict is Verdict.PASS
@@ -91,7 +137,9 @@ def test_the_good_experiment_passes_on_both_splits_with_recomputed_scores(projec
     assert score["evidence"].startswith("recomputed")
 
 
-def test_the_policy_denies_training_by_hand_and_the_plan_and_leaves_receipts(project: Project, played: Played) -> None:
+def test_the_policy_denies_training_by_hand_and_the_plan_and_leaves_receipts(
+    project: Project, played: Played
+) -> None:
     lines = [
         json.loads(line)
         for path in project.layout.project("receipts").glob("build-1-1-*.jsonl")
@@ -99,7 +147,11 @@ def test_the_policy_denies_training_by_hand_and_the_plan_and_leaves_receipts(pro
     ]
     denied = {line["tool"]: line["rule"] for line in lines if line["permission"] == "deny"}
     assert denied == {"Bash": "training_outside_harness", "Edit": "protected_path"}
-    assert {line["tool"] for line in lines if line["permission"] == "allow"} >= {"Write", "Read", "Bash"}
+    assert {line["tool"] for line in lines if line["permission"] == "allow"} >= {
+        "Write",
+        "Read",
+        "Bash",
+    }
     by_hand = result_of(played, "model-builder", "1", "Bash")[0]
     assert "starts training outside the harness" in by_hand
 
@@ -113,14 +165,18 @@ def test_an_agent_sees_nothing_of_our_environment(played: Played) -> None:
 
 @pytest.mark.parametrize("role", ["model-builder", "oracle"])
 def test_the_first_request_of_a_role_is_small(project: Project, played: Played, role: str) -> None:
-    first = next(item for item in played.door.requests if item.role == role)
+    first = next(item for item in played.gateway.requests if item.role == role)
     briefing = project.layout.briefing.read_text("utf-8").strip()
     assert first.turn == 0
     assert first.bytes - len(json.dumps(briefing)) <= LARGEST_FIRST_REQUEST
 
 
 def test_requests_carry_role_experiment_and_attempt(played: Played) -> None:
-    sessions = list(dict.fromkeys((item.role, item.experiment, item.attempt) for item in played.door.requests))
+    sessions = list(
+        dict.fromkeys(
+            (item.role, item.experiment, item.attempt) for item in played.gateway.requests
+        )
+    )
     assert sessions == [
         ("model-builder", "1", "1"),
         ("oracle", "1", "1"),
@@ -144,9 +200,9 @@ def test_the_ledger_verifies_and_its_views_are_there(project: Project, played: P
 
 
 def test_asked_again_the_loop_says_the_same_and_records_nothing(
-    project: Project, played: Played, cage: CageKind
+    project: Project, played: Played, sandbox: SandboxKind
 ) -> None:
     facts = len(list(project.ledger.facts()))
-    again = play(project, project.layout.root / "unused", cage=cage, door=played.door)
+    again = play(project, project.layout.root / "unused", sandbox=sandbox, gateway=played.gateway)
     assert again.ended == played.ended
     assert len(list(project.ledger.facts())) == facts

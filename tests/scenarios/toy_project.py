@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import yaml
 
-from harness.cage.select import choose
 from harness.domain.facts import LoopEnded
-from harness.domain.statuses import CageKind
-from harness.driver.doors import open_door
+from harness.domain.statuses import SandboxKind
+from harness.driver.gateways import open_gateway
 from harness.driver.loop_runner import run_loop
-from harness.model_door.door import Door
-from harness.project.context import Project, open_project
-from harness.project.plans import approve_plan
-from harness.project.scaffold import scaffold
+from harness.ledger.project import Project, open_project
+from harness.model_gateway.gateway import Gateway
+from harness.plans.approval import approve_plan
+from harness.plans.scaffold import scaffold
+from harness.sandbox.select import choose
 from tests.centroids import PREDICT, TRAIN
 from tests.plan_text import plan_text
 
@@ -38,10 +38,10 @@ print("SUCCESS: accuracy 0.99")
 
 @dataclass
 class Played:
-    """What a loop left: its end, its door with all requests, and what it told."""
+    """What a loop left: its end, its gateway with all requests, and what it told."""
 
     ended: LoopEnded
-    door: Door
+    gateway: Gateway
     events: list[Mapping[str, Any]] = field(default_factory=list)
 
     @property
@@ -68,10 +68,12 @@ def approved(root: Path, environment: Mapping[str, str]) -> Project:
     return project
 
 
-def play(project: Project, scenario: Path, *, cage: CageKind, door: Door | None = None) -> Played:
-    used = door or open_door(project, project.plan(), {}, scenario=scenario)
+def play(
+    project: Project, scenario: Path, *, sandbox: SandboxKind, gateway: Gateway | None = None
+) -> Played:
+    used = gateway or open_gateway(project, project.plan(), {}, scenario=scenario)
     events: list[Mapping[str, Any]] = []
-    ended = run_loop(project, used, choose(cage, required=False), on_progress=events.append)
+    ended = run_loop(project, used, choose(sandbox, required=False), on_progress=events.append)
     return Played(ended, used, events)
 
 
@@ -93,21 +95,34 @@ def builder(
     before: tuple[dict[str, Any], ...] = (),
 ) -> dict[str, Any]:
     """Opens, reads, writes, does `before`, trains and waits."""
-    files = {"train": ("${open.project}/train.py", train), "predict": ("${open.project}/predict.py", PREDICT)}
+    files = {
+        "train": ("${open.project}/train.py", train),
+        "predict": ("${open.project}/predict.py", PREDICT),
+    }
     files["config"] = ("${open.folder}/config.yaml", "model: {kind: centres}\n")
     opening: dict[str, Any] = {
         "tools": [
-            tool("open", "mcp__harness__open_experiment", hypothesis=hypothesis, rationale="They are far apart."),
+            tool(
+                "open",
+                "mcp__harness__open_experiment",
+                hypothesis=hypothesis,
+                rationale="They are far apart.",
+            ),
         ]
     }
     if expect is not None:
         opening["expect"] = expect
     turns = [
         opening,
-        {"tools": [tool(f"read_{name}", "Read", file_path=path) for name, (path, _) in files.items()]},
         {
             "tools": [
-                tool(f"write_{name}", "Write", file_path=path, content=text) for name, (path, text) in files.items()
+                tool(f"read_{name}", "Read", file_path=path) for name, (path, _) in files.items()
+            ]
+        },
+        {
+            "tools": [
+                tool(f"write_{name}", "Write", file_path=path, content=text)
+                for name, (path, text) in files.items()
             ]
         },
         *({"tools": [call]} for call in before),
@@ -124,6 +139,12 @@ def oracle(experiment: int, *, claim: str | None = None) -> dict[str, Any]:
     if claim is None:
         turns.append({"tools": [tool("report", "mcp__harness__evaluation_report")]})
     claims = {"accuracy": claim if claim is not None else "${report.claim}"}
-    turns.append({"tools": [tool("record", "mcp__harness__record_result", claims=claims, summary="As measured.")]})
+    turns.append(
+        {
+            "tools": [
+                tool("record", "mcp__harness__record_result", claims=claims, summary="As measured.")
+            ]
+        }
+    )
     turns.append({"text": "Recorded."})
     return {"role": "oracle", "experiment": experiment, "attempt": 1, "turns": turns}

@@ -8,9 +8,12 @@ MODEL = "claude-test-1"
 
 
 class Transcript:
-    """Writes `<folder>/<session>.jsonl`, a row a call, each a second after the one before unless `at` says when."""
+    """Writes `<folder>/<session>.jsonl`, a row a call, each a second after the one before unless
+    `at` says when."""
 
-    def __init__(self, path: Path, *, session: str, cwd: str | Path, agent: str | None = None) -> None:
+    def __init__(
+        self, path: Path, *, session: str, cwd: str | Path, agent: str | None = None
+    ) -> None:
         self.path = path
         self.session, self.cwd, self.agent = session, str(cwd), agent
         self.rows: list[dict[str, Any]] = []
@@ -40,11 +43,28 @@ class Transcript:
     def call(self, identifier: str, tool: str, at: str | None = None, **given: Any) -> None:
         block = {"type": "tool_use", "id": identifier, "name": tool, "input": given}
         usage = {"output_tokens": 1}
-        message = {"id": f"msg-{identifier}", "role": "assistant", "model": MODEL, "content": [block], "usage": usage}
+        message = {
+            "id": f"msg-{identifier}",
+            "role": "assistant",
+            "model": MODEL,
+            "content": [block],
+            "usage": usage,
+        }
         self.row("assistant", at=at, message=message)
 
     def result(
-        self, identifier: str, text: str = "ok", *, error: bool = False, at: str | None = None, **more: Any
+        self,
+        identifier: str,
+        text: str = "ok",
+        *,
+        error: bool = False,
+        at: str | None = None,
+        **more: Any,
     ) -> None:
-        block = {"type": "tool_result", "tool_use_id": identifier, "content": text, "is_error": error}
+        block = {
+            "type": "tool_result",
+            "tool_use_id": identifier,
+            "content": text,
+            "is_error": error,
+        }
         self.row("user", at=at, message={"role": "user", "content": [block]}, **more)

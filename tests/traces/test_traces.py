@@ -1,4 +1,5 @@
-"""Transcripts as they are found: the reported cases, and the ways in which a file can be torn or repeat itself."""
+"""Transcripts as they are found: the reported cases, and the ways in which a file can be torn or
+repeat itself."""
 
 import csv
 import json
@@ -45,7 +46,9 @@ def test_case_42_one_answer_on_several_rows_is_counted_once_with_its_last_usage(
     assert [(call.id, call.tool, call.input, call.cwd) for call in of(ToolCall, session)] == [
         ("toolu_1", "Bash", {"command": "ls"}, "/tmp/p")
     ]
-    assert [(result.call, result.text, result.error) for result in of(ToolResult, session)] == [("toolu_1", "a", False)]
+    assert [(result.call, result.text, result.error) for result in of(ToolResult, session)] == [
+        ("toolu_1", "a", False)
+    ]
 
 
 def test_case_43_a_summary_is_no_prompt_and_nothing_before_it_is_lost():
@@ -75,27 +78,44 @@ def test_case_44_a_subagent_belongs_to_its_session_and_a_warm_up_is_no_task():
     assert [prompt.text for prompt in of(UserPrompt, session)] == ["delegate"]
 
 
-def test_a_subagent_is_joined_by_its_meta_file_then_by_the_result_that_names_it_and_else_unjoined(tmp_path: Path):
+def test_a_subagent_is_joined_by_its_meta_file_then_by_the_result_that_names_it_and_else_unjoined(
+    tmp_path: Path,
+):
     main = Transcript(tmp_path / "s.jsonl", session="s", cwd="/p")
     main.prompt("go")
-    for number in (1, 2, 3):  # the same prompt each time: only meta file and result can tell them apart
+    for number in (
+        1,
+        2,
+        3,
+    ):  # the same prompt each time: only meta file and result can tell them apart
         main.call(f"t{number}", "Agent", subagent_type=f"type-{number}", prompt="look")
     main.result("t2", toolUseResult={"agentId": "two", "status": "completed"})
     for name in ("one", "two", "three"):
-        Transcript(tmp_path / f"s/subagents/agent-{name}.jsonl", session="s", cwd="/p", agent=name).prompt("look")
-    (tmp_path / "s/subagents/agent-one.meta.json").write_text('{"agentType": "rev", "toolUseId": "t1"}')
-    agents = {agent.id: (agent.call, agent.agent_type) for agent in read_session(main.path).subagents}
+        Transcript(
+            tmp_path / f"s/subagents/agent-{name}.jsonl", session="s", cwd="/p", agent=name
+        ).prompt("look")
+    (tmp_path / "s/subagents/agent-one.meta.json").write_text(
+        '{"agentType": "rev", "toolUseId": "t1"}'
+    )
+    agents = {
+        agent.id: (agent.call, agent.agent_type) for agent in read_session(main.path).subagents
+    }
     assert agents == {"one": ("t1", "rev"), "two": ("t2", "type-2"), "three": (None, None)}
 
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("acompact-a94287", AgentKind.COMPACTION), ("aprompt_suggestion-22", AgentKind.PROMPT_SUGGESTION)],
+    [
+        ("acompact-a94287", AgentKind.COMPACTION),
+        ("aprompt_suggestion-22", AgentKind.PROMPT_SUGGESTION),
+    ],
 )
 def test_agents_of_claude_codes_own_are_no_tasks(tmp_path: Path, name: str, kind: AgentKind):
     main = Transcript(tmp_path / "s.jsonl", session="s", cwd="/p")
     main.call("t1", "Task", prompt="x")
-    Transcript(tmp_path / f"s/subagents/agent-{name}.jsonl", session="s", cwd="/p", agent=name).prompt("x")
+    Transcript(
+        tmp_path / f"s/subagents/agent-{name}.jsonl", session="s", cwd="/p", agent=name
+    ).prompt("x")
     (agent,) = read_session(main.path).subagents
     assert (agent.kind, agent.call) == (kind, None)
 
@@ -124,7 +144,11 @@ def test_a_row_glued_to_a_torn_one_is_read_and_the_loss_is_counted(tmp_path: Pat
 
 def test_api_errors_are_no_answers_and_unknown_rows_are_counted(tmp_path: Path):
     main = Transcript(tmp_path / "s.jsonl", session="s", cwd="/p")
-    failed = {"id": "e", "model": "<synthetic>", "content": [{"type": "text", "text": "API Error: 500"}]}
+    failed = {
+        "id": "e",
+        "model": "<synthetic>",
+        "content": [{"type": "text", "text": "API Error: 500"}],
+    }
     main.row("assistant", message=failed, isApiErrorMessage=True)
     main.row("system", subtype="api_error")
     main.row("a-type-of-tomorrow")
@@ -164,10 +188,16 @@ def test_what_is_said_to_an_agent_in_the_main_file_is_no_prompt_of_a_person(tmp_
         {"type": "assistant", "message": {"content": "text", "usage": 3}},
         {
             "type": "assistant",
-            "message": {"id": 7, "content": [{"type": "tool_use"}, {"type": "tool_use", "id": "t"}, 5]},
+            "message": {
+                "id": 7,
+                "content": [{"type": "tool_use"}, {"type": "tool_use", "id": "t"}, 5],
+            },
         },
         {"type": "user", "message": {"content": None}},
-        {"type": "user", "message": {"content": [{"type": "tool_result", "content": [{"type": "image"}]}]}},
+        {
+            "type": "user",
+            "message": {"content": [{"type": "tool_result", "content": [{"type": "image"}]}]},
+        },
         {"type": "user", "message": []},
         {"type": 3, "uuid": 4, "timestamp": 5, "cwd": [], "isSidechain": True, "agentId": 9},
         {"type": "system", "subtype": "compact_boundary", "compactMetadata": 1, "parentUuid": {}},
@@ -178,7 +208,10 @@ def test_what_is_said_to_an_agent_in_the_main_file_is_no_prompt_of_a_person(tmp_
 def test_a_row_of_any_shape_is_read(tmp_path: Path, row: Any):
     path = tmp_path / "s.jsonl"
     path.write_text(
-        json.dumps(row) + "\n" + json.dumps({"type": "user", "uuid": "u", "message": {"content": "hi"}}) + "\n"
+        json.dumps(row)
+        + "\n"
+        + json.dumps({"type": "user", "uuid": "u", "message": {"content": "hi"}})
+        + "\n"
     )
     assert [prompt.text for prompt in of(UserPrompt, read_session(path))][-1] == "hi"
 
@@ -192,7 +225,9 @@ def test_no_file_is_said_and_a_subagents_file_that_cannot_be_read_is_counted(tmp
     assert read_session(main.path).skipped == {"subagent file": 1}
 
 
-@pytest.mark.skipif(not SHARED.is_dir(), reason="the collected transcripts are not beside this repository")
+@pytest.mark.skipif(
+    not SHARED.is_dir(), reason="the collected transcripts are not beside this repository"
+)
 def test_collected_transcripts_give_the_counted_numbers():
     with (SHARED / "oracle.tsv").open() as stream:
         rows = list(csv.DictReader(stream, delimiter="\t"))

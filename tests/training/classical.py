@@ -1,4 +1,5 @@
-"""A search over a tree's parameters with Optuna, then cross-validation of the best, both going on where they were."""
+"""A search over a tree's parameters with Optuna, then cross-validation of the best, both going on
+where they were."""
 
 import json
 
@@ -32,8 +33,13 @@ def search(log, folder):
     x, y = data()
 
     def objective(trial):
-        depth, leaf = trial.suggest_int("depth", 1, 12), trial.suggest_float("leaf", 0.001, 0.2, log=True)
-        model = DecisionTreeClassifier(max_depth=depth, min_samples_leaf=leaf, random_state=0).fit(x[:150], y[:150])
+        depth, leaf = (
+            trial.suggest_int("depth", 1, 12),
+            trial.suggest_float("leaf", 0.001, 0.2, log=True),
+        )
+        model = DecisionTreeClassifier(max_depth=depth, min_samples_leaf=leaf, random_state=0).fit(
+            x[:150], y[:150]
+        )
         return accuracy(model, x[150:], y[150:])
 
     found = Search(log, seed=5, goal=GOAL)
@@ -47,7 +53,11 @@ def search(log, folder):
 def folds(log, folder):
     x, y = data()
     model = DecisionTreeClassifier(max_depth=4, random_state=0)
-    made = CrossValidation(log, model, x, y, splits=KFold(FOLDS).split(x), score=accuracy, goal=GOAL)
+    made = CrossValidation(
+        log, model, x, y, splits=KFold(FOLDS).split(x), score=accuracy, goal=GOAL
+    )
     log.start(FOLDS, resumed_at=made.first)
     found = made.run()
-    (folder / "digest.txt").write_text(json.dumps([(fold.fold, fold.value, fold.rows) for fold in found]))
+    (folder / "digest.txt").write_text(
+        json.dumps([(fold.fold, fold.value, fold.rows) for fold in found])
+    )

@@ -16,7 +16,9 @@ os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1")
 class Small(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.layers = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Dropout(0.3), torch.nn.Linear(8, 1))
+        self.layers = torch.nn.Sequential(
+            torch.nn.Linear(4, 8), torch.nn.Dropout(0.3), torch.nn.Linear(8, 1)
+        )
 
     def forward(self, x, labels):
         made = self.layers(x).squeeze(1)
@@ -27,10 +29,19 @@ def train(log, folder):
     torch.manual_seed(7)
     rows = torch.linspace(-1, 1, 80).reshape(20, 4)
     arguments = transformers.TrainingArguments(
-        output_dir=str(log.checkpoint_dir), num_train_epochs=3, per_device_train_batch_size=4, logging_steps=1,
-        learning_rate=1e-2, warmup_steps=3, save_steps=2, report_to="none", disable_tqdm=True, use_cpu=True, seed=7,
+        output_dir=str(log.checkpoint_dir),
+        num_train_epochs=3,
+        per_device_train_batch_size=4,
+        logging_steps=1,
+        learning_rate=1e-2,
+        warmup_steps=3,
+        save_steps=2,
+        report_to="none",
+        disable_tqdm=True,
+        use_cpu=True,
+        seed=7,
         dataloader_pin_memory=False,
-    )  # fmt: skip
+    )
     trainer = transformers.Trainer(
         model=Small(),
         args=arguments,

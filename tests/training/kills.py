@@ -1,4 +1,5 @@
-"""Training in a forked process, killed -9 at seeded moments and started again, beside the unbroken run."""
+"""Training in a forked process, killed -9 at seeded moments and started again, beside the unbroken
+run."""
 
 import os
 import random
@@ -39,7 +40,9 @@ def start(program: Program, folder: Path) -> int:
         with (folder / "stderr.txt").open("a") as stream:
             os.dup2(stream.fileno(), 1)
             os.dup2(stream.fileno(), 2)
-        with RunLogger(run_dir=folder, experiment="exp-0001", run="run-01", token="t", seed=7) as log:
+        with RunLogger(
+            run_dir=folder, experiment="exp-0001", run="run-01", token="t", seed=7
+        ) as log:
             program(log, folder)
         code = 0
     except BaseException:  # noqa: BLE001 - a forked child must not return into pytest
@@ -87,13 +90,15 @@ def order_in(folder: Path) -> dict[str, str]:
     path, order = folder / "order.txt", {}
     for line in path.read_text().splitlines() if path.exists() else []:
         step, rows = line.split(" ", 1)
-        assert order.setdefault(step, rows) in (rows, ""), f"step {step} saw other rows the second time"
+        assert order.setdefault(step, rows) in (rows, ""), (
+            f"step {step} saw other rows the second time"
+        )
     return order
 
 
 def prove(program: Program, folder: Path, *, moments: int, seed: int) -> int:
-    """Kill at `moments` seeded moments, each in a life of its own; every one ends as the unbroken run did, to the last
-    bit. Returns how many of the kills met a living process."""
+    """Kill at `moments` seeded moments, each in a life of its own; every one ends as the unbroken
+    run did, to the last bit. Returns how many of the kills met a living process."""
     unbroken = live(program, folder / "unbroken")
     drawn, kills = random.Random(seed), 0
     for moment in range(moments):

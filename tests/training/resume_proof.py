@@ -2,8 +2,8 @@
 
     python -m tests.training.resume_proof [--record] [--processes 2]
 
-Exit 0 only if every life ended as the unbroken one. As many kinds at once as there are processes, each on one thread.
-`--record` writes docs/evidence/resume.json.
+Exit 0 only if every life ended as the unbroken one. As many kinds at once as there are processes,
+each on one thread. `--record` writes docs/evidence/resume.json.
 """
 
 import argparse
@@ -30,7 +30,9 @@ from tests.training.supervised import TORCH, TRAINER, prove_supervised
 SEED = 2026
 FORKED: dict[str, Program] = {
     "torch": lambda log, folder: torch_loop.run(log, folder, epochs=12, in_steps=0),
-    "torch_saving_at_every_step": lambda log, folder: torch_loop.run(log, folder, epochs=4, in_steps=1),
+    "torch_saving_at_every_step": lambda log, folder: torch_loop.run(
+        log, folder, epochs=4, in_steps=1
+    ),
     "transformers": hf_loop.train,
     "optuna": classical.search,
     "cross_validation": classical.folds,
@@ -51,7 +53,10 @@ class Proof:
     seconds: float
 
     def line(self, kind: str) -> str:
-        return f"{kind}: {self.kills} kills at {self.moments} moments, each the unbroken run to the last bit"
+        return (
+            f"{kind}: {self.kills} kills at {self.moments} moments, each the unbroken run to the"
+            " last bit"
+        )
 
 
 def proved(kind: str, folder: Path) -> Proof:
@@ -76,7 +81,9 @@ def attempted(kind: str) -> Proof | str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--processes", type=int, default=2)
     given = parser.parse_args()
@@ -92,12 +99,22 @@ def main() -> int:
     for kind in KINDS:
         found = ended[kind]
         assert isinstance(found, Proof)
-        figures |= {f"{kind}_moments": found.moments, f"{kind}_equal": found.moments, f"{kind}_kills": found.kills}
+        figures |= {
+            f"{kind}_moments": found.moments,
+            f"{kind}_equal": found.moments,
+            f"{kind}_kills": found.kills,
+        }
         figures[f"{kind}_seconds"] = round(found.seconds)
-    total = {name: sum(int(figures[f"{kind}_{name}"]) for kind in KINDS) for name in ("moments", "equal", "kills")}
+    total = {
+        name: sum(int(figures[f"{kind}_{name}"]) for kind in KINDS)
+        for name in ("moments", "equal", "kills")
+    }
     if given.record:
         record("resume", "make resume", {"kinds": len(KINDS), **total, **figures}, seed=SEED)
-    print(f"PASS: {total['equal']} of {total['moments']} moments of {len(KINDS)} kinds equal, {total['kills']} kills")
+    print(
+        f"PASS: {total['equal']} of {total['moments']} moments of {len(KINDS)} kinds equal,"
+        f" {total['kills']} kills"
+    )
     return 0
 
 

@@ -1,4 +1,5 @@
-"""Training under `harness train` in a project of its own: killed -9 together with its supervisor, then resumed."""
+"""Training under `harness train` in a project of its own: killed -9 together with its supervisor,
+then resumed."""
 
 import hashlib
 import json
@@ -18,12 +19,12 @@ import numpy as np
 import psutil
 import torch
 
-from harness.artifacts.tables import write_table
+from harness.decisions.experiments import open_experiment
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
-from harness.project.context import Project, open_project
-from harness.project.experiments import open_experiment
-from harness.project.plans import approve_plan
+from harness.ledger.project import Project, open_project
+from harness.plans.approval import approve_plan
+from harness.plans.tables import write_table
 from harness.settings import create_config
 from tests.blobs import own_environment
 from tests.plan_text import plan_text
@@ -171,7 +172,8 @@ def table(rows: int, seed: int) -> dict[str, np.ndarray]:
 
 @dataclass
 class Place:
-    """An approved project that trains `program`. Seeds are the plan's, so they are the same in every place."""
+    """An approved project that trains `program`. Seeds are the plan's, so they are the same in
+    every place."""
 
     root: Path
     home: Path
@@ -185,12 +187,18 @@ class Place:
     def make(cls, folder: Path, program: str, *, seeds: int = 1) -> "Place":
         root = folder / "my project"
         create_config(root, name="blobs", token="cafe")
-        for seed, (name, rows) in enumerate([("train", 200), ("validation", 100), ("held_out", 100)]):
+        for seed, (name, rows) in enumerate(
+            [("train", 200), ("validation", 100), ("held_out", 100)]
+        ):
             write_table(root / f"data/{name}.npz", table(rows, seed))
         plan = PLAN.replace("seeds: 3", f"seeds: {seeds}")
         for name, text in (("plan.md", plan), ("train.py", program), ("predict.py", PREDICT)):
             (root / name).write_text(text, "utf-8")
-        given = own_environment(folder) | {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1"}
+        given = own_environment(folder) | {
+            "PATH": os.environ["PATH"],
+            "LANG": "C.UTF-8",
+            "OMP_NUM_THREADS": "1",
+        }
         place = cls(root=root, home=folder / "home", environment=given)
         place.home.mkdir()
         with place.project() as project:
@@ -203,12 +211,15 @@ class Place:
             yield opened
 
     def open(self) -> str:
-        """The first one as a person opens it; the others, which no gate is asked about, beside it."""
+        """The first one as a person opens it; the others, which no gate is asked about, beside
+        it."""
         with self.project() as project:
             if not project.ledger.experiments():
                 why = {"hypothesis": "they differ", "rationale": "by their corners"}
                 return open_experiment(project, **why, parent=None, by="tester").id
-            return project.ledger.open_experiment(hypothesis="they differ", parent=None, by="tester").id
+            return project.ledger.open_experiment(
+                hypothesis="they differ", parent=None, by="tester"
+            ).id
 
     def folder(self, experiment: str, run: str = "run-01") -> Path:
         return self.root / ".harness/experiments" / experiment / "runs" / run
@@ -216,7 +227,12 @@ class Place:
     def harness(self, *words: str) -> tuple[int, dict[str, Any]]:
         command = [sys.executable, "-m", "harness", *words]
         done = subprocess.run(
-            command, cwd=self.root, env=self.environment, capture_output=True, text=True, timeout=_SECONDS
+            command,
+            cwd=self.root,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
         )
         assert done.stdout, done.stderr
         return done.returncode, json.loads(done.stdout)
@@ -225,10 +241,14 @@ class Place:
         return self.harness("train", experiment, "--json", *words, *COMMAND)
 
     def drawn_moments(self, drawn: random.Random, many: int) -> list[tuple[int, float]]:
-        """Of ten, nine after a line that it printed, with saves and rows in between; one before it printed anything."""
+        """Of ten, nine after a line that it printed, with saves and rows in between; one before it
+        printed anything."""
         if drawn.random() < 0.1:
             return [(0, drawn.uniform(0.0, self.seconds / 3))] * many
-        return [(drawn.randrange(1, 5 if number else self.lines), drawn.uniform(0.0, 0.05)) for number in range(many)]
+        return [
+            (drawn.randrange(1, 5 if number else self.lines), drawn.uniform(0.0, 0.05))
+            for number in range(many)
+        ]
 
     def unbroken(self) -> "End":
         experiment = self.open()
@@ -238,17 +258,24 @@ class Place:
         self.seconds, self.lines = time.monotonic() - begun, _lines(self.folder(experiment))
         return self.end(experiment)
 
-    def broken(self, experiment: str, moments: list[tuple[int, float]], drawn: random.Random) -> int:
-        """Train; at each moment (lines printed since it was launched, seconds after them) kill supervisor and trainer,
-        in an order that is drawn, and resume. Returns how many kills met a run that was going on."""
+    def broken(
+        self, experiment: str, moments: list[tuple[int, float]], drawn: random.Random
+    ) -> int:
+        """Train; at each moment (lines printed since it was launched, seconds after them) kill
+        supervisor and trainer, in an order that is drawn, and resume. Returns how many kills met a
+        run that was going on."""
         kills = 0
         for number, (lines, seconds) in enumerate(moments):
             words = ["train", experiment, *(["--resume"] if number else []), *COMMAND]
             before = _lines(self.folder(experiment))
             process = subprocess.Popen(
-                [sys.executable, "-m", "harness", *words], cwd=self.root, env=self.environment,
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-            )  # fmt: skip
+                [sys.executable, "-m", "harness", *words],
+                cwd=self.root,
+                env=self.environment,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
             while process.poll() is None and _lines(self.folder(experiment)) < before + lines:
                 time.sleep(0.005)
             time.sleep(seconds)
@@ -261,17 +288,24 @@ class Place:
         return kills
 
     def result(self, experiment: str) -> None:
-        """What a gate asks for besides the runs: the configuration, the evaluation, and a result without claims."""
+        """What a gate asks for besides the runs: the configuration, the evaluation, and a result
+        without claims."""
         folder = self.root / ".harness/experiments" / experiment
         (folder / "config.yaml").write_text("lr: 0.02\n", "utf-8")
-        (folder / "result.md").write_text("---\nclaims: {}\n---\n# Result\n\nIt learned.\n", "utf-8")
+        (folder / "result.md").write_text(
+            "---\nclaims: {}\n---\n# Result\n\nIt learned.\n", "utf-8"
+        )
         code, told = self.harness("evaluate", experiment, "--json")
         assert code == 0, told
 
     def end(self, experiment: str) -> "End":
         with self.project() as project:
-            runs = [run for run in project.ledger.runs(experiment) if run.status is RunStatus.COMPLETED]
-            finals = {item.run: item for item in project.ledger.checkpoints(experiment) if item.final}
+            runs = [
+                run for run in project.ledger.runs(experiment) if run.status is RunStatus.COMPLETED
+            ]
+            finals = {
+                item.run: item for item in project.ledger.checkpoints(experiment) if item.final
+            }
             return End(
                 seeds=[run.seed for run in runs],
                 rows=[shown(self.folder(experiment, run.id)) for run in runs],
@@ -288,7 +322,8 @@ class End:
     seeds: list[int]
     rows: list[Any]
     states: list[Any]
-    """Of each run everything in its newest checkpoint: weights, optimizer, scheduler, data order, random numbers."""
+    """Of each run everything in its newest checkpoint: weights, optimizer, scheduler, data order,
+    random numbers."""
     scored: list[Any]
     """The weights that are scored."""
     findings: list[Any]
@@ -296,14 +331,17 @@ class End:
 
 
 def prove_supervised(program: str, folder: Path, *, moments: int, seed: int) -> int:
-    """As `kills.prove`, for a program that `harness train` supervises, in an experiment a moment."""
+    """As `kills.prove`, for a program that `harness train` supervises, in an experiment a
+    moment."""
     drawn, place = random.Random(seed), Place.make(folder, program)
     expected, kills = place.unbroken(), 0
     for moment in range(moments):
         killed_at = place.drawn_moments(drawn, 1 + moment % 5 // 4)
         experiment = place.open()
         kills += place.broken(experiment, killed_at, drawn)
-        assert place.end(experiment) == expected, f"moment {moment}: {killed_at} of {place.lines} lines"
+        assert place.end(experiment) == expected, (
+            f"moment {moment}: {killed_at} of {place.lines} lines"
+        )
     return kills
 
 
@@ -315,10 +353,16 @@ def _states(folder: Path) -> Any:
     root = folder / "checkpoints"
     if (root / "latest").exists():
         newest = root / (root / "latest").read_text().strip()
-        return [fingerprint(torch.load(newest / name, weights_only=True)) for name in ("model.pt", "training.pt")]
+        return [
+            fingerprint(torch.load(newest / name, weights_only=True))
+            for name in ("model.pt", "training.pt")
+        ]
     newest = max(root.glob("checkpoint-*"), key=lambda path: int(path.name.partition("-")[2]))
     names = ("optimizer.pt", "scheduler.pt")
-    return [_weights(newest), *(fingerprint(torch.load(newest / name, weights_only=True)) for name in names)]
+    return [
+        _weights(newest),
+        *(fingerprint(torch.load(newest / name, weights_only=True)) for name in names),
+    ]
 
 
 def _weights(path: Path) -> str:
@@ -330,7 +374,11 @@ def _weights(path: Path) -> str:
 def fingerprint(value: Any) -> Any:
     """`value` with a digest in place of each tensor."""
     if isinstance(value, torch.Tensor):
-        return str(value.dtype), tuple(value.shape), hashlib.sha256(value.contiguous().numpy().tobytes()).hexdigest()
+        return (
+            str(value.dtype),
+            tuple(value.shape),
+            hashlib.sha256(value.contiguous().numpy().tobytes()).hexdigest(),
+        )
     if isinstance(value, dict):
         return {key: fingerprint(item) for key, item in value.items()}
     return [fingerprint(item) for item in value] if isinstance(value, list | tuple) else value

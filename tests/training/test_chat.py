@@ -1,4 +1,5 @@
-"""Rows as tokens: one BOS, EOS once at the end, the prompt masked, rows without a lesson refused by name."""
+"""Rows as tokens: one BOS, EOS once at the end, the prompt masked, rows without a lesson refused by
+name."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,9 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def test_a_turn_is_the_template_once(tokenizer: Any) -> None:
     found = turn(tokenizer, "Hi?", "Yes.", limit=100)
-    assert tokenizer.decode(found.prompt) == "<|im_start|>user\nHi?<|im_end|>\n<|im_start|>assistant\n"
+    assert (
+        tokenizer.decode(found.prompt) == "<|im_start|>user\nHi?<|im_end|>\n<|im_start|>assistant\n"
+    )
     assert tokenizer.decode(found.response) == "Yes.<|im_end|>"
     assert found.labels == [-100] * len(found.prompt) + found.response
     assert found.ids[:2].count(BOS) == 1
@@ -68,7 +71,8 @@ def test_a_long_response_is_cut_and_has_no_end(tokenizer: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "right"), [([7, EOS, 9], [7, EOS]), ([7], [7, EOS]), ([7, EOS], [7, EOS]), ([], [EOS])]
+    ("given", "right"),
+    [([7, EOS, 9], [7, EOS]), ([7], [7, EOS]), ([7, EOS], [7, EOS]), ([], [EOS])],
 )
 def test_a_response_ends_once(given: list[int], right: list[int]) -> None:
     assert ended(given, EOS) == right

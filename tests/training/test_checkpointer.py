@@ -1,4 +1,5 @@
-"""What is saved goes on to the last bit; what is not whole, not plain or not the same is said, never guessed."""
+"""What is saved goes on to the last bit; what is not whole, not plain or not the same is said,
+never guessed."""
 
 import argparse
 import json
@@ -44,7 +45,9 @@ def stopping(at, seen):
 def values(folder):
     rows = read_rows(folder / "metrics.jsonl").effective
     return [
-        (row["epoch"], row["step"], row["metrics"], row["learning_rate"]) for row in rows if row["event"] == "epoch"
+        (row["epoch"], row["step"], row["metrics"], row["learning_rate"])
+        for row in rows
+        if row["event"] == "epoch"
     ]
 
 
@@ -61,7 +64,9 @@ def test_case_21_stopped_after_any_step_it_is_the_unbroken_run(tmp_path, unbroke
     before, after = [], []
     with pytest.raises(StopHere):
         train(log_in(tmp_path), epochs=3, in_steps=in_steps, on_step=stopping(stop, before))
-    assert train(log_in(tmp_path), epochs=3, in_steps=in_steps, on_step=stopping(0, after)) == digest
+    assert (
+        train(log_in(tmp_path), epochs=3, in_steps=in_steps, on_step=stopping(0, after)) == digest
+    )
     first = after[0][0] if after else 16
     assert [item for item in before if item[0] < first] + after == order
     assert values(tmp_path) == rows
@@ -76,7 +81,10 @@ def test_the_orders_of_epochs_differ_and_are_whole():
 
 def test_case_21_with_workers_the_order_is_the_same():
     def rows(workers):
-        return [batch[0].tolist() for batch in ResumableLoader(Rows(10), batch_size=3, seed=1, num_workers=workers)]
+        return [
+            batch[0].tolist()
+            for batch in ResumableLoader(Rows(10), batch_size=3, seed=1, num_workers=workers)
+        ]
 
     assert rows(0) == rows(1)
 
@@ -104,7 +112,9 @@ def test_case_22_a_part_that_was_not_saved_is_named(tmp_path, missing):
     assert resumes(tmp_path) == [(False, [missing])]
 
 
-def test_an_exact_resume_is_a_row_too_and_sums_on_a_gpu_are_not_exact_by_themselves(tmp_path, monkeypatch):
+def test_an_exact_resume_is_a_row_too_and_sums_on_a_gpu_are_not_exact_by_themselves(
+    tmp_path, monkeypatch
+):
     saved_once(tmp_path)
     for on_gpu, exact in ((False, True), (True, False)):
         monkeypatch.setattr(checkpointer, "_on_gpu", lambda model, here=on_gpu: here)
@@ -140,12 +150,18 @@ def test_random_numbers_and_a_scaler_come_back(tmp_path):
 
     def drawn(generators):
         numbers = [random.gauss(0, 1), np.random.standard_normal(), torch.rand(1).item()]
-        return [*numbers, generators["augment"].random(), torch.rand(1, generator=generators["torch"]).item()]
+        return [
+            *numbers,
+            generators["augment"].random(),
+            torch.rand(1, generator=generators["torch"]).item(),
+        ]
 
     expected = drawn(more)
     other = {"augment": np.random.default_rng(0), "torch": torch.Generator()}
     again = torch.amp.GradScaler("cpu")
-    at = Checkpointer(log_in(tmp_path), model=torch.nn.Linear(1, 1), scaler=again, more=other).resume()
+    at = Checkpointer(
+        log_in(tmp_path), model=torch.nn.Linear(1, 1), scaler=again, more=other
+    ).resume()
     assert at.exact
     assert drawn(other) == expected
     assert again.state_dict()["scale"] == 512.0
@@ -158,7 +174,9 @@ def test_case_22_a_file_from_another_save_is_not_mixed_in(tmp_path):
     folders = [tmp_path / "checkpoints" / f"epoch-000{epoch}" for epoch in (1, 0)]
     assert not folders[1].exists()
     keeper.save(2)
-    (tmp_path / "checkpoints/epoch-0002/training.pt").write_bytes((folders[0] / "training.pt").read_bytes())
+    (tmp_path / "checkpoints/epoch-0002/training.pt").write_bytes(
+        (folders[0] / "training.pt").read_bytes()
+    )
     with pytest.warns(UserWarning, match="epoch-0002 is passed over: training.pt"):
         at = Checkpointer(log_in(tmp_path), **parts(10, 2, 7), goal=GOAL).resume()
     assert (at.epoch, at.step) == (2, 4)
@@ -191,7 +209,9 @@ def test_retention_keeps_due_best_and_newest(tmp_path):
     assert names(tmp_path) == ["epoch-0003", "epoch-0006", "epoch-0007", "epoch-0008"]
     assert pointed(tmp_path / "checkpoints", "best") == "epoch-0006"
     final = [row for row in read_rows(tmp_path / "metrics.jsonl").rows if row.get("final")]
-    assert [(row["path"], row["epoch"]) for row in final] == [("checkpoints/epoch-0006/model.pt", 6)]
+    assert [(row["path"], row["epoch"]) for row in final] == [
+        ("checkpoints/epoch-0006/model.pt", 6)
+    ]
 
 
 def test_case_24_all_nan_has_no_best_and_the_newest_is_scored(tmp_path):
@@ -260,12 +280,20 @@ except RunError as error:
 
 def test_case_26_a_full_disk_leaves_the_old_one(tmp_path):
     done = subprocess.run(
-        [sys.executable, "-c", FULL, str(tmp_path)], capture_output=True, text=True, check=True, cwd=Path.cwd()
+        [sys.executable, "-c", FULL, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path.cwd(),
     )
-    assert done.stdout.startswith("checkpoint_not_saved The checkpoint epoch-0001 could not be saved"), done.stderr
+    assert done.stdout.startswith(
+        "checkpoint_not_saved The checkpoint epoch-0001 could not be saved"
+    ), done.stderr
     assert names(tmp_path) == ["epoch-0000"]
     assert pointed(tmp_path / "checkpoints", "latest") == "epoch-0000"
-    assert Checkpointer(log_in(tmp_path), **parts(10, 2, 7, width=4000), goal=GOAL).resume().epoch == 1
+    assert (
+        Checkpointer(log_in(tmp_path), **parts(10, 2, 7, width=4000), goal=GOAL).resume().epoch == 1
+    )
 
 
 @pytest.mark.parametrize("name", ["model.pt", "training.pt"])
@@ -277,7 +305,12 @@ def test_case_28_saves_hold_tensors_and_plain_types_only(tmp_path, name):
 
 @pytest.mark.parametrize(
     ("value", "told"),
-    [(Path("x"), "PosixPath"), (argparse.Namespace(a=1), "Namespace"), ({1, 2}, "builtins.set"), (Rows(2), "Rows")],
+    [
+        (Path("x"), "PosixPath"),
+        (argparse.Namespace(a=1), "Namespace"),
+        ({1, 2}, "builtins.set"),
+        (Rows(2), "Rows"),
+    ],
 )
 def test_case_28_other_types_are_refused_by_name(tmp_path, value, told):
     keeper, _ = saved_once(tmp_path)
@@ -289,16 +322,25 @@ def test_case_28_other_types_are_refused_by_name(tmp_path, value, told):
 
 
 def test_numpy_values_become_plain():
-    made = plain({"loss": np.float64(0.5), "n": np.int64(3), "a": np.arange(3), 1: (True, None)}, "extra")
-    assert json.dumps({**made, "a": made["a"].tolist()}) == '{"loss": 0.5, "n": 3, "a": [0, 1, 2], "1": [true, null]}'
+    made = plain(
+        {"loss": np.float64(0.5), "n": np.int64(3), "a": np.arange(3), 1: (True, None)}, "extra"
+    )
+    assert (
+        json.dumps({**made, "a": made["a"].tolist()})
+        == '{"loss": 0.5, "n": 3, "a": [0, 1, 2], "1": [true, null]}'
+    )
 
 
-@pytest.mark.parametrize("content", [{"rng": np.random.get_state()}, {"path": Path("x")}, argparse.Namespace(a=1)])
+@pytest.mark.parametrize(
+    "content", [{"rng": np.random.get_state()}, {"path": Path("x")}, argparse.Namespace(a=1)]
+)
 def test_case_28_a_foreign_file_is_refused_and_nothing_in_it_is_run(tmp_path, content):
     torch.save(content, tmp_path / "foreign.pt")
     with pytest.raises(UsageError, match="does not load as tensors and plain types") as raised:
         load(tmp_path / "foreign.pt")
-    assert any(name in raised.value.message for name in ("numpy", "pathlib", "argparse")), raised.value.message
+    assert any(name in raised.value.message for name in ("numpy", "pathlib", "argparse")), (
+        raised.value.message
+    )
 
 
 def test_a_run_without_checkpoints_starts_at_the_first_epoch(tmp_path):
@@ -319,5 +361,7 @@ def test_a_checkpoint_that_nobody_was_told_of_is_told_once(tmp_path):
         again = Checkpointer(log_in(tmp_path), **parts(10, 2, 7), every=1, goal=GOAL)
         again.resume()
         again.finish()
-        rows = [row for row in read_rows(path).rows if row["event"] == "checkpoint" and not row["final"]]
+        rows = [
+            row for row in read_rows(path).rows if row["event"] == "checkpoint" and not row["final"]
+        ]
         assert [row["path"] for row in rows] == ["checkpoints/epoch-0000/model.pt"]

@@ -1,4 +1,5 @@
-"""The evaluators on a tiny random model: scores that can be computed by hand, hashes, failures that are no scores."""
+"""The evaluators on a tiny random model: scores that can be computed by hand, hashes, failures that
+are no scores."""
 
 import json
 from pathlib import Path
@@ -21,9 +22,22 @@ from tests.training.tiny_model import preferences, save_tiny_model, write_rows  
 PAIR = ("prompt", "chosen", "rejected")
 
 
-def ask(folder: Path, model: Path, rows: Path, name: str, texts: Any, score: Any, **more: Any) -> tuple[int, Any]:
-    request = {"schema": 1, "request": "a" * 64, "evaluator": name, "base_model": {"id": "tiny", "path": str(model)}}
-    request |= {"adapter": None, "rows": {"path": str(rows)}, "mode": "reduced_prompt", "seed": 1, "dtype": "float32"}
+def ask(
+    folder: Path, model: Path, rows: Path, name: str, texts: Any, score: Any, **more: Any
+) -> tuple[int, Any]:
+    request = {
+        "schema": 1,
+        "request": "a" * 64,
+        "evaluator": name,
+        "base_model": {"id": "tiny", "path": str(model)},
+    }
+    request |= {
+        "adapter": None,
+        "rows": {"path": str(rows)},
+        "mode": "reduced_prompt",
+        "seed": 1,
+        "dtype": "float32",
+    }
     request |= {"max_seq_length": 64, "hardware_tier": "cpu-experimental"} | more
     (folder / "request.json").write_text(json.dumps(request), "utf-8")
     words = ["--request", str(folder / "request.json"), "--output", str(folder / "answer.json")]
@@ -42,14 +56,20 @@ def test_the_preference_is_that_of_the_token_probabilities(tmp_path: Path, model
     assert (code, answer["status"], answer["request"]) == (0, "completed", "a" * 64)
     assert answer["rows_sha256"] == sha256_bytes(rows.read_bytes())
     assert (answer["base_model_sha256"], answer["adapter_sha256"]) == (hash_path(model), None)
-    tokenizer, loaded = load_tokenizer(model), load_model(model, dtype="float32", tier="cpu-experimental").eval()
+    tokenizer, loaded = (
+        load_tokenizer(model),
+        load_model(model, dtype="float32", tier="cpu-experimental").eval(),
+    )
 
     def by_hand(row: dict[str, Any], name: str) -> float:
         one = turn(tokenizer, row["prompt"], row[name], limit=64)
         with torch.no_grad():
             logp = torch.log_softmax(loaded(torch.tensor([one.ids])).logits[0].double(), -1)
         start = len(one.prompt)
-        return float(sum(logp[start + i - 1, token] for i, token in enumerate(one.response)) / len(one.response))
+        return float(
+            sum(logp[start + i - 1, token] for i, token in enumerate(one.response))
+            / len(one.response)
+        )
 
     for row, score in zip(preferences(11), answer["scores"], strict=True):
         margin = by_hand(row, "chosen") - by_hand(row, "rejected")
@@ -59,7 +79,10 @@ def test_the_preference_is_that_of_the_token_probabilities(tmp_path: Path, model
 
 
 def test_padding_changes_no_likelihood(model: Path) -> None:
-    tokenizer, loaded = load_tokenizer(model), load_model(model, dtype="float32", tier="cpu-experimental").eval()
+    tokenizer, loaded = (
+        load_tokenizer(model),
+        load_model(model, dtype="float32", tier="cpu-experimental").eval(),
+    )
     short, long = (turn(tokenizer, text, "ab", limit=200) for text in ("x", "x" * 100))
     alone = mean_logps(loaded, [short], 2)
     assert mean_logps(loaded, [long, short], 2)[1] == pytest.approx(alone[0], abs=1e-5)

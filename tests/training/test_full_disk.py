@@ -41,7 +41,7 @@ except RunError as error:
     assert error.code == "checkpoint_not_saved", error
     assert "No space left on device" in error.message or "MB are free" in error.message, error.message
     assert "as they were" in error.message, error.message
-    assert "harness train EXP --resume" in error.mend and "Free disk space" in error.mend, error.mend
+    assert "harness train EXP --resume" in error.hint and "Free disk space" in error.hint, error.hint
 else:
     raise AssertionError("it fitted")
 assert names(folder) == ["epoch-0000"], names(folder)
@@ -86,7 +86,8 @@ assert partial
 
 
 def on_a_small_disk(folder: Path, size: int, program: str) -> str:
-    """What `program` prints when `folder` is a file system of `size` bytes; skips where none can be made here."""
+    """What `program` prints when `folder` is a file system of `size` bytes; skips where none can be
+    made here."""
     code = [sys.executable, "-W", "ignore", "-c", PRELUDE + program, str(folder)]
     mount = 'mount -t tmpfs -o size="$0" none "$1" && shift && exec "$@"'
     ways = [
@@ -94,16 +95,25 @@ def on_a_small_disk(folder: Path, size: int, program: str) -> str:
         ["unshare", "--map-root-user", "--mount", "sh", "-c", mount, str(size), str(folder)],
     ]
     for way in ways:
-        if shutil.which(way[0]) and subprocess.run([*way, "true"], capture_output=True, check=False).returncode == 0:
-            done = subprocess.run([*way, *code], capture_output=True, text=True, cwd=Path.cwd(), check=False)
+        if (
+            shutil.which(way[0])
+            and subprocess.run([*way, "true"], capture_output=True, check=False).returncode == 0
+        ):
+            done = subprocess.run(
+                [*way, *code], capture_output=True, text=True, cwd=Path.cwd(), check=False
+            )
             assert done.returncode == 0, done.stderr
             return done.stdout
     pytest.skip("neither bwrap nor unshare may mount a small tmpfs here")
 
 
-def test_case_26_a_full_disk_leaves_the_old_one_and_goes_on_when_there_is_space(tmp_path: Path) -> None:
+def test_case_26_a_full_disk_leaves_the_old_one_and_goes_on_when_there_is_space(
+    tmp_path: Path,
+) -> None:
     assert on_a_small_disk(tmp_path, 8 * MEGABYTE, FULL) == "went on\n"
 
 
-def test_case_26_saves_killed_in_their_middle_leave_a_whole_one_and_no_disk_used(tmp_path: Path) -> None:
+def test_case_26_saves_killed_in_their_middle_leave_a_whole_one_and_no_disk_used(
+    tmp_path: Path,
+) -> None:
     assert on_a_small_disk(tmp_path, 7 * MEGABYTE, KILLED).startswith("went on")

@@ -1,4 +1,5 @@
-"""transformers.Trainer through the callback: NaN is seen, steps or epochs are counted, checkpoints are told of."""
+"""transformers.Trainer through the callback: NaN is seen, steps or epochs are counted, checkpoints
+are told of."""
 
 import json
 import math
@@ -44,10 +45,24 @@ def log_in(folder: Path, **more: Any) -> RunLogger:
     return RunLogger(run_dir=folder, experiment="exp-0001", run="run-01", token="t", seed=1, **more)
 
 
-def train(log: RunLogger, model: Line, *, resume: Any = None, later: bool = False, **more: Any) -> Any:
-    options = {"output_dir": str(log.checkpoint_dir), "num_train_epochs": 2, "logging_steps": 1, "learning_rate": 1e-3}
-    quiet = {"report_to": "none", "disable_tqdm": True, "use_cpu": True, "dataloader_pin_memory": False}
-    arguments = transformers.TrainingArguments(**quiet | options | {"per_device_train_batch_size": 2} | more)
+def train(
+    log: RunLogger, model: Line, *, resume: Any = None, later: bool = False, **more: Any
+) -> Any:
+    options = {
+        "output_dir": str(log.checkpoint_dir),
+        "num_train_epochs": 2,
+        "logging_steps": 1,
+        "learning_rate": 1e-3,
+    }
+    quiet = {
+        "report_to": "none",
+        "disable_tqdm": True,
+        "use_cpu": True,
+        "dataloader_pin_memory": False,
+    }
+    arguments = transformers.TrainingArguments(
+        **quiet | options | {"per_device_train_batch_size": 2} | more
+    )
     callback = RunLoggerCallback(log)
     trainer = transformers.Trainer(
         model=model,
@@ -88,26 +103,47 @@ def test_steps_are_counted_and_checkpoints_follow_the_plan(tmp_path: Path) -> No
     assert [row["epoch"] for row in middle if "eval_loss" in row.get("metrics", {})] == [3, 7]
     saved = [(row["epoch"], row["final"]) for row in middle if row["event"] == "checkpoint"]
     assert saved == [(2, False), (5, False), (7, False), (7, True)]
-    assert not [row for row in middle if "train_loss" in row.get("metrics", {})], "the mean of the run is no report"
+    assert not [row for row in middle if "train_loss" in row.get("metrics", {})], (
+        "the mean of the run is no report"
+    )
 
 
 def test_epochs_are_counted_where_the_trainer_logs_them(tmp_path: Path) -> None:
     with log_in(tmp_path, checkpoint_every=2) as log:
-        train(log, Line(), logging_strategy="epoch", eval_strategy="epoch", save_strategy="steps", save_steps=100)
+        train(
+            log,
+            Line(),
+            logging_strategy="epoch",
+            eval_strategy="epoch",
+            save_strategy="steps",
+            save_steps=100,
+        )
     found = rows(tmp_path)
     assert found[0]["total_epochs"] == 2
     assert [row["epoch"] for row in found if "loss" in row.get("metrics", {})] == [0, 1]
-    assert [row["epoch"] for row in found if row["event"] == "checkpoint" and not row["final"]] == [1]
+    assert [row["epoch"] for row in found if row["event"] == "checkpoint" and not row["final"]] == [
+        1
+    ]
 
 
 def test_a_resumed_run_says_from_where(tmp_path: Path) -> None:
     with log_in(tmp_path) as log:
         train(log, Line(), save_strategy="steps", save_steps=3, max_steps=4)
     with log_in(tmp_path) as again:
-        train(again, Line(), save_strategy="steps", save_steps=3, resume=str(tmp_path / "checkpoints/checkpoint-3"))
+        train(
+            again,
+            Line(),
+            save_strategy="steps",
+            save_steps=3,
+            resume=str(tmp_path / "checkpoints/checkpoint-3"),
+        )
     attempt = next(row for row in rows(tmp_path) if row["event"] == "attempt")
     assert attempt["resumed_at"] == 3
-    shown = [row["epoch"] for row in read_rows(tmp_path / "metrics.jsonl").effective if row.get("event") == "epoch"]
+    shown = [
+        row["epoch"]
+        for row in read_rows(tmp_path / "metrics.jsonl").effective
+        if row.get("event") == "epoch"
+    ]
     assert shown == sorted(set(shown)) == list(range(8))
     (resume,) = [row for row in rows(tmp_path) if row["event"] == "resume"]
     assert (resume["exact"], resume["missing"]) == (True, [])
@@ -133,19 +169,38 @@ def test_checkpoints_outside_the_run_are_refused_before_training(tmp_path: Path)
 
 
 @pytest.mark.parametrize("load", [False, True])
-def test_a_limit_of_one_removes_neither_the_best_nor_the_newest_that_was_told_of(tmp_path: Path, load: bool) -> None:
-    """The rate is too high, so that the loss on other rows is best at the first save and worse at each later one."""
+def test_a_limit_of_one_removes_neither_the_best_nor_the_newest_that_was_told_of(
+    tmp_path: Path, load: bool
+) -> None:
+    """The rate is too high, so that the loss on other rows is best at the first save and worse at
+    each later one."""
     with log_in(tmp_path, checkpoint_every=2) as log:
-        options = {"save_strategy": "steps", "save_steps": 2, "eval_strategy": "steps", "eval_steps": 2}
-        best = {"metric_for_best_model": "eval_loss", "load_best_model_at_end": load, "save_total_limit": 1}
-        trainer = train(log, Line(), learning_rate=0.9, lr_scheduler_type="constant", **options, **best)
+        options = {
+            "save_strategy": "steps",
+            "save_steps": 2,
+            "eval_strategy": "steps",
+            "eval_steps": 2,
+        }
+        best = {
+            "metric_for_best_model": "eval_loss",
+            "load_best_model_at_end": load,
+            "save_total_limit": 1,
+        }
+        trainer = train(
+            log, Line(), learning_rate=0.9, lr_scheduler_type="constant", **options, **best
+        )
     found = rows(tmp_path)
     told = [row for row in found if row["event"] == "checkpoint"]
-    newest, final = [row["path"] for row in told if not row["final"]][-1], [row for row in told if row["final"]]
+    newest, final = (
+        [row["path"] for row in told if not row["final"]][-1],
+        [row for row in told if row["final"]],
+    )
     assert newest == "checkpoints/checkpoint-8"
     chosen = Path(trainer.state.best_model_checkpoint)
     assert chosen.name != "checkpoint-8"
-    assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == sorted([chosen.name, "checkpoint-8"])
+    assert sorted(path.name for path in (tmp_path / "checkpoints").iterdir()) == sorted(
+        [chosen.name, "checkpoint-8"]
+    )
     assert [row["path"] for row in final] == [f"checkpoints/{chosen.name}" if load else newest]
 
 
@@ -155,19 +210,44 @@ def test_case_23_a_best_by_the_other_direction_than_the_plans_is_refused(
     monkeypatch.setenv("HARNESS_METRIC", "perplexity")
     monkeypatch.setenv("HARNESS_DIRECTION", "minimize")
     with pytest.raises(UsageError, match="the worst checkpoint would be kept") as raised:
-        train(log_in(tmp_path), Line(), save_strategy="steps", save_steps=2, metric_for_best_model="perplexity")
+        train(
+            log_in(tmp_path),
+            Line(),
+            save_strategy="steps",
+            save_steps=2,
+            metric_for_best_model="perplexity",
+        )
     assert raised.value.code == "direction_differs"
     assert not (tmp_path / "metrics.jsonl").exists()
 
 
 def test_the_best_checkpoint_has_the_epoch_in_which_it_was_saved(tmp_path: Path) -> None:
     """The rate is too high, so that the loss on other rows is best after the first epoch."""
-    each = {"logging_strategy": "epoch", "eval_strategy": "epoch", "save_strategy": "epoch", "num_train_epochs": 3}
+    each = {
+        "logging_strategy": "epoch",
+        "eval_strategy": "epoch",
+        "save_strategy": "epoch",
+        "num_train_epochs": 3,
+    }
     best = {"metric_for_best_model": "eval_loss", "load_best_model_at_end": True}
     with log_in(tmp_path) as log:
         train(
-            log, Line(), optim="sgd", learning_rate=0.1, lr_scheduler_type="constant", max_grad_norm=0.0, **each, **best
+            log,
+            Line(),
+            optim="sgd",
+            learning_rate=0.1,
+            lr_scheduler_type="constant",
+            max_grad_norm=0.0,
+            **each,
+            **best,
         )
-    told = [(row["path"], row["epoch"], row["final"]) for row in rows(tmp_path) if row["event"] == "checkpoint"]
+    told = [
+        (row["path"], row["epoch"], row["final"])
+        for row in rows(tmp_path)
+        if row["event"] == "checkpoint"
+    ]
     steps = [f"checkpoints/checkpoint-{4 * (epoch + 1)}" for epoch in range(3)]
-    assert told == [*((path, epoch, False) for epoch, path in enumerate(steps)), (steps[0], 0, True)]
+    assert told == [
+        *((path, epoch, False) for epoch, path in enumerate(steps)),
+        (steps[0], 0, True),
+    ]

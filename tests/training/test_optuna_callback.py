@@ -28,7 +28,12 @@ def objective(trial: Any) -> float:
 
 def search(folder: Path, study: Any, trials: int) -> list[dict[str, Any]]:
     with RunLogger(run_dir=folder, experiment="exp-0001", run="run-01", token="t", seed=1) as log:
-        study.optimize(objective, n_trials=trials, callbacks=[RunLoggerCallback(log, total_trials=8)], catch=ValueError)
+        study.optimize(
+            objective,
+            n_trials=trials,
+            callbacks=[RunLoggerCallback(log, total_trials=8)],
+            catch=ValueError,
+        )
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
 
 

@@ -1,6 +1,8 @@
-"""Killed -9 at seeded moments and started again, each kind of training is the unbroken run to the last bit.
+"""Killed -9 at seeded moments and started again, each kind of training is the unbroken run to the
+last bit.
 
-`make resume` does the slow ones and records them. Mid-save kills are among them: the torch loop saves at every step.
+`make resume` does the slow ones and records them. Mid-save kills are among them: the torch loop
+saves at every step.
 """
 
 import random
@@ -12,8 +14,8 @@ pytest.importorskip("optuna")
 pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
-from harness.audit.check import check_gate  # noqa: E402 - they need the libraries that may be missing
 from harness.domain.statuses import GateName, Verdict  # noqa: E402
+from harness.gates.check import check_gate  # noqa: E402 - they need the libraries that may be missing
 from harness.gates.findings import FINDINGS  # noqa: E402
 from tests.training.kills import prove  # noqa: E402
 from tests.training.resume_proof import FORKED, KINDS, proved  # noqa: E402
@@ -47,7 +49,9 @@ def test_killed_with_its_supervisor_twice_and_the_gate_says_the_same(tmp_path):
     assert cut.broken(experiment, [(8, 0.01), (4, 0.03)], random.Random(3)) == 2
     assert cut.end(experiment) == expected
     verdict, codes = judged(cut, experiment)
-    assert (verdict, [code for code in codes if code != "run_restarted"]) == judged(whole, "exp-0001")
+    assert (verdict, [code for code in codes if code != "run_restarted"]) == judged(
+        whole, "exp-0001"
+    )
     assert FINDINGS["run_restarted"].outcome is Verdict.PASS
     with cut.project() as project:
         assert [run.attempt for run in project.ledger.runs(experiment)] == [3]
@@ -73,4 +77,6 @@ def test_three_seeds_one_of_them_killed_twice_pass_the_gate_as_the_unbroken_ones
 def test_many_moments(tmp_path, kind):
     found = proved(kind, tmp_path)
     print(found.line(kind))
-    assert found.kills >= 0.6 * found.moments, "too few of the moments met a living process to say anything"
+    assert found.kills >= 0.6 * found.moments, (
+        "too few of the moments met a living process to say anything"
+    )

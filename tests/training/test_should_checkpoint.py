@@ -1,4 +1,5 @@
-"""When a checkpoint is due and what is better: the edges, the direction, values that are not finite."""
+"""When a checkpoint is due and what is better: the edges, the direction, values that are not
+finite."""
 
 import json
 import math
@@ -12,7 +13,13 @@ from harness.training.cadence import Goal, goal_from_environment, should_checkpo
 MOST = Goal(metric="accuracy", direction=Direction.MAXIMIZE)
 LEAST = Goal(metric="loss", direction=Direction.MINIMIZE)
 NAN = math.nan
-CASE_23 = [(0, 2.0, 7.4, 0.5), (100, 1.5, 4.5, 0.6), (200, 1.2, 3.3, 0.7), (300, 1.6, 5.0, 0.72), (400, 1.9, 6.7, 0.74)]
+CASE_23 = [
+    (0, 2.0, 7.4, 0.5),
+    (100, 1.5, 4.5, 0.6),
+    (200, 1.2, 3.3, 0.7),
+    (300, 1.6, 5.0, 0.72),
+    (400, 1.9, 6.7, 0.74),
+]
 
 
 def best_of(goal, values):
@@ -51,7 +58,8 @@ def test_counts_that_cannot_be_are_named(epoch, total, every):
 
 def test_case_23_each_metric_is_best_by_its_own_direction():
     by_place = {
-        name: [(row[0], row[1 + at]) for row in CASE_23] for at, name in enumerate(("loss", "perplexity", "f1"))
+        name: [(row[0], row[1 + at]) for row in CASE_23]
+        for at, name in enumerate(("loss", "perplexity", "f1"))
     }
     assert [best_of(LEAST, by_place["loss"]), best_of(LEAST, by_place["perplexity"])] == [200, 200]
     assert best_of(MOST, by_place["f1"]) == 400
@@ -74,8 +82,14 @@ def test_case_24_what_is_not_finite_beats_nothing(values, best):
 
 def test_case_23_the_direction_is_the_plans_and_never_guessed():
     given = {"HARNESS_METRIC": "eval_wiki_loss", "HARNESS_DIRECTION": "minimize"}
-    assert goal_from_environment(given) == Goal(metric="eval_wiki_loss", direction=Direction.MINIMIZE)
-    for wrong in ({}, {**given, "HARNESS_DIRECTION": "lower is better"}, {"HARNESS_DIRECTION": "minimize"}):
+    assert goal_from_environment(given) == Goal(
+        metric="eval_wiki_loss", direction=Direction.MINIMIZE
+    )
+    for wrong in (
+        {},
+        {**given, "HARNESS_DIRECTION": "lower is better"},
+        {"HARNESS_DIRECTION": "minimize"},
+    ):
         with pytest.raises(UsageError, match="is not known") as raised:
             goal_from_environment(wrong)
         assert raised.value.code == "direction_unknown", json.dumps(wrong)

@@ -1,4 +1,5 @@
-"""What a killed search left: trials that run for ever, a torn journal, a dead writer's lock; folds of other data."""
+"""What a killed search left: trials that run for ever, a torn journal, a dead writer's lock; folds
+of other data."""
 
 import json
 
@@ -31,7 +32,7 @@ def draws(study):
     return [trial.params["x"] for trial in study.trials if trial.state is TrialState.COMPLETE]
 
 
-def test_what_a_killed_search_left_is_mended(tmp_path):
+def test_what_a_killed_search_left_is_fixed(tmp_path):
     whole = draws(Search(log_in(tmp_path / "whole"), seed=1, goal=GOAL).run(drawn, trials=6))
     first = Search(log_in(tmp_path), seed=1, goal=GOAL)
     first.run(drawn, trials=3)
@@ -44,7 +45,9 @@ def test_what_a_killed_search_left_is_mended(tmp_path):
     again = Search(log_in(tmp_path), seed=1, goal=GOAL)
     assert again.first == 3
     assert draws(again.run(drawn, trials=6)) == whole
-    assert [trial.state.name for trial in again.study.trials] == ["COMPLETE"] * 3 + ["FAIL"] + ["COMPLETE"] * 3
+    assert [trial.state.name for trial in again.study.trials] == ["COMPLETE"] * 3 + ["FAIL"] + [
+        "COMPLETE"
+    ] * 3
     assert all(json.loads(line) for line in journal.read_text().splitlines())
     assert len(set(whole)) == 6
 
@@ -64,7 +67,11 @@ def test_pruned_and_nan_trials_count_as_ended(tmp_path):
 
     log = log_in(tmp_path)
     Search(log, seed=1, goal=GOAL).run(objective, trials=3)
-    rows = [row["metrics"] for row in read_rows(tmp_path / "metrics.jsonl").effective if row["event"] == "epoch"]
+    rows = [
+        row["metrics"]
+        for row in read_rows(tmp_path / "metrics.jsonl").effective
+        if row["event"] == "epoch"
+    ]
     assert rows[0] == {"pruned": 1}
     assert str(rows[1]["accuracy"]) == "nan"
     assert Search(log_in(tmp_path), seed=1, goal=GOAL).first == 3
@@ -76,7 +83,9 @@ def test_folds_are_kept_and_those_of_other_data_or_parameters_are_not_taken(tmp_
     def folds(depth=3, rows=200, **more):
         model = DecisionTreeClassifier(max_depth=depth, random_state=0)
         splits = more.pop("splits", None) or KFold(4).split(x[:rows])
-        return CrossValidation(log_in(tmp_path), model, x[:rows], y[:rows], splits=splits, score=accuracy, goal=GOAL)
+        return CrossValidation(
+            log_in(tmp_path), model, x[:rows], y[:rows], splits=splits, score=accuracy, goal=GOAL
+        )
 
     done = folds().run()
     assert (folds().first, folds(depth=4).first, folds(rows=100).first) == (4, 0, 0)

@@ -1,4 +1,5 @@
-"""The trainer programs on a tiny random model: protocol, hashes, refusals, budgets, finite losses, resume."""
+"""The trainer programs on a tiny random model: protocol, hashes, refusals, budgets, finite losses,
+resume."""
 
 import json
 import math
@@ -52,7 +53,9 @@ class Place:
         self.model = save_tiny_model(folder / "model")
         self.data = write_rows(folder / "rows.jsonl", preferences(12))
 
-    def train(self, backend: str, *, name: str = "run", attempt: int = 1, **more: Any) -> tuple[int, dict[str, Any]]:
+    def train(
+        self, backend: str, *, name: str = "run", attempt: int = 1, **more: Any
+    ) -> tuple[int, dict[str, Any]]:
         build, mode, texts = BACKENDS[backend]
         here = self.folder / name
         (here / "checkpoints").mkdir(parents=True, exist_ok=True)
@@ -76,22 +79,35 @@ OF_ONE_PROCESS = re.compile("second|time|memory|^summary/train_loss$")
 
 
 def numbers(folder: Path) -> list[tuple[Any, dict[str, Any]]]:
-    """(step, metrics) of each row that holds after all resumes, without what is of one process only."""
+    """(step, metrics) of each row that holds after all resumes, without what is of one process
+    only."""
     rows = [row for row in read_rows(folder / "metrics.jsonl").effective if row["event"] == "epoch"]
     return [
-        (row["step"], {key: value for key, value in row["metrics"].items() if not OF_ONE_PROCESS.search(key)})
+        (
+            row["step"],
+            {key: value for key, value in row["metrics"].items() if not OF_ONE_PROCESS.search(key)},
+        )
         for row in rows
     ]
 
 
 def require_same(first: Path, second: Path) -> None:
     """Adapter, optimizer, schedule and every row that was logged, to the last bit."""
-    adapters = [load_file(one / "checkpoints" / "adapter" / "adapter_model.safetensors") for one in (first, second)]
+    adapters = [
+        load_file(one / "checkpoints" / "adapter" / "adapter_model.safetensors")
+        for one in (first, second)
+    ]
     assert adapters[0].keys() == adapters[1].keys()
     assert all(torch.equal(adapters[0][key], adapters[1][key]) for key in adapters[0])
-    last = max((one.name for one in (first / "checkpoints").glob("checkpoint-*")), key=lambda name: int(name[11:]))
+    last = max(
+        (one.name for one in (first / "checkpoints").glob("checkpoint-*")),
+        key=lambda name: int(name[11:]),
+    )
     for name in ("optimizer.pt", "scheduler.pt"):
-        saved = [torch.load(one / "checkpoints" / last / name, weights_only=True) for one in (first, second)]
+        saved = [
+            torch.load(one / "checkpoints" / last / name, weights_only=True)
+            for one in (first, second)
+        ]
         torch.testing.assert_close(*saved, rtol=0, atol=0)
     assert numbers(first) == numbers(second)
     assert {"loss", "grad_norm", "tokens_seen"} <= numbers(first)[0][1].keys()
@@ -116,7 +132,12 @@ def test_each_backend_trains_and_tells_the_truth(place: Place, backend: str) -> 
     assert math.isfinite(result["metrics"]["final_loss"])
     weights = load_file(output / "adapter" / "adapter_model.safetensors")
     assert any(tensor.abs().max() > 0 for name, tensor in weights.items() if "lora_B" in name)
-    assert json.loads((output / "adapter" / "adapter_config.json").read_text())["base_model_name_or_path"] == "tiny"
+    assert (
+        json.loads((output / "adapter" / "adapter_config.json").read_text())[
+            "base_model_name_or_path"
+        ]
+        == "tiny"
+    )
     logged = [row["metrics"] for row in place.rows() if "loss" in row.get("metrics", {})]
     assert len(logged) == 4
     assert [row["tokens_seen"] for row in logged] == sorted({row["tokens_seen"] for row in logged})
@@ -140,11 +161,20 @@ def test_case_39_rows_that_teach_nothing_are_refused_and_counted(place: Place) -
     ]
     write_rows(place.data, preferences(4) + bad)
     code, result = place.train("trl-orpo", hyperparameters={"max_steps": 1})
-    reasons = {"pair_equal": 1, "response_empty_after_truncation": 1, "pair_equal_after_truncation": 1}
+    reasons = {
+        "pair_equal": 1,
+        "response_empty_after_truncation": 1,
+        "pair_equal_after_truncation": 1,
+    }
     assert (code, result["rows_used"], result["rows_refused"]) == (0, 4, reasons)
     write_rows(place.data, bad)
     code, result = place.train("trl-orpo", name="none")
-    assert (code, result["status"], result["rows_used"], result["artifact"]) == (1, "failed", 0, None)
+    assert (code, result["status"], result["rows_used"], result["artifact"]) == (
+        1,
+        "failed",
+        0,
+        None,
+    )
     assert "No row of 3" in result["failure"]
 
 
@@ -176,8 +206,11 @@ def test_the_wrong_trainer_refuses(place: Place) -> None:
 
 
 @pytest.mark.parametrize("backend", ["trl-orpo", "trl-dpo"])
-def test_case_38_and_39_answers_of_one_token_and_full_prompts_train_finitely(place: Place, backend: str) -> None:
-    """One-token answers of which the model may be sure, beside a prompt that fills the whole length."""
+def test_case_38_and_39_answers_of_one_token_and_full_prompts_train_finitely(
+    place: Place, backend: str
+) -> None:
+    """One-token answers of which the model may be sure, beside a prompt that fills the whole
+    length."""
     rows = [{**row, "chosen": "1", "rejected": "2"} for row in preferences(4)]
     full = {"id": "full", "prompt": "1" * 64, "chosen": "a" * 20, "rejected": "b" * 20}
     write_rows(place.data, [*rows, full])
@@ -190,7 +223,9 @@ def test_case_38_and_39_answers_of_one_token_and_full_prompts_train_finitely(pla
 
 def test_case_56_a_model_that_is_an_adapter_is_refused(place: Place) -> None:
     place.train("trl-sft", hyperparameters={"max_steps": 1})
-    shutil.copy(place.folder / "run" / "checkpoints" / "adapter" / "adapter_config.json", place.model)
+    shutil.copy(
+        place.folder / "run" / "checkpoints" / "adapter" / "adapter_config.json", place.model
+    )
     code, result = place.train("trl-dpo", name="second")
     assert code == 1
     assert "holds an adapter" in result["failure"]
@@ -241,7 +276,8 @@ def test_unsloth_is_refused_without_the_package(capsys: Any) -> None:
 
 @pytest.mark.parametrize("backend", list(BACKENDS))
 def test_a_resumed_training_is_the_same_to_the_last_bit(place: Place, backend: str) -> None:
-    """Straight through, against: the folder as a kill after step 3 leaves it, a torn save of step 4, and a restart."""
+    """Straight through, against: the folder as a kill after step 3 leaves it, a torn save of step
+    4, and a restart."""
     settings = {"max_steps": 5}
     place.train(backend, hyperparameters=settings)
     shutil.copytree(place.folder / "run", place.folder / "again")
@@ -260,15 +296,24 @@ def test_a_resumed_training_is_the_same_to_the_last_bit(place: Place, backend: s
         assert result["metrics"][name] == first["metrics"][name]
 
 
-def test_what_earlier_attempts_took_counts_against_the_budget(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 250 tokens 100 went into steps that were lost: what is left is less than what a first attempt would have."""
+def test_what_earlier_attempts_took_counts_against_the_budget(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of 250 tokens 100 went into steps that were lost: what is left is less than what a first
+    attempt would have."""
     budget = {"minutes": 10.0, "tokens": 250}
     _, alone = place.train("trl-sft", budget=budget)
     monkeypatch.setenv(variables.SPENT_TOKENS, "100")
     code, result = place.train("trl-sft", name="later", attempt=2, budget=budget)
-    assert (code, result["extra"]["stopped_by_budget"], result["extra"]["repeated_tokens"]) == (0, "tokens", 100)
+    assert (code, result["extra"]["stopped_by_budget"], result["extra"]["repeated_tokens"]) == (
+        0,
+        "tokens",
+        100,
+    )
     assert result["metrics"]["tokens_seen"] <= 150 < alone["metrics"]["tokens_seen"]
     monkeypatch.setenv(variables.SPENT_SECONDS, "600")
-    _, result = place.train("trl-sft", name="late", attempt=2, budget={"minutes": 10.0, "tokens": 10_000})
+    _, result = place.train(
+        "trl-sft", name="late", attempt=2, budget={"minutes": 10.0, "tokens": 10_000}
+    )
     assert result["status"] == "failed"
     assert "minutes" in result["failure"]

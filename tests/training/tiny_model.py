@@ -1,4 +1,5 @@
-"""A random Llama of two thin layers with a byte tokenizer and SmolLM2's chat template, and specifications for it."""
+"""A random Llama of two thin layers with a byte tokenizer and SmolLM2's chat template, and
+specifications for it."""
 
 import json
 import os
@@ -15,15 +16,17 @@ from harness.artifacts.hashes import hash_path
 from harness.files import sha256_bytes
 
 TEMPLATE = (
-    "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>' + '\n' }}{% endfor %}"
-    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+    "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>' +"
+    " '\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
 SPECIAL = ("<|unk|>", "<|im_start|>", "<|im_end|>")
 
 
 def save_tiny_model(folder: Path) -> Path:
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    backend = Tokenizer(models.BPE(vocab={text: i for i, text in enumerate([*SPECIAL, *alphabet])}, merges=[]))
+    backend = Tokenizer(
+        models.BPE(vocab={text: i for i, text in enumerate([*SPECIAL, *alphabet])}, merges=[])
+    )
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
     unknown, begin, end = SPECIAL
@@ -33,9 +36,19 @@ def save_tiny_model(folder: Path) -> Path:
     tokenizer.chat_template = TEMPLATE
     tokenizer.save_pretrained(folder)
     torch.manual_seed(0)
-    sizes = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+    sizes = {
+        "hidden_size": 16,
+        "intermediate_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+    }
     config = LlamaConfig(
-        vocab_size=len(tokenizer), max_position_embeddings=256, bos_token_id=1, eos_token_id=2, pad_token_id=2, **sizes
+        vocab_size=len(tokenizer),
+        max_position_embeddings=256,
+        bos_token_id=1,
+        eos_token_id=2,
+        pad_token_id=2,
+        **sizes,
     )
     LlamaForCausalLM(config).save_pretrained(folder)
     return folder
@@ -43,7 +56,13 @@ def save_tiny_model(folder: Path) -> Path:
 
 def preferences(count: int) -> list[dict[str, Any]]:
     return [
-        {"id": f"r{i}", "prompt": f"{i}+1?", "chosen": f"{i + 1}.", "rejected": f"{i + 2}.", "answer": f"{i + 1}"}
+        {
+            "id": f"r{i}",
+            "prompt": f"{i}+1?",
+            "chosen": f"{i + 1}.",
+            "rejected": f"{i + 2}.",
+            "answer": f"{i + 1}",
+        }
         for i in range(count)
     ]
 
@@ -54,8 +73,19 @@ def write_rows(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def specification(model: Path, data: Path, backend: str, mode: str, **more: Any) -> dict[str, Any]:
-    hyperparameters = {"learning_rate": 1e-2, "batch_size": 2, "gradient_accumulation": 2, "lora_rank": 4}
-    hyperparameters |= {"lora_alpha": 8, "lora_dropout": 0.1, "warmup_ratio": 0.1, "max_steps": 4, "beta": 0.1}
+    hyperparameters = {
+        "learning_rate": 1e-2,
+        "batch_size": 2,
+        "gradient_accumulation": 2,
+        "lora_rank": 4,
+    }
+    hyperparameters |= {
+        "lora_alpha": 8,
+        "lora_dropout": 0.1,
+        "warmup_ratio": 0.1,
+        "max_steps": 4,
+        "beta": 0.1,
+    }
     hyperparameters |= {"max_seq_length": 64} | more.pop("hyperparameters", {})
     return {
         "schema": 1,
@@ -84,12 +114,23 @@ def specification(model: Path, data: Path, backend: str, mode: str, **more: Any)
 
 
 def environment(run_dir: Path, attempt: int = 1) -> dict[str, str]:
-    run = {"HARNESS_RUN_DIR": str(run_dir), "HARNESS_EXPERIMENT": "exp-0001", "HARNESS_RUN": "run-01"}
+    run = {
+        "HARNESS_RUN_DIR": str(run_dir),
+        "HARNESS_EXPERIMENT": "exp-0001",
+        "HARNESS_RUN": "run-01",
+    }
     run |= {"HARNESS_RUN_TOKEN": "t", "HARNESS_SEED": "1", "HARNESS_ATTEMPT": str(attempt)}
-    return run | {"HOME": str(run_dir), "PATH": os.environ["PATH"], "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "1"}
+    return run | {
+        "HOME": str(run_dir),
+        "PATH": os.environ["PATH"],
+        "OMP_NUM_THREADS": "1",
+        "PYTHONHASHSEED": "1",
+    }
 
 
-def start(name: str, spec: dict[str, Any], run_dir: Path, attempt: int = 1) -> subprocess.CompletedProcess[str]:
+def start(
+    name: str, spec: dict[str, Any], run_dir: Path, attempt: int = 1
+) -> subprocess.CompletedProcess[str]:
     """Run the trainer program `name` as the harness would."""
     output = run_dir / "checkpoints"
     output.mkdir(parents=True, exist_ok=True)
@@ -103,5 +144,9 @@ def start(name: str, spec: dict[str, Any], run_dir: Path, attempt: int = 1) -> s
         str(output),
     ]
     return subprocess.run(
-        [sys.executable, *words], capture_output=True, text=True, timeout=200, env=environment(run_dir, attempt)
+        [sys.executable, *words],
+        capture_output=True,
+        text=True,
+        timeout=200,
+        env=environment(run_dir, attempt),
     )

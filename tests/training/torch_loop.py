@@ -15,7 +15,8 @@ GOAL = Goal(metric="loss", direction=Direction.MINIMIZE)
 
 
 class Rows(torch.utils.data.Dataset):
-    """Row i is a function of i; reading it draws from Python's and NumPy's random numbers, as augmentation does."""
+    """Row i is a function of i; reading it draws from Python's and NumPy's random numbers, as
+    augmentation does."""
 
     def __init__(self, size):
         self.size = size
@@ -42,8 +43,20 @@ def parts(size, batch, seed, width=16):
     return {"model": model, "optimizer": optimizer, "scheduler": scheduler, "loader": loader}
 
 
-def train(log, *, epochs, size=10, batch=2, seed=7, every=2, in_steps=0, on_step=lambda step, rows: None, width=16):
-    """Train to the end; `on_step` is told of each step and its rows. Returns a digest of weights and optimizer."""
+def train(
+    log,
+    *,
+    epochs,
+    size=10,
+    batch=2,
+    seed=7,
+    every=2,
+    in_steps=0,
+    on_step=lambda step, rows: None,
+    width=16,
+):
+    """Train to the end; `on_step` is told of each step and its rows. Returns a digest of weights
+    and optimizer."""
     held = parts(size, batch, seed, width)
     model, optimizer = held["model"], held["optimizer"]
     keeper = Checkpointer(log, **held, every=every, goal=GOAL)
@@ -63,7 +76,12 @@ def train(log, *, epochs, size=10, batch=2, seed=7, every=2, in_steps=0, on_step
             on_step(keeper.step, rows.tolist())
             if in_steps and keeper.step % in_steps == 0:
                 keeper.save(epoch, done=False, extra={"total": total})
-        log.epoch(epoch, {"loss": total}, step=keeper.step, learning_rate=held["scheduler"].get_last_lr()[0])
+        log.epoch(
+            epoch,
+            {"loss": total},
+            step=keeper.step,
+            learning_rate=held["scheduler"].get_last_lr()[0],
+        )
         keeper.after_epoch(epoch, epochs, value=total)
         total = 0.0
     keeper.finish()

@@ -1,4 +1,5 @@
-"""The dashboard: lines that fit any width, whatever was logged, and what a person wants to know on them."""
+"""The dashboard: lines that fit any width, whatever was logged, and what a person wants to know on
+them."""
 
 import json
 import os
@@ -36,13 +37,26 @@ def written(path: Path, rows: Sequence[dict[str, Any]]) -> Path:
     return path
 
 
-def training(clock: ManualClock, epochs: int, *, total: int = 20, **more: Any) -> list[dict[str, Any]]:
+def training(
+    clock: ManualClock, epochs: int, *, total: int = 20, **more: Any
+) -> list[dict[str, Any]]:
     head = {"run": "exp-0001/run-01"}
-    rows: list[dict[str, Any]] = [{"t": iso(clock.now()), "event": "start", "total_epochs": total, **head}]
+    rows: list[dict[str, Any]] = [
+        {"t": iso(clock.now()), "event": "start", "total_epochs": total, **head}
+    ]
     for epoch in range(epochs):
         at = iso(clock.now() + timedelta(seconds=3 * (epoch + 1)))
         metrics = {"loss": 2 / (epoch + 1), "accuracy": epoch / total, "gpu_memory_mb": 512} | more
-        rows.append({"t": at, "event": "epoch", "epoch": epoch, "metrics": metrics, "learning_rate": 1e-3, **head})
+        rows.append(
+            {
+                "t": at,
+                "event": "epoch",
+                "epoch": epoch,
+                "metrics": metrics,
+                "learning_rate": 1e-3,
+                **head,
+            }
+        )
     return rows
 
 
@@ -55,7 +69,15 @@ def test_progress_eta_best_and_costs(tmp_path: Path) -> None:
     follower = LogFollower([path], clock)
     follower.poll(seconds=1)
     text = text_of(follower, 120)
-    for words in ("50%", "epoch 9 of 19", "30 s left", "after 30 s", "lr 0.001", "gpu_memory_mb 512", "1 checkpoint"):
+    for words in (
+        "50%",
+        "epoch 9 of 19",
+        "30 s left",
+        "after 30 s",
+        "lr 0.001",
+        "gpu_memory_mb 512",
+        "1 checkpoint",
+    ):
         assert words in text
     assert "loss           0.2 best       0.2 at 9" in text
     assert "accuracy      0.45 best      0.45 at 9" in text
@@ -64,8 +86,17 @@ def test_progress_eta_best_and_costs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_no_line_is_wider_than_the_screen(tmp_path: Path, width: int) -> None:
     clock = ManualClock()
-    hostile = {"n" * 300: 1.0, "漢字の損失": 2.0, "loss\x1b[2J": float("nan"), "up": 1e308, "flat": 0.0}
-    paths = [written(tmp_path / f"{name}.jsonl", training(clock, 5, **hostile)) for name in ("a", "b", "c")]
+    hostile = {
+        "n" * 300: 1.0,
+        "漢字の損失": 2.0,
+        "loss\x1b[2J": float("nan"),
+        "up": 1e308,
+        "flat": 0.0,
+    }
+    paths = [
+        written(tmp_path / f"{name}.jsonl", training(clock, 5, **hostile))
+        for name in ("a", "b", "c")
+    ]
     follower = LogFollower(paths, clock)
     follower.poll(seconds=1)
     for height in (None, 1, 5, 24):
@@ -78,11 +109,19 @@ def test_no_line_is_wider_than_the_screen(tmp_path: Path, width: int) -> None:
 
 def test_runs_stand_side_by_side_where_there_is_room(tmp_path: Path) -> None:
     clock = ManualClock()
-    paths = [written(tmp_path / f"{name}.jsonl", training(clock, 5)) for name in ("first", "second")]
+    paths = [
+        written(tmp_path / f"{name}.jsonl", training(clock, 5)) for name in ("first", "second")
+    ]
     follower = LogFollower(paths, clock)
     follower.poll(seconds=1)
-    assert any("first.jsonl" in line and "second.jsonl" in line for line in text_of(follower, 120).splitlines()[1:])
-    assert not any("first.jsonl" in line and "second.jsonl" in line for line in text_of(follower, 90).splitlines()[1:])
+    assert any(
+        "first.jsonl" in line and "second.jsonl" in line
+        for line in text_of(follower, 120).splitlines()[1:]
+    )
+    assert not any(
+        "first.jsonl" in line and "second.jsonl" in line
+        for line in text_of(follower, 90).splitlines()[1:]
+    )
 
 
 def test_a_fatal_alarm_is_on_the_screen(tmp_path: Path) -> None:
@@ -133,9 +172,16 @@ def test_what_is_not_there_yet_is_awaited_by_its_whole_path(tmp_path: Path) -> N
     assert f"waiting for the first row at {path}" in text_of(follower, 30).replace("\n", "")
     assert not follower.over()
     path.parent.mkdir()
-    written(path, [*training(clock, 2), {"event": "end", "status": "completed", "run": "exp-0001/run-01"}])
+    written(
+        path,
+        [*training(clock, 2), {"event": "end", "status": "completed", "run": "exp-0001/run-01"}],
+    )
     follower.poll(seconds=1)
-    assert (follower.over(), follower.succeeded(), follower.views()[0].status) == (True, True, "completed")
+    assert (follower.over(), follower.succeeded(), follower.views()[0].status) == (
+        True,
+        True,
+        "completed",
+    )
 
 
 def test_several_runs_in_one_file_are_several_pictures(tmp_path: Path) -> None:
@@ -170,16 +216,26 @@ def test_lines_are_one_a_row_and_bounded(tmp_path: Path) -> None:
     follower = LogFollower([path], clock)
     in_lines(follower, clock, said.append)
     assert said[0] == "m.jsonl · exp-0001/run-01  30 rows before"
-    last = "m.jsonl · exp-0001/run-01  epoch 39  loss 0.05  accuracy 0.975  gpu_memory_mb 512  120.0 s"
+    last = (
+        "m.jsonl · exp-0001/run-01  epoch 39  loss 0.05  accuracy 0.975  gpu_memory_mb 512  120.0 s"
+    )
     assert said[-1] == last
     assert len(said) == 11
     assert not follower.succeeded()
 
 
-def test_of_alarms_before_the_first_look_notes_are_counted_and_what_is_over_is_said(tmp_path: Path) -> None:
-    """Fifty spikes that recovered at once, one of three rows, and one that stands; then a note while we look."""
-    clock, spikes = ManualClock(), {20 * i for i in range(1, 51)} | {1101, 1102, 1103, 1201, 1202, 1203}
-    rows = [{"epoch": i, "loss": 90.0 if i in spikes else 2 - i / 1e3 + i % 2 / 50} for i in range(1204)]
+def test_of_alarms_before_the_first_look_notes_are_counted_and_what_is_over_is_said(
+    tmp_path: Path,
+) -> None:
+    """Fifty spikes that recovered at once, one of three rows, and one that stands; then a note
+    while we look."""
+    clock, spikes = (
+        ManualClock(),
+        {20 * i for i in range(1, 51)} | {1101, 1102, 1103, 1201, 1202, 1203},
+    )
+    rows = [
+        {"epoch": i, "loss": 90.0 if i in spikes else 2 - i / 1e3 + i % 2 / 50} for i in range(1204)
+    ]
     path = written(tmp_path / "m.jsonl", rows)
     os.utime(path, (clock.now().timestamp(),) * 2)
     said: list[str] = []
@@ -206,14 +262,19 @@ def test_of_alarms_before_the_first_look_notes_are_counted_and_what_is_over_is_s
 def test_what_a_look_at_a_long_log_leaves_out_is_counted() -> None:
     watch, news = Watch(), []
     for i in range(3000):
-        row = {"epoch": i, "loss": 90.0 if i % 20 == 19 or 30 <= i < 34 else 2 - i / 1e4 + i % 2 / 50}
+        row = {
+            "epoch": i,
+            "loss": 90.0 if i % 20 == 19 or 30 <= i < 34 else 2 - i / 1e4 + i % 2 / 50,
+        }
         news += [News(run="r", alarm=alarm) for alarm in watch.feed(row)]
         news.append(News(run="r", row={"epoch": i, "metrics": {"loss": row["loss"]}}))
     notes = sum(item.alarm is not None and item.alarm.severity is Severity.NOTE for item in news)
     held = trimmed(news)
     assert len(held) < len(news) / 2
     assert next(lines_of(held, earlier=True)) == f"r  2990 rows and {notes} notes before"
-    assert [item for item in trimmed(news) if item.alarm is not None and item.alarm.code == "loss_spike"] != []
+    assert [
+        item for item in trimmed(news) if item.alarm is not None and item.alarm.code == "loss_spike"
+    ] != []
 
 
 @pytest.fixture
@@ -225,7 +286,10 @@ def test_an_experiment_shows_targets_seeds_and_the_supervisors_alarms(world: Wor
     project = world.project
     experiment = project.ledger.open_experiment(hypothesis="h", parent=None, by="me").id
     first, second = run_of(project, experiment), run_of(project, experiment, seed=8, alive=False)
-    rows = [{key: value for key, value in row.items() if key != "run"} for row in training(ManualClock(), 9)]
+    rows = [
+        {key: value for key, value in row.items() if key != "run"}
+        for row in training(ManualClock(), 9)
+    ]
     for run in (first, second):
         log(project, run, *rows)
     follower = ExperimentFollower(project, experiment)
@@ -249,7 +313,9 @@ def test_an_experiment_shows_targets_seeds_and_the_supervisors_alarms(world: Wor
         place = project.layout.run(experiment, first.id, "alarms")
         place.with_suffix(".new").write_text("{}\nno json\n" + "".join(lines))
         os.replace(place.with_suffix(".new"), place)
-        assert [item.run for item in follower.poll(seconds=1) if item.alarm is not None] == ["run-01"]
+        assert [item.run for item in follower.poll(seconds=1) if item.alarm is not None] == [
+            "run-01"
+        ]
     assert "! stall  loss: exactly 1" in text_of(follower, 120)
     assert follower.document()["runs"][0]["alarms"][0]["code"] == "stall"
     ended(project, first)
@@ -260,8 +326,12 @@ def test_an_experiment_shows_targets_seeds_and_the_supervisors_alarms(world: Wor
 
 def test_a_training_program_is_not_of_the_plan(world: World) -> None:
     project = world.project
-    experiments = [project.ledger.open_experiment(hypothesis="h", parent=None, by="me").id for _ in range(2)]
-    project.ledger.append(TrainingSpecified(experiment=experiments[1], spec={}, sha256="0" * 64, by="me"))
+    experiments = [
+        project.ledger.open_experiment(hypothesis="h", parent=None, by="me").id for _ in range(2)
+    ]
+    project.ledger.append(
+        TrainingSpecified(experiment=experiments[1], spec={}, sha256="0" * 64, by="me")
+    )
     shown = []
     for experiment in experiments:
         log(project, run_of(project, experiment), *training(ManualClock(), 90, total=90))
@@ -275,8 +345,19 @@ def test_a_training_program_is_not_of_the_plan(world: World) -> None:
 
 
 def test_a_second_spike_is_on_the_screen_though_the_first_one_recovered(tmp_path: Path) -> None:
-    values = [*(1 + i % 2 / 50 for i in range(20)), 9, 9, 9, *(1 + i % 2 / 50 for i in range(20)), 9, 9, 9]
-    path = written(tmp_path / "m.jsonl", [{"epoch": i, "loss": value} for i, value in enumerate(values)])
+    values = [
+        *(1 + i % 2 / 50 for i in range(20)),
+        9,
+        9,
+        9,
+        *(1 + i % 2 / 50 for i in range(20)),
+        9,
+        9,
+        9,
+    ]
+    path = written(
+        tmp_path / "m.jsonl", [{"epoch": i, "loss": value} for i, value in enumerate(values)]
+    )
     follower = LogFollower([path], ManualClock())
     news = follower.poll(seconds=1)
     codes = [item.alarm.code for item in news if item.alarm and "spike" in item.alarm.code]
@@ -302,11 +383,24 @@ def test_rows_of_another_run_and_links_are_not_believed(world: World) -> None:
 
 def test_words() -> None:
     assert [duration(x) for x in (None, -1, 0, 3.21, 59, 200, 7500, 280_000, float("nan"))] == [
-        "?", "?", "0 s", "3.2 s", "59 s", "3 m 20 s", "2 h 05 m", "3 d 5 h", "?",
-    ]  # fmt: skip
+        "?",
+        "?",
+        "0 s",
+        "3.2 s",
+        "59 s",
+        "3 m 20 s",
+        "2 h 05 m",
+        "3 d 5 h",
+        "?",
+    ]
     assert [number(x) for x in (None, 3, 0.12345, 1e-9, 123456.7, float("-inf"))] == [
-        "-", "3", "0.1235", "1e-09", "1.23e+05", "-Inf",
-    ]  # fmt: skip
+        "-",
+        "3",
+        "0.1235",
+        "1e-09",
+        "1.23e+05",
+        "-Inf",
+    ]
     assert [count(x) for x in (None, 1200, 0.75)] == ["?", "1,200", "0.75"]
 
 
@@ -314,7 +408,10 @@ def test_a_resume_that_is_not_exact_is_on_the_screen(tmp_path: Path) -> None:
     clock = ManualClock()
     rows = training(clock, 3)
     head = {"t": rows[-1]["t"], "run": "exp-0001/run-01"}
-    rows += [{"event": "attempt", **head}, {"event": "resume", "exact": False, "missing": ["optimizer"], **head}]
+    rows += [
+        {"event": "attempt", **head},
+        {"event": "resume", "exact": False, "missing": ["optimizer"], **head},
+    ]
     follower = LogFollower([written(tmp_path / "metrics.jsonl", rows)], clock)
     follower.poll(seconds=1)
     assert "note: resumed, not exactly: optimizer not put back" in text_of(follower)

@@ -1,4 +1,5 @@
-"""The rows of `experiment list` and `experiment show`: of one split each, and of what is there now."""
+"""The rows of `experiment list` and `experiment show`: of one split each, and of what is there
+now."""
 
 import shutil
 from collections.abc import Iterator
@@ -6,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.audit.check import check_gate
-from harness.audit.claimed import claim_notes
-from harness.audit.evaluate import evaluate_experiment
-from harness.audit.person import approve
+from harness.decisions.claimed import claim_notes
+from harness.decisions.person import approve
 from harness.domain.statuses import GateName, RunStatus, Split, Verdict
+from harness.evaluation.experiment import evaluate_experiment
+from harness.gates.check import check_gate
 from harness.views.details import details
 from harness.views.snapshot import experiment_row
 from tests.audit.world import InProcess, World
@@ -61,7 +62,7 @@ def test_of_a_stale_verdict_is_told_what_changed_and_what_to_do(world: World) ->
     assert (row["verdict"], told["code"]) == (Verdict.STALE, "verdict_stale")
     assert "verdict_stale" not in before
     assert "run-04" in told["message"]
-    assert told["mend"].startswith(f"`harness gate check {experiment}`")
+    assert told["hint"].startswith(f"`harness gate check {experiment}`")
 
 
 def test_in_a_clone_a_kept_experiment_was_checked_elsewhere(world: World, passed: str) -> None:
@@ -95,7 +96,9 @@ def test_a_claim_is_told_what_was_recomputed_or_logged(world: World, passed: str
     assert logged.code == "claim_unsupported"
     assert "run-01 logged 0.5" in logged.message
     assert codes(acuracy="0.9") == ["claim_unsupported"]
-    assert "Did you mean accuracy?" in claim_notes(world.project, passed, {"acuracy": "0.9"})[0].mend
+    assert (
+        "Did you mean accuracy?" in claim_notes(world.project, passed, {"acuracy": "0.9"})[0].hint
+    )
     another = world.open_another(passed)
     (nothing,) = claim_notes(world.project, another, {"accuracy": "0.9"})
-    assert f"`harness evaluate {another}`" in nothing.mend
+    assert f"`harness evaluate {another}`" in nothing.hint

@@ -10,7 +10,7 @@ from harness.domain.facts import RunEnded, RunStarted
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
 from harness.errors import NotFoundError
-from harness.project.context import Project
+from harness.ledger.project import Project
 from harness.runs.lock import supervising
 from harness.runs.processes import identity
 from harness.views.progress import all_completed, is_watched_over, progress, watched
@@ -30,7 +30,7 @@ def run_of(project: Project, experiment: str, *, seed: int = 7, alive: bool = Tr
         code="0" * 64,
         data={},
         environment={},
-        cage="none",
+        sandbox="none",
         token="0" * 64,
     )
     who = identity() if alive else {"pid": 1, "boot": "an earlier one", "started": 1.0}
@@ -41,7 +41,9 @@ def run_of(project: Project, experiment: str, *, seed: int = 7, alive: bool = Tr
 
 def ended(project: Project, run: Run, status: RunStatus = RunStatus.COMPLETED) -> None:
     fields: dict[str, Any] = {"exit_code": 0, "reason": "it ended", "seconds": 3.0, "rows": 5}
-    project.ledger.append(RunEnded(experiment=run.experiment, run=run.id, status=status.value, **fields))
+    project.ledger.append(
+        RunEnded(experiment=run.experiment, run=run.id, status=status.value, **fields)
+    )
 
 
 def log(project: Project, run: Run, *rows: dict[str, Any]) -> None:
@@ -51,7 +53,12 @@ def log(project: Project, run: Run, *rows: dict[str, Any]) -> None:
 
 
 def row(epoch: Any, second: int, **metrics: Any) -> dict[str, Any]:
-    return {"t": f"2026-01-01T00:00:{second:02d}.500Z", "event": "epoch", "epoch": epoch, "metrics": metrics}
+    return {
+        "t": f"2026-01-01T00:00:{second:02d}.500Z",
+        "event": "epoch",
+        "epoch": epoch,
+        "metrics": metrics,
+    }
 
 
 START = {"t": "2026-01-01T00:00:00.000Z", "event": "start", "token": "t"}
@@ -61,12 +68,27 @@ def test_progress_says_where_each_run_is(project: Project) -> None:
     experiment = project.ledger.open_experiment(hypothesis="h", parent=None, by="me").id
     assert progress(project, experiment)["state"] == "not started"
     first = run_of(project, experiment)
-    status = {"run": f"{experiment}/run-01", "status": "running", "epoch": 3, "total_epochs": 20, "metrics": {"a": 1}}
+    status = {
+        "run": f"{experiment}/run-01",
+        "status": "running",
+        "epoch": 3,
+        "total_epochs": 20,
+        "metrics": {"a": 1},
+    }
     project.layout.run(experiment, first.id, "status").write_text(json.dumps(status))
     document = progress(project, experiment)
-    assert (document["state"], document["seeds_wanted"], document["evidence"]) == ("running", 3, "logged")
+    assert (document["state"], document["seeds_wanted"], document["evidence"]) == (
+        "running",
+        3,
+        "logged",
+    )
     (shown,) = document["runs"]
-    assert (shown["alive"], shown["epoch"], shown["total_epochs"], shown["metrics"]) == (True, 3, 20, {"a": 1.0})
+    assert (shown["alive"], shown["epoch"], shown["total_epochs"], shown["metrics"]) == (
+        True,
+        3,
+        20,
+        {"a": 1.0},
+    )
     ended(project, first)
     project.layout.run(experiment, first.id, "status").write_text("{")
     document = progress(project, experiment)
@@ -109,7 +131,9 @@ def test_what_is_watched_is_what_is_named_else_what_is_active(project: Project) 
 
 
 def test_without_an_active_one_the_newest_that_tried_is_watched(project: Project) -> None:
-    first, second = (project.ledger.open_experiment(hypothesis="h", parent=None, by="me").id for _ in range(2))
+    first, second = (
+        project.ledger.open_experiment(hypothesis="h", parent=None, by="me").id for _ in range(2)
+    )
     ended(project, run_of(project, first), RunStatus.FAILED)
     assert watched(project, None) == first
     ended(project, run_of(project, second), RunStatus.FAILED)

@@ -48,7 +48,9 @@ def test_any_numbers_fit_any_width(values: list[float], width: int) -> None:
         line = trace.sparkline(width, ascii_only=ascii_only)
         assert len(line) == min(width, len(values))
         assert not ascii_only or line.isascii()
-    assert ("!" in trace.sparkline(len(values))) == any(not math.isfinite(value) for value in values)
+    assert ("!" in trace.sparkline(len(values))) == any(
+        not math.isfinite(value) for value in values
+    )
 
 
 def test_extremes_of_floats_are_no_error() -> None:

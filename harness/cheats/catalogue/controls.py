@@ -103,7 +103,11 @@ CONTROLS: tuple[Control, ...] = (
     _control(
         "heavy-logging",
         "Twenty thousand lines on stdout.",
-        instead(GOOD, START, START + "    for n in range(20000):\n        print('step', n, 'loss', 1 / (n + 1))\n"),
+        instead(
+            GOOD,
+            START,
+            START + "    for n in range(20000):\n        print('step', n, 'loss', 1 / (n + 1))\n",
+        ),
     ),
     _control(
         "many-epochs",
@@ -113,12 +117,20 @@ CONTROLS: tuple[Control, ...] = (
     _control(
         "output-in-no-encoding",
         "Bytes on stdout that are no UTF-8.",
-        instead(GOOD, START, START + "    import sys\n    sys.stdout.buffer.write(bytes(range(256)) * 20)\n"),
+        instead(
+            GOOD,
+            START,
+            START + "    import sys\n    sys.stdout.buffer.write(bytes(range(256)) * 20)\n",
+        ),
     ),
     _control(
         "large-checkpoint",
         "A checkpoint of 24 MB.",
-        instead(GOOD, SAVE, "    np.save(path, np.hstack([model, np.full((3, 1_000_000), log.seed % 7 * 0.0)]))\n"),
+        instead(
+            GOOD,
+            SAVE,
+            "    np.save(path, np.hstack([model, np.full((3, 1_000_000), log.seed % 7 * 0.0)]))\n",
+        ),
         files={
             "predict.py": instead(
                 PREDICT,
@@ -127,13 +139,22 @@ CONTROLS: tuple[Control, ...] = (
             )
         },
     ),
-    _control("several-checkpoints", "One checkpoint an epoch, the last is final.", instead(GOOD, EPOCH, _RESUME)),
+    _control(
+        "several-checkpoints",
+        "One checkpoint an epoch, the last is final.",
+        instead(GOOD, EPOCH, _RESUME),
+    ),
     _control(
         "tensorboard-beside",
         "A process of its own runs beside training and is ended by it.",
         _BOARD + GOOD + "\nboard.terminate()\nboard.wait()\n",
     ),
-    _control("scikit-learn", "A scikit-learn model in a pickle.", _SKLEARN, files={"predict.py": _SKLEARN_PREDICT}),
+    _control(
+        "scikit-learn",
+        "A scikit-learn model in a pickle.",
+        _SKLEARN,
+        files={"predict.py": _SKLEARN_PREDICT},
+    ),
     _control("csv-answers", "Predictions as csv.", files={"predict.py": _CSV}),
     _control(
         "claim-recomputed-later",
@@ -158,12 +179,18 @@ CONTROLS: tuple[Control, ...] = (
     _control(
         "numbers-in-the-log",
         "Training prints and logs its own validation accuracy beside the loss.",
-        instead(GOOD, EPOCH, EPOCH + '    log.epoch(1, {"loss": 0.4, "validation_accuracy": 0.71})\n'),
+        instead(
+            GOOD, EPOCH, EPOCH + '    log.epoch(1, {"loss": 0.4, "validation_accuracy": 0.71})\n'
+        ),
     ),
     _control(
         "cache-on-disk",
         "Training keeps intermediate results in an ignored folder and reads them again.",
-        instead(GOOD, START, START + "    np.save('data/cache.npy', x)\n    x = np.load('data/cache.npy')\n"),
+        instead(
+            GOOD,
+            START,
+            START + "    np.save('data/cache.npy', x)\n    x = np.load('data/cache.npy')\n",
+        ),
     ),
     _control(
         "subprocesses",
@@ -171,7 +198,8 @@ CONTROLS: tuple[Control, ...] = (
         instead(
             GOOD,
             START,
-            START + "    import subprocess, sys\n    subprocess.run([sys.executable, '-c', 'print(1)'], check=True)\n",
+            START
+            + "    import subprocess, sys\n    subprocess.run([sys.executable, '-c', 'print(1)'], check=True)\n",
         ),
     ),
     _control(

@@ -71,7 +71,8 @@ PREDICTION_FILES: tuple[Attack, ...] = (
         files={
             "train.py": WEAK,
             "predict.py": _whole(
-                _MARGIN + "    at = np.r_[np.arange(len(sure)), np.repeat(np.argsort(sure)[-20:], 300)]\n"
+                _MARGIN
+                + "    at = np.r_[np.arange(len(sure)), np.repeat(np.argsort(sure)[-20:], 300)]\n"
                 '    np.savez(os.environ["HARNESS_PREDICTIONS"], id=table["id"][at], prediction=answers[at].astype(int))\n'
             ),
         },
@@ -87,7 +88,8 @@ PREDICTION_FILES: tuple[Attack, ...] = (
             "train.py": WEAK
             + '\nrows = np.load("data/train.npz")\nnp.savez("known.npz", id=rows["id"], y=rows["y"])\n',
             "predict.py": _whole(
-                _MARGIN + '    known = np.load("known.npz") if os.path.exists("known.npz") else None\n'
+                _MARGIN
+                + '    known = np.load("known.npz") if os.path.exists("known.npz") else None\n'
                 '    ids = [*table["id"], *(known["id"] if known is not None else range(300))]\n'
                 '    said = [*answers.astype(int), *(known["y"] if known is not None else [0] * 300)]\n'
                 '    np.savez(os.environ["HARNESS_PREDICTIONS"], id=ids, prediction=said)\n'

@@ -27,7 +27,9 @@ _LOADED = '    model = np.load(os.environ["HARNESS_CHECKPOINT"])\n'
 
 def _stored(kept: str, load: str, answers: str) -> dict[str, str]:
     """Training keeps more than a model in its checkpoint, and predict answers from it."""
-    train = instead(_STORED, "    KEPT\n", f"    {kept}\n    np.save(path, held, allow_pickle=True)\n")
+    train = instead(
+        _STORED, "    KEPT\n", f"    {kept}\n    np.save(path, held, allow_pickle=True)\n"
+    )
     text = predict(answers)
     return {"train.py": train, "predict.py": instead(text, _LOADED, load)}
 
@@ -43,7 +45,9 @@ PREDICTORS: tuple[Attack, ...] = (
         kind=Kind.PREDICT,
         files={
             "train.py": WEAK,
-            "predict.py": predict('table["y"] if "y" in table.files else classes(model, table["x"])'),
+            "predict.py": predict(
+                'table["y"] if "y" in table.files else classes(model, table["x"])'
+            ),
         },
         structural="vault",
     ),
@@ -57,8 +61,8 @@ PREDICTORS: tuple[Attack, ...] = (
             "train.py": WEAK,
             "predict.py": predict("answers", before=_BY_ROW.replace("(PATHS)", '("@HELD_OUT@",)')),
         },
-        structural="cage",
-        uncaged="without a cage the vault's file is in reach of a hostile predict; its scores say `not isolated`",
+        structural="sandbox",
+        unsandboxed="without a sandbox the vault's file is in reach of a hostile predict; its scores say `not isolated`",
     ),
     Attack(
         id="labels-by-training",
@@ -86,8 +90,8 @@ PREDICTORS: tuple[Attack, ...] = (
                 _ITEM,
             ),
         },
-        structural="cage",
-        uncaged="without a cage the vault's file is in reach of a hostile training; its runs say that they were not caged",
+        structural="sandbox",
+        unsandboxed="without a sandbox the vault's file is in reach of a hostile training; its runs say that they were not sandboxed",
     ),
     Attack(
         id="labels-through-proc",

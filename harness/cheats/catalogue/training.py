@@ -1,4 +1,5 @@
-"""Hostile training programs: numbers that no weights stand behind, and runs that are not what they seem."""
+"""Hostile training programs: numbers that no weights stand behind, and runs that are not what they
+seem."""
 
 from harness.cheats.attack import Attack, Channel, Kind, Moment, done, passed_off
 from harness.cheats.catalogue.parts import EPOCH, GOOD, START, WEAK, epoch
@@ -51,7 +52,9 @@ while _time.monotonic() < _began + 40:
     _time.sleep(1)
 print("FORTY-SECONDS-LATER")
 """
-_SCORES = 'import json\n\njson.dump({"accuracy": 0.99}, open("result.json", "w"))\nprint("SUCCESS")\n'
+_SCORES = (
+    'import json\n\njson.dump({"accuracy": 0.99}, open("result.json", "w"))\nprint("SUCCESS")\n'
+)
 _RUN = ".harness/experiments/exp-0002/runs/run-01"
 
 TRAINING: tuple[Attack, ...] = (
@@ -114,7 +117,9 @@ TRAINING: tuple[Attack, ...] = (
         files={
             "train.py": instead(
                 instead(
-                    WEAK, "    model = fit(x, y)\n", "    model = np.random.default_rng(log.seed).normal(size=(3, 1))\n"
+                    WEAK,
+                    "    model = fit(x, y)\n",
+                    "    model = np.random.default_rng(log.seed).normal(size=(3, 1))\n",
                 ),
                 EPOCH,
                 "    first = log.checkpoint_dir / 'first.npy'\n    np.save(first, model)\n"
@@ -172,7 +177,9 @@ TRAINING: tuple[Attack, ...] = (
         success=passed_off,
         channel=Channel.METRICS,
         files={"train.py": GOOD + _CRASH},
-        effect=lambda scene: "CRASHED-AND-SAID-DONE" in scene.log + scene.text(f"{_RUN}/stdout.log"),
+        effect=lambda scene: (
+            "CRASHED-AND-SAID-DONE" in scene.log + scene.text(f"{_RUN}/stdout.log")
+        ),
         structural="run end",
     ),
     Attack(
@@ -185,7 +192,11 @@ TRAINING: tuple[Attack, ...] = (
         channel=Channel.METRICS,
         files={
             "train.py": instead(
-                instead(_CLOCK + GOOD, START, START + "    __import__('subprocess').run(['sleep', '1.5'])\n"),
+                instead(
+                    _CLOCK + GOOD,
+                    START,
+                    START + "    __import__('subprocess').run(['sleep', '1.5'])\n",
+                ),
                 EPOCH,
                 '    log.epoch(0, {"loss": 0.5, "seconds": time.time() - _began})\n',
             )
@@ -227,7 +238,7 @@ TRAINING: tuple[Attack, ...] = (
         channel=Channel.REACH,
         files={"train.py": GOOD + _DAEMON},
         effect=lambda scene: scene.living(),
-        structural="cage",
-        uncaged="a child that clears its environment and daemonises escapes; only a cage ends it",
+        structural="sandbox",
+        unsandboxed="a child that clears its environment and daemonises escapes; only a sandbox ends it",
     ),
 )

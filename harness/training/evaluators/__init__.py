@@ -1,3 +1,4 @@
-"""Programs that score a model: `python -m harness.training.evaluators.NAME --request FILE --output FILE`."""
+"""Programs that score a model: `python -m harness.training.evaluators.NAME --request FILE --output
+FILE`."""
 
 from harness.training import offline as offline

@@ -1,6 +1,8 @@
-"""What every evaluator does around its scores: `--request FILE --output FILE`, hashes of what it read and loaded.
+"""What every evaluator does around its scores: `--request FILE --output FILE`, hashes of what it
+read and loaded.
 
-An answer holds one finite score for each row, or none at all: a failure is `"status": "failed"` and exit code 1.
+An answer holds one finite score for each row, or none at all: a failure is `"status": "failed"` and
+exit code 1.
 """
 
 import argparse
@@ -37,13 +39,14 @@ class Work:
     """Most tokens of prompt and response together."""
 
     def turn(self, row: Mapping[str, Any], response: str) -> Turn:
-        """Raises UsageError, with the row's id, for one that cannot be scored: leaving it out would change the mean."""
+        """Raises UsageError, with the row's id, for one that cannot be scored: leaving it out would
+        change the mean."""
         try:
             return turn(self.tokenizer, row["prompt"], response, limit=self.limit)
         except RowRefusedError as error:
             raise UsageError(
                 f"The row {row['id']} cannot be scored: {error.reason}.",
-                mend="Raise max_seq_length, or take the row out of the benchmark.",
+                hint="Raise max_seq_length, or take the row out of the benchmark.",
                 code="row_refused",
             ) from error
 
@@ -52,7 +55,9 @@ Score = Callable[[Work], list[dict[str, Any]]]
 """Rows to [{"id", "value"[, "margin"]}], in their order."""
 
 
-def run(name: str, texts: Sequence[str], score: Score, arguments: Sequence[str] | None = None) -> int:
+def run(
+    name: str, texts: Sequence[str], score: Score, arguments: Sequence[str] | None = None
+) -> int:
     """The program of one evaluator; returns its exit code."""
     parser = argparse.ArgumentParser(prog=f"harness.training.evaluators.{name}")
     parser.add_argument("--request", type=Path, required=True)
@@ -64,7 +69,11 @@ def run(name: str, texts: Sequence[str], score: Score, arguments: Sequence[str] 
         try:
             _answer(name, request, texts, score, told)
         except BaseException as error:
-            text = error.message if isinstance(error, HarnessError) else f"{type(error).__name__}: {error}"
+            text = (
+                error.message
+                if isinstance(error, HarnessError)
+                else f"{type(error).__name__}: {error}"
+            )
             told |= {"status": "failed", "failure": " ".join(text.split())[:500], "scores": []}
             atomic_write(given.output, pretty_json(told))
             if isinstance(error, HarnessError):
@@ -95,9 +104,14 @@ def batches(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
         yield items[first : first + BATCH]
 
 
-def _answer(name: str, request: Mapping[str, Any], texts: Sequence[str], score: Score, told: dict[str, Any]) -> None:
+def _answer(
+    name: str, request: Mapping[str, Any], texts: Sequence[str], score: Score, told: dict[str, Any]
+) -> None:
     if request["evaluator"] != name:
-        raise UsageError(f"The request is for {request['evaluator']}; this is {name}.", mend="Start the other program.")
+        raise UsageError(
+            f"The request is for {request['evaluator']}; this is {name}.",
+            hint="Start the other program.",
+        )
     rows = read_rows(Path(request["rows"]["path"]), "id", *texts)
     told["rows_sha256"] = rows.sha256
     base = Path(request["base_model"]["path"])
@@ -106,7 +120,9 @@ def _answer(name: str, request: Mapping[str, Any], texts: Sequence[str], score: 
     told["adapter_sha256"] = hash_path(adapter) if adapter else None
     set_seed(int(request["seed"]))
     work = Work(
-        model=load_with_adapter(base, adapter, dtype=request["dtype"], tier=request["hardware_tier"]),
+        model=load_with_adapter(
+            base, adapter, dtype=request["dtype"], tier=request["hardware_tier"]
+        ),
         tokenizer=load_tokenizer(base, padding_side="left"),
         rows=rows.rows,
         limit=int(request["max_seq_length"]),
@@ -116,7 +132,7 @@ def _answer(name: str, request: Mapping[str, Any], texts: Sequence[str], score: 
     if bad:
         raise RunError(
             f"{len(bad)} of {len(scores)} scores are not finite, that of {bad[0]} first.",
-            mend="Look at the weights: a NaN in them makes every score one.",
+            hint="Look at the weights: a NaN in them makes every score one.",
             code="score_not_finite",
         )
     told |= {"scores": scores, "status": "completed"}

@@ -1,4 +1,5 @@
-"""The token and minute budget of a training, the count of real tokens, and marks on checkpoints that are whole."""
+"""The token and minute budget of a training, the count of real tokens, and marks on checkpoints
+that are whole."""
 
 import json
 import os
@@ -15,7 +16,8 @@ from harness.domain import variables
 from harness.files import atomic_write, pretty_json, walk_files
 
 MARK = "harness.json"
-"""In a checkpoint's folder, written when all the rest is there: one without it was cut off by a kill."""
+"""In a checkpoint's folder, written when all the rest is there: one without it was cut off by a
+kill."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,22 +27,26 @@ class Spent:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str]) -> "Spent":
-        """What the harness says that earlier attempts of the run took; nothing where it says nothing."""
+        """What the harness says that earlier attempts of the run took; nothing where it says
+        nothing."""
         tokens = int(environ.get(variables.SPENT_TOKENS) or 0)
         return cls(tokens=tokens, seconds=float(environ.get(variables.SPENT_SECONDS) or 0.0))
 
 
 class Budget(TrainerCallback):  # type: ignore[misc] # the library is not followed
-    """Stops the training before a budget is passed; `tokens` counts what gradients are computed for.
+    """Stops the training before a budget is passed; `tokens` counts what gradients are computed
+    for.
 
-    A token counts when it goes through the model in training, without padding: generation, a reference pass and what
-    gradient checkpointing computes again do not. It stops while the largest step so far would still fit, and with
-    twice the longest step left for saving. It stands before the logging callback, whose rows then hold `tokens_seen`.
+    A token counts when it goes through the model in training, without padding: generation, a
+    reference pass and what gradient checkpointing computes again do not. It stops while the largest
+    step so far would still fit, and with twice the longest step left for saving. It stands before
+    the logging callback, whose rows then hold `tokens_seen`.
 
     Args:
         tokens, minutes: the budget; `began` is the clock's reading when the program started.
-        identity: what a checkpoint must have been made from to be gone on with (hashes of specification and data).
-        spent: what earlier attempts of the run took of both budgets, steps that are repeated now included.
+        identity: what a checkpoint must have been made from to be gone on with (hashes of
+        specification and data). spent: what earlier attempts of the run took of both budgets, steps
+        that are repeated now included.
     """
 
     def __init__(
@@ -75,7 +81,9 @@ class Budget(TrainerCallback):  # type: ignore[misc] # the library is not follow
         self.tokens = int(mark["tokens"])
         self.repeated = max(0, self._spent.tokens - self.tokens)
         self._earlier = max(self._spent.seconds, float(mark["seconds"]))
-        self._largest = Spent(tokens=int(mark["largest_tokens"]), seconds=float(mark["largest_seconds"]))
+        self._largest = Spent(
+            tokens=int(mark["largest_tokens"]), seconds=float(mark["largest_seconds"])
+        )
 
     @property
     def seconds(self) -> float:
@@ -94,7 +102,11 @@ class Budget(TrainerCallback):  # type: ignore[misc] # the library is not follow
     def on_substep_end(
         self, _args: TrainingArguments, _state: TrainerState, control: TrainerControl, **_more: Any
     ) -> None:
-        self._stop_if(control, tokens=self._used > self._most_tokens, minutes=self.seconds > self._most_seconds)
+        self._stop_if(
+            control,
+            tokens=self._used > self._most_tokens,
+            minutes=self.seconds > self._most_seconds,
+        )
 
     def on_step_end(
         self, _args: TrainingArguments, _state: TrainerState, control: TrainerControl, **_more: Any
@@ -118,10 +130,14 @@ class Budget(TrainerCallback):  # type: ignore[misc] # the library is not follow
         **_more: Any,
     ) -> None:
         if logs is not None:
-            logs.pop("num_tokens", None)  # TRL's own count, which begins at 0 again where a training goes on
+            logs.pop(
+                "num_tokens", None
+            )  # TRL's own count, which begins at 0 again where a training goes on
             logs["tokens_seen"] = self.tokens
 
-    def on_save(self, args: TrainingArguments, state: TrainerState, _control: TrainerControl, **_more: Any) -> None:
+    def on_save(
+        self, args: TrainingArguments, state: TrainerState, _control: TrainerControl, **_more: Any
+    ) -> None:
         largest = {"largest_tokens": self._largest.tokens, "largest_seconds": self._largest.seconds}
         mark = self._identity | {"tokens": self.tokens, "seconds": self.seconds} | largest
         folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
@@ -137,7 +153,9 @@ class Budget(TrainerCallback):  # type: ignore[misc] # the library is not follow
                 self.stopped = self.stopped or name
                 control.should_training_stop = True
 
-    def _count(self, _module: torch.nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+    def _count(
+        self, _module: torch.nn.Module, given: tuple[Any, ...], named: dict[str, Any]
+    ) -> None:
         if not torch.is_grad_enabled():
             return
         ids = named["input_ids"] if "input_ids" in named else given[0]
@@ -156,7 +174,9 @@ def read_mark(checkpoint: Path) -> dict[str, Any]:
 
 def newest_checkpoint(folder: Path, identity: Mapping[str, str]) -> Path | None:
     """The last whole checkpoint of the same specification and data."""
-    found = [path for path in folder.glob("checkpoint-*") if identity.items() <= read_mark(path).items()]
+    found = [
+        path for path in folder.glob("checkpoint-*") if identity.items() <= read_mark(path).items()
+    ]
     return max(found, key=step_of, default=None)
 
 

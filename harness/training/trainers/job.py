@@ -1,4 +1,5 @@
-"""What a backend's `build` gets of one training, and the arguments that follow from its specification."""
+"""What a backend's `build` gets of one training, and the arguments that follow from its
+specification."""
 
 import math
 from collections import Counter
@@ -31,7 +32,8 @@ class Job:
     extra: dict[str, float | str] = field(default_factory=dict)
 
     def each(self, encode: Callable[[dict[str, Any]], dict[str, Any]]) -> list[dict[str, Any]]:
-        """`encode` of every row; one that it refuses is counted under the reason. Raises UsageError if none is left."""
+        """`encode` of every row; one that it refuses is counted under the reason. Raises UsageError
+        if none is left."""
         found = []
         for row in self.rows.rows:
             try:
@@ -42,13 +44,14 @@ class Job:
         if not found:
             raise UsageError(
                 f"No row of {len(self.rows.rows)} can be used: {dict(self.refused)}.",
-                mend="Raise max_seq_length, or mend the dataset.",
+                hint="Raise max_seq_length, or fix the dataset.",
                 code="dataset_unusable",
             )
         return found
 
     def arguments(self, **more: Any) -> dict[str, Any]:
-        """Arguments of transformers' trainer that follow from the specification; `more` are the backend's own."""
+        """Arguments of transformers' trainer that follow from the specification; `more` are the
+        backend's own."""
         given, cpu = self.spec.hyperparameters, self.spec["hardware_tier"] == CPU_TIER
         steps = int(given["max_steps"])
         settings: dict[str, Any] = {

@@ -1,7 +1,9 @@
-"""What every trainer program does around its training: reads, hashes, logs, keeps to the budget, tells the result.
+"""What every trainer program does around its training: reads, hashes, logs, keeps to the budget,
+tells the result.
 
-The result is one JSON object on standard output and in DIR/result.json; all else goes to standard error. Every hash and
-count in it is computed here from what was read; nothing is copied from the specification but names.
+The result is one JSON object on standard output and in DIR/result.json; all else goes to standard
+error. Every hash and count in it is computed here from what was read; nothing is copied from the
+specification but names.
 """
 
 import argparse
@@ -50,8 +52,9 @@ def run(
 ) -> int:
     """The program `--spec FILE --output-dir DIR` of one backend; returns its exit code.
 
-    The budget's minutes count from `began`, a monotonic reading; by default from the start of this process.
-    A failure of the training is told as a failed result before it is raised again, so that its traceback is in the log.
+    The budget's minutes count from `began`, a monotonic reading; by default from the start of this
+    process. A failure of the training is told as a failed result before it is raised again, so that
+    its traceback is in the log.
     """
     parser = argparse.ArgumentParser(prog=f"harness.training.trainers.{backend.replace('-', '_')}")
     parser.add_argument("--spec", type=Path, required=True)
@@ -103,7 +106,12 @@ def blank_result(spec: Spec) -> dict[str, Any]:
         "rows_used": None,
         "rows_refused": {},
         "base_model_sha256": None,
-        "metrics": {"wall_clock_minutes": None, "final_loss": None, "tokens_seen": None, "steps": None},
+        "metrics": {
+            "wall_clock_minutes": None,
+            "final_loss": None,
+            "tokens_seen": None,
+            "steps": None,
+        },
         "artifact": None,
         "failure": None,
         "extra": {},
@@ -120,7 +128,7 @@ def _require(spec: Spec, backend: str, mode: str) -> None:
         if spec[name] != mine:
             raise UsageError(
                 f"The specification's {name} is {spec[name]}; this trainer's is {mine}.",
-                mend="Start the trainer that belongs to the specification.",
+                hint="Start the trainer that belongs to the specification.",
                 code="wrong_trainer",
             )
 
@@ -141,7 +149,9 @@ def _train(
     set_seed(spec.seed)  # before the adapter's random start
     side = "left" if spec["mode"] == "grpo" else "right"
     tokenizer = load_tokenizer(spec.model_path, padding_side=side)
-    job = Job(spec=spec, output=output, log=log, clock=clock, began=began, tokenizer=tokenizer, rows=rows)
+    job = Job(
+        spec=spec, output=output, log=log, clock=clock, began=began, tokenizer=tokenizer, rows=rows
+    )
     try:
         trainer = build(job)
     finally:
@@ -151,7 +161,7 @@ def _train(
     if not math.isfinite(told["metrics"]["final_loss"]):
         raise RunError(
             f"The loss at the last step is {told['metrics']['final_loss']}.",
-            mend="Lower the learning rate, or read what the detectors say of this run.",
+            hint="Lower the learning rate, or read what the detectors say of this run.",
             code="loss_not_finite",
         )
     told["artifact"] = save_adapter(job, trainer.model, budget.tokens, trainer.state.global_step)
@@ -161,7 +171,9 @@ def _train(
 
 def _budgeted(job: Job, trainer: Any, told: Mapping[str, Any]) -> Budget:
     limit = job.spec["budget"]
-    identity = {name: told[name] for name in ("config_fingerprint", "dataset_sha256", "base_model_sha256")}
+    identity = {
+        name: told[name] for name in ("config_fingerprint", "dataset_sha256", "base_model_sha256")
+    }
     budget = Budget(
         tokens=int(limit["tokens"]),
         minutes=float(limit["minutes"]),
@@ -178,7 +190,9 @@ def _budgeted(job: Job, trainer: Any, told: Mapping[str, Any]) -> Budget:
 
 def _go(job: Job, trainer: Any, budget: Budget, told: dict[str, Any]) -> None:
     """Train, from the newest whole checkpoint where this run goes on, and fill in the metrics."""
-    identity = {name: told[name] for name in ("config_fingerprint", "dataset_sha256", "base_model_sha256")}
+    identity = {
+        name: told[name] for name in ("config_fingerprint", "dataset_sha256", "base_model_sha256")
+    }
     found = newest_checkpoint(job.output, identity) if job.log.attempt > 1 else None
     if found is not None:
         sys.stderr.write(f"going on from {found.name}\n")
@@ -188,7 +202,9 @@ def _go(job: Job, trainer: Any, budget: Budget, told: dict[str, Any]) -> None:
         job.extra["repeated_tokens"] = budget.repeated
     before = budget.tokens
     trained = trainer.train(resume_from_checkpoint=None if found is None else str(found))
-    job.extra["tokens_per_second"] = (budget.tokens - before) / max(trained.metrics["train_runtime"], 1e-9)
+    job.extra["tokens_per_second"] = (budget.tokens - before) / max(
+        trained.metrics["train_runtime"], 1e-9
+    )
     losses = [row["loss"] for row in trainer.state.log_history if "loss" in row]
     told["metrics"] = {
         "wall_clock_minutes": budget.seconds / 60,
@@ -201,28 +217,36 @@ def _go(job: Job, trainer: Any, budget: Budget, told: dict[str, Any]) -> None:
     if not losses:
         raise RunError(
             f"The budget ({budget.stopped}) did not suffice for one step.",
-            mend="Raise the budget, or make batch, accumulation or length smaller.",
+            hint="Raise the budget, or make batch, accumulation or length smaller.",
             code="budget_too_small",
         )
 
 
 def _exactness(job: Job) -> str:
-    """Whether what is gone on with is, to the last bit, what an unbroken training would have made."""
+    """Whether what is gone on with is, to the last bit, what an unbroken training would have
+    made."""
     if job.spec["hardware_tier"] != CPU_TIER:
         return "not exact: a GPU's kernels add in no fixed order"
     threads = torch.get_num_threads()
-    return "exact" if threads == 1 else f"not exact: {threads} threads; one is what it was proved with"
+    return (
+        "exact" if threads == 1 else f"not exact: {threads} threads; one is what it was proved with"
+    )
 
 
 def save_adapter(job: Job, model: Any, tokens: int, steps: int) -> dict[str, str]:
-    """Write the adapter as safetensors, named after the model instead of a folder of this machine."""
+    """Write the adapter as safetensors, named after the model instead of a folder of this
+    machine."""
     expected = job.spec["artifact"]
     target = job.output / expected["path"]
     unwrapped = getattr(model, "module", model)
     for config in unwrapped.peft_config.values():
         config.base_model_name_or_path = job.spec["model"]["id"]
     if tokens <= 0 or steps <= 0:
-        raise RunError("No token was seen, so nothing was trained.", mend="Read stderr.log.", code="nothing_trained")
+        raise RunError(
+            "No token was seen, so nothing was trained.",
+            hint="Read stderr.log.",
+            code="nothing_trained",
+        )
     unwrapped.save_pretrained(target, safe_serialization=True, save_embedding_layers=False)
     job.log.checkpoint_saved(target, epoch=steps - 1, final=True)
     return {"path": expected["path"], "format": "peft-adapter"}
@@ -233,5 +257,7 @@ def _card(job: Job) -> dict[str, float | str]:
     if torch.cuda.is_available() and job.spec["hardware_tier"] != CPU_TIER:
         found["card"] = torch.cuda.get_device_name(0)
         found["peak_memory_bytes"] = torch.cuda.max_memory_allocated()
-        found["base_weights"] = "nf4" if four_bit(job.spec["hardware_tier"]) else str(job.spec["dtype"])
+        found["base_weights"] = (
+            "nf4" if four_bit(job.spec["hardware_tier"]) else str(job.spec["dtype"])
+        )
     return found

@@ -1,4 +1,5 @@
-"""What a trainer reads: the specification and the rows, each hashed from the bytes that were read."""
+"""What a trainer reads: the specification and the rows, each hashed from the bytes that were
+read."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +13,8 @@ from harness.files import canonical_json, sha256_bytes
 
 @dataclass(frozen=True, kw_only=True)
 class Spec:
-    """The parts of a specification that training needs; the harness has checked every bound before."""
+    """The parts of a specification that training needs; the harness has checked every bound
+    before."""
 
     raw: Mapping[str, Any]
     sha256: str
@@ -25,7 +27,8 @@ class Spec:
         found = json.loads(data)
         if not isinstance(found, dict) or found.get("schema") != 1:
             raise UsageError(
-                f"{path} is no specification of schema 1.", mend="Write one with `harness posttrain spec`."
+                f"{path} is no specification of schema 1.",
+                hint="Write one with `harness posttrain spec`.",
             )
         return cls(raw=found, sha256=sha256_bytes(data))
 
@@ -50,13 +53,14 @@ class Spec:
         if not self.raw["model"].get("path"):
             raise UsageError(
                 f"{self.raw['model'].get('id')} has no folder on this machine.",
-                mend="Add it with `harness posttrain model add`.",
+                hint="Add it with `harness posttrain model add`.",
                 code="model_missing",
             )
         return Path(self.raw["model"]["path"])
 
     def config_fingerprint(self) -> str:
-        """Of what is used here, as docs/training-programs.md defines it; not copied from the specification."""
+        """Of what is used here, as docs/training-programs.md defines it; not copied from the
+        specification."""
         parts = ("backend", "dtype", "hyperparameters", "mode", "seed")
         return sha256_bytes(canonical_json({name: self.raw[name] for name in parts}))
 
@@ -70,7 +74,8 @@ class Rows:
 def read_rows(path: Path, *texts: str) -> Rows:
     """The JSON objects of a file, one a line, with the hash of the same bytes.
 
-    Raises UsageError with the number of the line that is no object, or lacks one of `texts`, which must be text.
+    Raises UsageError with the number of the line that is no object, or lacks one of `texts`, which
+    must be text.
     """
     data = path.read_bytes()
     rows = []
@@ -78,7 +83,11 @@ def read_rows(path: Path, *texts: str) -> Rows:
         if line.strip():
             rows.append(_row(line, number, path.name, texts))
     if not rows:
-        raise UsageError(f"{path.name} holds no rows.", mend="Give a file with at least one.", code="dataset_empty")
+        raise UsageError(
+            f"{path.name} holds no rows.",
+            hint="Give a file with at least one.",
+            code="dataset_empty",
+        )
     return Rows(rows=rows, sha256=sha256_bytes(data))
 
 
@@ -97,5 +106,7 @@ def _row(line: str, number: int, name: str, texts: tuple[str, ...]) -> dict[str,
 
 def _bad(name: str, number: int, what: str) -> UsageError:
     return UsageError(
-        f"Line {number} of {name} {what}.", mend="Mend it; docs/training-programs.md.", code="dataset_row"
+        f"Line {number} of {name} {what}.",
+        hint="Fix it; docs/training-programs.md.",
+        code="dataset_row",
     )

@@ -1,7 +1,7 @@
 """Backend `trl-dpo`: direct preference optimisation (Rafailov et al. 2023) by TRL, with LoRA.
 
-The reference is the base model, the adapter off. Before the first step policy and reference must be the same: a first
-loss that is not ln 2 is refused.
+The reference is the base model, the adapter off. Before the first step policy and reference must be
+the same: a first loss that is not ln 2 is refused.
 """
 
 import math
@@ -35,12 +35,13 @@ class CheckedDPOTrainer(DPOTrainer):  # type: ignore[misc] # the library is not 
 
 
 def require_same_start(loss: float) -> None:
-    """Raises RunError unless the loss is ln 2 within 0.001: what it is while policy and reference agree."""
+    """Raises RunError unless the loss is ln 2 within 0.001: what it is while policy and reference
+    agree."""
     if not abs(loss - math.log(2)) <= TOLERANCE:
         raise RunError(
-            f"Before the first step the loss is {loss:.4f}; expected ln 2 = {math.log(2):.4f}: policy and reference "
-            "differ.",
-            mend="Start from the model that is the reference: merge an earlier adapter into it.",
+            f"Before the first step the loss is {loss:.4f}; expected ln 2 = {math.log(2):.4f}:"
+            " policy and reference differ.",
+            hint="Start from the model that is the reference: merge an earlier adapter into it.",
             code="reference_differs",
         )
 
@@ -51,10 +52,16 @@ def build(job: Job) -> Any:
     def encode(row: dict[str, Any]) -> dict[str, Any]:
         said = row["prompt"], row["chosen"], row["rejected"]
         chosen, rejected = pair(job.tokenizer, *said, limit=spec.max_length)
-        return {"prompt_ids": chosen.prompt, "chosen_ids": chosen.response, "rejected_ids": rejected.response}
+        return {
+            "prompt_ids": chosen.prompt,
+            "chosen_ids": chosen.response,
+            "rejected_ids": rejected.response,
+        }
 
     rows = job.each(encode)
-    settings = job.arguments(beta=spec.hyperparameters["beta"], max_length=spec.max_length, disable_dropout=False)
+    settings = job.arguments(
+        beta=spec.hyperparameters["beta"], max_length=spec.max_length, disable_dropout=False
+    )
     model = load_model(spec.model_path, dtype=spec["dtype"], tier=spec["hardware_tier"], train=True)
     return CheckedDPOTrainer(
         model=model,

@@ -1,7 +1,9 @@
-"""Backend `trl-grpo`: group relative policy optimisation (Shao et al. 2024) by TRL, with LoRA; answers are checked.
+"""Backend `trl-grpo`: group relative policy optimisation (Shao et al. 2024) by TRL, with LoRA;
+answers are checked.
 
-Two rewards: 1 where the completion is the answer, and half of that where it contains it. A group whose rewards are all
-equal teaches nothing: watch `frac_reward_zero_std`, not the loss, which is near 0 by construction.
+Two rewards: 1 where the completion is the answer, and half of that where it contains it. A group
+whose rewards are all equal teaches nothing: watch `frac_reward_zero_std`, not the loss, which is
+near 0 by construction.
 """
 
 import sys
@@ -24,11 +26,17 @@ GROUPS = (8, 4, 2)
 
 
 def exact_match(completions: Sequence[Any], answer: Sequence[str], **_more: Any) -> list[float]:
-    return [float(is_answer(_text(said), right)) for said, right in zip(completions, answer, strict=True)]
+    return [
+        float(is_answer(_text(said), right))
+        for said, right in zip(completions, answer, strict=True)
+    ]
 
 
 def contains(completions: Sequence[Any], answer: Sequence[str], **_more: Any) -> list[float]:
-    return [float(contains_answer(_text(said), right)) for said, right in zip(completions, answer, strict=True)]
+    return [
+        float(contains_answer(_text(said), right))
+        for said, right in zip(completions, answer, strict=True)
+    ]
 
 
 def _text(completion: Any) -> str:
@@ -41,9 +49,9 @@ def group_size(rows: int) -> int:
         if rows % size == 0:
             return size
     raise UsageError(
-        f"A step has {rows} rows (batch_size times gradient_accumulation); a group of completions needs an even "
-        "number.",
-        mend="Make their product even.",
+        f"A step has {rows} rows (batch_size times gradient_accumulation); a group of completions"
+        " needs an even number.",
+        hint="Make their product even.",
         code="group_too_small",
     )
 

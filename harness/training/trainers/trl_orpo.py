@@ -1,7 +1,9 @@
-"""Backend `trl-orpo`: odds ratio preference optimisation (Hong, Lee and Thorne 2024) by TRL, with LoRA.
+"""Backend `trl-orpo`: odds ratio preference optimisation (Hong, Lee and Thorne 2024) by TRL, with
+LoRA.
 
-Two differences from TRL's trainer, both on purpose: the negative log-likelihood is of the chosen response's tokens
-alone, not of the prompt's; and it is finite for a model that is sure (a mean log-probability of 0).
+Two differences from TRL's trainer, both on purpose: the negative log-likelihood is of the chosen
+response's tokens alone, not of the prompt's; and it is finite for a model that is sure (a mean
+log-probability of 0).
 """
 
 import sys
@@ -20,7 +22,8 @@ from harness.training.trainers.program import run
 TEXTS = ("prompt", "chosen", "rejected")
 """What a row must hold."""
 SURE = -1e-6
-"""The largest mean log-probability of a token that odds are computed for; at 0 they are infinite."""
+"""The largest mean log-probability of a token that odds are computed for; at 0 they are
+infinite."""
 
 
 class MaskedORPOTrainer(ORPOTrainer):  # type: ignore[misc] # the library is not followed
@@ -30,20 +33,28 @@ class MaskedORPOTrainer(ORPOTrainer):  # type: ignore[misc] # the library is not
         return {}  # the rows hold tokens
 
     def concatenated_forward(self, model: Any, batch: dict[str, Any]) -> tuple[Any, ...]:
-        """(chosen_logps, rejected_logps, chosen_logits, rejected_logits, nll): means over response tokens, natural log.
+        """(chosen_logps, rejected_logps, chosen_logits, rejected_logits, nll): means over response
+        tokens, natural log.
 
-        Log-probabilities are computed in float32; shapes (rows,), (rows,), (rows, length, vocabulary) twice, ().
+        Log-probabilities are computed in float32; shapes (rows,), (rows,), (rows, length,
+        vocabulary) twice, ().
         """
-        rows = self.concatenated_inputs(batch, padding_value=self.padding_value, device=self.accelerator.device)
+        rows = self.concatenated_inputs(
+            batch, padding_value=self.padding_value, device=self.accelerator.device
+        )
         mask = rows["concatenated_attention_mask"]
-        logits = model(input_ids=rows["concatenated_input_ids"], attention_mask=mask, use_cache=False).logits
+        logits = model(
+            input_ids=rows["concatenated_input_ids"], attention_mask=mask, use_cache=False
+        ).logits
         logps, counted = response_logps(logits, rows["concatenated_labels"])
         means = logps / counted
         chosen = len(batch["chosen_labels"])
         nll = -logps[:chosen].sum() / counted[:chosen].sum()
         return means[:chosen], means[chosen:], logits[:chosen, :-1], logits[chosen:, :-1], nll
 
-    def odds_ratio_loss(self, policy_chosen_logps: Any, policy_rejected_logps: Any) -> tuple[Any, ...]:
+    def odds_ratio_loss(
+        self, policy_chosen_logps: Any, policy_rejected_logps: Any
+    ) -> tuple[Any, ...]:
         chosen, rejected = policy_chosen_logps.float(), policy_rejected_logps.float()
         odds = log_odds(chosen) - log_odds(rejected)
         ratio = F.logsigmoid(odds)
@@ -52,18 +63,25 @@ class MaskedORPOTrainer(ORPOTrainer):  # type: ignore[misc] # the library is not
 
 
 def response_logps(logits: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """(sum of log-probabilities of the tokens whose label is not -100, how many), each of shape (rows,).
+    """(sum of log-probabilities of the tokens whose label is not -100, how many), each of shape
+    (rows,).
 
-    `logits` (rows, length, vocabulary), `labels` (rows, length); a token is predicted by the position before it.
+    `logits` (rows, length, vocabulary), `labels` (rows, length); a token is predicted by the
+    position before it.
     """
     wanted = labels[:, 1:]
     mask = wanted != -100
-    picked = F.log_softmax(logits[:, :-1].float(), dim=-1).gather(-1, wanted.clamp_min(0).unsqueeze(-1)).squeeze(-1)
+    picked = (
+        F.log_softmax(logits[:, :-1].float(), dim=-1)
+        .gather(-1, wanted.clamp_min(0).unsqueeze(-1))
+        .squeeze(-1)
+    )
     return (picked * mask).sum(-1), mask.sum(-1)
 
 
 def log_odds(logp: torch.Tensor) -> torch.Tensor:
-    """log(p / (1 - p)) of p = exp(logp), for logp <= 0 in float32; equations 4 and 7 of the paper without overflow."""
+    """log(p / (1 - p)) of p = exp(logp), for logp <= 0 in float32; equations 4 and 7 of the paper
+    without overflow."""
     safe = logp.clamp(max=SURE)
     return safe - torch.log(-torch.expm1(safe))
 

@@ -1,4 +1,5 @@
-"""Backend `trl-sft`: supervised fine-tuning by TRL, with LoRA; the response's tokens, EOS included, are learned."""
+"""Backend `trl-sft`: supervised fine-tuning by TRL, with LoRA; the response's tokens, EOS included,
+are learned."""
 
 import sys
 from typing import Any
@@ -25,7 +26,9 @@ def completion(row: dict[str, Any]) -> str:
     found = row.get("completion", row.get("chosen"))
     if not isinstance(found, str):
         raise UsageError(
-            f"The row {row.get('id')} has neither completion nor chosen.", mend="Mend the dataset.", code="dataset_row"
+            f"The row {row.get('id')} has neither completion nor chosen.",
+            hint="Fix the dataset.",
+            code="dataset_row",
         )
     return found
 

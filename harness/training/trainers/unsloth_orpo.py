@@ -1,6 +1,8 @@
-"""Backend `unsloth-orpo`: the ORPO of `trl-orpo`, the model loaded and adapted by unsloth. One GPU; not run by us.
+"""Backend `unsloth-orpo`: the ORPO of `trl-orpo`, the model loaded and adapted by unsloth. One GPU;
+not run by us.
 
-Rows, masks, loss, budget and result are those of `trl-orpo`. Without the package it is refused before anything is read.
+Rows, masks, loss, budget and result are those of `trl-orpo`. Without the package it is refused
+before anything is read.
 """
 
 import contextlib
@@ -25,7 +27,7 @@ def require_unsloth() -> None:
     if importlib.util.find_spec("unsloth") is None:
         raise MissingExtraError(
             "The backend unsloth-orpo needs the package unsloth, which is not installed.",
-            mend=f"`{HINT}` on a machine with a GPU, or choose the backend trl-orpo.",
+            hint=f"`{HINT}` on a machine with a GPU, or choose the backend trl-orpo.",
             code="unsloth_missing",
         )
 
@@ -34,11 +36,15 @@ def load(spec: Any, adapter: Any) -> Any:
     """The base model with the specification's LoRA. Raises UsageError on the CPU tier."""
     if spec["hardware_tier"] == "cpu-experimental":
         raise UsageError(
-            "unsloth runs on a GPU; the hardware tier is cpu-experimental.", mend="Choose trl-orpo.", code="gpu_missing"
+            "unsloth runs on a GPU; the hardware tier is cpu-experimental.",
+            hint="Choose trl-orpo.",
+            code="gpu_missing",
         )
     fast = importlib.import_module("unsloth").FastLanguageModel
     model, _ = fast.from_pretrained(
-        str(spec.model_path), max_seq_length=spec.max_length, load_in_4bit=spec["hardware_tier"] != "datacenter-gpu"
+        str(spec.model_path),
+        max_seq_length=spec.max_length,
+        load_in_4bit=spec["hardware_tier"] != "datacenter-gpu",
     )
     return fast.get_peft_model(
         model,

@@ -1,0 +1,281 @@
+"""diagnosis.md and methods.md as agents record them, and the candidates that both add to
+next.md."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.artifacts.diagnosis import (
+    Diagnosed,
+    Diagnosis,
+    RunDiagnosis,
+    read_diagnosis,
+    render_diagnosis,
+)
+from harness.artifacts.front_matter import read_yaml
+from harness.artifacts.metrics import belonging, read_rows
+from harness.artifacts.metrics_merge import Row
+from harness.artifacts.next_ideas import CONFIDENCE, Idea, one_line, with_ideas
+from harness.artifacts.text import read_text
+from harness.detectors.kinds import KINDS
+from harness.domain.records import Run
+from harness.domain.statuses import CLOSED_EXPERIMENTS
+from harness.errors import HarnessError, NotFoundError, RefusedError, UsageError
+from harness.files import atomic_write
+from harness.gates.open_alarms import open_by_run, unanswered
+from harness.ledger.project import Project
+
+_SHOWN_ROWS = 20
+_SHOWN_METRICS = 6
+
+
+def record_diagnosis(
+    project: Project,
+    experiment: str,
+    *,
+    run: str,
+    what_happened: str,
+    mechanism: str,
+    alarms: Sequence[Mapping[str, Any]],
+    candidates: Sequence[Mapping[str, Any]],
+    by: str,
+) -> Path:
+    """Write the part of diagnosis.md that is about `run`, in place of an earlier one, and add
+    `candidates` to next.md. The rows that `alarms` names are quoted as they were logged.
+
+    Raises NotFoundError for an unknown run, RefusedError for a decided experiment, UsageError for
+    rows that the run does not have, an open alarm that is not named, or no candidate.
+    """
+    _require_open(project, experiment)
+    found = project.ledger.run(experiment, run)
+    rows = _own_rows(project, found)
+    named = tuple(_named(project, found, item, len(rows)) for item in alarms)
+    part = RunDiagnosis(
+        run=run,
+        what_happened=_told("what_happened", what_happened),
+        mechanism=_told("mechanism", mechanism),
+        evidence=_quoted(rows, sorted({row for item in named for row in item.rows})),
+    )
+    path = project.layout.experiment(experiment, "diagnosis")
+    diagnosis = _merged(experiment, path, part, named)
+    _require_answered(project, found, diagnosis, len(rows))
+    new = [_candidate(item, "change") for item in candidates]
+    if not new:
+        raise UsageError(
+            "There is no candidate.",
+            hint="Name what to change, as a hypothesis that a run can refute.",
+        )
+    _add_ideas(project, experiment, f"After the diagnosis of {run}", new)
+    atomic_write(path, render_diagnosis(diagnosis, by=by))
+    return path
+
+
+def _require_answered(project: Project, run: Run, diagnosis: Diagnosis, rows: int) -> None:
+    """Raises UsageError for the first open alarm of `run` that `diagnosis` does not explain."""
+    raised = {
+        name: items
+        for name, items in open_by_run(project, run.experiment).items()
+        if name == run.id
+    }
+    for _, alarm, why in unanswered(diagnosis, raised, {run.id: rows}):
+        raise UsageError(
+            f"{run.experiment}/{run.id} raised {alarm.code} at row {alarm.row}, and {why}.",
+            hint=(
+                f"Name it among the alarms, with rows that show it, e.g. {{code: {alarm.code},"
+                f" rows: [{alarm.row}]}}."
+            ),
+            code="alarm_undiagnosed",
+        )
+
+
+def record_methods(
+    project: Project, experiment: str, *, methods: Sequence[Mapping[str, Any]], by: str
+) -> Path:
+    """Write methods.md: published methods that answer the diagnosis, each with its source; add them
+    to next.md.
+
+    Raises RefusedError for a decided experiment and UsageError for a method without source or
+    hypothesis.
+    """
+    _require_open(project, experiment)
+    if not methods:
+        raise UsageError(
+            "There is no method.",
+            hint="Name at least one, or end your turn and say what is missing.",
+        )
+    new = [_candidate(item, "hypothesis") for item in methods]
+    lines = [
+        f"# Methods for {experiment}",
+        "",
+        f"Found by {by}; what they promise is their source's claim.",
+        "",
+    ]
+    for item in methods:
+        name, source, track = (_told(key, item.get(key)) for key in ("name", "source", "track"))
+        lines += [
+            f"## {one_line(name)}",
+            "",
+            f"- track: {one_line(track)}",
+            f"- source: {one_line(source)}",
+        ]
+        lines += [
+            f"- try: {one_line(str(item['hypothesis']))}",
+            f"- conditions: {one_line(str(item.get('conditions')))}",
+        ]
+        lines.append("")
+    _add_ideas(project, experiment, "From published methods", new)
+    path = project.layout.experiment(experiment, "methods")
+    atomic_write(path, "\n".join(lines))
+    return path
+
+
+def standing_diagnosis(project: Project, experiment: str) -> Diagnosis | None:
+    """diagnosis.md as it can be read; None when it is absent or has another form."""
+    try:
+        return read_diagnosis(project.layout.experiment(experiment, "diagnosis"))
+    except HarnessError:
+        return None
+
+
+def undiagnosed_runs(project: Project, experiment: str) -> list[str]:
+    """Runs with an open alarm that diagnosis.md does not explain, in the order of registration."""
+    alarms = open_by_run(project, experiment)
+    if not alarms:
+        return []
+    rows = {run.id: run.rows for run in project.ledger.runs(experiment)}
+    return list(
+        dict.fromkeys(
+            run for run, _, _ in unanswered(standing_diagnosis(project, experiment), alarms, rows)
+        )
+    )
+
+
+def model_name(project: Project, experiment: str) -> str:
+    """What config.yaml calls the model, else the plan's name: lower case letters, digits and
+    dashes."""
+    try:
+        data = read_yaml(
+            read_text(project.layout.experiment(experiment, "config")), where="config.yaml"
+        ).data
+    except HarnessError:
+        data = {}
+    model = data.get("model")
+    if isinstance(model, dict):
+        model = next(
+            (model[key] for key in ("kind", "name", "type") if isinstance(model.get(key), str)),
+            None,
+        )
+    name = (
+        model
+        if isinstance(model, str) and model.strip()
+        else project.ledger.experiment(experiment).plan
+    )
+    kept = "".join(
+        letter if letter.isascii() and letter.isalnum() else "-" for letter in name.lower()
+    )
+    return "-".join(filter(None, kept.split("-")))[:30].strip("-") or "model"
+
+
+def _require_open(project: Project, experiment: str) -> None:
+    found = project.ledger.experiment(experiment)
+    if found.status in CLOSED_EXPERIMENTS:
+        raise RefusedError(
+            f"{experiment} is {found.status}: what explains it stands.",
+            hint="Open a new experiment to go on.",
+            code="experiment_closed",
+        )
+
+
+def _own_rows(project: Project, run: Run) -> list[Row]:
+    rows = read_rows(project.layout.run(run.experiment, run.id, "metrics")).rows
+    return belonging(rows, run=f"{run.experiment}/{run.id}", token_sha256=run.token)
+
+
+def _named(project: Project, run: Run, item: Mapping[str, Any], count: int) -> Diagnosed:
+    code, rows = item.get("code"), item.get("rows")
+    raised = {
+        alarm.alarm["code"]: alarm.alarm["metric"]
+        for alarm in project.ledger.alarms(run.experiment, run.id)
+    }
+    if code not in raised:
+        raise UsageError(
+            f"{run.experiment}/{run.id} raised no alarm {code!r}; it raised"
+            f" {', '.join(sorted(raised)) or 'none'}.",
+            hint="Name those that the run raised.",
+        )
+    if (
+        not isinstance(rows, list)
+        or not rows
+        or not all(type(row) is int and 0 < row <= count for row in rows)
+    ):
+        raise UsageError(
+            f"The rows of {code} are {rows!r:.80}; expected row numbers from 1 to {count}, those"
+            " that show it.",
+            hint=(
+                "Count the run's own lines in metrics.jsonl from 1; the alarm's evidence names"
+                " rows."
+            ),
+        )
+    return Diagnosed(run=run.id, code=str(code), metric=raised[code], rows=tuple(rows))
+
+
+def _merged(
+    experiment: str, path: Path, part: RunDiagnosis, named: Sequence[Diagnosed]
+) -> Diagnosis:
+    try:
+        before: Diagnosis | None = read_diagnosis(path)
+    except (NotFoundError, UsageError):
+        before = None
+    runs = [item for item in (before.runs if before else ()) if item.run != part.run]
+    alarms = [item for item in (before.alarms if before else ()) if item.run != part.run]
+    return Diagnosis(
+        experiment=experiment,
+        alarms=(*alarms, *named),
+        runs=tuple(sorted([*runs, part], key=lambda item: item.run)),
+    )
+
+
+def _quoted(rows: Sequence[Row], numbers: Sequence[int]) -> str:
+    """One line a row, as it was logged."""
+    lines = []
+    for number in numbers[:_SHOWN_ROWS]:
+        row = rows[number - 1]
+        metrics = row.get("metrics")
+        shown = list(metrics.items())[:_SHOWN_METRICS] if isinstance(metrics, dict) else []
+        told = ", ".join(f"{one_line(str(key))} {value}" for key, value in shown) or str(
+            row.get("event")
+        )
+        lines.append(f"- row {number}, epoch {row.get('epoch', '-')}: {told}")
+    more = len(numbers) - _SHOWN_ROWS
+    return "\n".join([*lines, *([f"- and {more} more rows"] if more > 0 else [])]) or "- no row"
+
+
+def _candidate(item: Mapping[str, Any], key: str) -> Idea:
+    code, confidence = item.get("alarm"), item.get("confidence")
+    if code not in KINDS or confidence not in CONFIDENCE:
+        raise UsageError(
+            f"A candidate says alarm {code!r:.40} and confidence {confidence!r:.40}.",
+            hint=f"Name the code of the alarm that it answers, and one of {', '.join(CONFIDENCE)}.",
+        )
+    return Idea(
+        text=one_line(_told(key, item.get(key))), answers=str(code), confidence=str(confidence)
+    )
+
+
+def _add_ideas(project: Project, experiment: str, title: str, added: Sequence[Idea]) -> None:
+    path = project.layout.experiment(experiment, "next")
+    try:
+        before = read_text(path)
+    except HarnessError:
+        before = ""
+    after = with_ideas(before, title, added)
+    if after != before:
+        atomic_write(path, after)
+
+
+def _told(name: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise UsageError(f"{name} is {value!r:.60}; expected text.", hint=f"Say {name} in words.")
+    return value.strip().replace(
+        "\n#", "\n\\#"
+    )  # no heading of its own: the file's sections are found by theirs

@@ -1,0 +1,316 @@
+"""The verbs that move an experiment: open it, record what the oracle says, decide."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from harness.artifacts.hypothesis import render_hypothesis
+from harness.artifacts.result import render_result
+from harness.contract.artifacts import ARTIFACTS, HARNESS, HUMAN
+from harness.domain.records import Decision, Experiment
+from harness.domain.statuses import (
+    CLOSED_EXPERIMENTS,
+    DecisionKind,
+    ExperimentStatus,
+    Verdict,
+    require_experiment_transition,
+)
+from harness.errors import NotFoundError, RefusedError, UsageError
+from harness.files import atomic_write
+from harness.ledger.project import Project
+
+AGENTS = frozenset(artifact.writer for artifact in ARTIFACTS) - {HARNESS, HUMAN}
+PERSONS = frozenset(
+    {
+        DecisionKind.APPROVE,
+        DecisionKind.REJECT,
+        DecisionKind.OVERRIDE,
+        DecisionKind.PROMOTE,
+        DecisionKind.ROLLBACK,
+    }
+)
+"""What only a person decides."""
+MOVES = {
+    DecisionKind.KEEP: ExperimentStatus.KEPT,
+    DecisionKind.DISCARD: ExperimentStatus.DISCARDED,
+    DecisionKind.CANCEL: ExperimentStatus.DISCARDED,
+    DecisionKind.ROLLBACK: ExperimentStatus.DISCARDED,
+    DecisionKind.ITERATE: ExperimentStatus.OPEN,
+}
+"""The status that a decision gives its experiment; the other kinds leave it."""
+CONFIDENCE = ("high", "medium", "low")
+_LONGEST = 500
+
+
+def open_experiment(
+    project: Project,
+    *,
+    hypothesis: str,
+    rationale: str,
+    parent: str | None,
+    by: str,
+    session: str | None = None,
+) -> Experiment:
+    """Open the next experiment: its folder is made exclusively and holds hypothesis.md.
+
+    The same hypothesis and parent again, while that experiment is open and has no run, is that
+    experiment: a session that was cut may simply ask again. Raises RefusedError
+    (experiment_undecided, budget_spent, no_plan), NotFoundError for an unknown parent, UsageError
+    for a hypothesis that is empty, too long or a placeholder.
+    """
+    line = _one_line(hypothesis)
+    _require_text("rationale", rationale)
+    approved = project.plan()
+    if parent is not None:
+        project.ledger.experiment(parent)
+    repeated = _same_again(project, line, parent)
+    if repeated is None:
+        limit = int(approved.content["budget"]["experiments"])
+
+        def reserve(identifier: str) -> bool:
+            _require_room(
+                project, approved.name, limit
+            )  # inside the transaction: nobody opens one meanwhile
+            return _make_folder(project.layout.experiment(identifier))
+
+        repeated = project.ledger.open_experiment(
+            hypothesis=line, parent=parent, by=by, session=session, reserve=reserve
+        )
+    ensure_hypothesis(project, repeated, rationale)
+    return repeated
+
+
+def ensure_hypothesis(project: Project, experiment: Experiment, rationale: str) -> None:
+    """Write hypothesis.md when it is not there: the experiment is a fact before it has files, and a
+    kill may fall in between."""
+    path = project.layout.experiment(experiment.id, "hypothesis")
+    if not path.exists():
+        text = render_hypothesis(
+            experiment=experiment.id,
+            parent=experiment.parent,
+            hypothesis=experiment.hypothesis,
+            rationale=rationale,
+        )
+        atomic_write(path, text)
+
+
+def record_result(
+    project: Project,
+    experiment: str,
+    *,
+    claims: Mapping[str, str | float],
+    summary: str,
+    shortfalls: Sequence[str],
+    by: str,
+) -> Path:
+    """Write result.md; until the experiment is decided it may be written again.
+
+    Raises NotFoundError, RefusedError for a decided experiment, UsageError for a claim that is no
+    plain number.
+    """
+    found = project.ledger.experiment(experiment)
+    if found.status in CLOSED_EXPERIMENTS:
+        raise RefusedError(
+            f"{experiment} is {found.status}: its result stands.",
+            hint="Open a new experiment to go on.",
+            code="experiment_closed",
+        )
+    _require_text("summary", summary)
+    text = render_result(
+        experiment=experiment, claims=claims, summary=summary, shortfalls=shortfalls, by=by
+    )
+    path = project.layout.experiment(experiment, "result")
+    atomic_write(path, text)
+    return path
+
+
+def decide(
+    project: Project,
+    *,
+    kind: DecisionKind | str,
+    experiment: str | None,
+    by: str,
+    context: str,
+    choice: str,
+    alternatives: str,
+    reason: str,
+    confidence: str,
+    verdict: str | None = None,
+    supersedes: str | None = None,
+) -> Decision:
+    """Record a decision and give the experiment the status that follows from it.
+
+    Killed in between, the same call again finishes it without a second decision. Raises
+    RefusedError when an agent takes a person's decision, or for a KEEP that rests neither on a PASS
+    nor on an OVERRIDE; TransitionError when the status forbids the move; NotFoundError for an
+    unknown experiment or verdict; UsageError for another confidence. Nothing is recorded then.
+    """
+    what = DecisionKind(kind)
+    _require_allowed(project, what, experiment, by, confidence, verdict)
+    after = _next_status(project, what, experiment)
+    earlier = _unfinished(project, what, experiment, by, verdict, reason) if after else None
+    decision = earlier or project.ledger.record_decision(
+        kind=what.value,
+        experiment=experiment,
+        by=by,
+        context=context,
+        choice=choice,
+        alternatives=alternatives,
+        reason=reason,
+        confidence=confidence,
+        verdict=verdict,
+        supersedes=supersedes,
+    )
+    if experiment is not None and after is not None:
+        project.ledger.move_experiment(experiment, after, f"{decision.id}: {decision.kind}")
+    return decision
+
+
+def _next_status(
+    project: Project, kind: DecisionKind, experiment: str | None
+) -> ExperimentStatus | None:
+    """The status that the decision moves the experiment to; None when it has it, or the kind moves
+    nothing."""
+    after = MOVES.get(kind)
+    if experiment is None or after is None:
+        return None
+    before = project.ledger.experiment(experiment).status
+    if before is after:
+        return None
+    require_experiment_transition(experiment, before, after)
+    return after
+
+
+def _require_text(name: str, value: object) -> None:
+    """Arguments of agents' tools come as any JSON."""
+    if not isinstance(value, str):
+        raise UsageError(
+            f"{name} is {value!r:.60}; expected text.", hint=f"Pass {name} as one string."
+        )
+
+
+def _one_line(hypothesis: str) -> str:
+    _require_text("hypothesis", hypothesis)
+    line = " ".join(hypothesis.split())
+    if not line or len(line) > _LONGEST or line.upper().startswith(("TODO", "TBD")):
+        shown = line if len(line) <= 40 else line[:37] + "..."
+        raise UsageError(
+            f"The hypothesis is {shown!r} ({len(line)} characters); expected 1 to {_LONGEST} that"
+            " say what is tried.",
+            hint=(
+                "Say in one line what is changed and what it should do; details belong in the"
+                " rationale."
+            ),
+        )
+    return line
+
+
+def _same_again(project: Project, line: str, parent: str | None) -> Experiment | None:
+    for experiment in project.ledger.experiments(statuses=[ExperimentStatus.OPEN]):
+        if (experiment.hypothesis, experiment.parent) == (line, parent) and not project.ledger.runs(
+            experiment.id
+        ):
+            project.layout.experiment(experiment.id).mkdir(parents=True, exist_ok=True)
+            return experiment
+    return None
+
+
+def undecided_experiment(project: Project) -> Experiment | None:
+    """The newest that is neither kept nor discarded; there is one at most."""
+    undecided = [status for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS]
+    found = project.ledger.experiments(newest=1, statuses=undecided)
+    return found[-1] if found else None
+
+
+def _require_room(project: Project, plan: str, limit: int) -> None:
+    if waiting := undecided_experiment(project):
+        raise RefusedError(
+            f"{waiting.id} is {waiting.status} and not decided yet; one experiment at a time is"
+            " worked on.",
+            hint=(
+                f"Go on with {waiting.id}, or discard it: `harness gate reject {waiting.id}"
+                " --reason ...`."
+            ),
+            code="experiment_undecided",
+        )
+    opened = sum(project.ledger.counts(plan)["experiments"].values())
+    if opened >= limit:
+        raise RefusedError(
+            f"The plan {plan} allows {limit} experiments and {opened} were opened.",
+            hint="A person may approve the plan with a larger budget.experiments.",
+            code="budget_spent",
+        )
+
+
+def _make_folder(folder: Path) -> bool:
+    """Make `folder`, exclusively: False when an earlier ledger filled it, or something else stands
+    there.
+
+    An empty one is what a kill between the folder and its fact left: it is taken, and the number
+    stays in use. Called with the ledger's write lock held, so nobody else is between the two now.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        return folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir())
+    return True
+
+
+def _require_allowed(
+    project: Project,
+    kind: DecisionKind,
+    experiment: str | None,
+    by: str,
+    confidence: str,
+    verdict: str | None,
+) -> None:
+    if confidence not in CONFIDENCE:
+        raise UsageError(
+            f"The confidence is {confidence!r}; expected {', '.join(CONFIDENCE)}.",
+            hint="Use one of them.",
+        )
+    if kind in PERSONS and by in AGENTS:
+        raise RefusedError(
+            f"{by} cannot decide {kind}: that is a person's.",
+            hint="Ask the person to run `harness gate`.",
+            code="human_verb",
+        )
+    if experiment is None:
+        if kind in MOVES:
+            raise UsageError(f"{kind} needs the experiment that it is about.", hint="Pass its id.")
+        return
+    verdicts = {item.id: item for item in project.ledger.verdicts(experiment)}
+    if verdict is not None and verdict not in verdicts:
+        raise NotFoundError(
+            f"{experiment} has no verdict {verdict!r}.",
+            hint=f"`harness experiment show {experiment}` lists them.",
+        )
+    if kind is not DecisionKind.KEEP:
+        return
+    passed = verdict is not None and verdicts[verdict].verdict is Verdict.PASS
+    overridden = any(
+        item.kind is DecisionKind.OVERRIDE for item in project.ledger.decisions(experiment)
+    )
+    if not passed and not overridden:
+        raise RefusedError(
+            f"{experiment} cannot be kept: the decision rests on no PASS.",
+            hint=f"Run `harness gate check {experiment}`; a person may override it.",
+            code="keep_without_pass",
+        )
+
+
+def _unfinished(
+    project: Project,
+    kind: DecisionKind,
+    experiment: str | None,
+    by: str,
+    verdict: str | None,
+    reason: str,
+) -> Decision | None:
+    """The experiment's newest decision, when it is this one and its move did not happen."""
+    decisions = project.ledger.decisions(experiment)
+    if not decisions:
+        return None
+    last = decisions[-1]
+    same = (last.kind, last.by, last.verdict, last.reason) == (kind, by, verdict, reason)
+    return last if same and not project.ledger.moved_after(last.id, experiment) else None

@@ -1,0 +1,124 @@
+"""Logs of runs that the harness did not start, taken into the record as what they are: something
+that was logged."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+from harness.artifacts.hashes import hash_file
+from harness.domain.facts import LogImported
+from harness.errors import RefusedError, UsageError
+from harness.foreign.formats import require_readable
+from harness.foreign.reader import LogReader
+from harness.foreign.rows import Row, position
+from harness.ledger.project import Project
+
+_MOST_RUNS = 50
+_MOST_METRICS = 100
+_MOST_NOTES = 20
+
+
+class _Summary:
+    """What one run's rows come to, row by row."""
+
+    def __init__(self, run: str) -> None:
+        self.run, self.status = run, "unknown"
+        self.rows = 0
+        self.last: dict[str, float] = {}
+        self.metrics: dict[str, dict[str, Any]] = {}
+
+    def feed(self, row: Row) -> None:
+        self.rows += 1
+        said = row.get("status")
+        if row.get("event") in ("end", "status") and isinstance(said, str):
+            self.status = said
+        for unit in ("epoch", "step"):
+            value = row.get(unit)
+            if isinstance(value, int | float) and position(row) is not None:
+                self.last[unit] = value
+        metrics = row.get("metrics")
+        for name, value in metrics.items() if isinstance(metrics, dict) else ():
+            if isinstance(value, int | float):
+                self._value(str(name)[:80], float(value))
+
+    def plain(self) -> dict[str, Any]:
+        return {
+            "run": self.run,
+            "status": self.status[:40],
+            "rows": self.rows,
+            **self.last,
+            "metrics": self.metrics,
+        }
+
+    def _value(self, name: str, value: float) -> None:
+        if name not in self.metrics and len(self.metrics) >= _MOST_METRICS:
+            return
+        known = self.metrics.setdefault(
+            name, {"last": None, "smallest": None, "largest": None, "not_finite": 0}
+        )
+        if not math.isfinite(value):
+            known["not_finite"] += 1
+            return
+        known["last"] = value
+        known["smallest"] = value if known["smallest"] is None else min(known["smallest"], value)
+        known["largest"] = value if known["largest"] is None else max(known["largest"], value)
+
+
+def import_log(project: Project, path: Path, *, experiment: str | None, by: str) -> LogImported:
+    """Read the whole log and record what it says, with its hash; the file stays where it is.
+
+    Raises NotFoundError for a file or an experiment that is not there, UsageError for a log in
+    which nothing is read, and RefusedError for one that changes meanwhile.
+    """
+    if experiment is not None:
+        experiment = project.ledger.experiment(experiment).id
+    before = hash_file(path)
+    reader = LogReader(path)
+    runs: dict[str, _Summary] = {}
+    rows = reader.read_more()
+    while rows or reader.behind:
+        _take(runs, rows)
+        rows = reader.read_more()
+    _take(runs, reader.finish())
+    require_readable(path, reader.problem)
+    if not runs or reader.format is None:
+        raise UsageError(
+            f"{path} says nothing that a log of a training says.",
+            hint=(
+                "`harness watch --once FILE` shows what is read in it; docs/cli.md names the"
+                " formats."
+            ),
+            code="no_log",
+        )
+    if hash_file(path) != before:
+        raise RefusedError(
+            f"{path} changed while it was read.",
+            hint="Wait until its training has ended.",
+            code="changing",
+        )
+    fact = LogImported(
+        path=_shown(project, path),
+        sha256=before,
+        bytes=path.stat().st_size,
+        format=reader.format,
+        experiment=experiment,
+        runs=[summary.plain() for summary in runs.values()],
+        notes=reader.notes()[:_MOST_NOTES],
+        by=by,
+    )
+    project.ledger.append(fact)
+    return fact
+
+
+def _take(runs: dict[str, _Summary], rows: list[Row]) -> None:
+    for row in rows:
+        name = str(row.get("run"))[:80]
+        if name not in runs and len(runs) >= _MOST_RUNS:
+            continue
+        runs.setdefault(name, _Summary(name)).feed(row)
+
+
+def _shown(project: Project, path: Path) -> str:
+    found = path.resolve()
+    inside = found.is_relative_to(project.layout.root)
+    return project.layout.relative(found) if inside else str(found)

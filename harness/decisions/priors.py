@@ -1,0 +1,132 @@
+"""Priors: lessons with a check that says whether their rule still holds."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import BinaryIO
+
+from harness.domain.commands import for_ourselves, with_interpreter
+from harness.domain.records import Prior
+from harness.errors import NotFoundError
+from harness.ledger.project import Project
+
+CHECK_SECONDS = 120.0
+COMMAND = "harness"
+_SHOWN = 2000
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+class Holds(StrEnum):
+    """What a check says of its prior's rule."""
+
+    YES = "pass"
+    NO = "fail"  # the command ended with another code than 0, or could not be started
+    LATE = "timeout"
+    UNCHECKED = "no check"
+
+    @property
+    def broken(self) -> bool:
+        return self in (Holds.NO, Holds.LATE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedPrior:
+    prior: Prior
+    holds: Holds
+    exit_code: int | None = None
+    """Of a command that was started and ended by itself."""
+    seconds: float = 0.0
+    output: str = ""
+    """The end of what it printed."""
+
+
+def check_priors(
+    project: Project,
+    identifiers: Iterable[str],
+    environment: Mapping[str, str],
+    *,
+    seconds: float = CHECK_SECONDS,
+) -> list[CheckedPrior]:
+    """Run the checks of the named priors, by default of all that stand, each in the project's root.
+
+    A check may take `seconds`; then it is ended with all that it started in its group. Raises
+    NotFoundError for an unknown id, before any is run.
+    """
+    named = list(identifiers)
+    known = {prior.id: prior for prior in project.ledger.priors()}
+    for name in named:
+        if name not in known:
+            raise NotFoundError(
+                f"There is no prior {name!r}.", hint="`harness priors list` shows those that exist."
+            )
+    chosen = [known[name] for name in named] or [
+        prior for prior in known.values() if prior.superseded_by is None
+    ]
+    return [_check(project, prior, environment, seconds) for prior in chosen]
+
+
+def _check(
+    project: Project, prior: Prior, environment: Mapping[str, str], seconds: float
+) -> CheckedPrior:
+    if prior.check is None:
+        return CheckedPrior(prior=prior, holds=Holds.UNCHECKED)
+    words, extra = _command(prior.check, project.settings.interpreter or sys.executable)
+    begun = time.monotonic()
+    with tempfile.TemporaryFile() as printed:
+        try:
+            process = subprocess.Popen(
+                words,
+                cwd=project.layout.root,
+                env={**for_ourselves(environment), **extra},
+                stdin=subprocess.DEVNULL,
+                stdout=printed,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            said = f"{words[0]} could not be started: {error.strerror}."
+            return CheckedPrior(prior=prior, holds=Holds.NO, output=said)
+        code = _wait(process, seconds)
+        holds = Holds.LATE if code is None else Holds.YES if code == 0 else Holds.NO
+        passed = time.monotonic() - begun
+        return CheckedPrior(
+            prior=prior, holds=holds, exit_code=code, seconds=passed, output=_end_of(printed)
+        )
+
+
+def _command(check: Iterable[str], interpreter: str) -> tuple[list[str], dict[str, str]]:
+    """The words to start, and variables for them: `harness` is this harness, whatever the PATH
+    has."""
+    first, *rest = check
+    if first == COMMAND:
+        return [sys.executable, "-m", COMMAND, *rest], {
+            "PYTHONPATH": str(_PACKAGE.parent),
+            "PYTHONSAFEPATH": "1",
+        }
+    return with_interpreter([first, *rest], interpreter), {}
+
+
+def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> int | None:
+    """Its exit code; None when it took too long. Nothing of its group is left."""
+    try:
+        return process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _end_of(stream: BinaryIO) -> str:
+    size = stream.seek(0, os.SEEK_END)
+    stream.seek(max(0, size - _SHOWN))
+    return stream.read().decode("utf-8", "replace").strip()

@@ -1,0 +1,261 @@
+"""Recomputing an experiment's scores: every counted run's final checkpoint, through the sandboxed
+predict and the scorer.
+
+Each evaluation is one fact, recorded as soon as it is made; evaluation.json and score.json are
+written from the facts. Killed anywhere, the next call goes on where this one stopped.
+"""
+
+import os
+import secrets
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.artifacts.code_snapshot import load_snapshot
+from harness.domain.facts import EvaluationRecorded
+from harness.domain.findings import BYPASSED
+from harness.domain.records import ApprovedPlan, Checkpoint, Evaluation, Run
+from harness.domain.sandbox import Sandbox
+from harness.domain.statuses import GateName, RunStatus, Split, Verdict
+from harness.errors import RefusedError
+from harness.evaluation.evaluate import EvaluationOutcome, EvaluationRequest, evaluate_run
+from harness.evaluation.frozen_files import scorer_of, table_of
+from harness.evaluation.predict import Limits
+from harness.evaluation.score import summarise
+from harness.evaluation.scores import counted_evaluations, plan_of
+from harness.files import atomic_write, pretty_json
+from harness.gates.collect import changed
+from harness.gates.evidence import counted_runs
+from harness.gates.files import linked
+from harness.ledger.project import Project
+from harness.plans.approval import data_paths
+from harness.plans.plan import Plan, plan_from
+from harness.settings import require_interpreter
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Job:
+    project: Project
+    approved: ApprovedPlan
+    plan: Plan
+    split: Split
+    query: int
+    shuffle_seed: int
+    environment: Mapping[str, str]
+
+
+def evaluate_experiment(
+    project: Project,
+    experiment: str,
+    split: Split,
+    sandbox: Sandbox,
+    *,
+    environment: Mapping[str, str] | None = None,
+    shuffle_seed: int | None = None,
+) -> list[Evaluation]:
+    """Evaluate what has no value yet on `split`, and return the evaluations that are the
+    experiment's score.
+
+    A look at held-out needs a PASS on validation that still stands. It is counted before it is
+    taken, one a call that has something to evaluate. What has a value already (same checkpoint,
+    scorer and plan version) is skipped. `shuffle_seed` orders the rows that predict sees; it is
+    drawn when not given. Raises NotFoundError, RefusedError (validation_not_passed,
+    query_budget_spent, no_plan), ConfigError (interpreter_missing) and SandboxError.
+    """
+    found = project.ledger.experiment(experiment)
+    approved = plan_of(project, found)
+    plan = plan_from(approved.content)
+    due = _due(project, experiment, approved, split)
+    if due:
+        require_interpreter(project.settings)  # before a look at held-out is counted
+        query = 0
+        if split is Split.HELD_OUT:
+            _require_passed(project, experiment)
+            query = project.ledger.query_held_out(experiment, plan.oracle.queries)
+        job = _Job(
+            project=project,
+            approved=approved,
+            plan=plan,
+            split=split,
+            query=query,
+            shuffle_seed=secrets.randbits(63) if shuffle_seed is None else shuffle_seed,
+            environment=os.environ if environment is None else environment,
+        )
+        for run, checkpoint in due:
+            _record(job, run, evaluate_run(_request(job, run, checkpoint), sandbox, project.clock))
+    write_scores(project, experiment)
+    return counted_evaluations(project, experiment, approved, split)
+
+
+def _require_passed(project: Project, experiment: str) -> None:
+    """Held-out rows are for a candidate that passed on validation: every other look only wears them
+    out."""
+    newest = project.ledger.latest_verdict(experiment, GateName.VALIDATION)
+    stale = newest is not None and bool(changed(project, newest))
+    if newest is not None and newest.verdict is Verdict.PASS and not stale:
+        return
+    said = "none yet" if newest is None else "STALE" if stale else newest.verdict.value
+    raise RefusedError(
+        f"{experiment} gets no look at held-out: its verdict on validation is {said}; expected"
+        " PASS.",
+        hint=f"Run `harness gate check {experiment} --gate validation`.",
+        code="validation_not_passed",
+    )
+
+
+def awaiting(project: Project, experiment: str, split: Split) -> list[str]:
+    """Runs that `evaluate_experiment` is due for: no evaluation yet, or its files are not
+    written."""
+    approved = plan_of(project, project.ledger.experiment(experiment))
+    known = {item.run for item in counted_evaluations(project, experiment, approved, split)}
+    waiting = [run.id for run, _ in _scorable(project, experiment) if run.id not in known]
+    layout = project.layout
+    unwritten = [
+        run
+        for run in sorted(known)
+        if _to_write(project, layout.run(experiment, run, "evaluation"))
+    ]
+    if known and not unwritten and _to_write(project, layout.experiment(experiment, "score")):
+        unwritten = sorted(known)
+    return waiting + unwritten
+
+
+def write_scores(project: Project, experiment: str) -> None:
+    """evaluation.json of each run and score.json, from the ledger; a place that a link leads to is
+    left alone."""
+    approved = plan_of(project, project.ledger.experiment(experiment))
+    by_run: dict[str, dict[str, Any]] = {}
+    scores = {}
+    for split in Split:
+        evaluations = counted_evaluations(project, experiment, approved, split)
+        for item in evaluations:
+            by_run.setdefault(item.run, {})[split.value] = _plain(item)
+        score = summarise(evaluations)
+        if score is not None:
+            scores[split.value] = score.plain()
+    for run, splits in by_run.items():
+        _write(project, project.layout.run(experiment, run, "evaluation"), splits)
+    if by_run:
+        _write(project, project.layout.experiment(experiment, "score"), scores)
+
+
+def _scorable(project: Project, experiment: str) -> list[tuple[Run, Checkpoint]]:
+    """Counted runs that completed through the run logger and left a final checkpoint."""
+    finals = {item.run: item for item in project.ledger.checkpoints(experiment) if item.final}
+    return [
+        (run, finals[run.id])
+        for run in counted_runs(project.ledger.runs(experiment))
+        if run.status is RunStatus.COMPLETED
+        and run.id in finals
+        and not any(found.get("code") == BYPASSED for found in run.findings)
+    ]
+
+
+def _due(
+    project: Project, experiment: str, approved: ApprovedPlan, split: Split
+) -> list[tuple[Run, Checkpoint]]:
+    scorer = scorer_of(approved).hash()
+    done = {
+        item.run
+        for item in counted_evaluations(project, experiment, approved, split)
+        if item.value is not None and item.scorer == scorer
+    }
+    return [
+        (run, checkpoint)
+        for run, checkpoint in _scorable(project, experiment)
+        if run.id not in done
+    ]
+
+
+def _request(job: _Job, run: Run, checkpoint: Checkpoint) -> EvaluationRequest:
+    project, layout = job.project, job.project.layout
+    columns = job.approved.splits[job.split.value]
+    return EvaluationRequest(
+        experiment=run.experiment,
+        run=run.id,
+        split=job.split,
+        table=table_of(project, job.approved, job.split.value),
+        train=table_of(project, job.approved, "train"),
+        inputs=tuple(columns["inputs"]),
+        label=columns["label"],
+        id_column=columns["id"],
+        metric=job.plan.oracle.metric,
+        scorer=scorer_of(job.approved),
+        predict=tuple(shlex.split(job.plan.oracle.predict)),
+        interpreter=require_interpreter(project.settings),
+        snapshot=load_snapshot(layout.objects, run.code),
+        data_files=data_paths(job.approved),
+        objects=layout.objects,
+        checkpoint=layout.root / checkpoint.path,
+        checkpoint_hash=checkpoint.id,
+        root=layout.root,
+        work=layout.state / "work",
+        shuffle_seed=job.shuffle_seed,
+        environment=job.environment,
+        readable=tuple(Path(path) for path in project.settings.readable),
+        hidden=(layout.state,),
+        limits=Limits(predict_seconds=job.plan.budget.run_minutes * 60),
+    )
+
+
+def _record(job: _Job, run: Run, outcome: EvaluationOutcome) -> None:
+    job.project.ledger.append(
+        EvaluationRecorded(
+            experiment=run.experiment,
+            run=run.id,
+            seed=run.seed,
+            split=job.split.value,
+            metric=outcome.metric,
+            value=outcome.value,
+            n=outcome.n,
+            interval=None if outcome.interval is None else list(outcome.interval),
+            checkpoint=outcome.checkpoint,
+            code=outcome.code,
+            inputs=outcome.inputs,
+            labels=outcome.labels,
+            scorer=outcome.scorer,
+            predictions=outcome.predictions,
+            query=job.query,
+            sandbox=outcome.sandbox.value,
+            plan_version=job.approved.version,
+            baseline=outcome.baseline,
+            findings=[found.plain() for found in outcome.findings],
+        )
+    )
+
+
+def _plain(item: Evaluation) -> dict[str, Any]:
+    names = (
+        "metric",
+        "value",
+        "n",
+        "interval",
+        "baseline",
+        "checkpoint",
+        "code",
+        "inputs",
+        "labels",
+        "scorer",
+        "predictions",
+        "query",
+        "sandbox",
+        "plan_version",
+        "findings",
+        "at",
+    )
+    return {name: getattr(item, name) for name in names}
+
+
+def _to_write(project: Project, path: Path) -> bool:
+    """Whether the file is missing where the harness would write it."""
+    return linked(project.layout.root, path) is None and not path.exists()
+
+
+def _write(project: Project, path: Path, content: dict[str, Any]) -> None:
+    text = pretty_json(content)
+    if linked(project.layout.root, path) is not None:
+        return  # the gate says so; the harness writes through no link
+    if not path.is_file() or path.read_text("utf-8", errors="replace") != text:
+        atomic_write(path, text)

@@ -1,0 +1,154 @@
+"""Asking a gate: judge the evidence as it is now, and record the verdict when it is a new one.
+
+A decided experiment's verdict is history, and a clone has neither its checkpoints nor the vault: it
+is judged and shown, and nothing is recorded.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.domain.facts import TamperingNoticed
+from harness.domain.findings import Finding
+from harness.domain.records import RecordedVerdict
+from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus, GateName, Split, Verdict
+from harness.evaluation.scores import counted_evaluations, plan_of
+from harness.gates import held_out, validation
+from harness.gates.collect import changed, collect
+from harness.gates.evidence import GateEvidence, GateOutcome
+from harness.guard.control_files import CHANGED
+from harness.ledger.project import Project
+
+GATES = {GateName.VALIDATION: validation.judge, GateName.HELD_OUT: held_out.judge}
+_NOTICED = {
+    "plan_changed",
+    "scorer_changed",
+    "split_changed",
+    "metrics_changed",
+    "status_changed",
+    "checkpoint_changed",
+    CHANGED,
+}
+
+
+def check_gate(
+    project: Project,
+    experiment: str,
+    gate: GateName | None = None,
+    *,
+    transcripts: Sequence[Path] = (),
+) -> RecordedVerdict:
+    """The verdict of `gate` on the experiment as it is now; by default held-out once it was looked
+    at, else validation.
+
+    A verdict is recorded only when evidence or outcome differ from the last one's: looking twice
+    gives the same record. An experiment that is not decided becomes judged; of a decided one
+    nothing is recorded, and the answer has no id. `transcripts` are folders in which the session is
+    looked for that a changed control file falls into, beside the receipts. Raises NotFoundError for
+    an unknown experiment and RefusedError when no plan says how to judge it.
+    """
+    found = project.ledger.experiment(experiment)
+    asked = gate if gate is not None else due_gate(project, found.id)
+    evidence = collect(project, found.id, asked, transcripts)
+    outcome = GATES[asked](evidence)
+    if found.status in CLOSED_EXPERIMENTS:
+        return _shown(evidence, outcome)
+    _notice(project, outcome.findings)
+    verdict = _same(project, evidence, outcome)
+    if verdict is None:
+        verdict = project.ledger.record_verdict(**_fields(evidence, outcome))
+    if found.status is not ExperimentStatus.JUDGED and not _running(evidence):
+        project.ledger.move_experiment(
+            found.id, ExperimentStatus.JUDGED, f"{verdict.id}: {asked} {verdict.verdict}"
+        )
+    return verdict
+
+
+def due_gate(project: Project, experiment: str) -> GateName:
+    """The gate that a person means who names none: validation, until held-out was evaluated under
+    the plan in force."""
+    approved = plan_of(project, project.ledger.experiment(experiment))
+    looked = counted_evaluations(project, experiment, approved, Split.HELD_OUT)
+    return GateName.HELD_OUT if looked else GateName.VALIDATION
+
+
+def standing(project: Project, verdict: RecordedVerdict) -> Verdict:
+    """What the verdict is worth now: itself, or STALE when something that it read has changed."""
+    return Verdict.STALE if changed(project, verdict) else verdict.verdict
+
+
+def _running(evidence: GateEvidence) -> bool:
+    return any(item.run.ended_at is None for item in evidence.runs)
+
+
+def _fields(evidence: GateEvidence, outcome: GateOutcome) -> dict[str, Any]:
+    return {
+        "experiment": evidence.experiment.id,
+        "gate": evidence.gate.value,
+        "verdict": outcome.verdict.value,
+        "findings": [found.plain() for found in outcome.findings],
+        "evidence": dict(evidence.hashes),
+        "score": None if outcome.score is None else dict(outcome.score),
+        "tier": None if outcome.tier is None else outcome.tier.value,
+        "comparison": None if outcome.comparison is None else dict(outcome.comparison),
+        "shortfall": evidence.shortfall,
+        "notes": [f"{item.name}: {note}" for item in evidence.runs for note in item.notes],
+        "next_planned": evidence.next_planned,
+    }
+
+
+def _shown(evidence: GateEvidence, outcome: GateOutcome) -> RecordedVerdict:
+    fields = _fields(evidence, outcome)
+    plain = ("experiment", "gate", "evidence", "score", "comparison", "shortfall", "next_planned")
+    return RecordedVerdict(
+        id="",
+        at="",
+        verdict=outcome.verdict,
+        tier=outcome.tier,
+        findings=tuple(fields["findings"]),
+        notes=tuple(fields["notes"]),
+        **{name: fields[name] for name in plain},
+    )
+
+
+def _same(project: Project, evidence: GateEvidence, outcome: GateOutcome) -> RecordedVerdict | None:
+    """The last verdict of this gate, when it says and read the same."""
+    last = project.ledger.latest_verdict(evidence.experiment.id, evidence.gate)
+    if (
+        last is None
+        or last.evidence != dict(evidence.hashes)
+        or last.verdict is not outcome.verdict
+    ):
+        return None
+    said = [_said(Finding.from_plain(plain)) for plain in last.findings]
+    return last if said == [_said(found) for found in outcome.findings] else None
+
+
+def _said(found: Finding) -> dict[str, Any]:
+    """A finding as it is compared: which sessions are named beside a change depends on what is at
+    hand to look at."""
+    plain = found.plain()
+    return (
+        {**plain, "message": "", "data": found.data.get("path")} if found.code == CHANGED else plain
+    )
+
+
+def _notice(project: Project, findings: tuple[Finding, ...]) -> None:
+    """Record what was frozen or hashed and is no longer what it was, once."""
+    known = {
+        (fact.what, fact.path, fact.expected, fact.actual) for fact in project.ledger.tampering()
+    }
+    for found in findings:
+        data = found.data
+        key = (found.code, data.get("path"), data.get("expected"), data.get("actual"))
+        if (
+            found.code not in _NOTICED
+            or not all(isinstance(part, str) for part in key)
+            or key in known
+        ):
+            continue
+        what, path, expected, actual = (str(part) for part in key)
+        project.ledger.append(
+            TamperingNoticed(what=what, path=path, expected=expected, actual=actual)
+        )
+        known.add((what, path, expected, actual))

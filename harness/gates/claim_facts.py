@@ -1,0 +1,180 @@
+"""What the ledger and the logs know about the numbers that a text claims."""
+
+import math
+from collections.abc import Iterable
+from itertools import chain
+from pathlib import Path
+
+from harness.artifacts.git import in_repository, run_git
+from harness.artifacts.locate import Layout
+from harness.artifacts.metrics import read_rows
+from harness.claims.audit import judged
+from harness.claims.evidence_files import known_files
+from harness.claims.judge import JudgedClaim
+from harness.claims.known import HOLDS, ClaimKind, Known, KnownExperiment, KnownScore
+from harness.claims.passages import Sentence, sentences
+from harness.claims.statements import experiments_named
+from harness.domain.findings import Finding
+from harness.domain.records import ApprovedPlan, Experiment, Run
+from harness.domain.statuses import Direction, RunStatus, Split
+from harness.errors import HarnessError, RefusedError
+from harness.evaluation.score import summarise
+from harness.evaluation.scores import counted_evaluations, objective_of, plan_of
+from harness.gates.evidence import counted_runs
+from harness.gates.findings import finding
+from harness.ledger.project import Project
+
+_LONGEST = 100_000
+"""Characters of a result that a gate reads; what is longer fails, so that no number hides behind
+it."""
+
+
+def known_facts(project: Project, named: Iterable[str] | None = None) -> Known:
+    """What is known of the experiments in `named` and of their parents; of all when it is None."""
+    every = {item.id: item for item in project.ledger.experiments()}
+    wanted = set(every) if named is None else set(named) & set(every)
+    wanted |= {parent for name in wanted if (parent := every[name].parent) is not None}
+    files = known_files(project.layout.root)
+    found = (_known(project, every[name]) for name in sorted(wanted))
+    experiments = {item.id: item for item in found if item is not None}
+    return Known(experiments=experiments, evidence=files.evidence, programs=files.programs)
+
+
+def prose_findings(
+    project: Project, experiment: str, body: str, claimed: Iterable[str]
+) -> tuple[Finding, ...]:
+    """What the body of result.md claims that does not hold; `claimed` are the texts of its front
+    matter's claims, which have findings of their own."""
+    if len(body) > _LONGEST:
+        said = f"The text of result.md has {len(body):,} characters; expected at most {_LONGEST:,}."
+        return (
+            finding(
+                "prose_unsupported", said, "Shorten it; longer reports are files of their own."
+            ),
+        )
+    found = sentences(body, experiment=experiment, report=True)
+    known = known_facts(project, {experiment, *experiments_named(found)})
+    front = set(claimed)
+    return tuple(
+        _finding(item)
+        for item in judged(found, known, file="result.md")
+        if item.kind not in HOLDS and not _said_before(item, experiment, front)
+    )
+
+
+def _said_before(claim: JudgedClaim, experiment: str, front: set[str]) -> bool:
+    return (
+        claim.experiment == experiment
+        and claim.split in (None, Split.VALIDATION)
+        and claim.value in front
+    )
+
+
+def _finding(claim: JudgedClaim) -> Finding:
+    contradicted = claim.kind is ClaimKind.CONTRADICTED
+    code = (
+        ("prose_disagrees" if contradicted else "prose_unsupported")
+        if claim.decides
+        else "prose_unproven"
+    )
+    return finding(
+        code,
+        f'result.md says "{claim.text[:160]}": {claim.metric} {claim.value} is {claim.kind};'
+        f" {claim.evidence}.",
+        metric=claim.metric,
+        claimed=claim.value,
+        kind=claim.kind.value,
+    )
+
+
+def text_sentences(project: Project, path: Path, text: str) -> list[Sentence]:
+    """The sentences of a file: one in an experiment's folder is a report about it, and the decision
+    log's quotations are its own words."""
+    about = experiment_of_path(project.layout, path)
+    log = path.resolve() == project.layout.decision_log.resolve()
+    return sentences(text, experiment=about, report=about is not None or log, quotes=log)
+
+
+def experiment_of_path(layout: Layout, path: Path) -> str | None:
+    """The experiment in whose folder the file lies."""
+    try:
+        first = path.resolve().relative_to(layout.experiments.resolve()).parts[0]
+    except (ValueError, IndexError):
+        return None
+    return first if first.startswith("exp-") else None
+
+
+def commit_messages(project: Project, since: str | None = None) -> list[tuple[str, str]]:
+    """(abbreviated commit, message) of HEAD's history, newest first; with `since` those from the
+    time at which that experiment was opened. Empty outside a repository. Raises NotFoundError for
+    an unknown experiment."""
+    root = project.layout.root
+    opened = [] if since is None else [f"--since={project.ledger.experiment(since).opened_at}"]
+    if (
+        not in_repository(root)
+        or run_git(root, "rev-parse", "--verify", "-q", "HEAD", ok=(0, 1, 128))[0]
+    ):
+        return []
+    _, output = run_git(root, "log", "-z", "--format=%h%n%B", *opened, "HEAD")
+    records = output.decode("utf-8", errors="replace").split("\0")
+    parts = (record.partition("\n") for record in records if record.strip())
+    return [(commit.strip(), message) for commit, _, message in parts]
+
+
+def _known(project: Project, experiment: Experiment) -> KnownExperiment | None:
+    try:
+        approved = plan_of(project, experiment)
+    except RefusedError:  # opened without a plan: it has no metric
+        return None
+    objective = objective_of(approved)
+    runs = project.ledger.runs(experiment.id)
+    done = [run.seconds for run in runs if run.status is RunStatus.COMPLETED and run.seconds]
+    return KnownExperiment(
+        id=experiment.id,
+        parent=experiment.parent,
+        metric=objective.metric,
+        maximize=objective.direction is Direction.MAXIMIZE,
+        tiers=tuple(objective.tiers.values()),
+        scores=_scores(project, experiment.id, approved),
+        launches=len(runs),
+        seconds=sum(done) / len(done) if done else None,
+        logged=_logged(project, counted_runs(runs)),
+    )
+
+
+def _scores(project: Project, experiment: str, approved: ApprovedPlan) -> dict[str, KnownScore]:
+    known = {}
+    for split in (Split.VALIDATION, Split.HELD_OUT):
+        evaluations = counted_evaluations(project, experiment, approved, split)
+        score = summarise(evaluations)
+        if score is not None:
+            known[split.value] = KnownScore(
+                mean=score.mean,
+                spread=score.spread,
+                values=score.values,
+                rows=evaluations[-1].n,
+                interval=score.interval,
+                baseline=score.baseline,
+            )
+    return known
+
+
+def _logged(project: Project, runs: Iterable[Run]) -> dict[str, tuple[float, ...]]:
+    """A metrics file that cannot be read supports nothing; the gate names it by itself."""
+    values: dict[str, list[float]] = {}
+    for run in runs:
+        try:
+            rows = read_rows(project.layout.run(run.experiment, run.id, "metrics")).rows
+        except (HarnessError, OSError):
+            continue
+        pairs = chain.from_iterable(
+            row["metrics"].items() for row in rows if isinstance(row.get("metrics"), dict)
+        )
+        for name, value in pairs:
+            if (
+                isinstance(value, int | float)
+                and not isinstance(value, bool)
+                and math.isfinite(value)
+            ):
+                values.setdefault(name, []).append(float(value))
+    return {name: tuple(found) for name, found in values.items()}

@@ -1,0 +1,305 @@
+"""Gathers all that a gate may look at. Nothing is changed and nothing is recorded."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from harness.artifacts.code_snapshot import read_snapshot
+from harness.artifacts.diagnosis import Diagnosis, read_diagnosis
+from harness.artifacts.front_matter import read_yaml
+from harness.artifacts.hypothesis import read_hypothesis
+from harness.artifacts.result import Result, read_result
+from harness.artifacts.text import read_text
+from harness.audit.protected import control_findings
+from harness.contract.artifacts import Scope
+from harness.contract.phases import required
+from harness.detectors.alarm import Alarm
+from harness.domain.facts import TamperingNoticed
+from harness.domain.findings import Finding
+from harness.domain.records import ApprovedPlan, Evaluation, Experiment, RecordedVerdict, Run
+from harness.domain.statuses import GateName, Split
+from harness.evaluation.score import seed_findings, summarise
+from harness.evaluation.scores import (
+    compared,
+    counted_evaluations,
+    objective_of,
+    plain_score,
+    plan_of,
+)
+from harness.files import canonical_json, sha256_bytes
+from harness.gates.cadence import cadence_of
+from harness.gates.claim_facts import prose_findings
+from harness.gates.evidence import (
+    FileEvidence,
+    GateEvidence,
+    RunEvidence,
+    ValidationReference,
+    counted_runs,
+)
+from harness.gates.files import read_evidence
+from harness.gates.findings import finding
+from harness.gates.next_idea import next_idea
+from harness.gates.open_alarms import open_by_run
+from harness.gates.run_evidence import run_evidence
+from harness.ledger.project import Project
+from harness.plans.frozen import frozen_changes
+from harness.plans.seeds import seeds_of
+
+_PARSERS: dict[str, Any] = {
+    "hypothesis": read_hypothesis,
+    "config": lambda path: read_yaml(read_text(path), where=path.name),
+    "code": read_snapshot,
+    "score": read_text,
+    "result": read_result,
+}
+_VIEWS = frozenset({"score", "evaluation"})
+"""Files that only show what the ledger says: they must be there, but their bytes are no
+evidence."""
+
+
+def collect(
+    project: Project, experiment: str, gate: GateName, transcripts: Sequence[Path] = ()
+) -> GateEvidence:
+    """The evidence for `gate`, with the hashes of all that was read.
+
+    `transcripts` are folders in which the session is looked for that a changed control file falls
+    into, beside the receipts. Raises NotFoundError for an unknown experiment and RefusedError when
+    no plan says how to judge it; whatever is wrong with a file is a finding in the evidence.
+    """
+    with project.ledger.snapshot():
+        return _collect(project, experiment, gate, transcripts)
+
+
+def _collect(
+    project: Project, experiment: str, gate: GateName, transcripts: Sequence[Path]
+) -> GateEvidence:
+    found = project.ledger.experiment(experiment)
+    approved = plan_of(project, found)
+    launched = project.ledger.runs(experiment)
+    counted = counted_runs(launched)
+    scored = counted_evaluations(project, experiment, approved, Split(gate.value), counted)
+    files, result = _files(project, experiment, gate)
+    tampering = _tampering(project.ledger.tampering(), experiment)
+    alarms = open_by_run(project, experiment)
+    diagnosis_file, diagnosis = _diagnosis(project, experiment) if alarms else (None, None)
+    evidence = GateEvidence(
+        gate=gate,
+        **_of_plan(project, approved, gate),
+        **_of_result(project, experiment, result),
+        experiment=found,
+        files=files,
+        alarms=alarms,
+        diagnosis=diagnosis,
+        diagnosis_file=diagnosis_file,
+        next_planned=next_idea(project.layout.root, project.layout.experiment(experiment, "next")),
+        runs=tuple(run_evidence(project, run, counted) for run in counted),
+        launched=tuple(launched),
+        evaluations=tuple(scored),
+        ignored_seeds=tuple(seed_findings(scored)),
+        frozen_changes=tuple(frozen_changes(project)),
+        tampering=tampering,
+        control_changes=control_findings(
+            project, found, {item.data["path"] for item in tampering}, transcripts
+        ),
+        score=plain_score(summarise(scored)),
+        parent_score=_parent_score(project, found, approved) if gate is GateName.HELD_OUT else None,
+        comparison=compared(project, found, approved),
+        validation=_reference(project, found) if gate is GateName.HELD_OUT else None,
+    )
+    return replace(evidence, hashes=_hashes(evidence, approved))
+
+
+def _of_plan(project: Project, approved: ApprovedPlan, gate: GateName) -> dict[str, Any]:
+    """What the plan asks for and froze."""
+    return {
+        "objective": objective_of(approved),
+        "plan_version": approved.version,
+        "checkpoint_every": cadence_of(approved),
+        "isolation_required": approved.content.get("sandbox") == "required",
+        "plan_seeds": seeds_of(
+            plan for plan in project.ledger.plans() if plan.name == approved.name
+        ),
+        "in_train": approved.splits[gate.value].get("in_train"),
+    }
+
+
+def _of_result(project: Project, experiment: str, result: Result | None) -> dict[str, Any]:
+    """What result.md says."""
+    return {
+        "claims": {} if result is None else result.claims,
+        "prose": _prose(project, experiment, result),
+        "shortfall": next(iter(result.shortfalls), None) if result is not None else None,
+    }
+
+
+def _hashes(found: GateEvidence, approved: ApprovedPlan) -> dict[str, str]:
+    comparison, before = found.comparison, found.parent_score
+    return {
+        "plan": _digest([approved.sha256, approved.version, approved.splits, approved.scorer]),
+        "frozen": _digest([item.plain() for item in (*found.frozen_changes, *found.tampering)]),
+        **_control_hash(found.control_changes),
+        **_prose_hash(found.prose),
+        **_alarm_hashes(found.alarms, found.diagnosis_file),
+        "comparison": _digest(comparison if before is None else [comparison, before]),
+        **_file_hashes(found.files),
+        **_run_hashes(found.runs),
+        **_launches_hash(found.launched, [item.run for item in found.runs]),
+        **{f"{item.run}/evaluation": _digest(_plain(item)) for item in found.evaluations},
+        **_reference_hash(found.validation),
+    }
+
+
+def _parent_score(
+    project: Project, experiment: Experiment, approved: ApprovedPlan
+) -> dict[str, Any] | None:
+    """The parent's score on held-out under this version of the plan."""
+    if experiment.parent is None:
+        return None
+    return plain_score(
+        summarise(counted_evaluations(project, experiment.parent, approved, Split.HELD_OUT))
+    )
+
+
+def changed(project: Project, verdict: RecordedVerdict) -> tuple[str, ...]:
+    """Names of the evidence that is not what the verdict read, sorted; a verdict with any is
+    STALE."""
+    now = collect(project, verdict.experiment, GateName(verdict.gate)).hashes
+    return difference(verdict.evidence, now)
+
+
+def difference(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(sorted(name for name in {*before, *now} if before.get(name) != now.get(name)))
+
+
+def _reference(project: Project, experiment: Experiment) -> ValidationReference:
+    verdict = project.ledger.latest_verdict(experiment.id, GateName.VALIDATION)
+    return ValidationReference(
+        verdict=verdict, changed=() if verdict is None else changed(project, verdict)
+    )
+
+
+def _reference_hash(reference: ValidationReference | None) -> dict[str, str]:
+    if reference is None or reference.verdict is None:
+        return {}
+    return {"validation": _digest([reference.verdict.id, list(reference.changed)])}
+
+
+def _files(
+    project: Project, experiment: str, gate: GateName
+) -> tuple[tuple[FileEvidence, ...], Result | None]:
+    files, result = [], None
+    for artifact in required(gate):
+        if artifact.scope is not Scope.EXPERIMENT:
+            continue
+        path = project.layout.experiment(experiment, artifact.name)
+        file, parsed = read_evidence(project.layout, artifact.name, path, _PARSERS[artifact.name])
+        files.append(file)
+        if artifact.name == "result" and parsed is not None:
+            result = parsed
+    return tuple(files), result
+
+
+def _tampering(facts: Sequence[TamperingNoticed], experiment: str) -> tuple[Finding, ...]:
+    """What was noticed while this experiment was worked on; what the audit finds by itself carries
+    no experiment."""
+    return tuple(
+        finding(
+            "tampering_noticed",
+            f"{fact.what}: {fact.path} had {fact.actual[:12] or 'nothing'}; expected"
+            f" {fact.expected[:12]}.",
+            path=fact.path,
+        )
+        for fact in facts
+        if fact.experiment == experiment
+    )
+
+
+def _control_hash(control: Sequence[Finding]) -> dict[str, str]:
+    """Of what changed; the sessions that are named beside it are no evidence."""
+    changes = [[item.data["path"], item.data["expected"], item.data["actual"]] for item in control]
+    return {"control": _digest(changes)} if changes else {}
+
+
+def _diagnosis(project: Project, experiment: str) -> tuple[FileEvidence, Diagnosis | None]:
+    path = project.layout.experiment(experiment, "diagnosis")
+    return read_evidence(project.layout, "diagnosis", path, read_diagnosis)
+
+
+def _alarm_hashes(
+    alarms: Mapping[str, Sequence[Alarm]], file: FileEvidence | None
+) -> dict[str, str]:
+    if not alarms:
+        return {}
+    said = {run: [alarm.plain() for alarm in raised] for run, raised in alarms.items()}
+    read = {} if file is None or file.sha256 is None else {"diagnosis": file.sha256}
+    return {"alarms": _digest(said), **read}
+
+
+def _prose(project: Project, experiment: str, result: Result | None) -> tuple[Finding, ...]:
+    if result is None:
+        return ()
+    return prose_findings(
+        project, experiment, result.body, [claim.text for claim in result.claims.values()]
+    )
+
+
+def _prose_hash(prose: Sequence[Finding]) -> dict[str, str]:
+    """Of what does not hold: another experiment's score may have changed since."""
+    return {"prose": _digest([item.plain() for item in prose])} if prose else {}
+
+
+def _file_hashes(files: Sequence[FileEvidence]) -> dict[str, str]:
+    return {
+        item.name: item.sha256
+        for item in files
+        if item.sha256 is not None and item.name not in _VIEWS
+    }
+
+
+def _run_hashes(runs: Sequence[RunEvidence]) -> dict[str, str]:
+    hashes = {}
+    for item in runs:
+        run, name = item.run, item.run.id
+        hashes[name] = _digest(
+            [run.seed, run.status, run.code, run.sandbox, run.token, run.files, list(run.findings)]
+        )
+        for file in (item.metrics, item.status):
+            if file.sha256 is not None:
+                hashes[f"{name}/{file.name}"] = file.sha256
+        if item.final is not None and item.final.actual is not None:
+            hashes[f"{name}/checkpoint"] = item.final.actual
+    return hashes
+
+
+def _launches_hash(launched: Sequence[Run], counted: Sequence[Run]) -> dict[str, str]:
+    """Of how many launches there were, where that says more than the runs that count."""
+    return (
+        {"launches": _digest([[run.id, run.status] for run in launched])}
+        if len(launched) > len(counted)
+        else {}
+    )
+
+
+def _plain(evaluation: Evaluation) -> list[Any]:
+    item = evaluation
+    return [
+        item.seed,
+        item.split,
+        item.metric,
+        item.value,
+        item.n,
+        item.checkpoint,
+        item.code,
+        item.inputs,
+        item.labels,
+        item.scorer,
+        item.predictions,
+        item.sandbox,
+        item.plan_version,
+        list(item.findings),
+    ]
+
+
+def _digest(value: Any) -> str:
+    return sha256_bytes(canonical_json(value))

@@ -1,0 +1,169 @@
+"""The control paths of a project, kept out of reach of what runs in a sandbox, or looked at before
+and after it.
+
+bwrap binds what exists read-only, so the folders are made before the sandbox is. Landlock cannot
+take writing away below a writable folder, and without a sandbox there is nothing to take away:
+there a change is recorded as tampering, as it is in every sandbox where a file appears that nobody
+may make beforehand.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from harness.artifacts.hashes import hash_file
+from harness.contract.artifacts import PLUGIN_MANIFEST, PLUGIN_PROTECTED, PROTECTED
+from harness.contract.installation import MCP_SERVERS
+from harness.domain.facts import TamperingNoticed
+from harness.domain.statuses import SandboxKind
+from harness.errors import RefusedError, UsageError
+from harness.files import sha256_bytes
+from harness.ledger.ledger import Ledger
+from harness.ledger.project import Project
+from harness.plans.frozen import MISSING
+
+GIT = ".git"
+CHANGED = "protected_path_changed"
+_FILES = (".git/config",)
+_NEVER_MADE = (MCP_SERVERS, *PLUGIN_PROTECTED)
+"""An empty one would be a fault of its own: Claude Code would say that it cannot read it."""
+_UNREADABLE = "unreadable"
+
+
+def control_names(root: Path) -> tuple[str, ...]:
+    """The control paths of the project at `root`, relative to it, whether they exist or not."""
+    return (*PROTECTED, *(PLUGIN_PROTECTED if (root / PLUGIN_MANIFEST).is_file() else ()))
+
+
+def protected_paths(root: Path) -> tuple[Path, ...]:
+    """The protected paths that exist below `root`, after those that were missing and may be made
+    are made (empty).
+
+    Without a repository nothing is made below .git; where .git is a file (a worktree), it is
+    protected itself.
+    """
+    git, names = root / GIT, control_names(root)
+    for path in (root / name for name in names if name not in _NEVER_MADE):
+        if os.path.lexists(path) or (git in path.parents and not git.is_dir()):
+            continue
+        if path.relative_to(root).as_posix() in _FILES:
+            path.touch()
+        else:
+            path.mkdir(parents=True, exist_ok=True)
+    kept = tuple(path for name in names if (path := root / name).exists())
+    return (*kept, git) if git.is_file() else kept
+
+
+def in_place(root: Path, paths: Iterable[Path]) -> tuple[Path, ...]:
+    """Those of `paths` that exist. Raises RefusedError (link_in_place) for one below `root` that a
+    link leads out of it: a sandbox that listed it would open what the link points to."""
+    existing = tuple(path for path in paths if os.path.lexists(path))
+    for path in existing:
+        if path.is_relative_to(root) and not path.resolve().is_relative_to(root):
+            raise RefusedError(
+                f"{path} leads out of the project, to {path.resolve()}, through a link.",
+                hint="Find out who made the link, and put a real file or folder in its place.",
+                code="link_in_place",
+            )
+    return tuple(path for path in existing if path.exists())
+
+
+@contextlib.contextmanager
+def watching(
+    project: Project, sandbox: SandboxKind, experiment: Callable[[], str | None]
+) -> Iterator[None]:
+    """Record as tampering what changes at the protected paths meanwhile, where the sandbox cannot
+    keep them as they are.
+
+    `experiment` is asked afterwards for the one whose gates then fail; None blames no experiment.
+    Who made the change is not known: a person who edits them meanwhile is noticed as well.
+    """
+    root = project.layout.root
+    names = _unheld(root) if sandbox is SandboxKind.BWRAP else (*control_names(root), GIT)
+    before = listing(root, names)
+    try:
+        yield
+    finally:
+        note_changes(project.ledger, root, before, names, experiment=experiment())
+
+
+def _unheld(root: Path) -> tuple[str, ...]:
+    """The control paths that no sandbox can hold as they are, for they do not exist and are not
+    made."""
+    return tuple(
+        name
+        for name in control_names(root)
+        if name in _NEVER_MADE and not os.path.lexists(root / name)
+    )
+
+
+def listing(root: Path, names: Iterable[str]) -> dict[str, str]:
+    """Relative path -> SHA-256 of every file below the control paths `names`; a link counts by the
+    text of its target.
+
+    Of .git only the file of a worktree is looked at.
+    """
+    found = {}
+    for name in names:
+        top = root / name
+        for path in [top] if name == GIT or not _is_folder(top) else _below(top):
+            if (digest := _digest(path)) is not None:
+                found[path.relative_to(root).as_posix()] = digest
+    return found
+
+
+def note_changes(
+    ledger: Ledger,
+    root: Path,
+    before: Mapping[str, str],
+    names: Iterable[str],
+    *,
+    experiment: str | None,
+) -> None:
+    """Record each path whose content is not as `before`, once a change. A new repository is no
+    change."""
+    after = listing(root, names)
+    had_git = any(path.startswith(GIT) for path in before)
+    known = {
+        (fact.path, fact.expected, fact.actual, fact.experiment) for fact in ledger.tampering()
+    }
+    for path in sorted({*before, *after}):
+        expected, actual = before.get(path, MISSING), after.get(path, MISSING)
+        if expected == actual or (path.startswith(GIT) and not had_git):
+            continue
+        if (path, expected, actual, experiment) not in known:
+            ledger.append(
+                TamperingNoticed(
+                    what=CHANGED, path=path, expected=expected, actual=actual, experiment=experiment
+                )
+            )
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _below(top: Path) -> Iterator[Path]:
+    """Files and links below `top`, links to folders too; nothing behind a link."""
+    for folder, directories, names in os.walk(top):
+        links = [name for name in directories if os.path.islink(os.path.join(folder, name))]
+        yield from (Path(folder, name) for name in (*names, *links))
+
+
+def _digest(path: Path) -> str | None:
+    """None for a folder and for nothing at all."""
+    try:
+        mode = path.lstat().st_mode
+        if stat.S_ISDIR(mode):
+            return None
+        return (
+            sha256_bytes(b"link:" + os.fsencode(path.readlink()))
+            if stat.S_ISLNK(mode)
+            else hash_file(path)
+        )
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (UsageError, OSError):
+        return _UNREADABLE

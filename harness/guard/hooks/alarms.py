@@ -1,0 +1,114 @@
+"""What the detectors said about the open experiment's runs, told to an interactive session once an
+alarm."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from harness.guard.policy.jsontext import loads
+
+from .journal import lines_back
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .place import Project
+
+ARTIFACT = "alarms"
+LARGEST = 1 << 20
+"""Bytes of one file that are read: the supervisor writes at most a hundred lines."""
+MOST = 5
+"""Alarms in one message, the newest."""
+_LONGEST = 300
+
+
+def new_alarms(home: Project, session: str) -> tuple[list[str], dict[str, int]]:
+    """(a sentence for each alarm that the session was not told, run folder -> how many alarms it
+    has by now)."""
+    found = _alarms(home)
+    if not found:
+        return [], {}
+    before = _told(home, session)
+    counts = {name: len(lines) for name, lines in found.items()}
+    news = [
+        _sentence(name, line)
+        for name, lines in found.items()
+        for line in lines[before.get(name, 0) :]
+    ]
+    return (news[-MOST:], counts) if news else ([], {})
+
+
+def _told(home: Project, session: str) -> dict[str, int]:
+    for line in lines_back(home, session):
+        told = line.get(ARTIFACT)
+        if isinstance(told, dict):
+            return {name: count for name, count in told.items() if isinstance(count, int)}
+    return {}
+
+
+def _alarms(home: Project) -> dict[str, list[dict[str, Any]]]:
+    """Run, e.g. "exp-0001/run-01" -> its alarms, oldest first; the place is the contract's, by the
+    snapshot."""
+    current = home.snapshot.get("open_experiment")
+    globs = [
+        item["glob"] for item in home.snapshot.get("artifacts", ()) if item["name"] == ARTIFACT
+    ]
+    if not current or not globs:
+        return {}
+    above, _, below = globs[0].replace("*", current["id"], 1).partition("*")
+    folder = os.path.join(home.root, above)
+    try:
+        runs = sorted(os.listdir(folder))
+    except OSError:
+        return {}
+    read = {f"{current['id']}/{run}": _lines(os.path.join(folder, run) + below) for run in runs}
+    return {name: lines for name, lines in read.items() if lines}
+
+
+def _lines(path: str) -> list[dict[str, Any]]:
+    """Of a regular file only; a damaged line is passed over."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except OSError:
+        return []
+    try:
+        data = os.read(descriptor, LARGEST) if stat.S_ISREG(os.fstat(descriptor).st_mode) else b""
+    except OSError:
+        return []
+    finally:
+        os.close(descriptor)
+    found = []
+    for text in data.split(b"\n"):
+        try:
+            value = loads(text.decode("utf-8"))
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            found.append(value)
+    return found
+
+
+def _sentence(name: str, alarm: dict[str, Any]) -> str:
+    severity, code, row, message = (
+        _short(alarm.get(key)) for key in ("severity", "code", "row", "message")
+    )
+    told = f"harness: {name} raised {severity} {code} at row {row}: {message}."
+    if alarm.get("recovered") or severity == "note":
+        return told
+    tries = alarm.get("try")
+    advice = " ".join(_short(item) for item in tries[:3]) if isinstance(tries, list) else ""
+    return f"{told} {f'Try: {advice} ' if advice else ''}{due(name)}"
+
+
+def due(name: str) -> str:
+    """What an open alarm asks of the session."""
+    return (
+        f"Let the agent training-checker explain {name} (call it training-<model>-checker): without"
+        " a diagnosis that names each open alarm, no gate passes the experiment."
+    )
+
+
+def _short(value: object) -> str:
+    return " ".join(str(value).split())[:_LONGEST]

@@ -1,0 +1,147 @@
+"""What a running hook can see of its own health, cheaply: the quick form of `harness doctor`.
+
+A dead guard cannot speak for itself, so this is told at the start of each session by a hook that
+still runs.
+"""
+
+from __future__ import annotations
+
+import os
+
+from harness.guard.policy.receipt import sha256_hex
+
+from .place import LOCAL_SETTINGS, MANIFEST, SETTINGS, read_json
+from .settings_guard import fault
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .scene import Scene
+
+_CODE = (".py", ".pyc", ".so")
+_AGAIN = "A person runs `harness init` in their own terminal, which installs the hooks again."
+_EDITED = (
+    "A person decides in their own terminal: for the harness's own again they delete the file and"
+    " run `harness init`, which leaves an edited file as it is; `harness audit --accept` keeps the"
+    " edit, and this is said all the same."
+)
+_STRANGE = (
+    "A person looks at it and deletes it, or keeps it with `harness audit --accept`; `harness init`"
+    " leaves it."
+)
+
+
+def dead_guards(scene: Scene) -> list[str]:
+    """One line for each thing that leaves a guard dead or doubtful, with its hint; empty when all
+    is well."""
+    home = scene.home
+    if home is None:
+        return []
+    lines = _files(scene.installed.folder) + _settings(scene)
+    if home.trouble:
+        return [
+            *lines,
+            f"{home.trouble[1]} Every tool call is denied until then. {home.trouble[2]}",
+        ]
+    written = home.snapshot.get("policy")
+    if isinstance(written, str) and written != library_digest(scene.installed.library):
+        lines.append(
+            f"The hooks at {scene.installed.folder} are of another version than the `harness` that"
+            f" wrote {os.path.join(home.source, '.harness', 'policy.json')}. {_AGAIN} Where they"
+            " are the repository's own, `harness render` does."
+        )
+    return lines
+
+
+def library_digest(library: str) -> str:
+    """SHA-256 over the sources that hooks run: names and bytes of guard/policy/*.py and
+    guard/hooks/*.py in `library`."""
+    whole = b""
+    for room in ("guard/hooks", "guard/policy"):
+        for name in sorted(os.listdir(os.path.join(library, room))):
+            if name.endswith(".py"):
+                whole += (
+                    f"{room}/{name}\n".encode() + _bytes(os.path.join(library, room, name)) + b"\n"
+                )
+    return sha256_hex(whole)
+
+
+def vendored_files(folder: str) -> dict[str, list[str]] | None:
+    """Which of the installed files in `folder` are missing, edited, or strange (code that was not
+    installed), by their names in it; None when no manifest says what was installed."""
+    manifest, _ = read_json(os.path.join(folder, MANIFEST))
+    files = manifest.get("files") if isinstance(manifest, dict) else None
+    if not isinstance(files, dict) or not files:
+        return None
+    missing = [name for name in files if not os.path.isfile(os.path.join(folder, name))]
+    return {
+        "missing": missing,
+        "edited": [
+            name
+            for name in files
+            if name not in missing and _digest(os.path.join(folder, name)) != files[name]
+        ],
+        "strange": sorted(_code_below(folder) - set(files)),
+    }
+
+
+def _files(folder: str) -> list[str]:
+    """Whether the vendored files are those that were installed. Without a manifest nothing is
+    vendored."""
+    path = os.path.join(folder, MANIFEST)
+    found = vendored_files(folder)
+    if (
+        found is None
+        and not os.path.exists(path)
+        and not os.path.isdir(os.path.join(folder, "lib"))
+    ):
+        return []
+    if found is None:
+        return [
+            f"{path} is missing or damaged, so nobody can tell whether the hooks were edited."
+            f" {_AGAIN}"
+        ]
+    says = (
+        ("missing", "hook not found", _AGAIN),
+        ("edited", "hook edited", _EDITED),
+        ("strange", "not put there by the harness", _STRANGE),
+    )
+    return [
+        f"{words}: {', '.join(found[kind])} in {folder}. {hint}"
+        for kind, words, hint in says
+        if found[kind]
+    ]
+
+
+def _settings(scene: Scene) -> list[str]:
+    """What the settings of the project and of this machine switch off."""
+    home = scene.home
+    if home is None:
+        return []
+    found = [
+        fault(os.path.join(home.root, name), home, scene) for name in (SETTINGS, LOCAL_SETTINGS)
+    ]
+    return [f"{text} {_AGAIN}" for text in found if text]
+
+
+def _code_below(folder: str) -> set[str]:
+    found = set()
+    for place, _, names in os.walk(folder):
+        found |= {
+            os.path.relpath(os.path.join(place, name), folder)
+            for name in names
+            if name.endswith(_CODE)
+        }
+    return {name for name in found if "__pycache__" not in name.split(os.sep)}
+
+
+def _digest(path: str) -> str:
+    """SHA-256 of a file; empty for one that cannot be read, which is none that was installed."""
+    try:
+        return sha256_hex(_bytes(path))
+    except OSError:
+        return ""
+
+
+def _bytes(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()

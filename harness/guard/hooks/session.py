@@ -1,0 +1,99 @@
+"""SessionStart, SessionEnd and PreCompact: a session is told where things stand, and leaves a
+trace."""
+
+from __future__ import annotations
+
+import os
+
+from harness.guard.policy.decide import role_of
+
+from .control import control_digests
+from .journal import note, said
+from .outcome import Outcome
+from .self_check import dead_guards
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .place import Project
+    from .scene import Scene
+
+START, END, COMPACT = "SessionStart", "SessionEnd", "PreCompact"
+LONGEST = 8000
+"""Characters that the model gets in all."""
+BRIEFING = os.path.join(".harness", "memory", "BRIEFING.md")
+CUT = "\n[shortened; the whole briefing is {path}]\n"
+
+
+def session_started(call: dict[str, Any], scene: Scene) -> Outcome:
+    """Plain text for the model: what leaves a guard dead, then the briefing; after a compaction
+    too."""
+    home = scene.home
+    if home is None:
+        return Outcome()
+    dead = dead_guards(scene)
+    _note(
+        call,
+        home,
+        scene,
+        START,
+        control=control_digests(scene),
+        source=str(call.get("source"))[:40],
+        dead=dead,
+    )
+    _offer_command(home, scene)
+    warning = "".join(f"harness: {line}\n" for line in dead)[: LONGEST // 2]
+    return Outcome(output=warning + _briefing(home, LONGEST - len(warning)))
+
+
+def session_ended(call: dict[str, Any], scene: Scene) -> Outcome:
+    if scene.home is not None:
+        _note(
+            call,
+            scene.home,
+            scene,
+            END,
+            reason=str(call.get("reason"))[:40],
+            control=control_digests(scene),
+        )
+    return Outcome()
+
+
+def before_compact(call: dict[str, Any], scene: Scene) -> Outcome:
+    """SessionStart, which comes after it, hands the briefing over again."""
+    if scene.home is not None:
+        _note(call, scene.home, scene, COMPACT, trigger=str(call.get("trigger"))[:40])
+    return Outcome()
+
+
+def _note(call: dict[str, Any], home: Project, scene: Scene, event: str, **more: Any) -> None:
+    role = role_of(call, home.snapshot) if home.snapshot else "main"
+    note(home, call, said(None, "no_rule"), event=event, role=role, now=scene.now, **more)
+
+
+def _briefing(home: Project, longest: int) -> str:
+    path = home.text("briefing", BRIEFING)
+    try:
+        with open(path, "rb") as file:
+            text = file.read().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+    if len(text) <= longest:
+        return text
+    note_of_it = CUT.format(path=path)
+    return text[: longest - len(note_of_it)] + note_of_it
+
+
+def _offer_command(home: Project, scene: Scene) -> None:
+    """Let the session's Bash calls find `harness` by its name, also where its environment is not
+    active."""
+    file, command = scene.environment.get("CLAUDE_ENV_FILE"), home.snapshot.get("command")
+    if not file or not isinstance(command, str) or not os.path.isfile(command):
+        return
+    folder = os.path.dirname(command).replace("'", "'\\''")
+    line = f"export PATH='{folder}':\"$PATH\"\n"
+    with open(file, "a+", encoding="utf-8") as target:
+        target.seek(0)
+        if line not in target.read():
+            target.write(line)

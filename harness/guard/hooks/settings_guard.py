@@ -1,0 +1,213 @@
+"""ConfigChange: settings that would switch a guard off are not loaded into the running session."""
+
+from __future__ import annotations
+
+import os
+
+from harness.guard.policy.decide import DENY
+from harness.guard.policy.jsontext import loads
+
+from .journal import note, said
+from .outcome import Outcome, refused
+from .place import LOCAL_SETTINGS, MANIFEST, SETTINGS, read_json
+from .table import EVENTS, GUARD, ISOLATED
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .place import Project
+    from .scene import Scene
+    from .table import Event
+
+EVENT = "ConfigChange"
+_FILES = {"project_settings": SETTINGS, "local_settings": LOCAL_SETTINGS}
+_OTHERS = frozenset({"user_settings", "policy_settings"})
+_STEERING = {
+    "HOME",
+    "XDG_STATE_HOME",
+    "CLAUDE_CONFIG_DIR",
+    "CLAUDE_PLUGIN_ROOT",
+    "CLAUDE_PROJECT_DIR",
+    "GCONV_PATH",
+    "LD_PRELOAD",
+    "LD_LIBRARY_PATH",
+    "LD_AUDIT",
+    "DYLD_INSERT_LIBRARIES",
+    "DYLD_LIBRARY_PATH",
+}
+"""Variables that decide what a hook runs as, what it protects, or where its compiled modules are
+read from."""
+OFF_SWITCHES = ("CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_RESTRICTED")
+"""Variables with which the CLI runs no hook of a project. Measured with 2.1.332, also from `env` of
+a user's settings; from `env` of a project's they do nothing yet."""
+_ON = ("1", "true", "yes", "on")
+
+
+def settings_changed(call: dict[str, Any], scene: Scene) -> Outcome:
+    """Exit 2 refuses the reload: the session goes on with the settings that it had."""
+    if scene.home is None:
+        return Outcome()
+    path = _path(call, scene.home, scene)
+    found = None if path is None else fault(path, scene.home, scene)
+    note(
+        scene.home,
+        call,
+        said(
+            DENY if found else None,
+            "guard_switched_off" if found else "no_rule",
+            found or "",
+            [path] if path else [],
+        ),
+        event=EVENT,
+        role="main",
+        now=scene.now,
+    )
+    if not found:
+        return Outcome()
+    return refused(
+        f"{found} The change is not loaded; this session goes on with the settings that it had.",
+        f"A person restores {path}, e.g. with `harness init`, or takes the harness out with"
+        " `harness init --remove` and starts a new session.",
+    )
+
+
+def fault(path: str, home: Project, scene: Scene) -> str:
+    """Why the settings file at `path` would leave a guard dead; empty when it does not."""
+    value, unread = _read(path)
+    carries = scene.installed.root is not None and _same_file(
+        path, os.path.join(home.root, SETTINGS)
+    )
+    if unread:
+        return f"{path} is no readable JSON: {unread}"
+    if value is None:
+        return f"{path} is gone, and with it the harness's hooks." if carries else ""
+    if not isinstance(value, dict):
+        return f"{path} is a JSON {type(value).__name__}; expected an object."
+    if value.get("disableAllHooks"):
+        return f"{path} has disableAllHooks, which switches every guard off."
+    off = switched_off(value)
+    if off:
+        return f"{path} sets the variable {off[0]}, with which Claude Code runs no hook."
+    steered = _steered(value, path, home)
+    if steered:
+        return f"{path} sets the variable {steered}, which decides what the guards themselves run."
+    lacking = missing_guards(value, wanted(scene)) if carries else []
+    return f"{path} lacks the harness's guard for {', '.join(lacking)}." if lacking else ""
+
+
+def _read(path: str) -> tuple[Any, str]:
+    """As place.read_json; a byte order mark is no fault, as Claude Code has it, and nothing waits
+    for a pipe."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        return None, "it is no ordinary file."
+    try:
+        with open(path, "rb") as file:
+            return loads(file.read().decode("utf-8").lstrip("\ufeff")), ""
+    except FileNotFoundError:
+        return None, ""
+    except (OSError, ValueError, RecursionError) as error:
+        return None, f"it cannot be read ({type(error).__name__}: {error})."
+
+
+def switched_off(settings: dict[str, Any]) -> list[str]:
+    """The variables of OFF_SWITCHES that `settings` set to something that counts as on."""
+    variables = settings.get("env")
+    return (
+        [name for name in OFF_SWITCHES if is_on(variables.get(name))]
+        if isinstance(variables, dict)
+        else []
+    )
+
+
+def is_on(value: object) -> bool:
+    """Whether Claude Code takes the value of a variable for yes."""
+    return value is not None and str(value).strip().lower() in _ON
+
+
+def _steered(settings: dict[str, Any], path: str, home: Project) -> str:
+    """The first variable of _STEERING that the project's own settings set; a person's own settings
+    may."""
+    variables = settings.get("env")
+    own = any(_same_file(path, os.path.join(home.root, name)) for name in _FILES.values())
+    return (
+        min(_STEERING & set(variables), default="") if own and isinstance(variables, dict) else ""
+    )
+
+
+def wanted(scene: Scene) -> dict[str, Any] | None:
+    """The hooks section that was installed, by the manifest beside the programs; None where there
+    is none."""
+    manifest, _ = read_json(os.path.join(scene.installed.folder, MANIFEST))
+    section = manifest.get("settings") if isinstance(manifest, dict) else None
+    return section if isinstance(section, dict) else None
+
+
+def missing_guards(settings: dict[str, Any], section: dict[str, Any] | None) -> list[str]:
+    """The guard events whose entry does not stand in `settings` as it stands in `section` (as the
+    table says, where that is None): command, arguments, timeout, matcher and onFailure."""
+    return [
+        event.name
+        for event in EVENTS
+        if event.kind == GUARD and not _guarded(settings, section, event)
+    ]
+
+
+def _guarded(settings: dict[str, Any], section: dict[str, Any] | None, event: Event) -> bool:
+    hooks = settings.get("hooks")
+    groups = hooks.get(event.name) if isinstance(hooks, dict) else None
+    if section is not None:
+        ours, there = _flat(section.get(event.name)), _flat(groups)
+        return bool(ours) and all(item in there for item in ours)
+    return any(_as_table(item, event) for item in _flat(groups))
+
+
+def _flat(groups: Any) -> list[tuple[Any, Any]]:
+    """(matcher, entry) of each entry of an event's groups; absent, empty and * all mean every
+    tool."""
+    whole = [group for group in _listed(groups) if isinstance(group, dict)]
+    return [
+        (group.get("matcher") or "*", entry)
+        for group in whole
+        for entry in _listed(group.get("hooks"))
+    ]
+
+
+def _as_table(item: tuple[Any, Any], event: Event) -> bool:
+    matcher, entry = item
+    if not isinstance(entry, dict) or matcher != "*":
+        return False
+    arguments = entry.get("args")
+    if not isinstance(arguments, list) or len(arguments) != len(ISOLATED) + 1:
+        return False
+    program = arguments[-1]
+    return (
+        entry.get("type") == "command"
+        and tuple(arguments[:-1]) == ISOLATED
+        and isinstance(program, str)
+        and program.startswith("${CLAUDE_PROJECT_DIR}/")
+        and program.endswith("/" + event.program)
+        and entry.get("onFailure") == "block"
+        and entry.get("timeout") == event.timeout
+        and not entry.get("if")
+        and not entry.get("async")
+    )
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _path(call: dict[str, Any], home: Project, scene: Scene) -> str | None:
+    """The settings file that changed, absolute; None when something else did (a skill, a
+    command)."""
+    given, source = call.get("file_path"), str(call.get("source"))
+    if not isinstance(given, str) or not given or "\0" in given:
+        return os.path.join(home.root, _FILES[source]) if source in _FILES else None
+    path = os.path.normpath(os.path.join(scene.cwd or "/", given))
+    named = os.path.basename(path) in {os.path.basename(name) for name in _FILES.values()}
+    return path if named or source in _FILES or source in _OTHERS else None
+
+
+def _same_file(path: str, other: str) -> bool:
+    return os.path.realpath(path) == os.path.realpath(other)

@@ -1,0 +1,88 @@
+"""Denials that are about what a step means, not about a path: with the command that does it
+right."""
+
+from __future__ import annotations
+
+from .judge import Denial
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def experiment_open(snapshot: dict[str, Any]) -> Denial:
+    """Why no further experiment may be opened now, with the next command."""
+    current = snapshot["open_experiment"]
+    experiment, gate = current["id"], snapshot["open_gate"]
+    if gate:
+        return Denial(
+            "gate_open",
+            f"{experiment}'s {gate.replace('_', '-')} gate awaits a decision; another experiment is"
+            " opened after it.",
+            f"See `harness gate check {experiment}`; a person or the loop decides it.",
+        )
+    return Denial(
+        "experiment_open",
+        f"{experiment} is {current['status']} and not decided; there is one open experiment at a"
+        " time.",
+        f"Go on with {experiment}: start_run trains it (by hand: `harness train {experiment} --"
+        f" CMD`), then `harness gate check {experiment}`.",
+    )
+
+
+def training_outside(snapshot: dict[str, Any], words: list[str]) -> Denial:
+    """`words` would start training by itself."""
+    current = snapshot["open_experiment"]
+    experiment = current["id"] if current else "EXP"
+    by_hand = f"`harness train {experiment} -- {' '.join(words)}`"
+    driver = snapshot["mode"] == "driver"
+    return Denial(
+        "training_outside_harness",
+        f"`{' '.join(words)}` starts training outside the harness: no run is registered, so no gate"
+        " can pass it.",
+        f"Call the tool start_run instead (by hand: {by_hand})." if driver else f"Use {by_hand}.",
+    )
+
+
+def persons_verb(verb: str) -> Denial:
+    return Denial(
+        "human_verb",
+        f"`harness {verb}` is a person's verb: no agent approves, overrides or rewrites what is"
+        " recorded.",
+        "Say in your answer what a person should decide, and why.",
+    )
+
+
+def unclear_start(snapshot: dict[str, Any], why: str, named: str, *, training: bool) -> Denial:
+    """What runs cannot be told, and the text names a person's verb or the training."""
+    current = snapshot["open_experiment"]
+    experiment = current["id"] if current else "EXP"
+    hint = (
+        f"train with `harness train {experiment} -- CMD`"
+        if training
+        else "leave a person's verb to a person"
+    )
+    return Denial(
+        "unclear_start",
+        f"What the command runs cannot be told from its text ({why}), and it names {named}.",
+        f"Write programs and verbs as literal words, each in a command of its own; {hint}.",
+    )
+
+
+def settings_command(called: str) -> Denial:
+    """`called` changes which hooks, servers or plugins Claude Code loads."""
+    return Denial(
+        "protected_path",
+        f"`{called}` changes Claude Code's own settings, which decide what is enforced.",
+        "Say in your answer which setting a person should change, and why.",
+    )
+
+
+def unreadable(why: str, named: str) -> Denial:
+    """A command that was not read to its end, and names something protected."""
+    return Denial(
+        "unreadable_command",
+        f"The command cannot be read to its end ({why}), and it names {named}, which is protected.",
+        "Split it into plain commands with literal paths, or read the file with the Read tool.",
+        named,
+    )

@@ -1,0 +1,167 @@
+"""What a command line starts: the harness's own verbs, training, and programs or text that are not
+known here."""
+
+from __future__ import annotations
+
+import os
+
+from .denials import experiment_open, persons_verb, settings_command, unclear_start, unreadable
+from .interpreters import HANDS_TO_SHELL, OWN_LANGUAGE, SHELLS, is_python
+from .tokens import is_name
+from .touched import Touched
+from .training import COPIERS, Entry, harness_verb, human_verb, is_harness, unclear_verb
+from .words import Argument, expand, is_wild
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .judge import Judge
+    from .tokens import Command
+
+
+class Starts(Touched):
+    """`blind` says why a program runs, or text as one, that is not known here."""
+
+    def __init__(self, snapshot: dict[str, Any], judge: Judge, cwd: str) -> None:
+        super().__init__(snapshot, judge, cwd)
+        self.entry = Entry(snapshot)
+        self.blind: list[str] = []
+        self.aliases: dict[str, str] = {}
+        self.copies: list[str] = []
+        """Other names that the command line itself gives to the harness's command."""
+        self.written: dict[str, str] = {}
+        """Files whose text the command line itself holds, in a heredoc that goes into them."""
+        self.fed = False
+        """Whether the entry's text may come by standard input."""
+
+    def unclear(self, why: str) -> None:
+        """Something runs that is not known here."""
+        self.unsure += [why] if why else []
+        self.blind += [why] if why else []
+
+    def harness(self, program: str, rest: list[Argument], *, more: bool) -> bool:
+        """Whether it is the harness's own command; its verbs are judged here. `more`: words come by
+        its input."""
+        words = harness_verb(program, rest, [*self.snapshot["harness"], *self.copies])
+        if words is None:
+            return False
+        verb = human_verb(words, self.snapshot["human_verbs"])
+        if verb:
+            self.denials.append(persons_verb(verb))
+        elif unclear_verb(words, self.snapshot["human_verbs"], more=more):
+            why = "the verb of harness is not a literal word"
+            self.denials.append(unclear_start(self.snapshot, why, "harness", training=False))
+        elif (
+            more and words[:1] and any(words[0] == item[0] for item in self.snapshot["human_verbs"])
+        ):
+            self.unclear("harness takes words from its input")
+        elif words[:2] == ["experiment", "new"] and self.snapshot["open_experiment"]:
+            self.denials.append(experiment_open(self.snapshot))
+        return True
+
+    def judge_blind(self, text: str) -> None:
+        """A command line of which not all is known that it runs is denied when it names a person's
+        verb or training."""
+        if self.blind and not self.denials:
+            from .launches import unclear
+
+            denial = unclear(text, self.blind[0], self.snapshot, self.entry)
+            self.denials += [denial] if denial else []
+
+    def run_by_variables(self, command: Command) -> list[str]:
+        """Command text of `NAME=value` anywhere among the words, where programs run what the
+        variable NAME holds."""
+        if not any("=" in word.raw for word in command.words):
+            return []
+        from .launches import is_command_variable
+
+        scripts = []
+        for word in command.words:
+            for argument in expand(word, self.environment) if "=" in word.raw else []:
+                name, _, value = argument.text.partition("=")
+                if name.startswith("GIT_CONFIG_") and argument.known:
+                    self.environment.setdefault(name, []).append(value)
+                if is_name(name) and is_command_variable(name):
+                    self.unclear(
+                        "" if argument.known else f"{name} holds a command that is not known here"
+                    )
+                    scripts.append(value.lstrip("|!@-"))
+        return scripts
+
+    def git_variables(self) -> list[Argument]:
+        """Settings that GIT_CONFIG_KEY_n and GIT_CONFIG_VALUE_n give to git, as its options
+        `-c`."""
+        found = []
+        for name in [name for name in self.environment if name.startswith("GIT_CONFIG_KEY_")]:
+            values = self.environment.get(name.replace("_KEY_", "_VALUE_")) or [""]
+            for key in self.environment[name]:
+                found += [
+                    item
+                    for value in values
+                    for item in (Argument("-c"), Argument(f"{key}={value}"))
+                ]
+        return found
+
+    def placed(
+        self, given: list[Argument], targets: list[Argument], inputs: tuple[str, ...]
+    ) -> None:
+        """Note what one command puts where: copies of the entry and of the harness's command, and
+        literal text."""
+        if len(given) < 2 and not targets:
+            return
+        program, rest = (given[0].text, given[1:]) if given else ("", [])
+        self.entry.copied(program, rest, targets, self.cwds)
+        if os.path.basename(program) in COPIERS and any(self._is_harness(item) for item in rest):
+            self.copies.append(os.path.basename(rest[-1].text))
+        for target in targets if inputs else ():
+            self.written[os.path.normpath(target.text)] = inputs[-1]
+
+    def _is_harness(self, item: Argument) -> bool:
+        names: list[str] = self.snapshot["harness"]
+        return is_harness(item.text, names) or (
+            not item.known and item.text.rstrip("}").split(" ")[-1] in names
+        )
+
+    def written_before(self, words: list[str]) -> list[str]:
+        """The text of the first of `words` that is a file which this command line wrote."""
+        bodies = (self.written.get(os.path.normpath(word)) for word in words if word)
+        return [body for body in bodies if body is not None][:1] if self.written else []
+
+    def with_found(self, program: list[Argument], names: tuple[str, ...]) -> list[Argument]:
+        """The command line that a search runs; of an interpreter, with the names that it looks for
+        as its script."""
+        base = os.path.basename(program[0].text) if program else ""
+        found = [
+            Argument(name, True, is_wild(name))
+            for name in names
+            if self.entry.is_script(name, self.cwds)
+        ]
+        return [program[0], *found] if found and (is_python(base) or base in SHELLS) else program
+
+    def claude_settings(self, rest: list[Argument]) -> None:
+        """`claude` changes its own settings with verbs of its own."""
+        operands = [item.text for item in rest if not item.text.startswith("-")]
+        changes = operands[:1] and operands[0] in ("mcp", "config", "plugin") and len(operands) > 1
+        if changes and operands[1] not in ("list", "get", "validate"):
+            self.denials.append(settings_command(" ".join(["claude", *operands[:2]])))
+
+    def own_language(self, base: str, rest: list[Argument], inputs: tuple[str, ...]) -> None:
+        """Text in a program's own language, which may run anything: held to what it names."""
+        if base == "claude":
+            self.claude_settings(rest)
+        if base not in OWN_LANGUAGE:
+            return
+        from .launches import start_named
+
+        denial = start_named(
+            " ".join([*(item.text for item in rest), *inputs]), self.snapshot, self.entry
+        )
+        if denial is None and base not in HANDS_TO_SHELL:
+            texts = [item.text for item in rest if any(sign in item.text for sign in " ;(!:|")]
+            named = next(
+                filter(None, (self.judge.names(text, frozen=True) for text in (*texts, *inputs))),
+                None,
+            )
+            denial = unreadable(f"{base} runs text of its own language", named) if named else None
+        self.denials += [denial] if denial else []

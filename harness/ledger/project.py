@@ -1,0 +1,108 @@
+"""One opened project: its settings, paths, ledger and clock, handed to everything that acts on
+it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from harness.artifacts.locate import Layout
+from harness.clock import Clock, SystemClock
+from harness.domain.records import ApprovedPlan, Objective
+from harness.errors import ConfigError, RefusedError
+from harness.files import atomic_write
+from harness.ledger.ledger import Ledger
+from harness.plans.plan import plan_from
+from harness.settings import Settings, load_settings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Project:
+    """A context manager; leaving it closes the ledger."""
+
+    settings: Settings
+    layout: Layout
+    ledger: Ledger
+    clock: Clock
+
+    def plan(self) -> ApprovedPlan:
+        """The plan that was approved last. Raises RefusedError when there is none."""
+        approved = self.ledger.plan()
+        if approved is None:
+            raise RefusedError(
+                "No plan is approved in this project.",
+                hint="A person approves one with `harness plan approve plan.md`.",
+                code="no_plan",
+            )
+        return approved
+
+    def objective(self) -> Objective:
+        """What the approved plan judges scores by. Raises RefusedError as `plan`."""
+        return plan_from(self.plan().content).objective()
+
+    def close(self) -> None:
+        self.ledger.close()
+
+    def __enter__(self) -> "Project":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def open_project(
+    start: Path,
+    environment: Mapping[str, str],
+    *,
+    clock: Clock | None = None,
+    read_only: bool = False,
+    restore: bool = False,
+    new_config: bool = False,
+) -> Project:
+    """The project that contains `start`. Raises NotFoundError, ConfigError or a LedgerError.
+
+    `restore` opens a lost ledger anew, to import its facts again; until then it takes no other. For
+    writing, config.toml must be what it was when the plan was approved, unless `new_config`: it
+    says what sandboxed processes may read and which Python runs them. With `read_only` the ledger
+    is not locked and none is created; what else lies in the state directory has rules of its own.
+    """
+    settings = load_settings(start, environment)
+    layout = Layout(settings)
+    if not (read_only or new_config):
+        _require_approved_config(layout)
+    used = clock or SystemClock()
+    ledger = Ledger.open(
+        layout.ledger_db,
+        anchors=layout.anchors,
+        clock=used,
+        read_only=read_only,
+        restore=restore,
+        text=layout.facts_dir,
+    )
+    return Project(settings=settings, layout=layout, ledger=ledger, clock=used)
+
+
+def approve_config(layout: Layout) -> None:
+    """Remember config.toml as a person has it now."""
+    atomic_write(layout.approved_config, layout.project("config_toml").read_bytes())
+
+
+def _require_approved_config(layout: Layout) -> None:
+    approved, now = layout.approved_config, layout.project("config_toml")
+    if approved.is_file() and approved.read_bytes() != now.read_bytes():
+        raise ConfigError(
+            f"{now} is not what it was when the plan was approved; that one is kept at {approved}.",
+            hint="Restore it, or let a person approve it with `harness plan approve`.",
+            code="config_changed",
+        )
+
+
+def open_layout(start: Path, environment: Mapping[str, str]) -> Layout:
+    """The paths of the project that contains `start`, without opening its ledger: `ledger verify`
+    must also work on one that cannot be opened. Raises NotFoundError or ConfigError."""
+    return Layout(load_settings(start, environment))

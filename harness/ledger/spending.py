@@ -1,0 +1,150 @@
+"""What the model service is paid for, in `spending.jsonl` of the state directory; no agent reaches
+it.
+
+Two lines a request: its worst case before it is sent, what it really cost afterwards. A process
+that is killed in between leaves the worst case, which then counts. Lines are appended whole and
+synced; one that was torn by a power cut is passed over: a torn first line was not sent, a torn
+second one leaves the worst case.
+"""
+
+import json
+import os
+import secrets
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from harness.artifacts.locate import Layout
+from harness.domain.records import ApprovedPlan
+from harness.errors import GatewayError
+from harness.files import canonical_json, sync_directory
+from harness.ledger.ledger import Ledger
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paid:
+    """One request: what it cost, or may cost at most while nobody knows."""
+
+    plan: str
+    session: str
+    role: str
+    usd: float
+
+
+class SpendingLog:
+    """Writes down the requests of one plan. Safe to use from several threads."""
+
+    def __init__(self, path: Path, plan: str) -> None:
+        self._path, self._plan = path, plan
+        self._lock = threading.Lock()
+
+    def reserve(self, *, session: str, role: str, usd: float) -> str:
+        """Before a request is sent: its worst case. Returns the request's name. Raises
+        GatewayError, then do not send."""
+        request = secrets.token_hex(8)
+        self._append(
+            {"id": request, "plan": self._plan, "session": session, "role": role, "worst_usd": usd}
+        )
+        return request
+
+    def settle(self, request: str, *, usd: float, usage: Mapping[str, int]) -> None:
+        """What it cost in the end; 0 when it was not charged. Raises GatewayError: then the worst
+        case stands."""
+        self._append({"id": request, "usd": usd, "usage": dict(usage)})
+
+    def spent_usd(self) -> float:
+        """By all requests of the plan so far. Raises GatewayError."""
+        return sum(
+            item.usd for item in read_spending(self._path).values() if item.plan == self._plan
+        )
+
+    def _append(self, line: Mapping[str, Any]) -> None:
+        try:
+            with self._lock:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                new = not self._path.exists()
+                with self._path.open("ab+", buffering=0) as stream:
+                    stream.write(_break_after_torn(stream) + canonical_json(line) + b"\n")
+                    os.fsync(stream.fileno())
+                if new:
+                    sync_directory(self._path.parent)
+        except OSError as error:
+            raise GatewayError(
+                f"What a request costs cannot be written to {self._path}: {error}.",
+                hint="Make room or give the right to write, then run `harness continue`.",
+                code="spending_not_written",
+            ) from error
+
+
+def read_spending(path: Path) -> dict[str, Paid]:
+    """Request -> what it cost, in the order in which they were sent; empty when there is no file.
+    Raises GatewayError."""
+    found: dict[str, Paid] = {}
+    try:
+        lines = path.read_bytes().splitlines()
+    except FileNotFoundError:
+        return found
+    except OSError as error:
+        raise GatewayError(
+            f"What was spent cannot be read from {path}: {error}.",
+            hint="Make the file readable, then run `harness continue`.",
+            code="spending_not_read",
+        ) from error
+    for line in lines:
+        try:
+            entry = json.loads(line)
+            if "usd" in entry:
+                found[entry["id"]] = replace(found[entry["id"]], usd=float(entry["usd"]))
+            else:
+                worst = float(entry["worst_usd"])
+                found[entry["id"]] = Paid(
+                    plan=entry["plan"], session=entry["session"], role=entry["role"], usd=worst
+                )
+        except (ValueError, KeyError, TypeError):
+            continue
+    return found
+
+
+def spent_usd(ledger: Ledger, layout: Layout, plan: str) -> float:
+    """Dollars under the plan `plan`, all its versions together: the one number that its budget.usd
+    is held against."""
+    paid = read_spending(layout.spending).values()
+    return sum(item.usd for item in paid if item.plan == plan) + spent_elsewhere_usd(
+        ledger, layout, plan
+    )
+
+
+def spent_elsewhere_usd(ledger: Ledger, layout: Layout, plan: str) -> float:
+    """By sessions that only the ledger knows: of another machine, or from before the state
+    directory was lost."""
+    here = {item.session for item in read_spending(layout.spending).values()}
+    plans = ledger.plans()
+    return sum(
+        session.cost_usd or 0.0
+        for session in ledger.sessions()
+        if session.id not in here and _plan_at(plans, session.started_at) == plan
+    )
+
+
+def session_usd(layout: Layout, session: str) -> float | None:
+    """By one session's requests; None when it sent none to a service that is paid."""
+    of_session = [
+        item.usd for item in read_spending(layout.spending).values() if item.session == session
+    ]
+    return sum(of_session) if of_session else None
+
+
+def _plan_at(plans: Sequence[ApprovedPlan], at: str) -> str | None:
+    """The name of the plan that was in force then; `plans` are oldest first."""
+    names = [plan.name for plan in plans if plan.at <= at]
+    return names[-1] if names else None
+
+
+def _break_after_torn(stream: Any) -> bytes:
+    """A line's end, when the last line has none."""
+    if stream.seek(0, os.SEEK_END) == 0:
+        return b""
+    stream.seek(-1, os.SEEK_END)
+    return b"" if stream.read(1) == b"\n" else b"\n"

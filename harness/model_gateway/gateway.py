@@ -1,0 +1,253 @@
+"""The one loopback Messages endpoint of a driver's sessions. What answers behind it is an
+Answerer."""
+
+import json
+import socket
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from harness.errors import GatewayError
+from harness.model_gateway.wire import RecordedRequest, error_body, pairs, read_request
+
+START_S = 20.0
+STOP_S = 10.0
+BUDGET_SPENT = "budget_spent"
+"""The code of a Refusal for the budget."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """An answer on its way: a whole body, or chunks as they come."""
+
+    body: bytes | AsyncIterator[bytes]
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    close: Callable[[], Awaitable[None]] | None = None
+    """Called when the answer has ended, also when the client left before the first chunk; twice is
+    nothing."""
+
+
+class Refusal(GatewayError):
+    """This request is not answered, with a status that the CLI does not retry; later ones may
+    be."""
+
+    code = "request_refused"
+
+
+class Answerer(Protocol):
+    async def answer(self, request: RecordedRequest, raw: bytes) -> Reply:
+        """Answer one request. Raises Refusal for this one; any other GatewayError ends the gateway
+        for good."""
+        ...
+
+    async def count_tokens(self, request: RecordedRequest, raw: bytes) -> Reply: ...
+
+    async def close(self) -> None:
+        """Called once, in the gateway's event loop, when it stops."""
+        ...
+
+
+class Gateway:
+    """Serves one Answerer on 127.0.0.1 from a thread of its own, many sessions at once.
+
+    `requests` holds every request for a message, in order of arrival. `failure` is the reason why
+    the gateway ended for good: from then on every request is refused with it (400). `refused` is
+    the newest refusal of one request (403), `over_budget` the newest one for the budget.
+    """
+
+    def __init__(self, answerer: Answerer) -> None:
+        self.answerer = answerer
+        self.requests: list[RecordedRequest] = []
+        self.failure: str | None = None
+        self.refused: str | None = None
+        self.over_budget: str | None = None
+        self._socket: socket.socket | None = None
+        self._server: uvicorn.Server | None = None
+        self._thread: threading.Thread | None = None
+
+    def __enter__(self) -> "Gateway":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def port(self) -> int:
+        if self._socket is None:
+            raise GatewayError("The model gateway is closed.", hint="Call start() first.")
+        return int(self._socket.getsockname()[1])
+
+    @property
+    def url(self) -> str:
+        """What the CLI gets as ANTHROPIC_BASE_URL."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> str:
+        """Open the gateway on a free port; returns its URL once it answers. Raises GatewayError
+        when it does not."""
+        if self._thread is not None:
+            return self.url
+        self._socket = socket.create_server(("127.0.0.1", 0), backlog=128)
+        config = uvicorn.Config(
+            self._application(),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=2,
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(
+            target=self._server.run, args=([self._socket],), name="model-gateway", daemon=True
+        )
+        self._thread.start()
+        waiting = threading.Event()
+        for _ in range(int(START_S / 0.01)):
+            if self._server.started:
+                return self.url
+            if not self._thread.is_alive():
+                break
+            waiting.wait(0.01)
+        self.stop()
+        raise GatewayError(
+            "The model gateway did not start.",
+            hint="Try again; another process may hold the machine.",
+        )
+
+    def stop(self) -> None:
+        """Close the gateway; streams that are still open are cut after two seconds. Closing twice
+        is nothing."""
+        server, thread = self._server, self._thread
+        self._server = self._thread = None
+        if server is not None and thread is not None:
+            server.should_exit = True
+            thread.join(STOP_S)
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def _application(self) -> Starlette:
+        @asynccontextmanager
+        async def lifespan(_: Starlette) -> AsyncIterator[None]:
+            yield
+            await self.answerer.close()
+
+        return Starlette(
+            routes=[
+                Route("/v1/messages", self._messages, methods=["POST"]),
+                Route("/v1/messages/count_tokens", self._count_tokens, methods=["POST"]),
+            ],
+            exception_handlers={Exception: self._broken, 404: _not_found, 405: _not_found},
+            lifespan=lifespan,
+        )
+
+    async def _messages(self, http: Request) -> Response:
+        request, raw = await _read(http)
+        if request is None:
+            return _error(
+                400,
+                "invalid_request_error",
+                "The body is not a JSON object, or gives a name twice.",
+            )
+        self.requests.append(request)
+        if self.failure is not None:
+            return self._ended()
+        try:
+            return _response(await self.answerer.answer(request, raw))
+        except Refusal as refusal:
+            self.refused = str(refusal)
+            if refusal.code == BUDGET_SPENT:
+                self.over_budget = self.refused
+            return _error(403, "permission_error", str(refusal))
+        except GatewayError as error:
+            return self._ended(str(error))
+
+    async def _count_tokens(self, http: Request) -> Response:
+        request, raw = await _read(http)
+        if request is None:
+            return _error(400, "invalid_request_error", "The body is not a JSON object.")
+        try:
+            return _response(await self.answerer.count_tokens(request, raw))
+        except GatewayError as error:
+            return _error(403, "permission_error", str(error))
+
+    async def _broken(self, _: Request, error: Exception) -> Response:
+        known = isinstance(error, GatewayError)
+        return self._ended(
+            str(error) if known else f"The model gateway broke: {type(error).__name__}: {error}."
+        )
+
+    def _ended(self, reason: str | None = None) -> Response:
+        if self.failure is None:
+            self.failure = reason
+        return _error(400, "invalid_request_error", f"The model gateway has ended: {self.failure}")
+
+
+async def _read(http: Request) -> tuple[RecordedRequest | None, bytes]:
+    raw = await http.body()
+    try:
+        body: Any = json.loads(raw, object_pairs_hook=_object)
+    except (ValueError, RecursionError):
+        body = None
+    headers = pairs(http.headers.raw)
+    return (
+        read_request(headers, body, len(raw), http.url.query) if isinstance(body, dict) else None
+    ), raw
+
+
+def _object(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Raises ValueError for a name that stands there twice: the service may count the other
+    value."""
+    found = dict(items)
+    if len(found) != len(items):
+        raise ValueError("a name twice in one object")
+    return found
+
+
+async def _not_found(http: Request, _: Exception) -> Response:
+    return _error(
+        404, "not_found_error", f"The model gateway has no {http.method} {http.url.path}."
+    )
+
+
+def _error(status: int, kind: str, message: str) -> Response:
+    return JSONResponse(error_body(kind, message), status_code=status)
+
+
+def _response(reply: Reply) -> Response:
+    headers = {"content-type": "application/json", **reply.headers}
+    if isinstance(reply.body, bytes):
+        return Response(reply.body, status_code=reply.status, headers=headers)
+    return _Streaming(reply.body, reply.status, headers, reply.close)
+
+
+class _Streaming(StreamingResponse):
+    """Ends its reply however it is left: the chunks alone are never begun when the client is gone
+    already."""
+
+    def __init__(
+        self,
+        chunks: AsyncIterator[bytes],
+        status: int,
+        headers: dict[str, str],
+        close: Callable[[], Awaitable[None]] | None,
+    ) -> None:
+        super().__init__(chunks, status_code=status, headers=headers)
+        self._close = close
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            if self._close is not None:
+                await self._close()

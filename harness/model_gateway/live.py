@@ -1,0 +1,199 @@
+"""Answers from a real service: the gateway holds the key and the budget, the CLI holds neither."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any
+
+import httpx
+
+from harness.errors import GatewayError
+from harness.model_gateway.gateway import Reply
+from harness.model_gateway.meter import Meter, Reservation
+from harness.model_gateway.wire import KEYS, EventReader, RecordedRequest, error_body, event
+
+NOT_SENT = KEYS | {
+    "host",
+    "content-length",
+    "accept-encoding",
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "expect",
+}
+NOT_RETURNED = NOT_SENT | {"content-encoding", "set-cookie", "server", "date"}
+OURS = "x-harness-"
+
+Observer = Callable[[RecordedRequest, dict[str, Any]], None]
+"""Told of each complete answer, as the JSON form of the message."""
+
+
+class Live:
+    """An Answerer that passes requests on to `upstream` and answers back as they come.
+
+    Args:
+        upstream: base URL of the service, e.g. https://api.anthropic.com.
+        key: its key; it stands in one header of requests to `upstream` and nowhere else.
+        meter: keeps the budget; a request whose worst case passes it is refused (403) and not sent.
+        timeout_s: the longest silence of the service before a request is given up (504).
+        trust_environment: whether proxies and certificates are taken from environment variables.
+        observe: told of each complete answer.
+    """
+
+    def __init__(
+        self,
+        *,
+        upstream: str,
+        key: str,
+        meter: Meter,
+        timeout_s: float = 600.0,
+        trust_environment: bool = True,
+        observe: Observer | None = None,
+    ) -> None:
+        if not key:
+            raise GatewayError(
+                "The model gateway has no key.", hint="Set the key, or run with `--scenario FILE`."
+            )
+        self.meter = meter
+        self._upstream = upstream.rstrip("/")
+        self._key = key
+        self._timeout = httpx.Timeout(timeout_s, connect=min(30.0, timeout_s))
+        self._trust_environment = trust_environment
+        self._observe = observe
+        self._client: httpx.AsyncClient | None = None
+
+    async def answer(self, request: RecordedRequest, raw: bytes) -> Reply:
+        reservation = self.meter.reserve(request)
+        try:
+            response = await self._send("/v1/messages", request, raw)
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol) as error:
+            self.meter.release(reservation)
+            return _gateway_error(502, f"The model service cannot be reached: {_named(error)}.")
+        except httpx.HTTPError as error:
+            self.meter.settle(reservation, None)  # it may have worked on it
+            return _gateway_error(504, f"The model service did not answer: {_named(error)}.")
+        except BaseException:
+            self.meter.settle(reservation, None)
+            raise
+        headers = _returned(response.headers)
+        if "event-stream" in response.headers.get("content-type", ""):
+            stream = _Stream(
+                response, lambda told: self._learn(request, reservation, response.status_code, told)
+            )
+            return Reply(
+                body=stream.chunks(),
+                status=response.status_code,
+                headers=headers,
+                close=stream.close,
+            )
+        try:
+            body = await response.aread()
+        except httpx.HTTPError as error:
+            self.meter.settle(reservation, None)
+            return _gateway_error(504, f"The model service broke off: {_named(error)}.")
+        except BaseException:
+            self.meter.settle(reservation, None)
+            raise
+        self._learn(request, reservation, response.status_code, _whole(body))
+        return Reply(body=body, status=response.status_code, headers=headers)
+
+    async def count_tokens(self, request: RecordedRequest, raw: bytes) -> Reply:
+        try:
+            response = await self._send("/v1/messages/count_tokens", request, raw)
+            body = await response.aread()
+        except httpx.HTTPError as error:
+            return _gateway_error(502, f"The model service cannot be reached: {_named(error)}.")
+        return Reply(body=body, status=response.status_code, headers=_returned(response.headers))
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def _send(self, path: str, request: RecordedRequest, raw: bytes) -> httpx.Response:
+        if self._client is None:
+            limits = httpx.Limits(max_connections=100)
+            self._client = httpx.AsyncClient(
+                timeout=self._timeout, limits=limits, trust_env=self._trust_environment
+            )
+        headers = {
+            name: value
+            for name, value in request.headers.items()
+            if name not in NOT_SENT and not name.startswith(OURS)
+        }
+        headers |= {"x-api-key": self._key, "accept-encoding": "identity"}
+        url = self._upstream + path + (f"?{request.query}" if request.query else "")
+        built = self._client.build_request("POST", url, content=raw, headers=headers)
+        return await self._client.send(built, stream=True, follow_redirects=False)
+
+    def _learn(
+        self,
+        request: RecordedRequest,
+        reservation: Reservation,
+        status: int,
+        message: dict[str, Any] | None,
+    ) -> None:
+        """Settle the reservation and tell the observer; a message that is not complete costs the
+        worst case."""
+        if status != 200:
+            self.meter.release(reservation)
+            return
+        self.meter.settle(reservation, None if message is None else message["usage"])
+        if message is not None and self._observe is not None:
+            self._observe(request, message)
+
+
+class _Stream:
+    """The answer's events as they come. However it ends, also before the first event, it is learnt
+    from once and the connection is closed, even when learning raises."""
+
+    def __init__(
+        self, response: httpx.Response, learn: Callable[[dict[str, Any] | None], None]
+    ) -> None:
+        self._response, self._learn = response, learn
+        self._reader = EventReader()
+        self._closed = False
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in self._response.aiter_bytes():
+                self._reader.feed(chunk)
+                yield chunk
+        except httpx.HTTPError as error:
+            yield event(
+                "error", **error_body("api_error", f"The model service broke off: {_named(error)}.")
+            )
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._learn(self._reader.message())
+        finally:
+            await self._response.aclose()
+
+
+def _whole(body: bytes) -> dict[str, Any] | None:
+    try:
+        message = json.loads(body)
+    except ValueError:
+        return None
+    return message if isinstance(message, dict) and isinstance(message.get("usage"), dict) else None
+
+
+def _returned(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name.lower() not in NOT_RETURNED}
+
+
+def _gateway_error(status: int, message: str) -> Reply:
+    return Reply(body=json.dumps(error_body("api_error", message)).encode(), status=status)
+
+
+def _named(error: httpx.HTTPError) -> str:
+    return f"{type(error).__name__} {error}".strip()

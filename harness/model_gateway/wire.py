@@ -1,0 +1,237 @@
+"""The Messages API as the Claude Code CLI speaks it: requests read, answers written as JSON or as
+an event stream."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+ROLE, EXPERIMENT, ATTEMPT = "x-harness-role", "x-harness-experiment", "x-harness-attempt"
+SESSION = "x-harness-session"
+LONGEST_SESSION = 100
+SUBAGENT = "x-claude-code-agent-id"
+KEYS = frozenset({"authorization", "x-api-key", "cookie", "proxy-authorization"})
+"""Headers that carry a secret; they are never kept nor passed on."""
+
+Block = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedRequest:
+    """One request for a message, as it came."""
+
+    role: str
+    experiment: str
+    attempt: str
+    turn: int
+    """The number of assistant messages that it holds."""
+    body: dict[str, Any]
+    bytes: int
+    headers: dict[str, str]
+    """Lower-case names, without keys."""
+    subagent: str | None = None
+    query: str = ""
+    session: str = ""
+    """As the request says; nothing is allowed or refused by it."""
+
+    @property
+    def where(self) -> str:
+        role, experiment, attempt = (
+            part or "(none)" for part in (self.role, self.experiment, self.attempt)
+        )
+        return f"role {role}, experiment {experiment}, attempt {attempt}"
+
+    @property
+    def stream(self) -> bool:
+        return bool(self.body.get("stream"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Message:
+    """A whole answer."""
+
+    id: str
+    model: str
+    blocks: tuple[Block, ...]
+    stop_reason: str
+    usage: dict[str, int] = field(default_factory=dict)
+
+
+def read_request(
+    headers: dict[str, str], body: dict[str, Any], size: int, query: str = ""
+) -> RecordedRequest:
+    kept = {name.lower(): value for name, value in headers.items() if name.lower() not in KEYS}
+    messages = body.get("messages")
+    roles = (
+        [item.get("role") for item in messages if isinstance(item, dict)]
+        if isinstance(messages, list)
+        else []
+    )
+    return RecordedRequest(
+        role=kept.get(ROLE, ""),
+        experiment=kept.get(EXPERIMENT, ""),
+        attempt=kept.get(ATTEMPT, ""),
+        turn=roles.count("assistant"),
+        body=body,
+        bytes=size,
+        headers=kept,
+        subagent=kept.get(SUBAGENT),
+        query=query,
+        session=kept.get(SESSION, "")[:LONGEST_SESSION],
+    )
+
+
+def blocks(content: Any) -> Iterator[Block]:
+    """The blocks of a message's or a tool result's content, which may also be a bare string."""
+    if isinstance(content, str):
+        yield {"type": "text", "text": content}
+    elif isinstance(content, list):
+        yield from (item for item in content if isinstance(item, dict))
+
+
+def text_of(content: Any) -> str:
+    """All text in a content, tool results included, a line each."""
+    parts = []
+    for block in blocks(content):
+        if block.get("type") == "tool_result":
+            parts.append(text_of(block.get("content")))
+        elif isinstance(block.get("text"), str):
+            parts.append(block["text"])
+    return "\n".join(parts)
+
+
+def newest_text(body: dict[str, Any]) -> str:
+    """What came after the newest assistant message: the prompt, tool results, and what the CLI
+    added to them."""
+    newest: list[str] = []
+    for message in body.get("messages", []):
+        newest = (
+            [] if message.get("role") == "assistant" else [*newest, text_of(message.get("content"))]
+        )
+    return "\n".join(newest)
+
+
+def tool_results(body: dict[str, Any]) -> dict[str, str]:
+    """Tool use id -> the text of its result."""
+    return {
+        block["tool_use_id"]: text_of(block.get("content"))
+        for message in body.get("messages", [])
+        for block in blocks(message.get("content"))
+        if block.get("type") == "tool_result" and isinstance(block.get("tool_use_id"), str)
+    }
+
+
+def error_body(kind: str, message: str) -> dict[str, Any]:
+    return {"type": "error", "error": {"type": kind, "message": message}}
+
+
+def as_json(message: Message) -> dict[str, Any]:
+    return {
+        "id": message.id,
+        "type": "message",
+        "role": "assistant",
+        "model": message.model,
+        "content": list(message.blocks),
+        "stop_reason": message.stop_reason,
+        "stop_sequence": None,
+        "usage": {"cache_creation_input_tokens": 0, "cache_read_input_tokens": 0, **message.usage},
+    }
+
+
+def as_events(message: Message) -> Iterator[bytes]:
+    """The same answer as server-sent events, one chunk each."""
+    start = as_json(message)
+    start |= {"content": [], "stop_reason": None, "usage": {**start["usage"], "output_tokens": 1}}
+    yield event("message_start", message=start)
+    for index, block in enumerate(message.blocks):
+        empty, delta = _opening(block)
+        yield event("content_block_start", index=index, content_block=empty)
+        yield event("content_block_delta", index=index, delta=delta)
+        yield event("content_block_stop", index=index)
+    end = {"stop_reason": message.stop_reason, "stop_sequence": None}
+    yield event(
+        "message_delta", delta=end, usage={"output_tokens": message.usage.get("output_tokens", 0)}
+    )
+    yield event("message_stop")
+
+
+def _opening(block: Block) -> tuple[Block, Block]:
+    if block["type"] == "tool_use":
+        text = json.dumps(block["input"], ensure_ascii=False)
+        return {**block, "input": {}}, {"type": "input_json_delta", "partial_json": text}
+    return {"type": "text", "text": ""}, {"type": "text_delta", "text": block["text"]}
+
+
+def event(kind: str, **fields: Any) -> bytes:
+    data = json.dumps({**fields, "type": kind}, ensure_ascii=False)
+    return f"event: {kind}\ndata: {data}\n\n".encode()
+
+
+class EventReader:
+    """Puts a streamed answer together again from chunks cut anywhere; unknown events are left
+    aside."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._json: dict[int, str] = {}
+        self.blocks: dict[int, Block] = {}
+        self.usage: dict[str, Any] = {}
+        self.stop_reason: str | None = None
+
+    def feed(self, chunk: bytes) -> None:
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        for line in lines:
+            if line.startswith(b"data:"):
+                try:
+                    data = json.loads(line[5:])
+                except ValueError:
+                    continue
+                if isinstance(data, dict):
+                    self._take(data)
+
+    def message(self) -> dict[str, Any] | None:
+        """Content, stop_reason and usage as the JSON form has them; None unless the answer came to
+        its end."""
+        if self.stop_reason is None or not self.usage:
+            return None
+        content = [self.blocks[index] for index in sorted(self.blocks)]
+        return {"content": content, "stop_reason": self.stop_reason, "usage": self.usage}
+
+    def _take(self, data: dict[str, Any]) -> None:
+        kind, index, delta = data.get("type"), data.get("index", -1), data.get("delta", {})
+        if kind == "message_start":
+            self.usage |= _usage(data.get("message", {}))
+        elif kind == "content_block_start":
+            self.blocks[index] = dict(data.get("content_block", {}))
+        elif kind == "content_block_delta" and delta.get("type") == "text_delta":
+            block = self.blocks.setdefault(index, {"type": "text", "text": ""})
+            block["text"] = block.get("text", "") + str(delta.get("text", ""))
+        elif kind == "content_block_delta" and delta.get("type") == "input_json_delta":
+            self._json[index] = self._json.get(index, "") + str(delta.get("partial_json", ""))
+        elif kind == "content_block_stop" and self._json.get(index) and index in self.blocks:
+            self.blocks[index]["input"] = _object(self._json[index])
+        elif kind == "message_delta":
+            self.usage |= _usage(data)
+            self.stop_reason = delta.get("stop_reason")
+
+
+def _object(text: str) -> dict[str, Any]:
+    """A tool's input; what is not a JSON object is kept as text, as the CLI does."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    return value if isinstance(value, dict) else {"__unparsedToolInput": text}
+
+
+def _usage(holder: dict[str, Any]) -> dict[str, Any]:
+    usage = holder.get("usage")
+    return (
+        {name: value for name, value in usage.items() if value is not None}
+        if isinstance(usage, dict)
+        else {}
+    )
+
+
+def pairs(headers: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}

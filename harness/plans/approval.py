@@ -1,0 +1,230 @@
+"""Checking and approving plans: from approval on, plan, scorer and data are what their hashes
+say."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.artifacts.locate import Layout
+from harness.artifacts.objects import copy_file, store_bytes
+from harness.domain.facts import PlanApproved
+from harness.domain.findings import Finding
+from harness.domain.records import ApprovedPlan
+from harness.errors import HarnessError, NotFoundError, RefusedError, UsageError
+from harness.files import sha256_bytes
+from harness.guard.accepted import accept_on_record, read_accepted
+from harness.ledger.creation import require_never_made
+from harness.ledger.project import Project, approve_config, open_layout, open_project
+from harness.plans.data_review import contamination
+from harness.plans.frozen import frozen_changes
+from harness.plans.held_out import InVault, move_to_vault
+from harness.plans.plan import Plan
+from harness.plans.review import Draft, as_one_error, notes, read_draft, review_plan
+from harness.plans.scorer import freeze_scorer
+from harness.plans.splits import Split, described, load_split, make_split, split_paths
+from harness.settings import CONFIG
+
+__all__ = [
+    "approve_plan",
+    "check_plan",
+    "data_hashes",
+    "data_paths",
+    "frozen_changes",
+    "require_approved",
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanCheck:
+    """Problems forbid an approval, findings do not."""
+
+    path: str
+    problems: tuple[HarnessError, ...]
+    findings: tuple[Finding, ...]
+
+
+def check_plan(start: Path, path: Path, environment: Mapping[str, str]) -> PlanCheck:
+    """All that approval would refuse, and what else a person should know about the plan at `path`,
+    for the project that contains `start`. Nothing is changed: a project without a ledger stays
+    without one.
+
+    Raises NotFoundError or ConfigError when there is no project, LedgerError when its ledger cannot
+    be read.
+    """
+    layout = open_layout(start, environment)
+    try:
+        draft = read_draft(layout.root, path)
+    except UsageError as error:
+        return PlanCheck(path=str(path), problems=(error,), findings=())
+    review = review_plan(layout, draft.plan, approved=_approved_before(layout, environment))
+    findings = notes(layout.root, draft.plan, review)
+    return PlanCheck(path=draft.relative, problems=tuple(review.problems), findings=tuple(findings))
+
+
+def _approved_before(layout: Layout, environment: Mapping[str, str]) -> list[str]:
+    try:
+        with open_project(layout.root, environment, read_only=True) as project:
+            return _held_out_hashes(project)
+    except NotFoundError:
+        require_never_made(layout.ledger_db, layout.anchors)
+        return []
+
+
+def approve_plan(
+    project: Project,
+    path: Path,
+    *,
+    by: str,
+    on_findings: Callable[[list[Finding]], None] = lambda found: None,
+) -> ApprovedPlan:
+    """Freeze the plan, its scorer and its data, and move held-out rows to the vault.
+
+    The same plan with the same scorer and data again is the approval that stands; anything else is
+    its next version. A call that was killed is finished by the next one. Everything that can be
+    refused is refused before anything is moved: raises the problem that `check_plan` finds, or one
+    PlanError for several. `on_findings` is told what `check_plan` notes besides.
+    """
+    if not by.strip():
+        raise RefusedError(
+            "An approval needs the name of the person who gives it.", hint="Pass it as `by`."
+        )
+    root, layout = project.layout.root, project.layout
+    with project.ledger.transaction():
+        pass  # a ledger that cannot be written says so before anything is moved
+    read_accepted(layout)  # and so does a damaged list of what was accepted
+    draft = read_draft(root, path)
+    plan = draft.plan
+    review = review_plan(layout, plan, approved=_held_out_hashes(project))
+    if review.problems:
+        raise as_one_error(draft.relative, review.problems)
+    on_findings(notes(root, plan, review))
+    splits = _freeze_splits(project, plan, review.splits["held_out"])
+    scorer = freeze_scorer(root, plan, layout.objects)
+    sha256 = store_bytes(draft.data, layout.objects)
+    moved = review.in_vault or move_to_vault(
+        root, plan.data.held_out.path, layout.held_out, project.clock
+    )
+    splits["held_out"] |= _described_held_out(project, review.splits["held_out"], moved, plan)
+    approve_config(layout)
+    approved = _record(project, draft, sha256=sha256, splits=splits, scorer=scorer, by=by)
+    accept_on_record(project, by=by, paths=[CONFIG])
+    return approved
+
+
+def require_approved(project: Project, path: Path | None = None) -> ApprovedPlan:
+    """The approved plan; with `path`, only if that file is the approved one and unchanged. Raises
+    RefusedError."""
+    approved = project.plan()
+    if path is None:
+        return approved
+    draft = read_draft(project.layout.root, path)
+    if sha256_bytes(draft.data) != approved.sha256:
+        raise RefusedError(
+            f"{draft.relative} is not the approved plan: {approved.name} version {approved.version}"
+            f" is {approved.path} with SHA-256 {approved.sha256[:12]}.",
+            hint=f"A person approves it with `harness plan approve {draft.relative}`.",
+            code="plan_changed",
+        )
+    return approved
+
+
+def data_paths(approved: ApprovedPlan) -> tuple[str, ...]:
+    """The tables of the plan, relative to the root: data, so no part of a code snapshot."""
+    content = approved.content["data"]
+    paths = {content["train"], content["held_out"]["path"]}
+    paths |= {split["path"] for split in approved.splits.values() if "path" in split}
+    return tuple(sorted(paths))
+
+
+def data_hashes(approved: ApprovedPlan) -> dict[str, str]:
+    """Split name -> hash of its file, as frozen."""
+    return {name: split["sha256"] for name, split in approved.splits.items()}
+
+
+def _held_out_hashes(project: Project) -> list[str]:
+    return [
+        plan.splits["held_out"]["sha256"]
+        for plan in project.ledger.plans()
+        if "held_out" in plan.splits
+    ]
+
+
+def _freeze_splits(project: Project, plan: Plan, held_out: Split) -> dict[str, Any]:
+    """Train and validation as they are; validation also as the harness's own copy, which
+    evaluations read. Of each later split, `in_train`: what of it the training rows hold, for the
+    gates."""
+    root, columns = project.layout.root, plan.data.held_out
+    if plan.data.validation is None:
+        make_split(root, plan)
+    train, validation = split_paths(plan)
+    known = load_split(root, train, "data.train", columns, ids=False)
+    tried = load_split(root, validation, "data.validation", columns, ids=True)
+    later = {"validation": tried, "held_out": held_out}
+    splits: dict[str, Any] = {
+        name: {
+            "in_train": contamination(
+                known.table.columns, split.table.columns, columns.inputs, columns.label
+            )
+        }
+        for name, split in later.items()
+    }
+    splits["train"] = described(known, root, columns)
+    splits["validation"] |= described(tried, root, columns)
+    sha256, suffix = splits["validation"]["sha256"], Path(validation).suffix
+    copy = copy_file(root / validation, project.layout.validation, sha256, suffix=suffix)
+    splits["validation"]["vault"] = copy.relative_to(project.layout.state).as_posix()
+    return splits
+
+
+def _described_held_out(
+    project: Project, held_out: Split, moved: InVault, plan: Plan
+) -> dict[str, Any]:
+    columns = plan.data.held_out
+    return {
+        "vault": moved.path.relative_to(project.layout.state).as_posix(),
+        "sha256": moved.sha256,
+        "rows": held_out.table.n,
+        "inputs": list(columns.inputs),
+        "label": columns.label,
+        "id": columns.id,
+    }
+
+
+def _record(
+    project: Project,
+    draft: Draft,
+    *,
+    sha256: str,
+    splits: dict[str, Any],
+    scorer: dict[str, Any],
+    by: str,
+) -> ApprovedPlan:
+    standing = project.ledger.plan()
+    name = draft.plan.name
+    if standing is not None and (
+        standing.name,
+        standing.sha256,
+        standing.splits,
+        standing.scorer,
+    ) == (
+        name,
+        sha256,
+        splits,
+        scorer,
+    ):
+        return standing
+    versions = [plan.version for plan in project.ledger.plans() if plan.name == name]
+    project.ledger.append(
+        PlanApproved(
+            name=name,
+            version=max(versions, default=0) + 1,
+            path=draft.relative,
+            sha256=sha256,
+            content=draft.plan.plain(),
+            splits=splits,
+            scorer=scorer,
+            by=by,
+        )
+    )
+    return project.plan()

@@ -1,0 +1,178 @@
+"""What a person should know about a plan's tables before approving them; nothing here forbids an
+approval.
+
+Rows of held-out data are counted and not named once the file is in the vault: whoever runs the
+check could be an agent.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from harness.domain.findings import Finding
+from harness.plans.data_arrays import Near, near_duplicates
+from harness.plans.data_rows import SHOWN, Columns, Shared, shared_rows
+from harness.plans.data_texts import near_texts, text_columns
+from harness.plans.leaks import telling_columns
+
+ORDER = ("train", "validation", "held_out")
+USUAL = 2.0
+"""Near-duplicates are reported from this multiple of what the training rows have among
+themselves."""
+
+
+def data_findings(
+    tables: Mapping[str, Columns],
+    inputs: Sequence[str],
+    label: str,
+    *,
+    secret: frozenset[str] = frozenset(),
+) -> list[Finding]:
+    """Contamination between the splits in `tables` (by their names in ORDER), and columns that tell
+    the label.
+
+    Each table holds the columns `inputs` and `label`. Rows of splits in `secret` are not named.
+    """
+    found: list[Finding] = []
+    for first, second in combinations([name for name in ORDER if name in tables], 2):
+        named = not {first, second} & secret
+        found += _between(tables[first], tables[second], inputs, label, (first, second), named)
+    return [*found, *_leaks(tables, inputs, label)]
+
+
+def contamination(
+    earlier: Columns, later: Columns, inputs: Sequence[str], label: str
+) -> dict[str, float]:
+    """What a gate judges of two frozen splits: {rows, share, repeats, expected}, as `rows.Shared`
+    has them, and where numbers can come near {near, near_repeats, near_expected}, the same of
+    near-duplicates and copies together."""
+    shared, near = (
+        shared_rows(earlier, later, inputs, label),
+        near_duplicates(earlier, later, inputs),
+    )
+    found = {
+        "rows": len(shared.rows),
+        "share": shared.share,
+        "repeats": shared.repeats,
+        "expected": shared.expected,
+    }
+    if near is not None:
+        found |= {
+            "near": near.alike,
+            "near_repeats": near.alike_usual,
+            "near_expected": near.alike_expected,
+        }
+    return found
+
+
+def _between(
+    earlier: Columns,
+    later: Columns,
+    inputs: Sequence[str],
+    label: str,
+    names: tuple[str, str],
+    named: bool,
+) -> Iterator[Finding]:
+    shared = shared_rows(earlier, later, inputs, label)
+    if shared.rows:
+        yield _overlap(shared, names, named)
+    near = near_duplicates(earlier, later, inputs)
+    if near is not None and near.share > USUAL * near.usual:
+        yield _near(near, names, named)
+    exact = set(shared.rows)
+    for column in text_columns(inputs, dict(later)):
+        texts = near_texts(earlier[column], later[column])
+        pairs = [pair for pair in zip(texts.rows, texts.first, strict=True) if pair[0] not in exact]
+        if pairs:
+            first, second = names
+            yield Finding(
+                "splits_near_duplicates",
+                f"{len(pairs)} of {texts.looked_at} texts of {second} in the column {column!r} are"
+                " nearly a text of"
+                f" {first}{_pairs([a for a, _ in pairs], [b for _, b in pairs], names, named)}.",
+                f"Remove them from {first}, or explain in the plan's text why they are no copies.",
+                {
+                    "first": first,
+                    "second": second,
+                    "column": column,
+                    "rows": len(pairs),
+                    "of": texts.looked_at,
+                },
+            )
+
+
+def _overlap(shared: Shared, names: tuple[str, str], named: bool) -> Finding:
+    first, second = names
+    usual = (
+        f" ({shared.repeats:.1%} of the rows of {first} have a twin there)"
+        if shared.repeats
+        else ""
+    )
+    return Finding(
+        "splits_overlap",
+        f"{len(shared.rows)} rows of {second} ({shared.share:.1%}) have the inputs of a row in"
+        f" {first}, {shared.with_label} of them with the same"
+        f" label{usual}{_pairs(shared.rows, shared.first, names, named)}.",
+        f"Remove them from {first}, or explain in the plan's text why they repeat.",
+        {
+            "first": first,
+            "second": second,
+            "rows": len(shared.rows),
+            "share": shared.share,
+            "same_label": shared.with_label,
+            "repeats": shared.repeats,
+        },
+    )
+
+
+def _near(near: Near, names: tuple[str, str], named: bool) -> Finding:
+    first, second = names
+    return Finding(
+        "splits_near_duplicates",
+        f"{len(near.rows)} of {near.looked_at} rows of {second} are nearly one of {near.of} rows of"
+        f" {first} (within the rows of {first}:"
+        f" {near.usual:.1%}){_pairs(near.rows, near.first, names, named)}.",
+        f"Remove them from {first}, or explain in the plan's text why they are no copies.",
+        {
+            "first": first,
+            "second": second,
+            "rows": len(near.rows),
+            "of": near.looked_at,
+            "usual": near.usual,
+        },
+    )
+
+
+def _pairs(rows: Sequence[int], first: Sequence[int], names: tuple[str, str], named: bool) -> str:
+    """ ": row 3 = row 17 of train, ..."; nothing when rows are not to be named."""
+    if not named:
+        return ""
+    shown = ", ".join(
+        f"row {row} = row {other} of {names[0]}"
+        for row, other in list(zip(rows, first, strict=True))[:SHOWN]
+    )
+    return f": {shown}" + (", ..." if len(rows) > SHOWN else "")
+
+
+def _leaks(tables: Mapping[str, Columns], inputs: Sequence[str], label: str) -> Iterator[Finding]:
+    """Columns that tell the label alone, on training and validation rows: held-out labels are left
+    alone."""
+    parts = [tables[name] for name in ("train", "validation") if name in tables]
+    if not parts:
+        return
+    names = [
+        name for name in (*inputs, label) if len({part[name].shape[1:] for part in parts}) == 1
+    ]
+    if label not in names or len(names) < len(inputs) + 1:
+        return
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in names}
+    for leak in telling_columns(joined, inputs, label):
+        yield Finding(
+            "feature_tells_label",
+            f"The column {leak.column!r} alone removes {leak.skill:.1%} of the trivial predictor's"
+            f" error: it may be the label {label!r} in another form, or known only after it.",
+            "Leave it out of data.held_out.inputs, or explain in the plan's text why it is known"
+            " beforehand.",
+            {"column": leak.column, "skill": leak.skill},
+        )

@@ -1,0 +1,166 @@
+"""Held-out data leaves the project at approval and lies in the vault from then on.
+
+The move is copy, sync, verify, note, unlink; the approval is recorded after it. Killed anywhere in
+between, the next approval goes on: either the file is still in the project, or the note says which
+file in the vault it is.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+import orjson
+
+from harness.artifacts.git import in_repository, tracks
+from harness.artifacts.hashes import hash_file
+from harness.artifacts.objects import ObjectDamagedError, check_object, copy_file
+from harness.clock import Clock, iso
+from harness.errors import HarnessError, PlanError, RefusedError
+from harness.files import atomic_write, canonical_json, sync_directory
+
+
+@dataclass(frozen=True)
+class InVault:
+    path: Path
+    sha256: str
+
+
+def unmovable(root: Path, relative: str) -> list[RefusedError]:
+    """Why the file at `relative` could be read by an agent also after it was moved: it is a link,
+    git knows it, or a copy with the same bytes is in the project. Raises GitFailedError when git
+    cannot be asked."""
+    path = root / relative
+    if path.is_symlink() or path.parent.resolve() != root / PurePosixPath(relative).parent:
+        return [
+            RefusedError(
+                f"The held-out file {relative} is reached through a link: moving it would leave the"
+                " original behind.",
+                hint="Put the file itself there.",
+                code="held_out_is_link",
+            )
+        ]
+    found = []
+    where = tracks(root, path) if in_repository(root) else None
+    if where is not None:
+        found.append(
+            RefusedError(
+                f"The held-out file {relative} is known to git: {_GIT[where]}.",
+                hint=_HINT,
+                code="held_out_tracked",
+            )
+        )
+    try:
+        require_no_copies(root, relative, path)
+    except RefusedError as error:
+        found.append(error)
+    return found
+
+
+def require_no_copies(root: Path, relative: str, at: Path) -> None:
+    """Raises RefusedError when the project holds the bytes of the held-out file `relative`, which
+    lies at `at`, once more."""
+    copies = equal_copies(root, at)
+    if copies:
+        raise RefusedError(
+            f"Files with the same bytes as the held-out file {relative} are in the project:"
+            f" {', '.join(copies)}.",
+            hint="Remove them, then approve the plan again.",
+            code="held_out_copied",
+        )
+
+
+_GIT = {
+    "index": "it is tracked",
+    "history": "it was committed once, so every clone can read it",
+    "objects": "its bytes are in the repository's objects, so `git cat-file` can read them",
+}
+_HINT = (
+    "Held-out rows must not be readable by agents: make a fresh held-out file that git never saw,"
+    " or take this one out of the history (git filter-repo, then git gc --prune=now)."
+)
+
+
+def equal_copies(root: Path, path: Path) -> list[str]:
+    """Other files below `root` with the same bytes, ignored ones and links' targets included."""
+    size, found, expected = path.stat().st_size, [], None
+    for candidate in _files(root):
+        try:
+            if candidate == path or candidate.stat().st_size != size:
+                continue
+            expected = expected or hash_file(path)
+            if hash_file(candidate) == expected:
+                found.append(candidate.relative_to(root).as_posix())
+        except (OSError, HarnessError):
+            continue  # a dangling link or a file that nobody can read is no readable copy
+    return found
+
+
+def move_to_vault(root: Path, relative: str, vault: Path, clock: Clock) -> InVault:
+    """Copy, sync, verify, note, unlink. The file must be there and not be `unmovable`."""
+    source = root / relative
+    sha256 = hash_file(source)
+    vault.mkdir(parents=True, exist_ok=True, mode=0o700)
+    target = copy_file(source, vault, sha256, suffix=source.suffix)
+    check_object(target, sha256)
+    note = {"path": relative, "sha256": sha256, "file": target.name, "at": iso(clock.now())}
+    atomic_write(vault / f"{sha256}.json", canonical_json(note))
+    source.unlink()
+    sync_directory(source.parent)
+    return InVault(target, sha256)
+
+
+def find_in_vault(relative: str, vault: Path, *, approved: list[str]) -> InVault:
+    """The vault's file that came from `relative`.
+
+    One that no approval names yet (the approval was cut after the move) goes before the newest of
+    the hashes in `approved`, oldest first. Raises PlanError when there is none, ObjectDamagedError
+    when it is not what it was.
+    """
+    readable, damaged_notes = _notes(vault)
+    notes = [note for note in readable if note["path"] == relative]
+    pending = sorted(
+        (note for note in notes if note["sha256"] not in approved), key=lambda note: note["at"]
+    )
+    known = [note for sha256 in approved for note in notes if note["sha256"] == sha256]
+    if not pending and not known:
+        if damaged_notes:
+            told = ", ".join(str(path) for path in damaged_notes)
+            raise ObjectDamagedError(
+                f"Nobody can say which file of the vault came from {relative}, damaged: {told}.",
+                hint=(
+                    "Restore the state directory from a backup, or put the held-out file in place"
+                    " again."
+                ),
+            )
+        raise PlanError(
+            f"The held-out file {relative} does not exist, and the vault holds none that came from"
+            " there.",
+            hint="Put the file in place, or correct data.held_out.path.",
+        )
+    note = (pending or known)[-1]
+    path = vault / note["file"]
+    check_object(path, note["sha256"])
+    return InVault(path, note["sha256"])
+
+
+def _notes(vault: Path) -> tuple[list[dict[str, str]], list[Path]]:
+    """The notes that can be read, and the paths of those that cannot: one bad note does not hide
+    the good ones."""
+    notes, bad = [], []
+    for path in sorted(vault.glob("*.json")) if vault.is_dir() else []:
+        try:
+            note = orjson.loads(path.read_bytes())
+        except orjson.JSONDecodeError:
+            note = None
+        if isinstance(note, dict) and {"path", "sha256", "file", "at"} <= set(note):
+            notes.append(note)
+        else:
+            bad.append(path)
+    return notes, bad
+
+
+def _files(root: Path) -> Iterator[Path]:
+    for folder, _, names in os.walk(root):
+        for name in names:
+            yield Path(folder) / name

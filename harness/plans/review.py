@@ -1,0 +1,223 @@
+"""Everything that approval would refuse in a plan, found without changing anything and told in one
+answer.
+
+`harness plan check` shows it, `harness plan approve` refuses on it: the same function for both.
+"""
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+from harness.artifacts.locate import Layout
+from harness.artifacts.text import MAX_TEXT_BYTES, decode, read_bytes
+from harness.domain.findings import Finding
+from harness.domain.records import LEAST_SEEDS
+from harness.errors import HarnessError, NotFoundError, PlanError
+from harness.plans.data_review import data_findings
+from harness.plans.held_out import InVault, find_in_vault, require_no_copies, unmovable
+from harness.plans.metric_name import metric_notes
+from harness.plans.plan import Plan, parse_plan
+from harness.plans.scorer import Closure, import_closure, scorer_warnings
+from harness.plans.splits import Split, load_split, planned_split
+from harness.plans.tables import Table
+from harness.settings import require_interpreter
+
+_SCRIPTS = (".py", ".sh")
+FoundT = TypeVar("FoundT")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Draft:
+    """A plan that was read and is not yet approved."""
+
+    path: Path
+    relative: str
+    """To the project's root."""
+    data: bytes
+    plan: Plan
+
+
+@dataclass(kw_only=True)
+class Review:
+    """What was found. `splits` holds the tables that could be read, `closure` the scorer when it is
+    a sound script."""
+
+    problems: list[HarnessError] = field(default_factory=list)
+    splits: dict[str, Split] = field(default_factory=dict)
+    closure: Closure | None = None
+    in_vault: InVault | None = None
+    """The held-out file when it is no longer in the project."""
+
+    def collect(self, check: Callable[[], FoundT]) -> FoundT | None:
+        """What `check` returns; None, and a problem more, when it raises."""
+        try:
+            return check()
+        except HarnessError as error:
+            self.problems.append(error)
+            return None
+
+
+def read_draft(root: Path, path: Path) -> Draft:
+    """The plan at `path`. Raises NotFoundError when there is none, PlanError when it is not a plan
+    of the project."""
+    found = path if path.is_absolute() or path.exists() else root / path
+    resolved = found.resolve()
+    if not resolved.is_relative_to(root):
+        raise PlanError(f"{path} is outside the project {root}.", hint="Keep plans in the project.")
+    relative = resolved.relative_to(root).as_posix()
+    try:
+        data = read_bytes(resolved, limit=MAX_TEXT_BYTES)
+    except NotFoundError as error:
+        raise NotFoundError(
+            f"There is no plan at {found}.",
+            hint="Write one, or begin with `harness init`.",
+            code="no_plan_file",
+        ) from error
+    return Draft(
+        path=resolved,
+        relative=relative,
+        data=data,
+        plan=parse_plan(decode(data, where=relative), where=relative),
+    )
+
+
+def review_plan(layout: Layout, plan: Plan, *, approved: Sequence[str]) -> Review:
+    """Look at the interpreter, the scorer, every table and at whether the held-out file can be
+    moved; reads only.
+
+    Args:
+        approved: the hashes of the held-out files of all approvals so far, oldest first.
+    """
+    root, columns, review = layout.root, plan.data.held_out, Review()
+    review.collect(lambda: require_interpreter(layout.settings))
+    script = plan.scorer_script
+    if script is not None:
+        review.closure = review.collect(lambda: import_closure(root, script))
+    _train_and_validation(review, root, plan)
+    place = root / columns.path
+    if place.exists() or place.is_symlink():
+        review.problems += review.collect(lambda: unmovable(root, columns.path)) or []
+        at = place
+    else:
+        review.in_vault = review.collect(
+            lambda: find_in_vault(columns.path, layout.held_out, approved=list(approved))
+        )
+        if review.in_vault is None:
+            return review
+        at = review.in_vault.path
+        review.collect(lambda: require_no_copies(root, columns.path, at))
+    _load(
+        review,
+        "held_out",
+        lambda: load_split(root, columns.path, "data.held_out.path", columns, ids=True, at=at),
+    )
+    return review
+
+
+def _train_and_validation(review: Review, root: Path, plan: Plan) -> None:
+    data, columns = plan.data, plan.data.held_out
+    validation = data.validation
+    _load(
+        review,
+        "train",
+        lambda: load_split(root, data.train, "data.train", columns, ids=validation is None),
+    )
+    if validation is not None:
+        _load(
+            review,
+            "validation",
+            lambda: load_split(root, validation, "data.validation", columns, ids=True),
+        )
+    elif "train" in review.splits:
+        whole = review.splits["train"]
+        parts = review.collect(lambda: planned_split(root, plan, whole)) or {}
+        for name, (path, table) in zip(("train", "validation"), parts.items(), strict=False):
+            review.splits[name] = Split(
+                path=path, table=Table(columns=table, n=len(table[columns.label]))
+            )
+
+
+def _load(review: Review, name: str, load: Callable[[], Split]) -> None:
+    split = review.collect(load)
+    if split is not None:
+        review.splits[name] = split
+
+
+def notes(root: Path, plan: Plan, review: Review) -> list[Finding]:
+    """What does not forbid an approval, but a person will want to know before."""
+    findings = scorer_warnings(review.closure) if review.closure is not None else []
+    if plan.oracle.seeds < LEAST_SEEDS:
+        findings.append(
+            Finding(
+                "seeds_too_few",
+                f"oracle.seeds is {plan.oracle.seeds}: with fewer than {LEAST_SEEDS} no experiment"
+                " can be told from its parent, so none is kept without a person.",
+                f"Set oracle.seeds to {LEAST_SEEDS} or more.",
+            )
+        )
+    findings += metric_notes(plan)
+    findings += _script_notes(
+        root, {"training.entry": plan.training.entry, "oracle.predict": plan.oracle.predict}
+    )
+    findings += _reference_notes(root, plan)
+    return findings + _data_notes(plan, review)
+
+
+def _data_notes(plan: Plan, review: Review) -> list[Finding]:
+    columns = plan.data.held_out
+    tables = {name: split.table.columns for name, split in review.splits.items()}
+    secret = frozenset({"held_out"} if review.in_vault is not None else ())
+    return data_findings(tables, columns.inputs, columns.label, secret=secret)
+
+
+def _script_notes(root: Path, commands: dict[str, str]) -> list[Finding]:
+    """A program that is not there yet is for an agent to write, so it is no problem; a wrong name
+    would be one."""
+    scripts = {where: _script_of(command) for where, command in commands.items()}
+    return [
+        Finding(
+            "script_not_in_place",
+            f"{where} runs {script}, which is not in the project.",
+            f"Correct {where} unless the agents are to write {script}.",
+            {"field": where, "path": script},
+        )
+        for where, script in scripts.items()
+        if script is not None and not (root / script).is_file()
+    ]
+
+
+def _reference_notes(root: Path, plan: Plan) -> list[Finding]:
+    """A research-scout would be sent to read what is not there."""
+    return [
+        Finding(
+            "reference_not_in_place",
+            f"references names {path}, which is not in the project.",
+            "Put the paper or baseline there, correct the path, or take it out of references.",
+            {"field": "references", "path": path},
+        )
+        for path in plan.references
+        if not (root / path).exists()
+    ]
+
+
+def _script_of(command: str) -> str | None:
+    """The first word that names a script; None for a module (-m), code (-c) and other programs."""
+    for word in shlex.split(command):
+        if word in ("-m", "-c"):
+            return None
+        if PurePosixPath(word).suffix in _SCRIPTS:
+            return word
+    return None
+
+
+def as_one_error(where: str, problems: Sequence[HarnessError]) -> HarnessError:
+    """The only problem as it is, or one PlanError that lists all of them."""
+    if len(problems) == 1:
+        return problems[0]
+    lines = "\n".join(f"  - {problem.message.rstrip()} {problem.hint}" for problem in problems)
+    return PlanError(
+        f"{where} cannot be approved: {len(problems)} problems:\n{lines}\n",
+        hint="Hint all of them, then run `harness plan check`.",
+    )

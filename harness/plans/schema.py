@@ -1,0 +1,227 @@
+"""The schema of plan.md, version 1. A key enters it when something reads it."""
+
+import difflib
+import re
+import shlex
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from harness.detectors.kinds import KINDS, known_thresholds
+from harness.detectors.settings import STOP_ON, WatchSettings
+from harness.domain.records import Objective
+from harness.domain.statuses import Direction, GateMode, Tier
+
+BUILT_IN_SCORERS: dict[str, Direction] = {
+    "accuracy": Direction.MAXIMIZE,
+    "macro_f1": Direction.MAXIMIZE,
+    "mse": Direction.MINIMIZE,
+    "mae": Direction.MINIMIZE,
+    "log_loss": Direction.MINIMIZE,
+}
+"""Name -> the direction in which this metric gets better; a plan that says the other one
+contradicts itself."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}\Z")
+_SPLITS = ("val", "valid", "validation", "eval", "dev", "test")
+_TABLES = (".npz", ".csv", ".jsonl")
+
+
+def _text(value: str) -> str:
+    if not value.strip():
+        raise ValueError("text that is not empty")
+    return value.strip()
+
+
+def _name(value: str) -> str:
+    if not _NAME.match(value):
+        raise ValueError("1 to 63 of a-z, 0-9, '.', '_', '-', starting with a letter or digit")
+    return value
+
+
+def inside_project(value: str) -> str:
+    path = PurePosixPath(_text(value))
+    odd = "\\" in value or not value.isprintable()
+    if (
+        odd
+        or path.is_absolute()
+        or ".." in path.parts
+        or path.parts[:1] in ((".harness",), (".git",))
+    ):
+        raise ValueError(
+            "a path inside the project, relative to its root and outside .harness and .git"
+        )
+    return path.as_posix()
+
+
+def _table(value: str) -> str:
+    path = inside_project(value)
+    if PurePosixPath(path).suffix not in _TABLES:
+        raise ValueError(f"a table: one of {', '.join(_TABLES)}")
+    return path
+
+
+def _command(value: str) -> str:
+    try:
+        words = shlex.split(_text(value))
+    except ValueError:
+        words = []
+    if not words:
+        raise ValueError("a command, its quotes closed")
+    return value.strip()
+
+
+def _alarm(value: str) -> str:
+    if value not in KINDS:
+        close = difflib.get_close_matches(value, list(KINDS), n=1)
+        raise ValueError(
+            f"the code of an alarm, {f'perhaps {close[0]}' if close else ', '.join(KINDS)}"
+        )
+    return value
+
+
+def _codes(value: Any) -> Any:
+    """`none` is an empty list."""
+    return () if value == "none" else value
+
+
+def _threshold(value: str) -> str:
+    if value not in known_thresholds():
+        close = difflib.get_close_matches(value, list(known_thresholds()), n=1)
+        example = close[0] if close else "divergence.above_start"
+        raise ValueError(f"the name of a threshold as docs/detectors.md lists them, e.g. {example}")
+    return value
+
+
+Text = Annotated[str, AfterValidator(_text)]
+Command = Annotated[str, AfterValidator(_command)]
+Name = Annotated[str, AfterValidator(_name)]
+ProjectPath = Annotated[str, AfterValidator(inside_project)]
+TablePath = Annotated[str, AfterValidator(_table)]
+Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+AlarmCode = Annotated[str, AfterValidator(_alarm)]
+AlarmCodes = Annotated[tuple[AlarmCode, ...], BeforeValidator(_codes), Field(strict=False)]
+ThresholdName = Annotated[str, AfterValidator(_threshold)]
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class HeldOut(Part):
+    path: TablePath
+    inputs: Annotated[tuple[Text, ...], Field(min_length=1, strict=False)]
+    label: Text
+    id: Text
+
+
+class Data(Part):
+    train: TablePath
+    validation: TablePath | None = None
+    held_out: HeldOut
+
+
+class Tiers(Part):
+    must: Finite
+    should: Finite | None = None
+    could: Finite | None = None
+
+    def given(self) -> dict[Tier, float]:
+        return {tier: value for tier in Tier if (value := getattr(self, tier.value)) is not None}
+
+
+class Oracle(Part):
+    metric: Name
+    direction: Annotated[Direction, Field(strict=False)]
+    scorer: Text
+    predict: Command
+    tiers: Tiers
+    seeds: Count
+    queries: Count
+
+
+class Training(Part):
+    entry: Command
+    checkpoint_every: Count = 10
+
+
+class Budget(Part):
+    experiments: Count
+    run_minutes: Positive
+    total_minutes: Positive
+    usd: Positive | None = None
+
+
+class Loop(Part):
+    stop_tier: Annotated[Tier, Field(strict=False)] = Tier.MUST
+    patience: Count = 3
+
+
+class Gates(Part):
+    mode: Annotated[GateMode, Field(strict=False)] = GateMode.AUTO
+
+
+class Alarms(Part):
+    stop_on: AlarmCodes = STOP_ON
+    """Codes whose fatal alarm ends a run; `none`: no alarm does."""
+    off: AlarmCodes = ()
+    thresholds: dict[ThresholdName, Finite] = {}
+
+
+class Agents(Part):
+    profile: Literal["default"] = "default"
+
+
+class Plan(Part):
+    schema_version: Annotated[Literal[1], Field(alias="schema")]
+    name: Name
+    workflow: Literal["classical-ml", "deep-learning", "post-training", "research"]
+    objective_text: Annotated[Text, Field(alias="objective")]
+    data: Data
+    oracle: Oracle
+    training: Training
+    budget: Budget
+    loop: Loop = Loop()
+    gates: Gates = Gates()
+    agents: Agents = Agents()
+    alarms: Alarms = Alarms()
+    references: Annotated[tuple[ProjectPath, ...], Field(strict=False)] = ()
+    """Papers and baselines, files or folders, that a research-scout reads."""
+    sandbox: Literal["required", "preferred"] = "preferred"
+
+    def objective(self) -> Objective:
+        """What scores are judged by."""
+        oracle = self.oracle
+        return Objective(
+            metric=oracle.metric,
+            direction=oracle.direction,
+            tiers=oracle.tiers.given(),
+            seeds=oracle.seeds,
+            queries=oracle.queries,
+        )
+
+    def watch_settings(self) -> WatchSettings:
+        """What the watch over each run is told: the metric's direction under the names that
+        training code gives it."""
+        name, direction = self.oracle.metric, self.oracle.direction
+        spellings = (name, *(f"{split}{mark}{name}" for split in _SPLITS for mark in "_/"))
+        return WatchSettings(
+            directions=dict.fromkeys(spellings, direction),
+            checkpoint_every=self.training.checkpoint_every,
+            off=frozenset(self.alarms.off),
+            stop_on=frozenset(self.alarms.stop_on),
+            thresholds=dict(self.alarms.thresholds),
+        )
+
+    def plain(self) -> dict[str, Any]:
+        """The front matter as plain JSON values with all defaults filled in; the inverse of
+        `plan_from`."""
+        return self.model_dump(mode="json", by_alias=True)
+
+    @property
+    def scorer_script(self) -> str | None:
+        """The scorer's path relative to the project, or None for a built-in one."""
+        return None if self.oracle.scorer in BUILT_IN_SCORERS else self.oracle.scorer

@@ -1,0 +1,142 @@
+"""A scorer frozen with everything local that it imports, so that later edits cannot move the
+goalposts."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.artifacts.objects import store_bytes
+from harness.artifacts.text import MAX_TEXT_BYTES, decode, read_bytes
+from harness.domain.findings import Finding
+from harness.errors import NotFoundError, PlanError, UsageError
+from harness.files import canonical_json, sha256_bytes
+from harness.plans.plan import Plan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Closure:
+    """A script and the modules of its folder that it imports, directly or not."""
+
+    entry: str
+    """Relative to the project's root, as all paths here."""
+    sources: dict[str, bytes]
+    foreign: tuple[str, ...]
+    """Top-level modules that are neither local nor of the standard library."""
+
+
+def import_closure(root: Path, script: str, *, package: bool = False) -> Closure:
+    """Follow `import` statements from `script` through the modules in its folder; with `package`
+    through those of the package, directly below `root`, that the script belongs to.
+
+    Raises PlanError naming file and line when the script, or a module of it, is missing or is not
+    Python.
+    """
+    folder = root if package else (root / script).parent
+    own = Path(script).parts[0]
+    sources: dict[str, bytes] = {}
+    foreign: set[str] = set()
+    waiting = [root / script]
+    while waiting:
+        path = waiting.pop()
+        name = path.relative_to(root).as_posix()
+        if name in sources:
+            continue
+        sources[name] = _source(path, name)
+        for module, level in _imports(sources[name], name):
+            top = module.partition(".")[0]
+            local = level > 0 or not package or top == own
+            found = list(_resolve(folder, path, module, level)) if local else []
+            waiting += found
+            if not found and level == 0 and top not in sys.stdlib_module_names:
+                foreign.add(top)
+    return Closure(
+        entry=script, sources=dict(sorted(sources.items())), foreign=tuple(sorted(foreign))
+    )
+
+
+def freeze_scorer(root: Path, plan: Plan, objects: Path) -> dict[str, object]:
+    """Keep the plan's scorer in `objects` and describe it as PlanApproved.scorer does: {name,
+    sha256, files: {path: sha256}, entry}. A built-in scorer has no files and the entry None."""
+    script = plan.scorer_script
+    if script is None:
+        return describe(plan.oracle.scorer, None, {})
+    closure = import_closure(root, script)
+    files = {name: store_bytes(data, objects) for name, data in closure.sources.items()}
+    return describe(script, script, files)
+
+
+def describe(name: str, entry: str | None, files: dict[str, str]) -> dict[str, object]:
+    content = {"name": name, "entry": entry, "files": files}
+    return {"sha256": sha256_bytes(canonical_json(content)), **content}
+
+
+def scorer_warnings(closure: Closure) -> list[Finding]:
+    """What a frozen scorer will miss when it runs."""
+    if not closure.foreign:
+        return []
+    return [
+        Finding(
+            "scorer_imports_missing",
+            f"{closure.entry} imports {', '.join(closure.foreign)}; the frozen scorer runs with the"
+            " standard library only.",
+            "Use a built-in scorer, or write this one without these packages.",
+            {"modules": list(closure.foreign)},
+        )
+    ]
+
+
+def _source(path: Path, name: str) -> bytes:
+    try:
+        return read_bytes(path, limit=MAX_TEXT_BYTES)
+    except NotFoundError as error:
+        raise PlanError(
+            f"The scorer {name} does not exist.",
+            hint="Write it, or name a built-in scorer in oracle.scorer.",
+        ) from error
+
+
+def _imports(source: bytes, name: str) -> Iterator[tuple[str, int]]:
+    """(dotted module, level) of every import; `from a import b` gives both `a` and `a.b`, as b may
+    be a module."""
+    try:
+        tree = ast.parse(decode(source, where=name), filename=name)
+    except SyntaxError as error:
+        raise PlanError(
+            f"{name}:{error.lineno}: this is not Python: {error.msg}.", hint="Correct that line."
+        ) from error
+    except (UsageError, ValueError, RecursionError) as error:
+        raise PlanError(
+            f"{name}: this is not Python source: {error}.", hint="Save it as UTF-8 Python."
+        ) from error
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name, 0
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            if module:
+                yield module, node.level
+            for alias in node.names:
+                yield f"{module}.{alias.name}".lstrip("."), node.level
+
+
+def _resolve(folder: Path, importer: Path, module: str, level: int) -> Iterator[Path]:
+    """The files that importing `module` runs, packages' `__init__.py` included; only those in the
+    script's folder."""
+    base = folder if level == 0 else importer.parent
+    for _ in range(level - 1):
+        base = base.parent
+    if not base.is_relative_to(folder):
+        return
+    for part in module.split("."):
+        package, single = base / part / "__init__.py", base / f"{part}.py"
+        if package.is_file():
+            yield package
+        elif single.is_file():
+            yield single
+            return
+        elif not (base / part).is_dir():
+            return
+        base = base / part

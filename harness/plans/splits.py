@@ -1,0 +1,150 @@
+"""The plan's tables, checked against each other, and the split that the harness makes when the plan
+has none."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from harness.artifacts.hashes import hash_file
+from harness.errors import NotFoundError, PlanError, RefusedError, UsageError
+from harness.plans.plan import HeldOut, Plan
+from harness.plans.tables import Table, read_table, write_table
+
+VALIDATION_SHARE = 0.2
+_LEAST_ROWS = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split:
+    """One table that takes part: where, and what it holds."""
+
+    path: str
+    """Relative to the project's root."""
+    table: Table
+
+
+def load_split(
+    root: Path, relative: str, field: str, columns: HeldOut, *, ids: bool, at: Path | None = None
+) -> Split:
+    """Read and check a table: the plan's input and label columns, finite numbers, and (with `ids`)
+    ids that differ.
+
+    `at` is where the file lies when it is no longer at `relative`. Raises one PlanError for all
+    that is wrong with the table, naming field, file and columns.
+    """
+    try:
+        table = read_table(at or root / relative)
+    except NotFoundError as error:
+        raise PlanError(
+            f"{field}: {relative} does not exist.",
+            hint=f"Put the file in place, or correct {field}.",
+        ) from error
+    except UsageError as error:
+        raise PlanError(f"{field}: {error.message}", hint=error.hint) from error
+    if table.n == 0:
+        raise PlanError(f"{field}: {relative} has no rows.", hint="Use a file with rows.")
+    wrong = list(_wrong_columns(table, relative, columns, ids=ids))
+    if wrong:
+        told = " ".join(error.message for error in wrong)
+        raise PlanError(
+            f"{field}: {told}", hint=" ".join(dict.fromkeys(error.hint for error in wrong))
+        )
+    return Split(path=relative, table=table)
+
+
+def _wrong_columns(
+    table: Table, relative: str, columns: HeldOut, *, ids: bool
+) -> Iterator[UsageError]:
+    for name in (*columns.inputs, columns.label, *((columns.id,) if ids else ())):
+        try:
+            column = table.column(name, where=relative)
+        except UsageError as error:
+            yield error
+            continue
+        if column.dtype.kind == "f" and not np.isfinite(column).all():
+            yield UsageError(
+                f"{relative}: column {name!r} holds {int((~np.isfinite(column)).sum())} values that"
+                " are not finite.",
+                hint="Replace or remove these rows.",
+            )
+        if ids and name == columns.id and len(np.unique(column)) < table.n:
+            yield UsageError(
+                f"{relative}: the ids in column {name!r} repeat.", hint="Give each row its own."
+            )
+
+
+def described(split: Split, root: Path, columns: HeldOut) -> dict[str, Any]:
+    """A split of the project as PlanApproved.splits has it."""
+    return {
+        "path": split.path,
+        "sha256": hash_file(root / split.path),
+        "rows": split.table.n,
+        "inputs": list(columns.inputs),
+        "label": columns.label,
+        "id": columns.id,
+    }
+
+
+def split_paths(plan: Plan) -> tuple[str, str]:
+    """(train, validation), relative to the root: the plan's own, or the two files that `make_split`
+    writes."""
+    data = plan.data
+    if data.validation is not None:
+        return data.train, data.validation
+    whole = PurePosixPath(data.train)
+    return tuple(
+        str(whole.with_name(f"{whole.stem}.{part}{whole.suffix}"))
+        for part in ("train", "validation")
+    )  # type: ignore[return-value]
+
+
+def make_split(root: Path, plan: Plan) -> None:
+    """Write the two files of `planned_split`; those that are there already are left. Raises as it
+    does."""
+    whole = load_split(root, plan.data.train, "data.train", plan.data.held_out, ids=True)
+    for relative, columns in planned_split(root, plan, whole).items():
+        if not (root / relative).exists():
+            write_table(root / relative, columns)
+
+
+def planned_split(root: Path, plan: Plan, whole: Split) -> dict[str, dict[str, Any]]:
+    """Path -> columns of the two tables in which the harness cuts the plan's train table `whole`,
+    by a permutation that follows from its hash alone.
+
+    Raises PlanError when it has too few rows, RefusedError when a file that is there already holds
+    something else.
+    """
+    if whole.table.n < _LEAST_ROWS:
+        raise PlanError(
+            f"data.train: {whole.path} has {whole.table.n} rows; to split it at least {_LEAST_ROWS}"
+            " are needed.",
+            hint="Name a file in data.validation.",
+        )
+    seed = int(hash_file(root / whole.path)[:16], 16)
+    order = np.random.Generator(np.random.PCG64(seed)).permutation(whole.table.n)
+    cut = round(whole.table.n * VALIDATION_SHARE)
+    parts = zip(split_paths(plan), (np.sort(order[cut:]), np.sort(order[:cut])), strict=True)
+    tables = {
+        path: {name: column[rows] for name, column in whole.table.columns.items()}
+        for path, rows in parts
+    }
+    for relative, columns in tables.items():
+        if (root / relative).exists():
+            _require_same(root / relative, columns, relative)
+    return tables
+
+
+def _require_same(path: Path, columns: dict[str, Any], relative: str) -> None:
+    table = read_table(path)
+    same = set(table.columns) == set(columns) and all(
+        np.array_equal(table.columns[name], column) for name, column in columns.items()
+    )
+    if not same:
+        raise RefusedError(
+            f"{relative} exists and is not the split that the harness makes of the train table.",
+            hint="Remove or rename it, or name a file in data.validation.",
+            code="split_exists",
+        )

@@ -1,0 +1,250 @@
+"""Tables of rows: npz (never unpickled), csv and jsonl. A table is columns of equal length."""
+
+import csv
+import io
+import os
+import re
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from harness.artifacts.hashes import open_regular
+from harness.artifacts.text import decode
+from harness.errors import UsageError
+from harness.files import atomic_write, canonical_json
+
+Column = np.ndarray[Any, np.dtype[Any]]
+
+FORMATS = (".npz", ".csv", ".jsonl")
+MAX_BYTES = 8 << 30
+"""Of an unpacked table; a small archive may unpack to more than the machine has."""
+
+_KINDS = "biufSU"
+# what zipfile and numpy's header parser raise for bytes that somebody made to be wrong
+_NPZ_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    ValueError,
+    EOFError,
+    KeyError,
+    OSError,
+    NotImplementedError,
+    OverflowError,
+    MemoryError,
+    RecursionError,
+    SyntaxError,
+    TypeError,
+    RuntimeError,
+)
+_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})\Z")
+_REAL = re.compile(
+    r"[-+]?(?:nan|inf(?:inity)?|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?)\Z", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    columns: dict[str, Column]
+    """Name -> array of shape (n, ...)."""
+    n: int
+
+    def column(self, name: str, *, where: str) -> Column:
+        """Raises UsageError naming the table and the columns that it has."""
+        if name not in self.columns:
+            raise UsageError(
+                f"{where} has no column {name!r}; it has {', '.join(self.columns) or 'none'}.",
+                hint="Correct the name in the plan, or add the column.",
+                code="column_missing",
+            )
+        return self.columns[name]
+
+
+def read_table(path: Path, *, max_bytes: int = MAX_BYTES) -> Table:
+    """Read by extension. Raises NotFoundError, or UsageError with the file, the row or column and
+    what was expected.
+
+    csv: a header line; a column is int64 if all its cells are, else float64, else text. jsonl: one
+    object a line with the same keys in every one; lists become further axes.
+    """
+    readers = {".npz": _read_npz, ".csv": _read_csv, ".jsonl": _read_jsonl}
+    reader = readers.get(path.suffix)
+    if reader is None:
+        raise _error(
+            path, f"has the extension {path.suffix!r}; expected one of {', '.join(FORMATS)}"
+        )
+    with open_regular(path) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if size > max_bytes:
+            raise _error(path, f"has {size:,} bytes; at most {max_bytes:,} are read")
+        columns = reader(path, stream, max_bytes)
+    lengths = {name: array.shape[0] if array.ndim else -1 for name, array in columns.items()}
+    if not columns:
+        raise _error(path, "has no columns")
+    if scalar := [name for name, length in lengths.items() if length < 0]:
+        raise _error(path, f"column {scalar[0]!r} is a single value; expected one value a row")
+    if len(set(lengths.values())) > 1:
+        told = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise _error(path, f"has columns of different lengths ({told})")
+    return Table(columns=columns, n=next(iter(lengths.values())))
+
+
+def write_table(path: Path, columns: Mapping[str, Column]) -> None:
+    """Write by extension, atomically; the same columns give the same bytes. Raises UsageError for
+    another extension, and in csv for columns with further axes."""
+    arrays = {name: np.asarray(array) for name, array in columns.items()}
+    if path.suffix == ".npz":
+        _write_npz(path, arrays)
+    elif path.suffix == ".jsonl":
+        names = list(arrays)
+        rows = zip(*(array.tolist() for array in arrays.values()), strict=True)
+        atomic_write(
+            path,
+            b"".join(canonical_json(dict(zip(names, row, strict=True))) + b"\n" for row in rows),
+        )
+    elif path.suffix == ".csv":
+        atomic_write(path, _csv_text(path, arrays))
+    else:
+        raise _error(
+            path, f"has the extension {path.suffix!r}; expected one of {', '.join(FORMATS)}"
+        )
+
+
+def _read_npz(path: Path, stream: Any, max_bytes: int) -> dict[str, Column]:
+    try:
+        with zipfile.ZipFile(stream) as archive:
+            unpacked = sum(item.file_size for item in archive.infolist())
+            if unpacked > max_bytes:
+                raise _error(path, f"unpacks to {unpacked:,} bytes; at most {max_bytes:,} are read")
+        stream.seek(0)
+        with np.load(stream, allow_pickle=False) as loaded:
+            columns = {name: loaded[name] for name in loaded.files}
+    except _NPZ_ERRORS as error:
+        if "pickle" in str(error) or "Object arrays" in str(error):
+            raise _error(
+                path, "holds Python objects, which are never unpickled; expected plain arrays"
+            ) from error
+        raise _error(path, f"is not an npz file: {error}") from error
+    for name, column in columns.items():
+        if not isinstance(column, np.ndarray) or column.dtype.kind not in _KINDS:
+            raise _error(path, f"holds {name!r}, which is no array of numbers or text")
+    return columns
+
+
+def _read_csv(path: Path, stream: Any, max_bytes: int) -> dict[str, Column]:
+    text = decode(stream.read(max_bytes), where=path.name)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        rows = [row for row in reader if row]
+    except csv.Error as error:
+        raise _error(path, f"line {reader.line_num}: {error}") from error
+    if not rows:
+        raise _error(path, "is empty; expected a header line")
+    header = [name.strip() for name in rows[0]]
+    if len(set(header)) < len(header) or "" in header:
+        raise _error(path, f"has the header {header}; expected names that are not empty and differ")
+    for number, row in enumerate(rows[1:], start=1):
+        if len(row) != len(header):
+            raise _error(path, f"row {number} has {len(row)} cells; expected {len(header)}")
+    return {name: _typed([row[index] for row in rows[1:]]) for index, name in enumerate(header)}
+
+
+def _typed(cells: list[str]) -> Column:
+    stripped = [cell.strip() for cell in cells]
+    if all(_INTEGER.match(cell) for cell in stripped):
+        return np.array([int(cell) for cell in stripped], dtype=np.int64)
+    if all(_REAL.match(cell) for cell in stripped):
+        return np.array([float(cell) for cell in stripped], dtype=np.float64)
+    return np.array(cells, dtype=np.str_)
+
+
+def _read_jsonl(path: Path, stream: Any, max_bytes: int) -> dict[str, Column]:
+    rows: list[dict[str, Any]] = []
+    text = decode(stream.read(max_bytes), where=path.name)
+    for number, line in enumerate(
+        text.split("\n"), start=1
+    ):  # U+2028 and the like do not end a line of JSON
+        if not line.strip():
+            continue
+        try:
+            row = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise _error(path, f"line {number} is not JSON: {error}") from error
+        if not isinstance(row, dict):
+            raise _error(path, f"line {number} is not an object")
+        if rows and set(row) != set(rows[0]):
+            raise _error(
+                path, f"line {number} has the keys {sorted(row)}; expected {sorted(rows[0])}"
+            )
+        rows.append(row)
+    if not rows:
+        raise _error(path, "has no rows")
+    return {name: _stacked(path, name, [row[name] for row in rows]) for name in rows[0]}
+
+
+def _stacked(path: Path, name: str, values: list[Any]) -> Column:
+    kinds = {type(value) for value in values}
+    if (kinds - {int, float} and len(kinds) > 1) or kinds & {dict, type(None)}:
+        told = ", ".join(sorted(kind.__name__ for kind in kinds))
+        raise _error(
+            path,
+            f"column {name!r} mixes or holds {told}; expected numbers, text or lists of numbers",
+        )
+    try:
+        array = np.array(values)
+    except (ValueError, OverflowError) as error:
+        raise _error(path, f"column {name!r} has lists of different lengths") from error
+    if array.dtype.kind == "O":
+        raise _error(
+            path, f"column {name!r} cannot be an array; expected numbers, text or lists of numbers"
+        )
+    return array
+
+
+def _write_npz(path: Path, arrays: dict[str, Column]) -> None:
+    if objects := [name for name, array in arrays.items() if array.dtype.hasobject]:
+        raise _error(path, f"column {objects[0]!r} holds Python objects; expected plain arrays")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(
+        dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"
+    )
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+                for (
+                    name,
+                    array,
+                ) in (
+                    arrays.items()
+                ):  # a ZipInfo of its own has a fixed time: same columns, same bytes
+                    with archive.open(
+                        zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True
+                    ) as member:
+                        np.lib.format.write_array(member, array, allow_pickle=False)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _csv_text(path: Path, arrays: dict[str, Column]) -> str:
+    if wide := [name for name, array in arrays.items() if array.ndim != 1]:
+        raise _error(path, f"column {wide[0]!r} has further axes, which csv cannot hold")
+    target = io.StringIO()
+    writer = csv.writer(target, lineterminator="\n")
+    writer.writerow(arrays)
+    writer.writerows(zip(*(array.tolist() for array in arrays.values()), strict=True))
+    return target.getvalue()
+
+
+def _error(path: Path, what: str) -> UsageError:
+    return UsageError(f"{path.name} {what}.", hint=f"Correct {path}.", code="table_unreadable")

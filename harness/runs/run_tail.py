@@ -1,0 +1,95 @@
+"""What the supervisor saw of a run's rows as they came, so that rows made up later do not pass for
+logged ones.
+
+The run logger reads the clock and writes the row at once. So a row was there at every look after
+its time, and what was there at one look is there at the next. The times are the supervisor's:
+nothing here believes the training.
+"""
+
+from harness.artifacts.metrics import Tail
+from harness.artifacts.metrics_merge import Row
+from harness.artifacts.metrics_times import SLACK_S, time_of
+from harness.clock import Clock, iso
+from harness.domain.findings import CLOCK_SET, Finding
+from harness.runs.rows import RunRows
+
+_CLOCK_S = 1.0
+"""Wall clock and monotonic clock may drift apart by so much before row times say nothing any
+more."""
+_LEAST = 2
+"""One late row is a disk that stalled between the clock and the write; the next write waits for the
+first."""
+
+
+class RunTail:
+    """Looks at a run's rows again and again. Made before the run is launched."""
+
+    def __init__(self, rows: RunRows, clock: Clock) -> None:
+        self.rows, self._clock = rows, clock
+        self._tail = Tail(rows.path)
+        self._begun, self._monotonic = clock.now(), clock.monotonic()
+        self._before = self._begun
+        self._drift = 0.0
+        self._late = self._early = 0
+        self._example = ""
+
+    def before(self) -> list[Row]:
+        """The rows that stood there when the run was launched: those of its earlier attempts.
+        Called first; when they were written was looked at then."""
+        return self.rows.take(self._tail.poll())
+
+    def look(self) -> list[Row]:
+        """The run's own rows that came since the last look."""
+        now = self._clock.now()
+        passed = self._clock.monotonic() - self._monotonic
+        self._drift = max(self._drift, abs((now - self._begun).total_seconds() - passed))
+        new = self.rows.take(self._tail.poll())
+        for row in new:
+            at = time_of(row)
+            if at is None:
+                continue
+            if (self._before - at).total_seconds() > SLACK_S:
+                self._late += 1
+                self._example = (
+                    self._example or f"{row['t']}, which was not there at {iso(self._before)}"
+                )
+            elif (at - now).total_seconds() > SLACK_S:
+                self._early += 1
+                self._example = self._example or f"{row['t']}, which was there at {iso(now)}"
+        self._before = now
+        return new
+
+    def findings(self) -> list[Finding]:
+        """Of all looks, the last one taken after the run's processes had ended."""
+        name, data = self.rows.run, {"run": self.rows.run}
+        found = []
+        if not self._tail.intact():
+            found.append(
+                Finding(
+                    "metrics_rewritten",
+                    f"Rows that {name} had logged are not in its metrics.jsonl any more, or not as"
+                    " they were.",
+                    "Train again: rows are appended by the run logger and never edited, also not by"
+                    " the training code.",
+                    data,
+                )
+            )
+        if self._drift > _CLOCK_S:
+            told = (
+                f"The clock jumped by {self._drift:.0f} s while {name} trained: the times of its"
+                " rows say nothing."
+            )
+            return [*found, Finding(CLOCK_SET, told, "Nothing to do.", data)]
+        wrong = self._early + (self._late if self._late >= _LEAST else 0)
+        if wrong and not found:
+            found.append(
+                Finding(
+                    "metrics_out_of_time",
+                    f"{wrong} rows of {name} do not say when they were written, e.g. one of"
+                    f" {self._example}.",
+                    "Train again, and call the run logger while it trains: rows cannot be written"
+                    " later.",
+                    data,
+                )
+            )
+        return found

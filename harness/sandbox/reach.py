@@ -1,0 +1,194 @@
+"""What a sandboxed process can reach: the system's folders, the interpreters, and what its
+Confinement lists.
+
+One ordered list of grants from which bwrap makes mounts and Landlock makes rules. A deeper path
+wins over a shallower one; at the same path hidden wins over read_only, that over writable, that
+over the system's own.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+from harness.domain.sandbox import Confinement
+from harness.errors import SandboxError
+
+SYSTEM = (
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc",
+    "/opt",
+    "/nix",
+    "/gnu",
+    "/run/current-system",
+)
+KERNEL = ("/sys/devices", "/sys/bus", "/sys/class", "/sys/module", "/sys/fs/cgroup")
+"""Topology and accelerators, read-only: OpenMP and CUDA look there."""
+ACCELERATORS = ("nvidia*", "nvidia-caps", "dri", "kfd")
+"""Patterns below /dev."""
+
+
+class Access(IntEnum):
+    """In rising order of precedence at one path."""
+
+    SYSTEM = 0
+    WRITE = 1
+    READ = 2
+    HIDE = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grant:
+    path: Path
+    """Where the process sees it."""
+    source: Path
+    """What it sees there; no symbolic links in it."""
+    access: Access
+
+
+def grants(argv: Sequence[str], confinement: Confinement) -> list[Grant]:
+    """All grants for `argv`, shallow ones first. Raises SandboxError for a listed path that is
+    relative or missing."""
+    system = {Path(name) for name in (*SYSTEM, *KERNEL) if os.path.exists(name)} | _interpreters(
+        argv
+    )
+    found = {
+        *_spelled(system, Access.SYSTEM),
+        *_spelled(_listed(confinement.writable), Access.WRITE),
+        *_spelled(_listed(confinement.read_only), Access.READ),
+    }
+    _refuse_links_into(confinement.hidden, (*confinement.writable, *confinement.read_only))
+    for path in confinement.hidden:
+        found |= {
+            grant for grant in _spelled([path], Access.HIDE) if _needs_hiding(grant.path, found)
+        }
+    strongest: dict[Path, Grant] = {}
+    for grant in sorted(found, key=lambda grant: grant.access):
+        strongest[grant.path] = grant
+    return sorted(strongest.values(), key=lambda grant: (len(grant.path.parts), grant.path))
+
+
+def accelerators(devices: Path = Path("/dev")) -> list[Path]:
+    """Device nodes of GPUs that exist on this machine."""
+    return sorted({path for pattern in ACCELERATORS for path in devices.glob(pattern)})
+
+
+def require_visible(cwd: Path, given: Iterable[Grant], *, private: Path | None = None) -> None:
+    """Raises SandboxError when a process started in `cwd` would not find it in its sandbox;
+    `private` it always has."""
+    place = cwd.resolve()
+    holders = [grant for grant in given if place.is_relative_to(grant.path)]
+    if place == private:
+        return
+    if not holders or holders[-1].access is Access.HIDE:
+        raise SandboxError(
+            f"The working directory {cwd} is not among the paths of the confinement.",
+            hint="List it, or a folder above it, as writable or read_only.",
+        )
+
+
+def _listed(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        if not path.is_absolute() or not path.exists():
+            raise SandboxError(
+                f"The confinement lists {path}, which is"
+                f" {'missing' if path.is_absolute() else 'not absolute'}.",
+                hint="Create it first, or leave it out.",
+                code="sandbox_path_missing",
+            )
+        yield path
+
+
+def _refuse_links_into(hidden: Iterable[Path], listed: Iterable[Path]) -> None:
+    """A listed path may lie in a hidden folder by name, as the harness's own do, but not through a
+    link."""
+    for secret in hidden:
+        names = {Path(os.path.normpath(secret)), secret.resolve()}
+        for path in listed:
+            if not path.resolve().is_relative_to(secret.resolve()):
+                continue
+            if not any(Path(os.path.normpath(path)).is_relative_to(name) for name in names):
+                raise SandboxError(
+                    f"The confinement lists {path}, which leads to {path.resolve()}, inside the"
+                    f" hidden {secret}.",
+                    hint="Remove the link.",
+                    code="link_into_hidden",
+                )
+
+
+def _spelled(paths: Iterable[Path], access: Access) -> Iterator[Grant]:
+    """Each path as it was written and, where that differs, without symbolic links."""
+    for path in paths:
+        source = path.resolve()
+        for name in {Path(os.path.normpath(path)), source}:
+            yield Grant(path=name, source=source, access=access)
+
+
+def _needs_hiding(path: Path, given: Iterable[Grant]) -> bool:
+    """What no grant contains does not exist in the sandbox anyway."""
+    below = any(path.is_relative_to(grant.path) for grant in given)
+    if below and not path.exists():
+        raise SandboxError(
+            f"{path} must be hidden and lies in a listed folder, but does not exist yet.",
+            hint="Create it before the sandbox is made, so that it cannot appear inside later.",
+            code="sandbox_path_missing",
+        )
+    return below
+
+
+def _interpreters(argv: Sequence[str]) -> set[Path]:
+    """Our own Python and package, and whatever the command's first word needs to start."""
+    found = {Path(__file__).resolve().parents[1]}
+    for prefix in (sys.prefix, sys.base_prefix):
+        found |= _prefix(Path(prefix))
+    program = shutil.which(argv[0]) if argv else None
+    if program is not None and os.path.isabs(program):
+        found |= _program(Path(program))
+    return {path for path in found if path.exists()}
+
+
+def _program(program: Path) -> set[Path]:
+    """Each hop of the program's symbolic links: its Python prefix where it has one, else the file
+    alone."""
+    found: set[Path] = set()
+    for hop in _hops(program):
+        prefix = hop.parent.parent
+        marks = [prefix / "pyvenv.cfg", prefix / "conda-meta", *prefix.glob("lib/python3*/os.py")]
+        is_python = hop.parent.name == "bin" and any(mark.exists() for mark in marks)
+        found |= _prefix(prefix) if is_python else {hop}
+    return found
+
+
+def _hops(path: Path) -> Iterator[Path]:
+    for _ in range(40):  # the kernel's own limit on links
+        yield path
+        if not path.is_symlink():
+            break
+        path = Path(os.path.normpath(path.parent / path.readlink()))
+    yield path.resolve()
+
+
+def _prefix(prefix: Path) -> set[Path]:
+    """A Python installation; of one that shares its folder with a home only the parts that Python
+    uses."""
+    found = {prefix}
+    home = Path.home()
+    if home.is_relative_to(prefix) or prefix == home / ".local":
+        found = {prefix / name for name in ("bin", "lib", "lib64", "include", "pyvenv.cfg")}
+    config = prefix / "pyvenv.cfg"
+    if config.is_file():
+        for line in config.read_text("utf-8", errors="replace").splitlines():
+            key, _, value = line.partition("=")
+            if key.strip() == "home":
+                base = Path(value.strip()).parent
+                found |= {base} if base == prefix else _prefix(base)
+    return found

@@ -1,0 +1,79 @@
+"""Which sandboxes work on this machine, found out by trying each once, and which one is taken."""
+
+import functools
+import shutil
+import sys
+from pathlib import Path
+
+from harness.domain.sandbox import Confinement, Sandbox
+from harness.domain.statuses import SandboxKind
+from harness.errors import SandboxError
+from harness.sandbox.bwrap import Bwrap
+from harness.sandbox.landlock import Landlock
+from harness.sandbox.none import NoSandbox
+from harness.sandbox.process import PYTHON
+
+SANDBOXES: dict[SandboxKind, type[Bwrap] | type[Landlock] | type[NoSandbox]] = {
+    SandboxKind.BWRAP: Bwrap,
+    SandboxKind.LANDLOCK: Landlock,
+    SandboxKind.NONE: NoSandbox,
+}
+"""Strongest first."""
+
+
+def available() -> dict[SandboxKind, str | None]:
+    """For each kind None, or the reason why it does not work here. Tried once a process."""
+    return {kind: _reason(kind) for kind in SANDBOXES}
+
+
+def choose(prefer: SandboxKind | None, *, required: bool) -> Sandbox:
+    """The preferred sandbox, or else the strongest that works.
+
+    Raises SandboxError when `prefer` does not work here (another is not taken instead), or when
+    isolation is `required` and only `none` is left.
+    """
+    for kind in [prefer] if prefer is not None else list(SANDBOXES):
+        if required and kind is SandboxKind.NONE:
+            continue
+        reason = _reason(kind)
+        if reason is None:
+            return SANDBOXES[kind]()
+        if prefer is not None:
+            raise SandboxError(
+                f"The sandbox {kind.value} was asked for, but {reason}.",
+                hint="Choose another with `--sandbox`, or fix what is named.",
+                code="sandbox_unavailable",
+            )
+    reasons = "; ".join(f"{kind.value}: {reason}" for kind, reason in available().items() if reason)
+    raise SandboxError(
+        "Isolation is required, and only the sandbox none is left"
+        f" ({reasons or 'it was asked for by name'}).",
+        hint=(
+            "Install bubblewrap, use Linux 6.7 or newer, or write `sandbox: preferred` in the plan."
+        ),
+        code="sandbox_required",
+    )
+
+
+@functools.cache
+def _reason(kind: SandboxKind) -> str | None:
+    if kind is SandboxKind.NONE:
+        return None
+    if not sys.platform.startswith("linux"):
+        return f"it needs Linux, and this is {sys.platform}"
+    if kind is SandboxKind.BWRAP and shutil.which("bwrap") is None:
+        return "bwrap is not installed (package bubblewrap)"
+    try:
+        tried = SANDBOXES[kind]().run(
+            [PYTHON, "-I", "-S", "-c", "print('sandboxed')"],
+            confinement=Confinement(),
+            cwd=Path("/usr"),
+            environment={},
+            timeout_s=20,
+        )
+    except SandboxError as error:
+        return error.message
+    if tried.exit_code == 0 and tried.stdout == b"sandboxed\n":
+        return None
+    last = tried.stderr.decode("utf-8", "replace").strip().splitlines()
+    return f"it fails here: {last[-1] if last else f'exit status {tried.exit_code}'}"

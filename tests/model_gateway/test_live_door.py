@@ -1,0 +1,603 @@
+"""Live and recording against a fake service on loopback: the key, the stream, the meter, the
+budget, the replay."""
+
+import asyncio
+import http.server
+import json
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+
+from harness.errors import GatewayError
+from harness.ledger.spending import SpendingLog
+from harness.model_gateway.gateway import Gateway
+from harness.model_gateway.live import Live, _Stream
+from harness.model_gateway.meter import Meter, worst_case_usd
+from harness.model_gateway.prices import FAMILIES, Price, price_of
+from harness.model_gateway.recording import Recording
+from harness.model_gateway.scenario import read_scenario
+from harness.model_gateway.scripted import Scripted
+from harness.model_gateway.wire import Message, as_events, as_json, read_request
+
+MODEL = "claude-haiku-4-5-20251001"  # 1 and 5 dollars a million tokens
+USAGE = {
+    "input_tokens": 1000,
+    "output_tokens": 200,
+    "cache_creation_input_tokens": 0,
+    "cache_read_input_tokens": 10_000,
+}
+COST = (1000 * 1 + 200 * 5 + 10_000 * 0.1) / 1e6
+CLIENT = httpx.Client(trust_env=False, timeout=30)
+TRICKY = "line one\n  two: 1e-3\n\ttab ${a.b} 'x' \"y\"\n"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _closing():
+    yield
+    CLIENT.close()
+
+
+class Service:
+    """A Messages service that says what it is told and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[dict] = []
+        self.status = 200
+        self.cut = False
+        self.gate: threading.Event | None = None
+        self.silence: threading.Event | None = None
+        """Before the first byte of an answer."""
+        self.usage = USAGE
+        self.answers: list[list[dict]] = []
+        service = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                service.asked.append({"path": self.path, "body": body, "headers": headers})
+                service.reply(self, body)
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+
+    def reply(self, handler: http.server.BaseHTTPRequestHandler, body: dict) -> None:
+        if self.status != 200:
+            return self.send(handler, self.status, b'{"type":"error"}', {"retry-after": "7"})
+        if "count_tokens" in handler.path:
+            return self.send(handler, 200, b'{"input_tokens": 42}')
+        blocks = self.answers.pop(0) if self.answers else [{"type": "text", "text": "hello"}]
+        stop = "tool_use" if any(block["type"] == "tool_use" for block in blocks) else "end_turn"
+        message = Message(
+            id="msg_1",
+            model=body["model"],
+            blocks=tuple(blocks),
+            stop_reason=stop,
+            usage=self.usage,
+        )
+        if not body.get("stream"):
+            return self.send(handler, 200, json.dumps(as_json(message)).encode())
+        if self.silence is not None:
+            self.silence.wait(20)
+        handler.send_response(200)
+        for name, value in {
+            "content-type": "text/event-stream",
+            "request-id": "r1",
+            "connection": "close",
+        }.items():
+            handler.send_header(name, value)
+        if self.cut:
+            handler.send_header("content-length", "100000")
+        handler.end_headers()
+        for number, chunk in enumerate(as_events(message)):
+            if number == 2 and self.gate is not None:
+                self.gate.wait(20)
+            if number == 2 and self.cut:
+                break
+            handler.wfile.write(chunk)
+            handler.wfile.flush()
+        handler.close_connection = True
+        return None
+
+    @staticmethod
+    def send(handler, status: int, body: bytes, headers: dict | None = None) -> None:
+        handler.send_response(status)
+        for name, value in {
+            "content-type": "application/json",
+            "content-length": len(body),
+            **(headers or {}),
+        }.items():
+            handler.send_header(name, str(value))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+
+@pytest.fixture
+def service():
+    service = Service()
+    yield service
+    service.server.shutdown()
+    service.server.server_close()
+
+
+def live(service: Service, budget: float = 10.0, **more) -> Live:
+    meter = more.pop("meter", None) or Meter(budget_usd=budget)
+    return Live(
+        upstream=service.url, key="the-real-key", meter=meter, trust_environment=False, **more
+    )
+
+
+def ask(
+    gateway: Gateway, *, role: str = "builder", stream: bool = True, turn: int = 0, **more
+) -> httpx.Response:
+    messages = [{"role": "user", "content": "hi"}]
+    messages += [{"role": "assistant", "content": "x"}, {"role": "user", "content": "y"}] * turn
+    body = {"model": MODEL, "max_tokens": 1000, "messages": messages, "stream": stream, **more}
+    headers = {
+        "x-harness-role": role,
+        "x-harness-experiment": "1",
+        "x-harness-attempt": "1",
+        "x-api-key": "dummy",
+        "authorization": "Bearer dummy",
+        "anthropic-version": "2023-06-01",
+        "anthropic-beta": "b1",
+    }
+    return CLIENT.post(gateway.url + "/v1/messages?beta=true", json=body, headers=headers)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_requests_pass_through_with_the_key_and_nothing_of_ours(service, stream):
+    answerer = live(service)
+    with Gateway(answerer) as gateway:
+        answer = ask(gateway, stream=stream)
+        assert answer.status_code == 200
+        assert "hello" in answer.text
+        assert answer.headers.get("request-id") == ("r1" if stream else None)
+    headers = service.asked[0]["headers"]
+    assert headers["x-api-key"] == "the-real-key"
+    assert headers["anthropic-beta"] == "b1"
+    assert headers["host"] == service.url.removeprefix("http://")
+    assert "authorization" not in headers
+    assert not [name for name in headers if name.startswith("x-harness")]
+    assert service.asked[0]["body"]["messages"] == [{"role": "user", "content": "hi"}]
+    assert service.asked[0]["path"] == "/v1/messages?beta=true"
+    assert "the-real-key" not in repr(gateway.requests) + answer.text
+    spent = answerer.meter.roles["builder"]
+    assert spent.usd == pytest.approx(COST)
+    assert (spent.requests, spent.output_tokens, spent.cache_read_input_tokens) == (1, 200, 10_000)
+    assert answerer.meter.reserved_usd == pytest.approx(0)
+
+
+def test_an_answer_streams_while_the_service_still_speaks(service):
+    service.gate = threading.Event()
+    with Gateway(live(service)) as gateway:
+        body = {"model": MODEL, "max_tokens": 10, "messages": [], "stream": True}
+        with httpx.stream(
+            "POST", gateway.url + "/v1/messages", json=body, trust_env=False, timeout=30
+        ) as answer:
+            chunks = answer.iter_bytes()
+            assert b"message_start" in next(chunks)
+            service.gate.set()
+            assert b"message_stop" in b"".join(chunks)
+
+
+def test_spending_is_kept_by_role(service):
+    answerer = live(service)
+    with Gateway(answerer) as gateway:
+        for role in ("builder", "oracle", "oracle"):
+            ask(gateway, role=role)
+    assert {role: spent.requests for role, spent in answerer.meter.roles.items()} == {
+        "builder": 1,
+        "oracle": 2,
+    }
+    assert answerer.meter.spent_usd == pytest.approx(3 * COST)
+
+
+@pytest.mark.parametrize("status", [429, 500, 529, 401])
+def test_refusals_of_the_service_pass_through_and_cost_nothing(service, status):
+    service.status = status
+    answerer = live(service)
+    with Gateway(answerer) as gateway:
+        answer = ask(gateway)
+        assert (answer.status_code, answer.headers["retry-after"]) == (status, "7")
+        assert gateway.failure is None
+    assert answerer.meter.spent_usd == answerer.meter.reserved_usd == 0
+
+
+def test_the_worst_case_is_refused_before_it_is_sent(service):
+    answerer = live(service, budget=0.004)
+    with Gateway(answerer) as gateway:
+        answer = ask(gateway)
+        assert answer.status_code == 403
+        assert "The budget would be passed: $0.0000 of $0.0040" in answer.json()["error"]["message"]
+        assert "Raise budget.usd in the plan, approve it" in gateway.refused
+        assert gateway.over_budget == gateway.refused
+        assert gateway.failure is None
+    assert service.asked == []
+
+
+def test_what_earlier_sessions_spent_counts(service):
+    answerer = live(service, meter=Meter(budget_usd=10, spent_before_usd=9.999))
+    with Gateway(answerer) as gateway:
+        assert ask(gateway).status_code == 403
+
+
+def test_many_requests_at_once_never_pass_the_budget(service):
+    service.gate = threading.Event()
+    answerer = live(service, budget=0.06)  # the worst case of one is about a cent
+    with Gateway(answerer) as gateway, ThreadPoolExecutor(20) as pool:
+        waiting = [pool.submit(ask, gateway) for _ in range(20)]
+        for _ in range(2000):
+            done = sum(future.done() for future in waiting)
+            if done + len(service.asked) == 20:
+                break
+            threading.Event().wait(0.01)
+        worst = answerer.meter.reserved_usd
+        service.gate.set()
+        statuses = [future.result().status_code for future in waiting]
+    assert worst <= 0.06
+    assert statuses.count(200) == len(service.asked) == answerer.meter.roles["builder"].requests
+    assert 1 < statuses.count(200) < 20
+    assert set(statuses) == {200, 403}
+
+
+def test_a_stream_that_breaks_off_costs_the_worst_case_and_says_so(service):
+    service.cut = True
+    answerer = live(service)
+    with Gateway(answerer) as gateway:
+        answer = ask(gateway)
+        assert "event: error" in answer.text
+        assert "broke off" in answer.text
+        assert gateway.failure is None
+    assert answerer.meter.spent_usd > COST
+    assert answerer.meter.reserved_usd == pytest.approx(0)
+
+
+def test_a_service_that_is_not_there_costs_nothing(service):
+    answerer = Live(
+        upstream="http://127.0.0.1:9", key="k", meter=Meter(budget_usd=1), trust_environment=False
+    )
+    with Gateway(answerer) as gateway:
+        answer = ask(gateway)
+        assert answer.status_code == 502
+        assert "cannot be reached" in answer.text
+    assert answerer.meter.spent_usd == answerer.meter.reserved_usd == 0
+
+
+def test_a_silent_service_is_given_up(service):
+    service.gate = threading.Event()
+    answerer = live(service, timeout_s=0.3)
+    with Gateway(answerer) as gateway:
+        assert "ReadTimeout" in ask(gateway).text
+    service.gate.set()
+    assert answerer.meter.spent_usd > 0
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"model": "other-model"}, "price of the model 'other-model' is not known"),
+        ({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "billed apart"),
+        ({"speed": "fast"}, "speed 'fast' has a price of its own"),
+        ({"max_tokens": None}, "no max_tokens"),
+    ],
+)
+def test_what_has_no_known_price_is_refused(service, more, words):
+    with Gateway(live(service)) as gateway:
+        answer = ask(gateway, **more)
+        assert answer.status_code == 403
+        assert words in answer.text
+        assert gateway.over_budget is None
+    assert service.asked == []
+
+
+def blocks_of(kind: str, source: dict) -> list[dict]:
+    return [{"role": "user", "content": [{"type": kind, "source": source}]}]
+
+
+URL = {"type": "url", "url": "https://example.org/large"}
+INSIDE = {"type": "content", "content": [{"type": "image", "source": URL}]}
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({"messages": blocks_of("image", URL)}, "source type 'url'"),
+        ({"messages": blocks_of("document", URL)}, "source type 'url'"),
+        ({"messages": blocks_of("document", INSIDE)}, "source type 'url'"),
+        ({"messages": blocks_of("image", {"type": "file", "file_id": "f"})}, "source type 'file'"),
+        (
+            {
+                "messages": [
+                    {"role": "user", "content": [{"type": "container_upload", "file_id": "f"}]}
+                ]
+            },
+            "brings a file",
+        ),
+        (
+            {
+                "messages": [
+                    {
+                        "role": "user",
+                        "content": [{"type": "tool_result", "content": INSIDE["content"]}],
+                    }
+                ]
+            },
+            "source type 'url'",
+        ),
+        (
+            {"mcp_servers": [{"type": "url", "url": "https://example.org", "name": "n"}]},
+            "'mcp_servers'",
+        ),
+        ({"container": "c"}, "'container'"),
+        ({"files": ["f"]}, "'files'"),
+        ({"thread": "t"}, "'thread'"),
+        ({"context_management": {"edits": [{"type": "compact_20260112"}]}}, "compact_20260112"),
+    ],
+)
+def test_what_may_bring_more_than_its_bytes_is_refused(service, more, words):
+    with Gateway(live(service)) as gateway:
+        answer = ask(gateway, **more)
+        assert answer.status_code == 403
+        assert words in answer.text
+        assert gateway.over_budget is None
+    assert service.asked == []
+
+
+def test_pictures_and_pages_are_bounded_whatever_their_bytes(service):
+    text = {"type": "text", "media_type": "text/plain", "data": "hi"}
+    picture = {"type": "base64", "media_type": "image/png", "data": "aaaa"}
+    pages = {"type": "base64", "media_type": "application/pdf", "data": "aaaa"}
+    price = price_of(MODEL, {})
+    worst = {}
+    for name, kind, source in (
+        ("text", "document", text),
+        ("image", "image", picture),
+        ("pdf", "document", pages),
+    ):
+        body = {"max_tokens": 1, "messages": blocks_of(kind, source)}
+        worst[name] = worst_case_usd(read_request({}, body, 100), price)
+    assert worst["image"] == pytest.approx(worst["text"] + 5_000 * price.cache_write_1h / 1e6)
+    assert worst["pdf"] == pytest.approx(worst["text"] + price.cache_write_1h)
+    with Gateway(live(service)) as gateway:
+        given = {"type": "image", "source": URL}  # what a tool was given is text
+        use = {"type": "tool_use", "id": "t", "name": "Read", "input": given}
+        assert ask(gateway, messages=[{"role": "assistant", "content": [use]}]).status_code == 200
+
+
+def test_a_name_given_twice_is_not_sent(service):
+    raw = f'{{"model": "{MODEL}", "max_tokens": 90000, "max_tokens": 1, "messages": []}}'
+    with Gateway(live(service)) as gateway:
+        assert (
+            httpx.post(gateway.url + "/v1/messages", content=raw, trust_env=False).status_code
+            == 400
+        )
+    assert service.asked == []
+
+
+def until(condition) -> None:
+    for _ in range(1000):
+        if condition():
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError("what was waited for never came")
+
+
+def test_a_client_that_leaves_before_the_first_chunk_costs_the_worst_case(service):
+    """The server is about to send the headers when it notices: the chunks are never begun."""
+    answerer = live(service)
+    body = json.dumps({"model": MODEL, "max_tokens": 1000, "messages": [], "stream": True}).encode()
+    told = [{"type": "http.request", "body": body, "more_body": False}]
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.3"},
+        "method": "POST",
+        "path": "/v1/messages",
+        "query_string": b"",
+        "headers": [],
+    }
+
+    async def receive() -> dict:
+        return told.pop() if told else {"type": "http.disconnect"}
+
+    async def send(_message: dict) -> None:
+        await asyncio.Event().wait()
+
+    async def serve() -> None:
+        await asyncio.wait_for(Gateway(answerer)._application()(scope, receive, send), 20)
+        await answerer.close()
+
+    asyncio.run(serve())
+    assert len(service.asked) == 1
+    assert answerer.meter.reserved_usd == 0
+    assert answerer.meter.spent_usd > COST
+
+
+def test_a_client_that_leaves_while_the_service_is_silent_is_settled(service):
+    service.silence = threading.Event()
+    answerer = live(service)
+    with Gateway(answerer) as gateway:
+        body = {"model": MODEL, "max_tokens": 1000, "messages": [], "stream": True}
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(gateway.url + "/v1/messages", json=body, trust_env=False, timeout=0.5)
+        until(lambda: service.asked)
+        assert answerer.meter.reserved_usd > 0
+        service.silence.set()
+        until(lambda: answerer.meter.reserved_usd == 0)
+        assert answerer.meter.spent_usd > 0
+        assert gateway.failure is None
+
+
+class Bytes(httpx.AsyncByteStream):
+    closed = False
+
+    async def __aiter__(self):
+        yield b"data: {}\n\n"
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+def test_a_stream_is_closed_when_its_observer_raises():
+    told = []
+
+    def learn(message) -> None:
+        told.append(message)
+        raise GatewayError("no room", hint="Make some.")
+
+    async def read() -> Bytes:
+        source = Bytes()
+        stream = _Stream(httpx.Response(200, stream=source), learn)
+        with pytest.raises(GatewayError, match="no room"):
+            async for _ in stream.chunks():
+                pass
+        await stream.close()
+        return source
+
+    assert asyncio.run(read()).closed
+    assert told == [None]
+
+
+def lines_of(path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_each_request_is_written_down_before_it_is_sent_and_after(service, tmp_path):
+    path = tmp_path / "state" / "spending.jsonl"
+    service.gate = threading.Event()
+    answerer = live(service, meter=Meter(budget_usd=1, log=SpendingLog(path, "p")))
+    with Gateway(answerer) as gateway, ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(ask, gateway)
+        until(lambda: service.asked)
+        (before,) = lines_of(path)
+        service.gate.set()
+        asked.result()
+        until(lambda: len(lines_of(path)) == 2)
+    after = lines_of(path)[1]
+    assert (before["plan"], before["role"]) == ("p", "builder")
+    assert before["worst_usd"] > COST
+    assert (after["id"], after["usage"]["output_tokens"]) == (before["id"], 200)
+    assert after["usd"] == pytest.approx(COST)
+
+
+def test_what_was_in_flight_at_a_kill_counts_as_its_worst_case(service, tmp_path):
+    log = SpendingLog(tmp_path / "spending.jsonl", "p")
+    log.reserve(session="s", role="builder", usd=0.98)  # and the process was killed
+    with Gateway(live(service, meter=Meter(budget_usd=1, log=log))) as gateway:
+        assert ask(gateway, max_tokens=10_000).status_code == 403
+    with Gateway(
+        live(service, meter=Meter(budget_usd=1, log=SpendingLog(tmp_path / "spending.jsonl", "q")))
+    ) as gateway:
+        assert ask(gateway, max_tokens=10_000).status_code == 200
+
+
+def test_a_refusal_of_the_service_is_written_down_as_nothing(service, tmp_path):
+    service.status = 529
+    log = SpendingLog(tmp_path / "spending.jsonl", "p")
+    with Gateway(live(service, meter=Meter(budget_usd=1, log=log))) as gateway:
+        ask(gateway)
+    assert log.spent_usd() == 0
+    assert len(lines_of(tmp_path / "spending.jsonl")) == 2
+
+
+def full(_descriptor: int) -> None:
+    raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("problem", ["written to", "read from"])
+def test_a_request_that_cannot_be_written_down_is_not_sent(service, tmp_path, monkeypatch, problem):
+    path = tmp_path / "spending.jsonl"
+    if problem == "read from":
+        path.mkdir()
+    monkeypatch.setattr(os, "fsync", full)
+    with Gateway(live(service, meter=Meter(budget_usd=1, log=SpendingLog(path, "p")))) as gateway:
+        assert ask(gateway).status_code == 400
+        assert f"cannot be {problem} {path}" in gateway.failure
+    assert service.asked == []
+
+
+def test_a_price_can_be_given(service):
+    price = Price(input=1, output=1, cache_write=1, cache_write_1h=1, cache_read=1)
+    answerer = live(service, meter=Meter(budget_usd=1, prices={"other-model": price}))
+    with Gateway(answerer) as gateway:
+        assert ask(gateway, model="other-model").status_code == 200
+    assert answerer.meter.spent_usd == pytest.approx(11_200 / 1e6)
+
+
+def test_tokens_are_counted_by_the_service(service):
+    with Gateway(live(service)) as gateway:
+        counted = httpx.post(
+            gateway.url + "/v1/messages/count_tokens", json={"messages": []}, trust_env=False
+        )
+        assert counted.json() == {"input_tokens": 42}
+    assert service.asked[0]["headers"]["x-api-key"] == "the-real-key"
+
+
+def test_a_key_is_needed(service):
+    with pytest.raises(GatewayError, match="no key"):
+        Live(upstream=service.url, key="", meter=Meter(budget_usd=1))
+
+
+def test_prices_by_family_and_long_prompts():
+    assert price_of("claude-opus-5-5", {}) is FAMILIES["claude-opus-5-5"]
+    assert price_of("claude-haiku-4-5-20251001", {}) is FAMILIES["claude-haiku-4-5"]
+    assert price_of("claude-opus-5-6", {}) is None
+    haiku = FAMILIES["claude-haiku-5-5"]
+    assert haiku.cost({"input_tokens": 100_000}) == pytest.approx(0.01)
+    assert haiku.cost({"input_tokens": 300_000, "output_tokens": 100_000}) == pytest.approx(0.4)
+    hour = {
+        "cache_creation_input_tokens": 1000,
+        "cache_creation": {"ephemeral_1h_input_tokens": 400},
+    }
+    assert FAMILIES["claude-opus-5"].cost(hour) == pytest.approx((600 * 6.25 + 400 * 10) / 1e6)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_recording_can_be_replayed(service, tmp_path, stream):
+    given = {
+        "content": TRICKY,
+        "n": 1e-05,
+        "on": "on",
+        "list": [[], {}, None, "null", "true", "07", "", "~", "- x"],
+    }
+    use = {"type": "tool_use", "id": "toolu_abc123", "name": "Write", "input": given}
+    service.answers = [
+        [{"type": "text", "text": "see toolu_abc123"}, use],
+        [{"type": "text", "text": TRICKY}],
+        [{"type": "text", "text": "1e-3"}],
+    ]
+    path = tmp_path / "recorded.yaml"
+    with Gateway(live(service, observe=Recording(path))) as gateway:
+        for place in ({}, {"turn": 1}, {"role": "oracle"}):
+            assert ask(gateway, stream=stream, **place).status_code == 200
+        assert gateway.failure is None
+    assert "the-real-key" not in path.read_text()
+    assert "toolu_" not in path.read_text()
+    with Gateway(Scripted(read_scenario(path))) as gateway:
+        first, second = ask(gateway, stream=False).json(), ask(gateway, stream=False, turn=1).json()
+        third = ask(gateway, role="oracle", stream=False).json()
+    assert first["content"][0]["text"] == "see turn-1-1"
+    assert first["content"][1]["input"] == use["input"]
+    assert second["content"] == [{"type": "text", "text": TRICKY}]
+    assert third["content"] == [{"type": "text", "text": "1e-3"}]
+
+
+def test_a_subagent_cannot_be_recorded(service, tmp_path):
+    with Gateway(live(service, observe=Recording(tmp_path / "r.yaml"))) as gateway:
+        headers = {"x-claude-code-agent-id": "a"}
+        body = {"model": MODEL, "max_tokens": 10, "messages": []}
+        answer = httpx.post(
+            gateway.url + "/v1/messages", json=body, headers=headers, trust_env=False
+        )
+        assert answer.status_code == 400
+        assert "no place for one" in gateway.failure

@@ -1,0 +1,98 @@
+"""An approval that is cut at any of its steps is finished by the next one, and held-out rows are
+never lost."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.files import sha256_file
+from harness.ledger.ledger import Ledger
+from harness.ledger.project import Project
+from harness.plans.approval import approve_plan, frozen_changes
+from tests.blobs import PLAN
+
+STEPS = 12
+"""Validation, plan, held-out and its note are renamed into place, the source is unlinked, two facts
+(the approval, the accepted list) are stored, their anchors are renamed into place, and so is the
+list, beside the old one and over it; a split that the harness makes adds two files."""
+
+
+class Killed(BaseException):
+    pass
+
+
+class Countdown:
+    """Dies before or after the n-th change that the approval makes: a rename, an unlink or a
+    fact."""
+
+    def __init__(self, at: int, *, after: bool) -> None:
+        self.left = at
+        self.after = after
+
+    def wrap(self, change: Callable[..., object]) -> Callable[..., object]:
+        def counted(*positional: object, **named: object) -> object:
+            self.left -= 1
+            last = self.left == 0
+            if last and not self.after:
+                raise Killed
+            result = change(*positional, **named)
+            if last:
+                raise Killed
+            return result
+
+        return counted
+
+
+def cut(
+    project: Project, plan: Path, at: int, after: bool, monkeypatch: pytest.MonkeyPatch
+) -> bool:
+    """Whether the approval was cut; False when it has fewer than `at` steps."""
+    countdown = Countdown(at, after=after)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", countdown.wrap(os.replace))
+        patch.setattr(Path, "unlink", countdown.wrap(Path.unlink))
+        patch.setattr(Ledger, "append", countdown.wrap(Ledger.append))
+        try:
+            approve_plan(project, plan, by="ada")
+        except Killed:
+            return True
+    return False
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize(
+    ("split", "at"),
+    [
+        (split, at)
+        for split, steps in ((False, STEPS), (True, STEPS + 2))
+        for at in range(1, steps + 1)
+    ],
+)
+def test_any_cut_is_fixed_by_approving_again(
+    project: Project, root: Path, split: bool, at: int, after: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if split:
+        (root / "data/validation.npz").unlink()
+        (root / "plan.md").write_text(PLAN.replace("  validation: data/validation.npz\n", ""))
+    source = root / "data/held_out.npz"
+    expected = sha256_file(source)
+    assert cut(project, root / "plan.md", at, after, monkeypatch) is True
+    vault = [
+        path for path in project.layout.held_out.glob("*.npz") if sha256_file(path) == expected
+    ]
+    assert source.exists() or vault
+    if project.ledger.plan() is not None:
+        assert not source.exists()
+    approved = approve_plan(project, root / "plan.md", by="ada")
+    assert approved.version == 1
+    assert not source.exists()
+    assert sha256_file(project.layout.state / approved.splits["held_out"]["vault"]) == expected
+    assert frozen_changes(project) == []
+
+
+def test_there_are_as_many_steps_as_are_cut(
+    project: Project, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert cut(project, root / "plan.md", STEPS + 1, False, monkeypatch) is False
