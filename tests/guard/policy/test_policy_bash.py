@@ -72,7 +72,7 @@ WRITES = [
     "pushd .harness > /dev/null && rm policy.json",
     'cd "$PWD/.harness" && rm *.json',
     "F=.harness/policy.json; rm $F",
-    'F=.harness/guard/policy; rm "${{F}}.json"',
+    'F=.harness/policy; rm "${{F}}.json"',
     "D=.harness; F=policy.json; echo x > $D/$F",
     'export F=.harness/policy.json && rm "$F"',
     "X='rm .harness/policy.json'; $X",
