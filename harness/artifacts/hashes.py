@@ -57,6 +57,16 @@ def open_regular(path: Path, *, follow: bool = True) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
+def linked(root: Path, path: Path) -> Path | None:
+    """The first symbolic link between `root` and `path`, `path` included; None without one."""
+    here = root
+    for part in path.relative_to(root).parts:
+        here = here / part
+        if here.is_symlink():
+            return here
+    return None
+
+
 def _names(root: Path) -> Iterator[str]:
     for folder, directories, files in os.walk(root):
         links = [name for name in directories if os.path.islink(os.path.join(folder, name))]

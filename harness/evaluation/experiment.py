@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.artifacts.code_snapshot import load_snapshot
+from harness.artifacts.hashes import linked
 from harness.domain.facts import EvaluationRecorded
 from harness.domain.findings import BYPASSED
 from harness.domain.records import ApprovedPlan, Checkpoint, Evaluation, Run
@@ -28,7 +29,6 @@ from harness.evaluation.scores import counted_evaluations, plan_of
 from harness.files import atomic_write, pretty_json
 from harness.gates.collect import changed
 from harness.gates.evidence import counted_runs
-from harness.gates.files import linked
 from harness.ledger.project import Project
 from harness.plans.approval import data_paths
 from harness.plans.plan import Plan, plan_from

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from harness.artifacts.hashes import hash_path
+from harness.artifacts.hashes import hash_path, linked
 from harness.artifacts.locate import Layout
 from harness.errors import HarnessError
 from harness.files import sha256_file
@@ -14,17 +14,6 @@ from harness.gates.evidence import FileEvidence
 from harness.gates.findings import finding
 
 Parsed = TypeVar("Parsed")
-
-
-def linked(root: Path, path: Path) -> Path | None:
-    """The first symbolic link on the way from `root` down to `path`, `path` included; None when
-    there is none."""
-    here = root
-    for part in path.relative_to(root).parts:
-        here = here / part
-        if here.is_symlink():
-            return here
-    return None
 
 
 def read_evidence(

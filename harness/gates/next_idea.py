@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from harness.artifacts.hashes import linked
 from harness.artifacts.next_ideas import Idea, ideas
 from harness.artifacts.text import read_text
 from harness.errors import HarnessError
-from harness.gates.files import linked
 
 
 def next_ideas(root: Path, path: Path) -> list[Idea]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.artifacts.hashes import hash_file, open_regular
+from harness.artifacts.hashes import hash_file, linked, open_regular
 from harness.artifacts.locate import Layout
 from harness.artifacts.metrics import read_rows
 from harness.domain.models import ModelState
@@ -14,7 +14,7 @@ from harness.domain.records import Checkpoint, Experiment, Run
 from harness.domain.statuses import FINAL_RUNS, ExperimentStatus, RunStatus
 from harness.errors import RefusedError, UsageError
 from harness.evaluation.scores import objective_of, plan_of
-from harness.gates.files import content_hash, linked
+from harness.gates.files import content_hash
 from harness.ledger.project import Project
 
 _MARKER, _POINTERS = "COMPLETE", ("latest", "best")
