@@ -19,7 +19,6 @@ from harness.artifacts.locate import Layout
 from harness.artifacts.text import read_bytes
 from harness.clock import iso
 from harness.contract.installation import LOCAL_SETTINGS
-from harness.domain.facts import ControlAccepted
 from harness.errors import ConfigError, NotFoundError, UsageError
 from harness.files import atomic_write, canonical_json, pretty_json, sha256_bytes
 from harness.guard.control_files import GIT, control_names, listing
@@ -149,7 +148,7 @@ def accept(
             _write(layout.accepted, made)
         else:
             _write(layout.accepted_next, made)
-            ledger.append(ControlAccepted(sha256=made.sha256, files=len(made.files), by=by))
+            ledger.accept_control(sha256=made.sha256, files=len(made.files), by=by)
             os.replace(layout.accepted_next, layout.accepted)
     return made
 

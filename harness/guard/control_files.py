@@ -16,7 +16,6 @@ from pathlib import Path
 from harness.artifacts.hashes import hash_file
 from harness.contract.artifacts import PLUGIN_MANIFEST, PLUGIN_PROTECTED, PROTECTED
 from harness.contract.installation import MCP_SERVERS
-from harness.domain.facts import TamperingNoticed
 from harness.domain.statuses import SandboxKind
 from harness.errors import RefusedError, UsageError
 from harness.files import sha256_bytes
@@ -134,10 +133,8 @@ def note_changes(
         if expected == actual or (path.startswith(GIT) and not had_git):
             continue
         if (path, expected, actual, experiment) not in known:
-            ledger.append(
-                TamperingNoticed(
-                    what=CHANGED, path=path, expected=expected, actual=actual, experiment=experiment
-                )
+            ledger.note_tampering(
+                what=CHANGED, path=path, expected=expected, actual=actual, experiment=experiment
             )
 
 

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from harness.clock import Clock, iso, parse_iso
 from harness.domain.facts import (
+    ControlAccepted,
     DecisionRecorded,
     ExperimentMoved,
     ExperimentOpened,
@@ -20,6 +21,7 @@ from harness.domain.facts import (
     PriorRecorded,
     RunRegistered,
     RunResumed,
+    TamperingNoticed,
     VerdictRecorded,
 )
 from harness.domain.ids import experiment_id, run_id
@@ -320,6 +322,20 @@ class LedgerWrites:
             row = writer.state.get("priors", identifier)
             assert row is not None
             return prior_record(row)
+
+    def note_tampering(
+        self, *, what: str, path: str, expected: str, actual: str, experiment: str | None = None
+    ) -> StoredFact:
+        """Something frozen or recorded is not what it was."""
+        return self.append(
+            TamperingNoticed(
+                what=what, path=path, expected=expected, actual=actual, experiment=experiment
+            )
+        )
+
+    def accept_control(self, *, sha256: str, files: int, by: str) -> StoredFact:
+        """A person accepts the control files whose list has this digest."""
+        return self.append(ControlAccepted(sha256=sha256, files=files, by=by))
 
     def query_held_out(self, experiment: str, limit: int) -> int:
         """Record one look at held-out before it is taken, and return its number: 1, 2, ... a plan.
