@@ -1,7 +1,7 @@
 """What is no longer as it was accepted, frozen or recorded: the facts of an audit, whoever caused
 them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -22,7 +22,6 @@ from harness.guard.control_files import GIT
 from harness.guard.policy.snapshot import differs
 from harness.ledger.project import Project
 from harness.plans.frozen import MISSING, frozen_changes
-from harness.projections.refresh import page_digests
 
 
 class ChangeKind(StrEnum):
@@ -70,20 +69,16 @@ def list_changes(project: Project, accepted: Accepted | None) -> list[Change]:
     return [_change(ChangeKind.LIST, layout.root, str(layout.accepted), expected, actual)]
 
 
-def page_changes(project: Project) -> list[Change]:
-    """Pages for people that are not as they were written from the ledger: nothing reads them back,
-    but people do."""
-    if project.ledger.facts_wait():
-        return []
-    root, found = project.layout.root, []
-    for path, expected in sorted(page_digests(project.ledger, project.layout).items()):
-        try:
-            actual = sha256_bytes(read_bytes(root / path))
-        except UsageError:
-            actual = MISSING
-        if actual != expected:
-            found.append(_change(ChangeKind.PAGE, root, path, expected, actual))
-    return found
+def page_changes(project: Project, edited: Iterable[tuple[str, str, str | None]]) -> list[Change]:
+    """Pages for people that somebody edited: nothing reads them back, but people do.
+
+    `edited`: path from the root, expected and actual digest of each.
+    """
+    root = project.layout.root
+    return [
+        _change(ChangeKind.PAGE, root, path, expected, actual or MISSING)
+        for path, expected, actual in edited
+    ]
 
 
 def receipt_changes(project: Project, accepted: Accepted) -> list[Change]:

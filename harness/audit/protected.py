@@ -53,10 +53,15 @@ class AuditReport:
 
 
 def audit_protected(
-    project: Project, snapshot: Mapping[str, Any], transcripts: Sequence[Path]
+    project: Project,
+    snapshot: Mapping[str, Any],
+    transcripts: Sequence[Path],
+    edited_pages: Iterable[tuple[str, str, str | None]],
 ) -> AuditReport:
-    """Look at everything; `snapshot` is the policy as the ledger says it now, `transcripts` the
-    folders to look in.
+    """Look at everything.
+
+    `snapshot` is the policy as the ledger says it now, `transcripts` the folders to look in,
+    `edited_pages` what `projections.refresh.edited_pages` found.
 
     Notes how far receipts were seen, beside the ledger, so that a later cut is noticed; nothing
     else is written. Raises ConfigError when the accepted list is damaged, MissingExtraError when
@@ -74,7 +79,7 @@ def audit_protected(
         *recorded_changes(project),
         *cut,
         *policy_changes(project, snapshot),
-        *page_changes(project),
+        *page_changes(project, edited_pages),
     ]
     names = _names(snapshots, str(layout.root))
     found: list[Unguarded] = []

@@ -16,6 +16,7 @@ from harness.gates.evidence import counted_runs
 from harness.gates.findings import outcome_of
 from harness.ledger.project import Project, open_layout, open_project
 from harness.ledger.verify import verify
+from harness.projections.refresh import edited_pages
 from harness.rendering.snapshot import policy_snapshot
 
 BY = "human:lab"
@@ -48,7 +49,9 @@ def audited(place: Place, seen: Seen) -> Iterator[str]:
         yield f"verify: {problem.message}"
     try:
         with open_project(place.root, place.environment(), read_only=True) as project:
-            report = audit_protected(project, policy_snapshot(project), [place.home / "config"])
+            report = audit_protected(
+                project, policy_snapshot(project), [place.home / "config"], edited_pages(project)
+            )
     except HarnessError as error:
         seen.refused(error)
         return

@@ -20,6 +20,7 @@ from harness.clock import iso
 from harness.errors import ConfigError
 from harness.guard.accepted import Accepted, accept_on_record, accepted_list
 from harness.ledger.project import Project, open_project
+from harness.projections.refresh import edited_pages
 from harness.rendering.snapshot import policy_snapshot
 
 _MOST_SESSIONS = 3
@@ -64,10 +65,8 @@ def command(accepting: bool, transcripts: tuple[Path, ...], project: Path, as_js
             _accept(opened, by, as_json=as_json)
         return
     folders = transcripts or (transcript_home(environment()),)
-    with open_project(
-        project, environment(), read_only=True
-    ) as opened:  # of the ledger nothing is changed
-        report = audit_protected(opened, policy_snapshot(opened), folders)
+    with open_project(project, environment(), read_only=True) as opened:
+        report = audit_protected(opened, policy_snapshot(opened), folders, edited_pages(opened))
     emit(_document(report, folders), as_json=as_json, text=lambda: "\n".join(_lines(report)))
     sys.exit(0 if report.clean else 1)
 

@@ -3,12 +3,15 @@ byte."""
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.artifacts.locate import Layout
+from harness.artifacts.text import read_bytes
+from harness.errors import UsageError
 from harness.files import atomic_write, set_aside, sha256_bytes
 from harness.ledger import Ledger
 from harness.ledger.exchange import export_facts
+from harness.ledger.project import Project
 from harness.ledger.text_form import text_path
 from harness.projections import checklist
 from harness.projections.briefing import briefing
@@ -46,17 +49,43 @@ def refresh(ledger: Ledger, layout: Layout, *, everything: bool = False) -> list
     return written
 
 
-def page_digests(ledger: Ledger, layout: Layout) -> dict[str, str]:
-    """Path relative to the root -> SHA-256, of every page for people that is written and up to
-    date, as it was written: what stands in such a file and is something else was put there. A page
-    keeps the words of the harness that wrote it.
+class EditedPage(NamedTuple):
+    """A page for people that is not as the harness wrote it."""
 
-    Pages that are due are left out: the next refresh writes them. Nothing is known of a clone whose
-    facts wait.
+    path: str
+    """Relative to the project's root."""
+    expected: str
+    """SHA-256 of what was written."""
+    actual: str | None
+    """SHA-256 of what is there; None when the page is gone."""
+
+
+def edited_pages(project: Project) -> list[EditedPage]:
+    """The pages for people that changed since they were written, by path.
+
+    Pages that are due are left out: the next refresh writes them. A clone whose facts wait has no
+    edited pages: nothing is known of them.
     """
+    ledger, layout = project.ledger, project.layout
+    if ledger.facts_wait():
+        return []
     due, notes = _due(ledger, layout), ledger.projection_notes()
-    known = [_digests(notes.get(name)) for name in _PROJECTIONS if name not in due]
-    return {path: digest for digests in known for path, digest in digests.items()}
+    written: dict[str, str] = {}
+    for name in _PROJECTIONS:
+        if name not in due:
+            written |= _digests(notes.get(name))
+    pages = [
+        EditedPage(path, expected, _digest(layout.root / path))
+        for path, expected in sorted(written.items())
+    ]
+    return [page for page in pages if page.actual != page.expected]
+
+
+def _digest(path: Path) -> str | None:
+    try:
+        return sha256_bytes(read_bytes(path))
+    except UsageError:
+        return None
 
 
 def _digests(note: Note) -> dict[str, str]:

@@ -23,6 +23,7 @@ from harness.guard.accepted import accept_on_record
 from harness.guard.policy.receipt import append_receipt
 from harness.ledger import Ledger
 from harness.projections import refresh as refreshing
+from harness.projections.refresh import edited_pages
 from harness.rendering.derived import write_derived
 from harness.rendering.snapshot import policy_snapshot, write_policy_snapshot
 from tests.audit.world import World
@@ -79,7 +80,9 @@ def receipt(
 
 def audited(world: World) -> AuditReport:
     snapshot = policy_snapshot(world.project)
-    return audit_protected(world.project, snapshot, [transcript_home(world.environment)])
+    return audit_protected(
+        world.project, snapshot, [transcript_home(world.environment)], edited_pages(world.project)
+    )
 
 
 def found(report: AuditReport) -> dict[str, list[tuple[str, Grade]]]:
