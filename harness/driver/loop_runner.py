@@ -12,9 +12,9 @@ from harness.driver.leftovers import close_cut_sessions
 from harness.driver.steps import StepRunner
 from harness.driver.supervisors import is_held, is_supervised
 from harness.ledger.project import Project
+from harness.loop.load_state import load_state
 from harness.loop.next_step import next_step
-from harness.loop.state import load_state
-from harness.loop.steps import SessionStep, Step, Stop, StopReason
+from harness.loop.steps import SessionStep, Step, StopLoop, StopReason
 from harness.model_gateway.gateway import Gateway
 from harness.rendering.derived import write_derived
 from harness.runs.lock import looping
@@ -90,7 +90,7 @@ def _loop(
         unchanged = unchanged + 1 if state == before else 0
         before = state
         step = _affordable(next_step(replace(state, unchanged=unchanged)), gateway)
-        if isinstance(step, Stop):
+        if isinstance(step, StopLoop):
             return _end(project, plan, step, on_progress, nothing_done=steps == 0)
         runner.execute(step)
         steps += 1
@@ -98,15 +98,20 @@ def _loop(
 
 
 def _affordable(step: Step, gateway: Gateway) -> Step:
-    """A step that asks the model, once the gateway has refused a request for the budget, is a Stop
-    instead."""
+    """`step`, or a StopLoop if it needs the model and the gateway has refused a request for the
+    budget."""
     if isinstance(step, SessionStep) and gateway.over_budget is not None:
-        return Stop(reason=StopReason.BUDGET, detail=gateway.over_budget)
+        return StopLoop(reason=StopReason.BUDGET, detail=gateway.over_budget)
     return step
 
 
 def _end(
-    project: Project, plan: ApprovedPlan, step: Stop, on_progress: OnProgress, *, nothing_done: bool
+    project: Project,
+    plan: ApprovedPlan,
+    step: StopLoop,
+    on_progress: OnProgress,
+    *,
+    nothing_done: bool,
 ) -> LoopEnded:
     """Record the end, unless the loop had ended for the same reason and nothing was done since."""
     ended = LoopEnded(plan=plan.name, reason=step.reason.value, detail=step.detail)

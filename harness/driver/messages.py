@@ -8,7 +8,7 @@ from harness.domain.findings import as_text
 from harness.domain.records import ApprovedPlan, Objective
 from harness.domain.statuses import Direction
 from harness.gates.open_alarms import as_news
-from harness.loop.steps import Build, Diagnose, Judge, Scout
+from harness.loop.steps import Build, Diagnose, JudgeResult, Scout
 
 BRIEFING_CHARACTERS = 8000
 MOST_ALARMS = 20
@@ -106,7 +106,7 @@ def scout_message(
     )
 
 
-def judge_message(step: Judge, plan: ApprovedPlan, objective: Objective) -> str:
+def judge_message(step: JudgeResult, plan: ApprovedPlan, objective: Objective) -> str:
     """For an oracle."""
     return "\n\n".join(
         (

@@ -23,11 +23,11 @@ from harness.gates.open_alarms import open_by_run
 from harness.ledger.project import Project
 from harness.loop.steps import (
     Build,
-    Check,
+    CheckGate,
     Decide,
     Diagnose,
     Evaluate,
-    Judge,
+    JudgeResult,
     Recover,
     Scout,
     Settle,
@@ -61,8 +61,8 @@ class StepRunner:
             Evaluate: self._evaluate,
             Diagnose: self._diagnose,
             Scout: self._scout,
-            Judge: self._judge,
-            Check: self._check,
+            JudgeResult: self._judge,
+            CheckGate: self._check,
             Decide: self._decide,
             Settle: self._settle,
         }
@@ -113,7 +113,7 @@ class StepRunner:
             step, SCOUT, scout_message(step, project.plan(), project.objective(), codes)
         )
 
-    def _judge(self, step: Judge) -> None:
+    def _judge(self, step: JudgeResult) -> None:
         self._say(step, f"{step.experiment}: oracle, attempt {step.attempt}")
         prompt = judge_message(step, self._project.plan(), self._project.objective())
         self._sessions.run(step, ORACLE, prompt)
@@ -154,7 +154,7 @@ class StepRunner:
             value = "no score" if item.value is None else f"{item.metric} {item.value:.4f}"
             self._say(step, f"  {item.run}: {value}")
 
-    def _check(self, step: Check) -> None:
+    def _check(self, step: CheckGate) -> None:
         verdict, gate = check_gate(self._project, step.experiment, step.gate), spoken(step.gate)
         tier = f" (tier {verdict.tier})" if verdict.verdict is Verdict.PASS and verdict.tier else ""
         self._say(
@@ -199,5 +199,5 @@ class StepRunner:
 
     def _say(self, step: Step, text: str, **more: Any) -> None:
         self._on_progress(
-            {"event": type(step).__name__.lower(), "step": step.key, "text": text, **more}
+            {"event": step.key.partition("-")[0], "step": step.key, "text": text, **more}
         )

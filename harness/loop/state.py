@@ -1,235 +1,228 @@
-"""Reading the loop's state from ledger and disk. Nothing is changed."""
+"""What the loop knows when it chooses its next step: frozen data, counted and ranked."""
 
-import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from harness.decisions.diagnoses import model_name, undiagnosed_runs
-from harness.domain.findings import BYPASSED, STOPPED, Finding
-from harness.domain.records import ApprovedPlan, Decision, Experiment, RecordedVerdict, Run
-from harness.domain.statuses import CLOSED_EXPERIMENTS, DecisionKind, GateName, RunStatus, Split
-from harness.evaluation.experiment import awaiting
-from harness.evaluation.scores import objective_of
-from harness.gates.collect import changed
-from harness.gates.evidence import counted_runs
-from harness.gates.next_idea import next_ideas
-from harness.gates.open_alarms import open_by_run
-from harness.ledger.project import Project
-from harness.ledger.spending import spent_usd
-from harness.ledger.training_time import training_seconds
-from harness.loop.progress import Scored, improvements
-from harness.loop.records import (
-    ExperimentState,
-    Limits,
-    LoopState,
-    RunState,
-    SessionState,
-    Spent,
-    VerdictState,
+from harness.artifacts.next_ideas import CONFIDENCE, Idea
+from harness.domain.findings import Finding
+from harness.domain.statuses import (
+    CLOSED_EXPERIMENTS,
+    FINAL_RUNS,
+    DecisionKind,
+    ExperimentStatus,
+    GateMode,
+    GateName,
+    RunStatus,
+    Tier,
+    Verdict,
 )
-from harness.plans.plan import Plan, plan_from
 
-__all__ = ["LoopState", "load_state"]
+FAILED_IN_A_ROW = 3
+"""Sessions that ended without doing their work, before the loop stops."""
+CUT_IN_A_ROW = 10
+"""Cut sessions before the loop stops. More than the above: a kill says nothing about the work."""
+MOST_IDEAS = 5
+
+_CUT = "cut"
+_SEVERITY = ("fatal", "warning")
 
 
-def load_state(
-    project: Project, *, supervised: Callable[[Run], bool], unchanged: int = 0
-) -> LoopState:
-    """What `next_step` needs to know now.
+@dataclass(frozen=True, kw_only=True)
+class RunState:
+    """One of the runs that count (one a seed, of the newest code)."""
+
+    id: str
+    seed: int
+    status: RunStatus
+    supervised: bool = False
+    """Whether the supervisor of an open run is alive."""
+    bypassed: bool = False
+    reason: str = ""
+    stopped_by: str = ""
+    """The code of the alarm that ended it."""
+
+    @property
+    def open(self) -> bool:
+        return self.status not in FINAL_RUNS
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerdictState:
+    id: str
+    verdict: Verdict
+    current: bool
+    """False when something that the verdict read has changed since."""
+    findings: tuple[Finding, ...] = ()
+    tier: Tier | None = None
+    better: bool | None = None
+    """Than the parent, or the trivial predictor, beyond the noise floor; None: not decidable."""
+    why: str = ""
+    """The comparison in words."""
+    recorded: int = 1
+    """How many verdicts of this gate the experiment has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionState:
+    step: str
+    """The key of the step that it served, e.g. "build-1-1"."""
+    outcome: str | None
+    """finished, refused, failed, cut; None when its end was never recorded: its driver died."""
+    counted: bool = True
+    """False for sessions before the newest LoopEnded: a person who continues gives a new chance."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExperimentState:
+    id: str
+    status: ExperimentStatus
+    runs: tuple[RunState, ...] = ()
+    argv: tuple[str, ...] = ()
+    """The command of the newest run; empty before the first."""
+    lost: int = 0
+    """Runs of the newest code that were lost with their supervisor."""
+    awaiting: frozenset[str] = frozenset()
+    """Scorable runs whose final checkpoint has no evaluation on validation yet."""
+    awaiting_held_out: frozenset[str] = frozenset()
+    result_written: bool = False
+    hypothesis: str = ""
+    model: str = "model"
+    """What config.yaml calls it."""
+    alarms: Mapping[str, str] = field(default_factory=dict)
+    """Code -> severity of the open alarms of its runs."""
+    undiagnosed: tuple[str, ...] = ()
+    """Runs with an open alarm that no diagnosis explains."""
+    methods_written: bool = False
+    ideas: tuple[Idea, ...] = ()
+    """The ideas in its next.md, in its order; only of the newest experiment."""
+    validation: VerdictState | None = None
+    held_out: VerdictState | None = None
+    decided: DecisionKind | None = None
+    """The newest decision about it, whoever made it: KEEP, DISCARD, APPROVE, REJECT, ITERATE ..."""
+    improved: bool = False
+    """Whether it beat all before it by more than the noise, in the plan's direction."""
+
+    @property
+    def closed(self) -> bool:
+        return self.status in CLOSED_EXPERIMENTS
+
+    def verdict(self, gate: GateName) -> VerdictState | None:
+        return self.validation if gate is GateName.VALIDATION else self.held_out
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoopLimits:
+    """The plan's numbers that stop a loop."""
+
+    seeds: int
+    experiments: int
+    total_minutes: float
+    usd: float | None
+    stop_tier: Tier
+    patience: int
+    mode: GateMode = GateMode.AUTO
+    references: bool = False
+    """Whether the plan names papers and baselines that a scout can read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoopSpending:
+    minutes: float = 0.0
+    """Of training, by all runs under this plan."""
+    usd: float = 0.0
+    """By all sessions."""
+    held_out_left: int = 1
+    """Held-out evaluations that the plan still allows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoopState:
+    limits: LoopLimits
+    spent: LoopSpending = field(default_factory=LoopSpending)
+    experiments: tuple[ExperimentState, ...] = ()
+    """All under the plan, oldest first; the k-th has index k."""
+    sessions: tuple[SessionState, ...] = ()
+    """Oldest first."""
+    unchanged: int = 0
+    """How many steps in a row left this state as it was; the loop's runner counts them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tally:
+    """What the sessions of one kind for one experiment add up to."""
+
+    attempt: int
+    """The attempt to make now. A cut session repeats its number; an ended one uses it up."""
+    ended: int
+    """Sessions that ended by themselves, since `after`."""
+    failed_too_often: bool
+    """Meaningful only while none of them did its work."""
+    cut_too_often: bool
+
+
+def tally(sessions: Sequence[SessionState], prefix: str, *, after: int = 0) -> Tally:
+    """Count the sessions whose step starts with `prefix`, e.g. "build-2-"; `ended` only from
+    position `after` on.
+
+    Sessions of a loop that has ended do not count against its continuation (`counted`).
+    """
+    mine = [
+        (place, session)
+        for place, session in enumerate(sessions)
+        if session.step.startswith(prefix)
+    ]
+    ended = [(place, session) for place, session in mine if session.outcome not in (None, _CUT)]
+    last = ended[-1][0] if ended else -1
+    failed = sum(session.counted for _, session in ended)
+    # Only cuts since the last session that ended: one that came through shows that sessions can.
+    cut = sum(
+        session.counted and session.outcome == _CUT for place, session in mine if place > last
+    )
+    return Tally(
+        attempt=len(ended) + 1,
+        ended=sum(place >= after for place, _ in ended),
+        failed_too_often=failed >= FAILED_IN_A_ROW,
+        cut_too_often=cut >= CUT_IN_A_ROW,
+    )
+
+
+def last_place(sessions: Sequence[SessionState], prefix: str) -> int:
+    """One past the position of the newest session of `prefix`; 0 when there is none."""
+    return max(
+        (place + 1 for place, session in enumerate(sessions) if session.step.startswith(prefix)),
+        default=0,
+    )
+
+
+def rank(
+    ideas: Sequence[Idea], alarms: Mapping[str, str], tried: Collection[str]
+) -> tuple[Idea, ...]:
+    """The best five ideas, without hypotheses that were tried before.
+
+    First what answers a fatal alarm, then what answers a warning, then the rest; among equals the
+    more confident, then the order in which they were written.
 
     Args:
-        supervised: whether the process that watches an open run lives, e.g. by runs.processes.
-        unchanged: how many steps in a row left the state as it was; counted by the caller, who
-        compares states.
-
-    Raises RefusedError when no plan is approved.
+        alarms: code -> severity of the open alarms.
+        tried: hypotheses of earlier experiments.
     """
-    approved = project.plan()
-    plan = plan_from(approved.content)
-    experiments = [item for item in project.ledger.experiments() if item.plan == approved.name]
-    runs = {item.id: project.ledger.runs(item.id) for item in experiments}
-    verdicts = {item.id: project.ledger.verdicts(item.id) for item in experiments}
-    progress = improvements(
-        [_scored(verdicts[item.id]) for item in experiments], objective_of(approved)
-    )
-    states = [
-        _experiment(
-            project, item, runs[item.id], verdicts[item.id], improved=better, supervised=supervised
-        )
-        for item, better in zip(experiments, progress, strict=True)
-    ]
-    if states:
-        ideas = next_ideas(project.layout.root, project.layout.experiment(states[-1].id, "next"))
-        states[-1] = replace(states[-1], ideas=tuple(ideas))
-    return LoopState(
-        limits=_limits(plan),
-        spent=_spent(project, approved, plan),
-        experiments=tuple(states),
-        sessions=_sessions(project, approved),
-        unchanged=unchanged,
-    )
+    known = {_folded(text) for text in tried}
+    fresh: dict[str, Idea] = {}
+    for idea in ideas:
+        if _folded(idea.text) not in known:
+            fresh.setdefault(_folded(idea.text), idea)
+    ordered = sorted(fresh.values(), key=lambda idea: (_severity(idea, alarms), _confidence(idea)))
+    return tuple(ordered[:MOST_IDEAS])
 
 
-def _limits(plan: Plan) -> Limits:
-    return Limits(
-        seeds=plan.oracle.seeds,
-        experiments=plan.budget.experiments,
-        total_minutes=plan.budget.total_minutes,
-        usd=plan.budget.usd,
-        stop_tier=plan.loop.stop_tier,
-        patience=plan.loop.patience,
-        mode=plan.gates.mode,
-        references=bool(plan.references),
-    )
+def _severity(idea: Idea, alarms: Mapping[str, str]) -> int:
+    severity = alarms.get(idea.answers or "")
+    return _SEVERITY.index(severity) if severity in _SEVERITY else len(_SEVERITY)
 
 
-def _spent(project: Project, approved: ApprovedPlan, plan: Plan) -> Spent:
-    looks = project.ledger.queries(approved.name, Split.HELD_OUT)
-    return Spent(
-        minutes=training_seconds(project.ledger, approved.name) / 60,
-        usd=spent_usd(project.ledger, project.layout, approved.name),
-        looks_left=max(0, plan.oracle.queries - looks),
-    )
+def _confidence(idea: Idea) -> int:
+    return CONFIDENCE.index(idea.confidence) if idea.confidence in CONFIDENCE else len(CONFIDENCE)
 
 
-def _sessions(project: Project, approved: ApprovedPlan) -> tuple[SessionState, ...]:
-    """Those since this plan was first approved: indices of experiments start anew with another
-    plan."""
-    first = next(plan.at for plan in project.ledger.plans() if plan.name == approved.name)
-    sessions = [item for item in project.ledger.sessions() if item.started_at >= first]
-    if not sessions:
-        return ()
-    ended = project.ledger.loop_ended_at() or ""
-    return tuple(
-        SessionState(step=item.step, outcome=item.outcome, counted=item.started_at > ended)
-        for item in sessions
-    )
-
-
-def _experiment(
-    project: Project,
-    experiment: Experiment,
-    runs: Sequence[Run],
-    verdicts: Sequence[RecordedVerdict],
-    *,
-    improved: bool,
-    supervised: Callable[[Run], bool],
-) -> ExperimentState:
-    """One that is decided is told by its verdicts; of the others the evidence is read again."""
-    closed = experiment.status in CLOSED_EXPERIMENTS
-    validation = _verdict(project, verdicts, GateName.VALIDATION, closed=closed)
-    held_out = _verdict(project, verdicts, GateName.HELD_OUT, closed=closed)
-    if closed:
-        return ExperimentState(
-            id=experiment.id,
-            status=experiment.status,
-            hypothesis=experiment.hypothesis,
-            alarms=_alarms(project, experiment.id),
-            validation=validation,
-            held_out=held_out,
-            improved=improved,
-        )
-    of_newest = [run for run in runs if (run.code, run.argv) == (runs[-1].code, runs[-1].argv)]
-    return ExperimentState(
-        id=experiment.id,
-        status=experiment.status,
-        hypothesis=experiment.hypothesis,
-        model=model_name(project, experiment.id),
-        alarms=_alarms(project, experiment.id),
-        undiagnosed=tuple(undiagnosed_runs(project, experiment.id)),
-        methods_written=os.path.lexists(project.layout.experiment(experiment.id, "methods")),
-        runs=_runs(project, experiment.id, runs, supervised),
-        argv=runs[-1].argv if runs else (),
-        lost=sum(run.status is RunStatus.LOST for run in of_newest),
-        awaiting=frozenset(awaiting(project, experiment.id, Split.VALIDATION)),
-        awaiting_held_out=frozenset(awaiting(project, experiment.id, Split.HELD_OUT)),
-        result_written=os.path.lexists(project.layout.experiment(experiment.id, "result")),
-        validation=validation,
-        held_out=held_out,
-        decided=_decided(project.ledger.decisions(experiment.id), verdicts),
-        improved=improved,
-    )
-
-
-def _alarms(project: Project, experiment: str) -> dict[str, str]:
-    """Code -> its worst severity."""
-    raised = [alarm for alarms in open_by_run(project, experiment).values() for alarm in alarms]
-    return {
-        alarm.code: alarm.severity.value
-        for alarm in sorted(raised, key=lambda item: item.severity.weight)
-    }
-
-
-def _runs(
-    project: Project, experiment: str, runs: Sequence[Run], supervised: Callable[[Run], bool]
-) -> tuple[RunState, ...]:
-    finals = {item.run for item in project.ledger.checkpoints(experiment) if item.final}
-    return tuple(
-        RunState(
-            id=run.id,
-            seed=run.seed,
-            status=run.status,
-            supervised=run.ended_at is None and supervised(run),
-            final_checkpoint=run.id in finals,
-            bypassed=any(found.get("code") == BYPASSED for found in run.findings),
-            reason=run.reason,
-            stopped_by=next(
-                (found["data"]["alarm"] for found in run.findings if found.get("code") == STOPPED),
-                "",
-            ),
-        )
-        for run in counted_runs(runs)
-    )
-
-
-def _verdict(
-    project: Project, verdicts: Sequence[RecordedVerdict], gate: GateName, *, closed: bool
-) -> VerdictState | None:
-    mine = [item for item in verdicts if item.gate == gate]
-    if not mine:
-        return None
-    newest = mine[-1]
-    comparison: Mapping[str, Any] = newest.comparison or {}
-    return VerdictState(
-        id=newest.id,
-        verdict=newest.verdict,
-        current=closed or not changed(project, newest),
-        findings=tuple(Finding.from_plain(plain) for plain in newest.findings),
-        tier=newest.tier,
-        better=comparison.get("better"),
-        why=f"against {comparison['against']}: {comparison['why']}"
-        if comparison
-        else "there is nothing to compare.",
-        recorded=len(mine),
-    )
-
-
-def _scored(verdicts: Sequence[RecordedVerdict]) -> Scored:
-    """What the newest validation verdict says about the score."""
-    mine = [item for item in verdicts if item.gate == GateName.VALIDATION]
-    if not mine or mine[-1].score is None:
-        return Scored(verdict=mine[-1].verdict if mine else None)
-    newest, score = mine[-1], mine[-1].score
-    findings = tuple(found["code"] for found in newest.findings)
-    comparison = newest.comparison or {}
-    return Scored(
-        verdict=newest.verdict,
-        findings=findings,
-        values=tuple(score["values"]),
-        baseline=score["baseline"],
-        experiment=newest.experiment,
-        against=comparison.get("against"),
-        better=comparison.get("better"),
-    )
-
-
-def _decided(
-    decisions: Sequence[Decision], verdicts: Sequence[RecordedVerdict]
-) -> DecisionKind | None:
-    """The newest decision, unless the evidence was judged anew after it."""
-    if not decisions:
-        return None
-    newest = decisions[-1]
-    since = max((item.at for item in verdicts), default="")
-    return newest.kind if newest.at >= since else None
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip(".")

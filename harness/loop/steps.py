@@ -1,7 +1,7 @@
-"""What the loop can do next: one small record a kind of step.
+"""What the loop can do next: one record for each kind of step.
 
-`key` names a step; a session that is started for it stores the key, so that a session that was cut
-is known and repeated under the same key.
+`key` identifies a step. A session stores the key of the step that it serves, so that a session that
+was cut can be recognised and repeated under the same key.
 """
 
 from dataclasses import dataclass
@@ -22,19 +22,19 @@ class StopReason(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Build:
-    """A model-builder session: open experiment number `index` (or go on with `experiment`) and
-    train it."""
+    """A model-builder session: open experiment number `index`, or continue `experiment`, and train
+    it."""
 
     index: int
     attempt: int
     parent: str | None
     """What the experiment is compared with; None is the trivial predictor."""
     experiment: str | None = None
-    """Set when the experiment is open already."""
+    """Set when the experiment is already open."""
     findings: tuple[Finding, ...] = ()
-    """Of the verdict before; they stand word for word in the session's first message."""
+    """Of the previous verdict, quoted word for word in the session's first message."""
     candidates: tuple[Idea, ...] = ()
-    """What the experiment before proposes to try, ranked: the first is the next hypothesis."""
+    """What the previous experiment proposes to try, ranked: the first is the next hypothesis."""
 
     @property
     def key(self) -> str:
@@ -43,7 +43,7 @@ class Build:
 
 @dataclass(frozen=True, kw_only=True)
 class Wait:
-    """A run is going and its supervisor lives: wait for its end."""
+    """A run is open and its supervisor is alive: wait for its end."""
 
     experiment: str
 
@@ -54,7 +54,7 @@ class Wait:
 
 @dataclass(frozen=True, kw_only=True)
 class Recover:
-    """A run is open but nobody watches it: end what is left of it and close it by what happened."""
+    """A run is open without a supervisor: end its processes and close it by what happened."""
 
     experiment: str
 
@@ -65,7 +65,7 @@ class Recover:
 
 @dataclass(frozen=True, kw_only=True)
 class Train:
-    """The supervisor was lost before every seed was done: launch the outstanding ones again,
+    """The supervisor was lost before every seed was done: launch the outstanding seeds again,
     without a session."""
 
     experiment: str
@@ -87,8 +87,8 @@ class Evaluate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judge:
-    """An oracle session: read the evaluations, write result.md."""
+class JudgeResult:
+    """An oracle session: read the evaluations and write result.md."""
 
     experiment: str
     index: int
@@ -101,7 +101,7 @@ class Judge:
 
 @dataclass(frozen=True, kw_only=True)
 class Diagnose:
-    """A training-checker session: explain the open alarms of one run, whatever agents the plan
+    """A training-checker session that explains the open alarms of one run, whatever agents the plan
     names."""
 
     experiment: str
@@ -123,7 +123,7 @@ class Diagnose:
 
 @dataclass(frozen=True, kw_only=True)
 class Scout:
-    """A research-scout session: which published methods answer the diagnosis."""
+    """A research-scout session: find published methods that answer the diagnosis."""
 
     experiment: str
     index: int
@@ -135,7 +135,7 @@ class Scout:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check:
+class CheckGate:
     experiment: str
     gate: GateName
 
@@ -146,7 +146,7 @@ class Check:
 
 @dataclass(frozen=True, kw_only=True)
 class Decide:
-    """A decision of the harness, with all that the decision log says about it."""
+    """A decision of the harness, with everything that the decision log says about it."""
 
     experiment: str
     kind: DecisionKind
@@ -164,7 +164,7 @@ class Decide:
 
 @dataclass(frozen=True, kw_only=True)
 class Settle:
-    """A decision was recorded but the experiment was not moved before the harness was cut: move
+    """The harness was cut after it recorded a decision and before it moved the experiment: move
     it."""
 
     experiment: str
@@ -176,7 +176,7 @@ class Settle:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stop:
+class StopLoop:
     reason: StopReason
     detail: str
 
@@ -185,6 +185,6 @@ class Stop:
         return f"stop-{self.reason}"
 
 
-SessionStep = Build | Judge | Diagnose | Scout
+SessionStep = Build | JudgeResult | Diagnose | Scout
 """Done by a session of one role."""
-Step = SessionStep | Wait | Recover | Train | Evaluate | Check | Decide | Settle | Stop
+Step = SessionStep | Wait | Recover | Train | Evaluate | CheckGate | Decide | Settle | StopLoop

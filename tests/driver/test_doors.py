@@ -18,7 +18,7 @@ from harness.driver.leftovers import close_cut_sessions
 from harness.errors import RefusedError, UsageError
 from harness.ledger.project import Project
 from harness.ledger.spending import SpendingLog, read_spending
-from harness.loop.state import load_state
+from harness.loop.load_state import load_state
 from harness.model_gateway.gateway import Gateway
 from harness.model_gateway.live import Live
 from harness.model_gateway.meter import Meter

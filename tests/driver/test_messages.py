@@ -7,7 +7,7 @@ from harness.domain.findings import Finding, as_text
 from harness.domain.records import ApprovedPlan, Objective
 from harness.domain.statuses import Direction, Tier
 from harness.driver.messages import BRIEFING_CHARACTERS, build_message, judge_message, read_briefing
-from harness.loop.steps import Build, Judge
+from harness.loop.steps import Build, JudgeResult
 from harness.settings import Settings
 
 PLAN = ApprovedPlan(
@@ -61,7 +61,7 @@ def test_a_builder_is_told_objective_commands_and_what_it_is_compared_with() -> 
 
 
 def test_nobody_is_told_where_held_out_rows_are() -> None:
-    judge = Judge(experiment="exp-0001", index=1, attempt=1)
+    judge = JudgeResult(experiment="exp-0001", index=1, attempt=1)
     for text in (
         build_message(Build(index=1, attempt=1, parent=None), PLAN, OBJECTIVE, ""),
         judge_message(judge, PLAN, OBJECTIVE),

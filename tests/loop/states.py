@@ -5,13 +5,13 @@ from typing import Any
 
 from harness.domain.findings import Finding
 from harness.domain.statuses import ExperimentStatus, RunStatus, Tier, Verdict
-from harness.loop.records import (
+from harness.loop.state import (
     ExperimentState,
-    Limits,
+    LoopLimits,
+    LoopSpending,
     LoopState,
     RunState,
     SessionState,
-    Spent,
     VerdictState,
 )
 
@@ -23,8 +23,8 @@ LOW = Finding(
 )
 
 
-def limits(**changes: Any) -> Limits:
-    plain = Limits(
+def limits(**changes: Any) -> LoopLimits:
+    plain = LoopLimits(
         seeds=SEEDS, experiments=8, total_minutes=40, usd=None, stop_tier=Tier.MUST, patience=3
     )
     return replace(plain, **changes)
@@ -37,7 +37,6 @@ def runs(*statuses: RunStatus, **changes: Any) -> tuple[RunState, ...]:
             id=f"run-{place:02d}",
             seed=place,
             status=status,
-            final_checkpoint=status is RunStatus.COMPLETED,
             reason="stopped",
             **changes,
         )
@@ -97,6 +96,9 @@ def state(
 ) -> LoopState:
     """`spent` and `limits` may be given; the rest is a fresh loop."""
     plain = LoopState(
-        limits=limits(), spent=Spent(looks_left=20), experiments=experiments, sessions=sessions
+        limits=limits(),
+        spent=LoopSpending(held_out_left=20),
+        experiments=experiments,
+        sessions=sessions,
     )
     return replace(plain, **changes)

@@ -5,10 +5,18 @@ from dataclasses import replace
 
 from harness.artifacts.next_ideas import Idea, ideas, with_ideas
 from harness.domain.statuses import DecisionKind, ExperimentStatus, RunStatus, Verdict
-from harness.loop.candidates import MOST, rank
 from harness.loop.next_step import CHECKER_SESSIONS, next_step
-from harness.loop.sessions import CUT_IN_A_ROW
-from harness.loop.steps import Build, Decide, Diagnose, Evaluate, Judge, Scout, Stop, StopReason
+from harness.loop.state import CUT_IN_A_ROW, MOST_IDEAS, rank
+from harness.loop.steps import (
+    Build,
+    Decide,
+    Diagnose,
+    Evaluate,
+    JudgeResult,
+    Scout,
+    StopLoop,
+    StopReason,
+)
 from tests.loop.states import (
     ALL,
     BUILT,
@@ -56,7 +64,7 @@ def test_a_cut_checker_is_brought_again_under_its_key() -> None:
     assert step.key == "diagnose-1-run-01-1"
     cuts = [session("diagnose-1-run-01-1", "cut")] * CUT_IN_A_ROW
     stopped = next_step(state(broken(), sessions=(*BUILT, *cuts)))
-    assert isinstance(stopped, Stop)
+    assert isinstance(stopped, StopLoop)
     assert stopped.reason is StopReason.FAILURES
 
 
@@ -87,7 +95,7 @@ def test_a_scout_answers_a_diagnosis_where_the_plan_gives_it_something_to_read()
 def test_spent_money_stops_before_a_checker() -> None:
     given = state(broken(), sessions=BUILT, limits=limits(usd=1.0))
     step = next_step(replace(given, spent=replace(given.spent, usd=1.5)))
-    assert isinstance(step, Stop)
+    assert isinstance(step, StopLoop)
     assert step.reason is StopReason.BUDGET
 
 
@@ -105,7 +113,7 @@ def test_a_stopped_and_explained_run_refutes_the_hypothesis() -> None:
     failed = replace(given, runs=runs(RunStatus.FAILED))
     assert isinstance(next_step(state(failed, sessions=(*BUILT, session("judge-1-1")))), Build)
     unread = replace(given, result_written=False)
-    assert isinstance(next_step(state(unread, sessions=BUILT)), Judge)
+    assert isinstance(next_step(state(unread, sessions=BUILT)), JudgeResult)
 
 
 def test_the_next_build_begins_with_the_ranked_candidates() -> None:
@@ -129,8 +137,8 @@ def test_ranking_leaves_out_what_was_tried_and_what_is_said_twice() -> None:
     again = Idea(text="clip  Gradients.", answers="divergence", confidence="low")
     assert rank([SURE, again, UNSURE], ALARMS, []) == (SURE, UNSURE)
     assert rank([SURE, UNSURE], ALARMS, ["CLIP gradients"]) == (UNSURE,)
-    many = [Idea(text=f"idea {place}") for place in range(3 * MOST)]
-    assert rank(many, {}, []) == tuple(many[:MOST])
+    many = [Idea(text=f"idea {place}") for place in range(3 * MOST_IDEAS)]
+    assert rank(many, {}, []) == tuple(many[:MOST_IDEAS])
 
 
 def test_ideas_are_read_as_they_are_written() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from harness.domain.records import Objective
 from harness.domain.statuses import Direction, Tier, Verdict
 from harness.evaluation.judgement import TRIVIAL
-from harness.loop.progress import Scored, improvements
+from harness.loop.load_state import ScoredExperiment, improvements
 
 
 def objective(direction: Direction) -> Objective:
@@ -20,11 +20,11 @@ def scored(
     verdict: Verdict = Verdict.PASS,
     baseline: float | None = 0.1,
     findings: tuple[str, ...] = (),
-) -> Scored:
-    return Scored(verdict=verdict, findings=findings, values=values, baseline=baseline)
+) -> ScoredExperiment:
+    return ScoredExperiment(verdict=verdict, findings=findings, values=values, baseline=baseline)
 
 
-def below(*values: float) -> Scored:
+def below(*values: float) -> ScoredExperiment:
     return scored(*values, verdict=Verdict.FAIL, findings=("below_tier",))
 
 

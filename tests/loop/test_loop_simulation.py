@@ -18,19 +18,19 @@ from harness.domain.statuses import (
     Verdict,
 )
 from harness.loop.next_step import next_step
-from harness.loop.records import ExperimentState, LoopState, SessionState, Spent
+from harness.loop.state import ExperimentState, LoopSpending, LoopState, SessionState
 from harness.loop.steps import (
     Build,
-    Check,
+    CheckGate,
     Decide,
     Diagnose,
     Evaluate,
-    Judge,
+    JudgeResult,
     Recover,
     Scout,
     Settle,
     Step,
-    Stop,
+    StopLoop,
     StopReason,
     Train,
     Wait,
@@ -49,14 +49,14 @@ class World:
     state: LoopState
     trail: list[str] = field(default_factory=list)
 
-    def run(self) -> Stop:
+    def run(self) -> StopLoop:
         unchanged, before = 0, None
         for _ in range(BOUND):
             unchanged = unchanged + 1 if self.state == before else 0
             before = self.state
             step = next_step(replace(self.state, unchanged=unchanged))
             self.trail.append(step.key)
-            if isinstance(step, Stop):
+            if isinstance(step, StopLoop):
                 return step
             self.do(step)
         raise AssertionError(f"no end after {BOUND} steps: ... {self.trail[-12:]}")
@@ -70,7 +70,7 @@ class World:
         match step:
             case Build():
                 self.build(step)
-            case Judge():
+            case JudgeResult():
                 self.session(step.key)
                 self.change(step.experiment, result_written=self.pick(True, True, False))
             case Diagnose():
@@ -88,9 +88,9 @@ class World:
             case Evaluate(split=Split.VALIDATION):
                 self.change(step.experiment, awaiting=frozenset())
             case Evaluate():
-                self.spend(looks_left=self.state.spent.looks_left - 1)
+                self.spend(held_out_left=self.state.spent.held_out_left - 1)
                 self.change(step.experiment, awaiting_held_out=frozenset())
-            case Check():
+            case CheckGate():
                 self.check(step)
             case Decide() | Settle():
                 moved = {DecisionKind.KEEP: ExperimentStatus.KEPT}.get(
@@ -149,7 +149,7 @@ class World:
     def undiagnosed(self, experiment: str) -> tuple[str, ...]:
         return next(item.undiagnosed for item in self.state.experiments if item.id == experiment)
 
-    def check(self, step: Check) -> None:
+    def check(self, step: CheckGate) -> None:
         before = next(
             item for item in self.state.experiments if item.id == step.experiment
         ).verdict(step.gate)
@@ -191,7 +191,7 @@ def test_the_loop_stops_whatever_happens(data: st.DataObject) -> None:
         mode=data.draw(st.sampled_from(GateMode)),
         references=data.draw(st.booleans()),
     )
-    end = World(data.draw, LoopState(limits=plan, spent=Spent(looks_left=5))).run()
+    end = World(data.draw, LoopState(limits=plan, spent=LoopSpending(held_out_left=5))).run()
     assert end.reason in StopReason
     assert end.detail
     assert (end.reason is StopReason.WAITING) <= (plan.mode is not GateMode.FULL_AUTO)
@@ -212,14 +212,14 @@ class Undisturbed(World):
                 self.trained(f"exp-{step.index:04d}")
             case Train() | Wait() | Recover():
                 self.trained(step.experiment)
-            case Judge():
+            case JudgeResult():
                 self.finish(step.key)
                 self.change(step.experiment, result_written=True)
             case Evaluate(split=Split.VALIDATION):
                 self.change(step.experiment, awaiting=frozenset())
             case Evaluate():
                 self.change(step.experiment, awaiting_held_out=frozenset())
-            case Check():
+            case CheckGate():
                 good = step.experiment == "exp-0003"
                 told = verdict(Verdict.PASS if good else Verdict.FAIL)
                 name = "validation" if step.gate is GateName.VALIDATION else "held_out"
@@ -260,7 +260,7 @@ class Killed(Undisturbed):
 
     def half(self, step: Step) -> None:
         match step:
-            case Build() | Judge():
+            case Build() | JudgeResult():
                 cut = SessionState(step=step.key, outcome=self.pick(None, "cut"))
                 self.state = replace(self.state, sessions=(*self.state.sessions, cut))
                 if (
@@ -274,7 +274,7 @@ class Killed(Undisturbed):
                     self.state = replace(self.state, experiments=(*self.state.experiments, opened))
             case Train() | Wait() | Recover():
                 self.change(step.experiment, runs=runs(RunStatus.COMPLETED, RunStatus.LOST))
-            case Check():  # the verdict is recorded, the experiment not moved
+            case CheckGate():  # the verdict is recorded, the experiment not moved
                 good = step.experiment == "exp-0003"
                 name = "validation" if step.gate is GateName.VALIDATION else "held_out"
                 self.change(
@@ -285,7 +285,7 @@ class Killed(Undisturbed):
 
 
 def plan() -> LoopState:
-    return LoopState(limits=limits(patience=8), spent=Spent(looks_left=20))
+    return LoopState(limits=limits(patience=8), spent=LoopSpending(held_out_left=20))
 
 
 def test_an_undisturbed_loop_reaches_its_target_in_order() -> None:

@@ -16,18 +16,18 @@ from harness.evaluation.experiment import evaluate_experiment
 from harness.gates.check import check_gate
 from harness.ledger.reads import LedgerReads
 from harness.ledger.writes import LedgerWrites
+from harness.loop.load_state import load_state
 from harness.loop.next_step import next_step
-from harness.loop.state import load_state
 from harness.loop.steps import (
     Build,
-    Check,
+    CheckGate,
     Decide,
     Evaluate,
-    Judge,
+    JudgeResult,
     Recover,
     Settle,
     Step,
-    Stop,
+    StopLoop,
     Train,
 )
 from harness.sandbox.none import NoSandbox
@@ -70,7 +70,7 @@ class Driver:
         self.world = world
         self.trail: list[str] = []
 
-    def run(self) -> Stop:
+    def run(self) -> StopLoop:
         project = self.world.project
         for session in project.ledger.sessions(open_only=True):
             project.ledger.append(
@@ -79,7 +79,7 @@ class Driver:
         for _ in range(100):
             step = next_step(load_state(project, supervised=lambda run: False))
             self.trail.append(step.key)
-            if isinstance(step, Stop):
+            if isinstance(step, StopLoop):
                 return step
             self.do(step)
         raise AssertionError(f"no end: {self.trail}")
@@ -89,7 +89,7 @@ class Driver:
         match step:
             case Build():
                 self.session(step.key, "model-builder", lambda: self.build(step))
-            case Judge():
+            case JudgeResult():
                 self.session(step.key, "oracle", lambda: self.world.result(step.experiment))
             case Recover():
                 for run in project.ledger.open_runs():
@@ -100,7 +100,7 @@ class Driver:
                 evaluate_experiment(
                     project, step.experiment, step.split, NoSandbox(), environment={}
                 )
-            case Check():
+            case CheckGate():
                 check_gate(project, step.experiment, step.gate)
             case Decide():
                 decide(
@@ -360,7 +360,7 @@ def test_the_state_counts_minutes_looks_and_supervision(world: World) -> None:
     )
     state = load_state(world.project, supervised=lambda run: run.seed == 4)
     assert state.spent.minutes == pytest.approx(3 / 60)
-    assert state.spent.looks_left == 2
+    assert state.spent.held_out_left == 2
     assert [run.supervised for run in state.experiments[0].runs] == [False, False, False, True]
     assert next_step(state).key == f"wait-{experiment}"
 

@@ -15,16 +15,16 @@ from harness.domain.statuses import (
     Verdict,
 )
 from harness.loop.next_step import next_step
-from harness.loop.records import LoopState, Spent
+from harness.loop.state import LoopSpending, LoopState
 from harness.loop.steps import (
     Build,
-    Check,
+    CheckGate,
     Decide,
     Evaluate,
-    Judge,
+    JudgeResult,
     Recover,
     Settle,
-    Stop,
+    StopLoop,
     Train,
     Wait,
 )
@@ -101,7 +101,7 @@ STEPS: dict[str, tuple[LoopState, Any]] = {
     ),
     "lost too often": (
         state(experiment(runs=runs(LOST), argv=("python", "train.py"), lost=3), sessions=BUILT),
-        Judge(experiment="exp-0001", index=1, attempt=1),
+        JudgeResult(experiment="exp-0001", index=1, attempt=1),
     ),
     "trained": (
         state(TRAINED, sessions=BUILT),
@@ -113,28 +113,31 @@ STEPS: dict[str, tuple[LoopState, Any]] = {
     ),
     "bypassed: nothing to score, the oracle says so": (
         state(experiment(runs=BYPASSED), sessions=BUILT),
-        Judge(experiment="exp-0001", index=1, attempt=1),
+        JudgeResult(experiment="exp-0001", index=1, attempt=1),
     ),
-    "scored": (state(SCORED, sessions=BUILT), Judge(experiment="exp-0001", index=1, attempt=1)),
+    "scored": (
+        state(SCORED, sessions=BUILT),
+        JudgeResult(experiment="exp-0001", index=1, attempt=1),
+    ),
     "the oracle was cut after writing": (
         state(WRITTEN, sessions=(*BUILT, session("judge-1-1", None))),
-        Judge(experiment="exp-0001", index=1, attempt=1),
+        JudgeResult(experiment="exp-0001", index=1, attempt=1),
     ),
     "the oracle wrote nothing": (
         state(SCORED, sessions=READ),
-        Judge(experiment="exp-0001", index=1, attempt=2),
+        JudgeResult(experiment="exp-0001", index=1, attempt=2),
     ),
     "the oracle wrote nothing twice": (
         state(SCORED, sessions=(*READ, session("judge-1-2"))),
-        Check(experiment="exp-0001", gate=GateName.VALIDATION),
+        CheckGate(experiment="exp-0001", gate=GateName.VALIDATION),
     ),
     "result.md is there": (
         state(WRITTEN, sessions=READ),
-        Check(experiment="exp-0001", gate=GateName.VALIDATION),
+        CheckGate(experiment="exp-0001", gate=GateName.VALIDATION),
     ),
     "a verdict that is stale": (
         state(judged(validation=verdict(current=False)), sessions=READ),
-        Check(experiment="exp-0001", gate=GateName.VALIDATION),
+        CheckGate(experiment="exp-0001", gate=GateName.VALIDATION),
     ),
     "cut between verdict and move": (
         state(judged(), sessions=READ).__class__(
@@ -144,7 +147,7 @@ STEPS: dict[str, tuple[LoopState, Any]] = {
             ),
             sessions=(*READ, session("judge-1-2")),
         ),
-        Check(experiment="exp-0001", gate=GateName.VALIDATION),
+        CheckGate(experiment="exp-0001", gate=GateName.VALIDATION),
     ),
     "passed on validation": (
         state(judged(awaiting_held_out=ALL), sessions=READ),
@@ -152,7 +155,7 @@ STEPS: dict[str, tuple[LoopState, Any]] = {
     ),
     "held-out is scored": (
         state(judged(), sessions=READ),
-        Check(experiment="exp-0001", gate=GateName.HELD_OUT),
+        CheckGate(experiment="exp-0001", gate=GateName.HELD_OUT),
     ),
     "cut between decision and move": (
         state(judged(held_out=verdict(), decided=DecisionKind.KEEP), sessions=READ),
@@ -170,7 +173,7 @@ STEPS: dict[str, tuple[LoopState, Any]] = {
     ),
     "the second attempt needs its own oracle session": (
         state(WRITTEN, sessions=(*READ, session("build-1-2"))),
-        Judge(experiment="exp-0001", index=1, attempt=2),
+        JudgeResult(experiment="exp-0001", index=1, attempt=2),
     ),
     "the next experiment gets the findings and the kept parent": (
         state(
@@ -204,7 +207,7 @@ DECISIONS: dict[str, tuple[LoopState, DecisionKind]] = {
         state(
             judged(awaiting_held_out=ALL, validation=verdict(better=False)),
             sessions=READ,
-            spent=Spent(looks_left=0),
+            spent=LoopSpending(held_out_left=0),
         ),
         DecisionKind.DISCARD,
     ),
@@ -225,7 +228,7 @@ DECISIONS: dict[str, tuple[LoopState, DecisionKind]] = {
         state(
             judged(runs=HALF, validation=verdict(Verdict.INCONCLUSIVE)),
             sessions=READ,
-            spent=Spent(minutes=41),
+            spent=LoopSpending(minutes=41),
         ),
         DecisionKind.DISCARD,
     ),
@@ -292,14 +295,14 @@ STOPS: dict[str, tuple[LoopState, str]] = {
         "budget",
     ),
     "all experiments used": (state(closed(1, DISCARDED), limits=limits(experiments=1)), "budget"),
-    "all minutes used": (state(spent=Spent(minutes=40.0)), "budget"),
-    "all dollars used": (state(spent=Spent(usd=2.0), limits=limits(usd=2.0)), "budget"),
+    "all minutes used": (state(spent=LoopSpending(minutes=40.0)), "budget"),
+    "all dollars used": (state(spent=LoopSpending(usd=2.0), limits=limits(usd=2.0)), "budget"),
     "dollars used before the oracle": (
-        state(SCORED, sessions=BUILT, spent=Spent(usd=2.0), limits=limits(usd=2.0)),
+        state(SCORED, sessions=BUILT, spent=LoopSpending(usd=2.0), limits=limits(usd=2.0)),
         "budget",
     ),
     "no look left": (
-        state(judged(awaiting_held_out=ALL), sessions=READ, spent=Spent(looks_left=0)),
+        state(judged(awaiting_held_out=ALL), sessions=READ, spent=LoopSpending(held_out_left=0)),
         "budget",
     ),
     "patience": (state(*[closed(n, DISCARDED) for n in (1, 2, 3)]), "patience"),
@@ -347,7 +350,7 @@ STOPS: dict[str, tuple[LoopState, str]] = {
 def test_the_reason_to_stop(case: str) -> None:
     given, reason = STOPS[case]
     step = next_step(given)
-    assert isinstance(step, Stop)
+    assert isinstance(step, StopLoop)
     assert step.reason == reason
     assert step.detail
 
@@ -355,7 +358,7 @@ def test_the_reason_to_stop(case: str) -> None:
 def test_who_is_asked_is_told_why_and_how_to_answer() -> None:
     few = verdict(better=None, why="against trivial predictor: Inconclusive: 2 seeds.")
     step = next_step(state(judged(awaiting_held_out=ALL, validation=few), sessions=READ))
-    assert isinstance(step, Stop)
+    assert isinstance(step, StopLoop)
     assert "Inconclusive: 2 seeds." in step.detail
     assert "harness gate approve exp-0001 --reason" in step.detail
 
@@ -364,13 +367,13 @@ def test_who_is_asked_before_held_out_was_looked_at_is_told_to_look_first() -> N
     undecided = next_step(
         state(judged(awaiting_held_out=ALL, validation=verdict(better=None)), sessions=READ)
     )
-    assert isinstance(undecided, Stop)
+    assert isinstance(undecided, StopLoop)
     look = (
         "run `harness evaluate exp-0001 --split held-out` and `harness gate check exp-0001`, then"
     )
     assert look in undecided.detail
     decided = next_step(state(judged(held_out=verdict(better=None)), sessions=READ))
-    assert isinstance(decided, Stop)
+    assert isinstance(decided, StopLoop)
     assert "--split held-out" not in decided.detail
 
 

@@ -1,0 +1,306 @@
+"""Reads the loop's state from ledger and disk; changes nothing."""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from harness.decisions.diagnoses import model_name, undiagnosed_runs
+from harness.domain.findings import BYPASSED, STOPPED, Finding
+from harness.domain.records import (
+    ApprovedPlan,
+    Decision,
+    Experiment,
+    Objective,
+    RecordedVerdict,
+    Run,
+)
+from harness.domain.statuses import (
+    CLOSED_EXPERIMENTS,
+    DecisionKind,
+    GateName,
+    RunStatus,
+    Split,
+    Verdict,
+)
+from harness.evaluation.experiment import awaiting
+from harness.evaluation.judgement import TRIVIAL
+from harness.evaluation.noise_floor import compare, compare_to_baseline
+from harness.evaluation.scores import objective_of
+from harness.gates.collect import changed
+from harness.gates.evidence import counted_runs
+from harness.gates.findings import FINDINGS
+from harness.gates.next_idea import next_ideas
+from harness.gates.open_alarms import open_by_run
+from harness.ledger.project import Project
+from harness.ledger.spending import spent_usd
+from harness.ledger.training_time import training_seconds
+from harness.loop.state import (
+    ExperimentState,
+    LoopLimits,
+    LoopSpending,
+    LoopState,
+    RunState,
+    SessionState,
+    VerdictState,
+)
+from harness.plans.plan import Plan, plan_from
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredExperiment:
+    """What an experiment achieved on validation."""
+
+    verdict: Verdict | None
+    findings: tuple[str, ...] = ()
+    """The codes that the verdict names."""
+    values: tuple[float, ...] = ()
+    """One for each seed."""
+    baseline: float | None = None
+    experiment: str = ""
+    against: str | None = None
+    """What the verdict compared it with: an experiment, or the trivial predictor; None without a
+    comparison."""
+    better: bool | None = None
+    """The result of the verdict's comparison, by seeds, rows and number of tries."""
+
+    @property
+    def competes(self) -> bool:
+        """Whether the contract was kept and every seed scored.
+
+        A score below the lowest tier can be progress; one reached by breaking the contract cannot.
+        """
+        if not self.values or self.verdict not in (Verdict.PASS, Verdict.FAIL):
+            return False
+        blocking = {
+            code
+            for code in self.findings
+            if code not in FINDINGS or FINDINGS[code].outcome is not Verdict.PASS
+        }
+        return self.verdict is Verdict.PASS or blocking == {"below_tier"}
+
+
+def load_state(
+    project: Project, *, supervised: Callable[[Run], bool], unchanged: int = 0
+) -> LoopState:
+    """What `next_step` needs to know now.
+
+    Args:
+        supervised: whether the supervisor of an open run is alive.
+        unchanged: how many steps in a row left the state as it was; the caller counts them.
+
+    Raises RefusedError when no plan is approved.
+    """
+    approved = project.plan()
+    plan = plan_from(approved.content)
+    experiments = [
+        experiment
+        for experiment in project.ledger.experiments()
+        if experiment.plan == approved.name
+    ]
+    verdicts = [project.ledger.verdicts(experiment.id) for experiment in experiments]
+    progress = improvements([_scored(recorded) for recorded in verdicts], objective_of(approved))
+    states = [
+        _experiment(project, experiment, recorded, improved=better, supervised=supervised)
+        for experiment, recorded, better in zip(experiments, verdicts, progress, strict=True)
+    ]
+    if states:
+        ideas = next_ideas(project.layout.root, project.layout.experiment(states[-1].id, "next"))
+        states[-1] = replace(states[-1], ideas=tuple(ideas))
+    return LoopState(
+        limits=_limits(plan),
+        spent=_spent(project, approved, plan),
+        experiments=tuple(states),
+        sessions=_sessions(project, approved),
+        unchanged=unchanged,
+    )
+
+
+def _limits(plan: Plan) -> LoopLimits:
+    return LoopLimits(
+        seeds=plan.oracle.seeds,
+        experiments=plan.budget.experiments,
+        total_minutes=plan.budget.total_minutes,
+        usd=plan.budget.usd,
+        stop_tier=plan.loop.stop_tier,
+        patience=plan.loop.patience,
+        mode=plan.gates.mode,
+        references=bool(plan.references),
+    )
+
+
+def _spent(project: Project, approved: ApprovedPlan, plan: Plan) -> LoopSpending:
+    used = project.ledger.queries(approved.name, Split.HELD_OUT)
+    return LoopSpending(
+        minutes=training_seconds(project.ledger, approved.name) / 60,
+        usd=spent_usd(project.ledger, project.layout, approved.name),
+        held_out_left=max(0, plan.oracle.queries - used),
+    )
+
+
+def _sessions(project: Project, approved: ApprovedPlan) -> tuple[SessionState, ...]:
+    """Those since this plan was first approved: each plan numbers its experiments from 1."""
+    first = next(plan.at for plan in project.ledger.plans() if plan.name == approved.name)
+    sessions = [session for session in project.ledger.sessions() if session.started_at >= first]
+    if not sessions:
+        return ()
+    ended = project.ledger.loop_ended_at() or ""
+    return tuple(
+        SessionState(step=session.step, outcome=session.outcome, counted=session.started_at > ended)
+        for session in sessions
+    )
+
+
+def _experiment(
+    project: Project,
+    experiment: Experiment,
+    verdicts: Sequence[RecordedVerdict],
+    *,
+    improved: bool,
+    supervised: Callable[[Run], bool],
+) -> ExperimentState:
+    """A decided experiment is known by its verdicts; for an open one the evidence is read again."""
+    closed = experiment.status in CLOSED_EXPERIMENTS
+    validation = _verdict(project, verdicts, GateName.VALIDATION, closed=closed)
+    held_out = _verdict(project, verdicts, GateName.HELD_OUT, closed=closed)
+    if closed:
+        return ExperimentState(
+            id=experiment.id,
+            status=experiment.status,
+            hypothesis=experiment.hypothesis,
+            alarms=_alarms(project, experiment.id),
+            validation=validation,
+            held_out=held_out,
+            improved=improved,
+        )
+    runs = project.ledger.runs(experiment.id)
+    of_newest = [run for run in runs if (run.code, run.argv) == (runs[-1].code, runs[-1].argv)]
+    return ExperimentState(
+        id=experiment.id,
+        status=experiment.status,
+        hypothesis=experiment.hypothesis,
+        model=model_name(project, experiment.id),
+        alarms=_alarms(project, experiment.id),
+        undiagnosed=tuple(undiagnosed_runs(project, experiment.id)),
+        methods_written=os.path.lexists(project.layout.experiment(experiment.id, "methods")),
+        runs=_runs(runs, supervised),
+        argv=runs[-1].argv if runs else (),
+        lost=sum(run.status is RunStatus.LOST for run in of_newest),
+        awaiting=frozenset(awaiting(project, experiment.id, Split.VALIDATION)),
+        awaiting_held_out=frozenset(awaiting(project, experiment.id, Split.HELD_OUT)),
+        result_written=os.path.lexists(project.layout.experiment(experiment.id, "result")),
+        validation=validation,
+        held_out=held_out,
+        decided=_decided(project.ledger.decisions(experiment.id), verdicts),
+        improved=improved,
+    )
+
+
+def _alarms(project: Project, experiment: str) -> dict[str, str]:
+    """Code -> its worst severity."""
+    raised = [alarm for alarms in open_by_run(project, experiment).values() for alarm in alarms]
+    return {
+        alarm.code: alarm.severity.value
+        for alarm in sorted(raised, key=lambda alarm: alarm.severity.weight)
+    }
+
+
+def _runs(runs: Sequence[Run], supervised: Callable[[Run], bool]) -> tuple[RunState, ...]:
+    return tuple(
+        RunState(
+            id=run.id,
+            seed=run.seed,
+            status=run.status,
+            supervised=run.ended_at is None and supervised(run),
+            bypassed=any(plain.get("code") == BYPASSED for plain in run.findings),
+            reason=run.reason,
+            stopped_by=next(
+                (plain["data"]["alarm"] for plain in run.findings if plain.get("code") == STOPPED),
+                "",
+            ),
+        )
+        for run in counted_runs(runs)
+    )
+
+
+def _verdict(
+    project: Project, verdicts: Sequence[RecordedVerdict], gate: GateName, *, closed: bool
+) -> VerdictState | None:
+    mine = [recorded for recorded in verdicts if recorded.gate == gate]
+    if not mine:
+        return None
+    newest = mine[-1]
+    comparison: Mapping[str, Any] = newest.comparison or {}
+    return VerdictState(
+        id=newest.id,
+        verdict=newest.verdict,
+        current=closed or not changed(project, newest),
+        findings=tuple(Finding.from_plain(plain) for plain in newest.findings),
+        tier=newest.tier,
+        better=comparison.get("better"),
+        why=f"against {comparison['against']}: {comparison['why']}"
+        if comparison
+        else "there is nothing to compare.",
+        recorded=len(mine),
+    )
+
+
+def _scored(verdicts: Sequence[RecordedVerdict]) -> ScoredExperiment:
+    """The score as the newest verdict on validation has it."""
+    mine = [recorded for recorded in verdicts if recorded.gate == GateName.VALIDATION]
+    if not mine or mine[-1].score is None:
+        return ScoredExperiment(verdict=mine[-1].verdict if mine else None)
+    newest, score = mine[-1], mine[-1].score
+    findings = tuple(plain["code"] for plain in newest.findings)
+    comparison = newest.comparison or {}
+    return ScoredExperiment(
+        verdict=newest.verdict,
+        findings=findings,
+        values=tuple(score["values"]),
+        baseline=score["baseline"],
+        experiment=newest.experiment,
+        against=comparison.get("against"),
+        better=comparison.get("better"),
+    )
+
+
+def _decided(
+    decisions: Sequence[Decision], verdicts: Sequence[RecordedVerdict]
+) -> DecisionKind | None:
+    """The newest decision, unless there is a newer verdict."""
+    if not decisions:
+        return None
+    newest = decisions[-1]
+    since = max((verdict.at for verdict in verdicts), default="")
+    return newest.kind if newest.at >= since else None
+
+
+def improvements(experiments: Sequence[ScoredExperiment], objective: Objective) -> list[bool]:
+    """Which experiments beat the best one before them, oldest first.
+
+    What does not compete is never an improvement and never becomes the best; the first that
+    competes is measured against the trivial predictor.
+    """
+    best: ScoredExperiment | None = None
+    flags = []
+    for experiment in experiments:
+        better = experiment.competes and _better(experiment, best, objective)
+        flags.append(better)
+        if better or (best is None and experiment.competes):
+            best = experiment
+    return flags
+
+
+def _better(
+    experiment: ScoredExperiment, best: ScoredExperiment | None, objective: Objective
+) -> bool:
+    # The verdict's own comparison counts where it used the same reference: two answers to one
+    # question would contradict each other.
+    reference = TRIVIAL if best is None else best.experiment
+    if experiment.against is not None and experiment.against == reference:
+        return experiment.better is True
+    if best is not None:
+        return compare(experiment.values, best.values, objective).better is True
+    if experiment.baseline is None:
+        return False
+    return compare_to_baseline(experiment.values, experiment.baseline, objective).better is True
