@@ -1,9 +1,8 @@
-"""The code that a run was made with: every tracked and untracked, not ignored file, by hash, kept
-in the vault.
+"""The code of a run: every file that git does not ignore, stored in the vault by hash.
 
 A snapshot's hash is the hash of its manifest's canonical bytes, and the manifest is an object in
-the vault itself: what is materialised for predict comes from there, whatever happened to the
-working tree or to code.json since.
+the vault too. Predict gets its code from there, whatever happened to the working tree or to
+code.json since.
 """
 
 import os
@@ -15,15 +14,14 @@ from typing import Any
 
 import orjson
 
+from harness.artifacts.content import read_bytes
 from harness.artifacts.git import in_repository, listed_files
 from harness.artifacts.objects import damaged, load_object, store_bytes, store_file
-from harness.artifacts.text import read_bytes
 from harness.errors import UsageError
 from harness.files import atomic_write, canonical_json, pretty_json, sha256_bytes
 
 NEVER = frozenset({".git", ".harness", ".claude", ".mcp.json"})
-"""Claude Code writes to the last two in ordinary work, also while a run trains; no code of a run
-comes from there."""
+"""Never part of a snapshot. Claude Code writes to the last two while a run trains."""
 _SKIPPED_WITHOUT_GIT = frozenset({".venv", "venv", "__pycache__", "node_modules"})
 
 
@@ -34,12 +32,11 @@ class Snapshot:
     """Path relative to the root, with forward slashes -> SHA-256 of the bytes."""
     executable: tuple[str, ...] = ()
     links: dict[str, str]
-    """Symbolic links -> the text of their target; never followed."""
+    """Symbolic link -> the text of its target; never followed."""
     missing: tuple[str, ...] = ()
     """Tracked by git, but deleted from the working tree."""
     unreadable: tuple[str, ...] = ()
-    """Could not be read, are no regular files, or have a name that is not UTF-8; not part of the
-    snapshot."""
+    """Not in the snapshot: no regular file, no permission, or a name that is not UTF-8."""
 
     def manifest(self) -> dict[str, Any]:
         return {
@@ -52,12 +49,11 @@ class Snapshot:
 
 
 def take_snapshot(root: Path, objects: Path, *, exclude: Iterable[str] = ()) -> Snapshot:
-    """Keep the code below `root` in `objects`.
+    """Store the code below `root` in `objects`.
 
-    `exclude`: paths relative to `root`, files or folders, that are no code (the plan's tables).
-    NEVER does not count. In a git work tree git says what is ignored; elsewhere all files count but
-    those of virtual environments and caches. Raises GitFailedError when there is a repository that
-    git cannot read.
+    `exclude`: files or folders relative to `root` that are not code (the plan's tables). In a git
+    work tree git says what is ignored; elsewhere every file counts except those of virtual
+    environments and caches. Raises GitFailedError when there is a repository that git cannot read.
     """
     out = NEVER | {PurePosixPath(path).as_posix() for path in exclude}
     collected = _Collected(root, objects)
@@ -74,7 +70,7 @@ def take_snapshot(root: Path, objects: Path, *, exclude: Iterable[str] = ()) -> 
 
 
 class _Collected:
-    """What has been read so far."""
+    """The files read so far."""
 
     def __init__(self, root: Path, objects: Path) -> None:
         self._root = root.resolve()
@@ -93,7 +89,8 @@ class _Collected:
         except OSError:
             self._missing.append(name)
             return
-        if not self._is_inside(path.parent):  # a tracked folder that was replaced by a link
+        # A tracked folder may have been replaced by a link to somewhere outside the project.
+        if not self._is_inside(path.parent):
             self.unreadable.append(name)
             return
         try:
@@ -133,21 +130,24 @@ def write_snapshot(snapshot: Snapshot, path: Path) -> None:
 
 
 def read_snapshot(path: Path) -> Snapshot:
-    """What code.json says. Raises NotFoundError, or UsageError when it is damaged or does not have
-    its own hash."""
+    """The snapshot in code.json.
+
+    Raises NotFoundError, or UsageError when the file is damaged or has not the hash that it states.
+    """
     data = read_bytes(path)
     try:
         content = orjson.loads(data)
         snapshot = _from_manifest(content.pop("hash"), content)
-        found = sha256_bytes(canonical_json(snapshot.manifest()))
+        actual = sha256_bytes(canonical_json(snapshot.manifest()))
     except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise UsageError(
             f"{path} is not a code snapshot: {error}.",
-            hint="Train again: it is written when a run is registered.",
+            hint="Train again: registering a run writes it.",
         ) from error
-    if found != snapshot.hash:
+    if actual != snapshot.hash:
         raise UsageError(
-            f"{path} was changed: it says {snapshot.hash[:12]}, its content is {found[:12]}.",
+            f"{path} was changed: it states the hash {snapshot.hash[:12]}, its content has"
+            f" {actual[:12]}.",
             hint="Read the snapshot by the run's code hash from the vault.",
             code="code_changed",
         )
@@ -155,9 +155,11 @@ def read_snapshot(path: Path) -> Snapshot:
 
 
 def materialise(snapshot: Snapshot, objects: Path, target: Path) -> list[str]:
-    """Write the snapshot's files below the new or empty folder `target`; returns the links that
-    were left out because they lead out of it. Raises ObjectDamagedError for a blob that is not what
-    was kept, UsageError for a bad path."""
+    """Write the snapshot's files into the new or empty folder `target`.
+
+    Returns the links that were left out because they lead out of it. Raises ObjectDamagedError for
+    a changed blob, UsageError for a bad path.
+    """
     target.mkdir(parents=True, exist_ok=True)
     if any(target.iterdir()):
         raise UsageError(f"{target} is not empty.", hint="Materialise into a new folder.")
@@ -168,7 +170,8 @@ def materialise(snapshot: Snapshot, objects: Path, target: Path) -> list[str]:
         path.write_bytes(load_object(objects, expected))
         path.chmod(0o755 if name in executable else 0o644)
     left_out = []
-    for name, destination in snapshot.links.items():  # last, so that no file is written through one
+    # Links come last, so that no file is written through one.
+    for name, destination in snapshot.links.items():
         path = _safe(target, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         end = os.path.normpath(path.parent / destination)
@@ -180,21 +183,19 @@ def materialise(snapshot: Snapshot, objects: Path, target: Path) -> list[str]:
 
 
 def on_disk(name: str) -> str:
-    """A manifest's name in the form that this process's file system calls take, whatever the
-    locale."""
+    """A manifest's name as this process's file system calls need it, whatever the locale."""
     return os.fsdecode(name.encode("utf-8"))
 
 
 def _candidates(root: Path) -> Iterator[bytes]:
-    """Names relative to `root` in sorted order, as the file system gives them."""
+    """Names relative to `root`, sorted, as raw bytes of the file system."""
     if not in_repository(root):
         yield from sorted(_walk(root, b"", _SKIPPED_WITHOUT_GIT))
         return
     for name in listed_files(root):
         path = root / os.fsdecode(name)
-        if (
-            path.is_dir() and not path.is_symlink()
-        ):  # a repository inside this one: git does not look into it
+        # A folder in git's list is a repository inside this one: git does not look into it.
+        if path.is_dir() and not path.is_symlink():
             yield from sorted(_walk(root, name.rstrip(b"/"), _SKIPPED_WITHOUT_GIT))
         else:
             yield name
@@ -225,7 +226,8 @@ def _safe(target: Path, name: str) -> Path:
     parts = PurePosixPath(name)
     if parts.is_absolute() or ".." in parts.parts or not parts.parts:
         raise UsageError(
-            f"The snapshot holds the path {name!r}, which leaves its folder.", hint="Train again."
+            f"The snapshot contains the path {name!r}, which is outside its folder.",
+            hint="Train again.",
         )
     return target / on_disk(name)
 

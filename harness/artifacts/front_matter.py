@@ -2,8 +2,8 @@
 
 The YAML is the plain part of version 1.2: mappings, lists and scalars. `1e-3` is a number, `on` and
 `yes` are text, dates are text. Duplicate keys, anchors and tags are errors: each of them has hidden
-a wrong value from its author. So is the escape for half a character: no UTF-8 file and no ledger
-can hold it.
+a wrong value from its author. So is an escaped lone surrogate: UTF-8 files and the ledger cannot
+hold one.
 """
 
 import math
@@ -32,9 +32,10 @@ _HINT_FILE = f"The whole file is YAML, `key: value` lines; {_QUOTE}"
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]
-    """Composes nodes only; the values are made here, so that no resolver of YAML 1.1 has a say."""
+    """Composes nodes only; `_Builder` makes the values."""
 
 
+# PyYAML's own resolvers follow YAML 1.1, which reads `on` as true and `1e-3` as text.
 _Loader.yaml_implicit_resolvers = {}
 
 
@@ -173,7 +174,7 @@ class _Builder:
                 continue
             key = key_node.value
             if _NO_TEXT.search(key):
-                self._refuse(line, f"the key {_shown(key)} with half a character")
+                self._refuse(line, f"the key {_shown(key)} containing a lone surrogate")
                 continue
             if key in first:
                 self._refuse(line, f"the key {key!r} a second time (first on line {first[key]})")
@@ -185,7 +186,7 @@ class _Builder:
     def _scalar(self, node: yaml.ScalarNode, path: Path, line: int) -> Any:
         text: str = node.value
         if _NO_TEXT.search(text):
-            return self._refuse(line, f"{_shown(text)} with half a character")
+            return self._refuse(line, f"{_shown(text)} containing a lone surrogate")
         self.texts[path] = text
         if node.style is not None:
             return text

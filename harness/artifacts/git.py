@@ -1,4 +1,4 @@
-"""The one way in which the harness runs git: nothing that the repository configures is executed.
+"""The one way the harness runs git: nothing that the repository configures is executed.
 
 Hooks, fsmonitor, credential helpers, external diff, network access and the user's and the system's
 configuration are off. Filters cannot be switched off as a whole, so no command here reads a file's
@@ -79,17 +79,19 @@ def run_git(
             hint="Run it by hand to see why.",
         ) from error
     if done.returncode not in ok:
-        told = done.stderr.decode("utf-8", errors="replace").strip().split("\n")[-1]
+        reason = done.stderr.decode("utf-8", errors="replace").strip().split("\n")[-1]
         raise GitFailedError(
-            f"`git {arguments[0]}` in {root} failed ({done.returncode}): {told}.",
+            f"`git {arguments[0]}` in {root} failed ({done.returncode}): {reason}.",
             hint=f"Run `git -C {root} {arguments[0]}` by hand to see why.",
         )
     return done.returncode, done.stdout
 
 
 def in_repository(root: Path) -> bool:
-    """Whether `root` is inside a git work tree. Raises GitFailedError when a `.git` at or above it
-    cannot be asked: then nobody can say what is tracked."""
+    """Whether `root` is inside a git work tree.
+
+    Raises GitFailedError when git refuses a `.git` at or above it: what is tracked is then unknown.
+    """
     marked = any((folder / ".git").exists() for folder in (root, *root.parents))
     if shutil.which("git") is None and not marked:
         return False
@@ -99,22 +101,22 @@ def in_repository(root: Path) -> bool:
     if marked:
         raise GitFailedError(
             f"There is a .git at or above {root}, but git does not accept it as a repository.",
-            hint=f"Run `git -C {root} status` to see why; hint or remove that .git.",
+            hint=f"Run `git -C {root} status` to see why; repair or remove that .git.",
         )
     return False
 
 
 def listed_files(root: Path) -> list[bytes]:
-    """Tracked and untracked, not ignored files below `root`, relative to it, sorted, each once."""
+    """Files below `root` that git does not ignore, tracked or not; relative, sorted, each once."""
     _, output = run_git(root, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     return sorted({name for name in output.split(b"\0") if name})
 
 
 def tracks(root: Path, path: Path) -> str | None:
-    """How git knows `path` or a file with equal bytes, or None when it does not.
+    """Where git has `path` or its bytes: "index", "history" (of HEAD), "objects", or None.
 
-    "index", "history" (of HEAD) or "objects": the same bytes under any name, also of a commit that
-    was undone, where everybody who may read the repository may read them.
+    "objects" means the same bytes under any name, also of a commit that was undone: everybody who
+    can read the repository can read them.
     """
     relative = os.path.relpath(path, root)
     if run_git(root, "ls-files", "-z", "--", relative)[1]:

@@ -1,5 +1,4 @@
-"""Reads JSON lines as they are found in the wild: torn, glued, in another encoding, still being
-written."""
+"""JSON lines as files really hold them: torn, glued together, in another encoding, half-written."""
 
 import codecs
 import json
@@ -12,20 +11,21 @@ import orjson
 from harness.domain.words import some
 
 COUNTERS = ("step", "global_step", "iteration", "epoch")
-"""Keys that place a row, the first one present counts."""
-_MOST_ATTEMPTS = 1_000  # restarts within one torn line, and
-_MOST_READ = (
-    1 << 16
-)  # characters read in vain (or eight times the line): both bound the time that rubbish can cost
+"""Keys that place a row; the first one present counts."""
+# Both limits bound the time that a damaged line can cost: without them a line of a million "{"
+# would be decoded a million times, each time to its end.
+_MOST_ATTEMPTS = 1_000
+"""Restarts within one torn line."""
+_MOST_READ = 1 << 16
+"""Characters that may be read in vain; for a long line eight times its length."""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _MOST_DIGITS = 18
-"""Of an integer that stays one: a longer one may be beyond 64 bits, or beyond any float."""
+"""Digits of an integer that stays one: a longer one may be beyond 64 bits, or beyond any float."""
 
 
 @dataclass
 class Line:
-    """What one line held: `rows` in order, `problem` in words when something of it is lost or was
-    guessed."""
+    """What one line held; `problem` says in words what was lost or guessed."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     problem: str | None = None
@@ -33,8 +33,8 @@ class Line:
 
 
 class LineFeed:
-    """Cuts a growing byte stream into lines at b"\\n" only; a UTF-8 BOM is dropped, UTF-16 with a
-    BOM is read."""
+    """Cut a growing byte stream into lines at b"\\n" only; drop a UTF-8 BOM, decode UTF-16 with a
+    BOM."""
 
     def __init__(self) -> None:
         self.rest = b""
@@ -47,7 +47,7 @@ class LineFeed:
         """The lines that `data` completes, without their ends."""
         if not self._started:
             self._head += data
-            if len(self._head) < 3:  # too short to tell a BOM
+            if len(self._head) < 3:  # a BOM may still be incomplete
                 self.rest = self._head
                 return []
             data, self._head, self._started, self.rest = self._head, b"", True, b""
@@ -65,18 +65,18 @@ def _whole(digits: str) -> int | float:
 
 
 _lenient = json.JSONDecoder(strict=False, parse_int=_whole)
-"""Takes NaN, 1e999 and raw control characters, which strict readers refuse."""
+"""Accepts NaN, 1e999 and raw control characters, which strict readers refuse."""
 
 
 def _storable(value: Any) -> Any:
-    """`value` with "\ufffd" for each half of a surrogate pair: no file and no ledger holds
-    those."""
+    """`value` with "\ufffd" in place of each lone surrogate: UTF-8 files and the ledger cannot hold
+    one."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
-        return [_storable(item) for item in value]
+        return [_storable(element) for element in value]
     if isinstance(value, dict):
-        return {_storable(key): _storable(item) for key, item in value.items()}
+        return {_storable(key): _storable(inner) for key, inner in value.items()}
     return value
 
 
@@ -87,16 +87,16 @@ def parse_document(text: str) -> Any:
 
 
 def has_place(row: dict[str, Any]) -> bool:
-    """Whether an object says where in a run it belongs; no inner object of a row does."""
+    """Whether an object has an event or a counter; the inner objects of a row have neither."""
     return "event" in row or any(name in row for name in COUNTERS)
 
 
 def parse_line(line: bytes, is_row: Callable[[dict[str, Any]], bool] = has_place) -> Line:
-    """Every object on `line`: one, several glued together, or those that follow a torn one and that
-    `is_row`.
+    """Every object on `line`: one, several glued together, or those after a torn one for which
+    `is_row` holds.
 
-    What no file could hold is changed: an integer beyond 64 bits is a float, half of a surrogate
-    pair U+FFFD.
+    Values that cannot be stored are changed: an integer beyond 64 bits becomes a float, a lone
+    surrogate U+FFFD.
     """
     line = line.strip(b" \t\r\n\0")
     if not line:
@@ -113,48 +113,48 @@ def parse_line(line: bytes, is_row: Callable[[dict[str, Any]], bool] = has_place
 
 
 def _parse_leniently(line: bytes, is_row: Callable[[dict[str, Any]], bool]) -> Line:
-    found = Line()
+    parsed = Line()
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError:
         text = line.decode("latin-1")
-        found.problem = "is not UTF-8; it was read as Latin-1"
+        parsed.problem = "is not UTF-8; it was read as Latin-1"
     position, in_vain = 0, max(_MOST_READ, 8 * len(text))
     for _ in range(_MOST_ATTEMPTS):
-        position = _skip_to_object(text, position, found)
+        position = _skip_to_object(text, position, parsed)
         if position < 0:
             break
         try:
             row, end = _lenient.raw_decode(text, position)
             row = _storable(row)
         except (ValueError, RecursionError) as error:
-            found.lost = True
+            parsed.lost = True
             in_vain -= _failed_at(error, text) - position
             if in_vain < 0:
                 break
             position += 1
             continue
         position = end
-        # In a torn line the next "{" may be an inner object of the row that was lost.
-        if not found.lost or is_row(row):
-            found.rows.append(row)
+        # After a tear the next "{" may open an inner object of the lost row, e.g. its `metrics`.
+        if not parsed.lost or is_row(row):
+            parsed.rows.append(row)
     else:
-        found.lost = True
-    if found.lost:
-        found.problem = f"is damaged; {some(len(found.rows), 'row')} on it could be read"
-    return found
+        parsed.lost = True
+    if parsed.lost:
+        parsed.problem = f"is damaged; {some(len(parsed.rows), 'row')} on it could be read"
+    return parsed
 
 
 def _failed_at(error: Exception, text: str) -> int:
-    """How far the decoder read at most: of a string without an end it names the beginning, of other
-    faults no place."""
+    """How far the decoder read, at most. For a string without an end it names where that begins,
+    and other errors name no position: then the whole text counts."""
     known = isinstance(error, json.JSONDecodeError) and not error.msg.startswith("Unterminated")
     return error.pos if known and isinstance(error, json.JSONDecodeError) else len(text)
 
 
-def _skip_to_object(text: str, position: int, found: Line) -> int:
-    """Where the next "{" is, or -1; anything but white space before it counts as lost."""
+def _skip_to_object(text: str, position: int, parsed: Line) -> int:
+    """The position of the next "{", or -1; anything but white space before it counts as lost."""
     start = text.find("{", position)
     if text[position : start if start >= 0 else len(text)].strip():
-        found.lost = True
+        parsed.lost = True
     return start

@@ -1,4 +1,4 @@
-"""Where everything is. No other module, template or program names an artifact's path."""
+"""Where every file is. No other module, template or program names an artifact's path."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -26,9 +26,8 @@ class Layout:
         name."""
         if name == "memory":
             return self._memory
-        if (
-            name == "priors"
-        ):  # beside memory: both are read by people and lie at the top when memory does
+        # PRIORS.md stands beside the memory folder: people read both, and move both together.
+        if name == "priors":
             return self._memory.parent / Path(_path(name, Scope.PROJECT)).name
         return self.root / _path(name, Scope.PROJECT)
 
@@ -149,7 +148,7 @@ class Layout:
 
 
 def hand_off_name(at: str, digest: str) -> str:
-    """Of time and hash, so that two clones never write the same file."""
+    """A name of time and hash, so that two clones never write the same file."""
     return f"{at[:19].replace(':', '')}Z-{digest[:8]}.md"
 
 
@@ -163,11 +162,10 @@ def _path(name: str, scope: Scope) -> str:
 def active_experiment(
     experiments: Iterable[tuple[Experiment, Sequence[Run]]], alive: Callable[[Run], bool]
 ) -> str | None:
-    """The experiment that a person who asks "what is going on" means.
+    """The experiment a person means who asks "what is going on".
 
     The newest with a running run whose process lives (`alive`), else the newest with a completed
-    run, else None. Failed, killed, lost and cancelled runs count for nothing, and so do those of a
-    discarded experiment.
+    run, else None. Discarded experiments are not considered.
     """
     standing = (pair for pair in experiments if pair[0].status is not ExperimentStatus.DISCARDED)
     newest_first = sorted(standing, key=lambda pair: pair[0].number, reverse=True)

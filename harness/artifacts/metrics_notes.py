@@ -1,56 +1,62 @@
-"""What a person should know about a run's metrics although it decides nothing: its score is
-recomputed anyway."""
+"""What the rows of a run show besides their numbers: faults to note, and when they were written.
+
+None of it decides anything: the score is recomputed anyway.
+"""
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import NamedTuple
 
-from harness.artifacts.metrics import Metrics
-from harness.artifacts.metrics_merge import Row, place, values
+from harness.artifacts.metrics_file import Metrics, Row, place, values
+from harness.clock import parse_iso
 
 REPEATED_ROWS = 20
-"""A loss that is exactly the same in so many rows in a row is a fault sign, apart from a
-plateau."""
+"""So many equal losses in a row are noted: on a plateau the last digits still move."""
+SLACK_S = 5.0
+"""Seconds by which a row's time may be off: a stall between reading the clock and writing the row,
+or a clock that is being adjusted."""
 _LONGEST = 200
 
 
 def notes_of(metrics: Metrics) -> list[str]:
     """In words: values that are not finite, a loss that repeats exactly, damaged lines, resumes."""
-    found = []
+    notes = []
     if metrics.non_finite:
-        where = (
-            "" if metrics.first_bad_step is None else f", the first at {metrics.first_bad_step:g}"
-        )
-        found.append(f"{metrics.non_finite} values are not finite{where}")
-    found += [
+        first = metrics.first_bad_step
+        where = "" if first is None else f", the first at {first:g}"
+        notes.append(f"{metrics.non_finite} values are not finite{where}")
+    notes += [
         f"{key} is exactly {stretch.value!r} in {stretch.rows} rows in a row, from"
         f" {_shown(stretch.first)} on"
         for key, stretch in repeated_losses(metrics.effective).items()
     ]
     if metrics.warnings:
         more = f" (and {len(metrics.warnings) - 1} more)" if len(metrics.warnings) > 1 else ""
-        found.append(metrics.warnings[0] + more)
+        notes.append(metrics.warnings[0] + more)
     if metrics.notes:
         more = f" ({len(metrics.notes)} times in all)" if len(metrics.notes) > 1 else ""
-        found.append(metrics.notes[-1] + more)
-    return found + [
-        f"a resume was not exact: {parts} not put back" for parts in not_put_back(metrics.rows)[-1:]
+        notes.append(metrics.notes[-1] + more)
+    return notes + [
+        f"a resume was not exact: {parts} not restored" for parts in not_restored(metrics.rows)[-1:]
     ]
 
 
-def not_put_back(rows: Iterable[Row]) -> list[str]:
-    """Of each resume that was not exact, in the words of the training, the parts that are not as
-    they were saved."""
-    found = []
+def not_restored(rows: Iterable[Row]) -> list[str]:
+    """For each resume that was not exact: the parts that were not restored, as the training named
+    them."""
+    resumes = []
     for row in rows:
         if row.get("event") == "resume" and row.get("exact") is not True:
             missing = row.get("missing")
             names = [str(name) for name in missing] if isinstance(missing, list) else []
             text = ", ".join(names) or "parts that it does not name"
-            found.append("".join(char if char.isprintable() else " " for char in text)[:_LONGEST])
-    return found
+            resumes.append("".join(char if char.isprintable() else " " for char in text)[:_LONGEST])
+    return resumes
 
 
 class Stretch(NamedTuple):
+    """Rows in a row with one equal value."""
+
     value: float
     rows: int
     first: float | None
@@ -58,8 +64,8 @@ class Stretch(NamedTuple):
 
 
 def repeated_losses(rows: Iterable[Row]) -> dict[str, Stretch]:
-    """Each key with "loss" in its name -> its longest stretch of equal values, of at least
-    REPEATED_ROWS rows."""
+    """For each key with "loss" in its name: its longest stretch of equal values, when that has at
+    least REPEATED_ROWS rows."""
     going: dict[str, Stretch] = {}
     longest: dict[str, Stretch] = {}
     for row in rows:
@@ -79,6 +85,44 @@ def repeated_losses(rows: Iterable[Row]) -> dict[str, Stretch]:
             if now.rows >= max(REPEATED_ROWS, longest[key].rows if key in longest else 0):
                 longest[key] = now
     return longest
+
+
+class RowTimes(NamedTuple):
+    """When the rows say that they were written."""
+
+    first: datetime | None
+    """The earliest; None when no row has a time."""
+    last: datetime | None
+    """The latest."""
+    back_s: float
+    """The largest step back in file order, seconds."""
+    without: int
+    """Rows whose `t` is missing or not a time."""
+
+
+def time_of(row: Row) -> datetime | None:
+    """The row's `t`; None when it is missing or not an ISO 8601 time."""
+    text = row.get("t")
+    try:
+        return parse_iso(text) if isinstance(text, str) else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def row_times(rows: Iterable[Row]) -> RowTimes:
+    first = last = before = None
+    back, without = 0.0, 0
+    for row in rows:
+        at = time_of(row)
+        if at is None:
+            without += 1
+            continue
+        if before is not None:
+            back = max(back, (before - at).total_seconds())
+        before = at
+        first = at if first is None else min(first, at)
+        last = at if last is None else max(last, at)
+    return RowTimes(first, last, back, without)
 
 
 def _shown(position: float | None) -> str:

@@ -1,4 +1,4 @@
-"""next.md: what to try next. Items may say which alarm they answer and how sure their author is."""
+"""next.md: what to try next. An idea may name the alarm it answers and its author's confidence."""
 
 import re
 from collections.abc import Sequence
@@ -17,27 +17,26 @@ class Idea:
     text: str
     """One line, at most 300 characters."""
     answers: str | None = None
-    """The code of the alarm that it answers."""
+    """The code of the alarm it answers."""
     confidence: str | None = None
 
 
 def ideas(text: str) -> list[Idea]:
-    """The list items, in order; a file without any has one idea, its first line that is no
-    heading."""
+    """The list items, in order; without any, the first line that is not a heading."""
     lines = [line.strip() for line in text.splitlines()]
-    items = [_idea(match["idea"]) for line in lines if (match := _ITEM.match(line))]
+    listed = [_idea(match["idea"]) for line in lines if (match := _ITEM.match(line))]
     plain = (line for line in lines if line and not line.startswith(("#", "---", "```", "<!--")))
-    return items or [_idea(line) for line in list(plain)[:1]]
+    return listed or [_idea(line) for line in list(plain)[:1]]
 
 
 def with_ideas(text: str, title: str, added: Sequence[Idea]) -> str:
-    """`text` of next.md with `added` before what stood there; one that is there already is not
+    """next.md with the ideas `added` in front of its `text`; an idea already in it is not
     repeated."""
-    known = {item.text for item in ideas(text)}
+    known = {idea.text for idea in ideas(text)}
     new = [
-        f"- [{item.answers}, {item.confidence}] {item.text}"
-        for item in added
-        if item.text not in known
+        f"- [{idea.answers}, {idea.confidence}] {idea.text}"
+        for idea in added
+        if idea.text not in known
     ]
     if not new:
         return text

@@ -1,5 +1,4 @@
-"""The vault's object store: each blob once, named by its SHA-256, written atomically, verified when
-it is read."""
+"""The vault's object store: each blob stored once, named by its SHA-256, verified when read."""
 
 import contextlib
 import hashlib
@@ -8,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import BinaryIO
 
-from harness.artifacts.hashes import hash_file, open_regular
+from harness.artifacts.content import hash_file, open_regular
 from harness.errors import HarnessError
 from harness.files import atomic_write, sha256_bytes, sync_directory
 
@@ -20,7 +19,7 @@ class ObjectDamagedError(HarnessError):
 
 
 def store_bytes(data: bytes, objects: Path) -> str:
-    """Keep `data`; returns its hash."""
+    """Store `data` and return its hash."""
     name = sha256_bytes(data)
     if not (objects / name).is_file():
         atomic_write(objects / name, data, mode=0o444)
@@ -28,26 +27,23 @@ def store_bytes(data: bytes, objects: Path) -> str:
 
 
 def store_file(path: Path, objects: Path, *, follow: bool = True) -> str:
-    """Keep a regular file's bytes; returns their hash. A file that changes meanwhile is kept as it
-    was read.
-
-    Errors as `hashes.open_regular`.
-    """
+    """Store a regular file's bytes and return their hash. Errors as `content.open_regular`."""
     with open_regular(path, follow=follow) as stream:
         digest = hashlib.sha256()
         while block := stream.read(_BLOCK):
             digest.update(block)
         if (objects / digest.hexdigest()).is_file():
             return digest.hexdigest()
+        # Hash again while copying: the file may have changed since, and the object's name must be
+        # that of the bytes that are stored.
         stream.seek(0)
         return copy_verified(stream, objects, None)
 
 
 def copy_verified(stream: BinaryIO, folder: Path, name: str | None, *, suffix: str = "") -> str:
-    """Copy an open binary stream into `folder` under its hash, synced. Returns the hash.
+    """Copy an open binary stream into `folder` under its hash, synced, and return the hash.
 
-    With `name`, raises ObjectDamagedError when the bytes do not have that hash; nothing is left
-    then.
+    With `name`, raises ObjectDamagedError when the bytes do not have that hash, and leaves no file.
     """
     folder.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256()
@@ -59,22 +55,24 @@ def copy_verified(stream: BinaryIO, folder: Path, name: str | None, *, suffix: s
                 target.write(block)
             target.flush()
             os.fsync(target.fileno())
-        found = digest.hexdigest()
-        if name is not None and found != name:
-            raise damaged(folder / (name + suffix), name, found)
+        actual = digest.hexdigest()
+        if name is not None and actual != name:
+            raise damaged(folder / (name + suffix), name, actual)
         os.chmod(temporary, 0o444)
-        os.replace(temporary, folder / (found + suffix))
+        os.replace(temporary, folder / (actual + suffix))
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
     sync_directory(folder)
-    return found
+    return actual
 
 
 def copy_file(source: Path, folder: Path, sha256: str, *, suffix: str = "") -> Path:
-    """`source` as `folder/<sha256><suffix>`; one that is there is checked instead. Raises
-    ObjectDamagedError."""
+    """Copy `source` to `folder/<sha256><suffix>`; an existing copy is checked instead.
+
+    Raises ObjectDamagedError when the bytes do not have that hash.
+    """
     target = folder / f"{sha256}{suffix}"
     if target.is_file():
         check_object(target, sha256)
@@ -85,28 +83,27 @@ def copy_file(source: Path, folder: Path, sha256: str, *, suffix: str = "") -> P
 
 
 def load_object(objects: Path, name: str) -> bytes:
-    """The blob called `name`. Raises ObjectDamagedError when it is missing or not what its name
-    says."""
+    """The blob called `name`. Raises ObjectDamagedError when it is missing or has another hash."""
     path = objects / name
     if not path.is_file():
         raise damaged(path, name, "missing")
     data = path.read_bytes()
-    if (found := sha256_bytes(data)) != name:
-        raise damaged(path, name, found)
+    if (actual := sha256_bytes(data)) != name:
+        raise damaged(path, name, actual)
     return data
 
 
 def check_object(path: Path, expected: str) -> None:
     """Raises ObjectDamagedError unless the file at `path` has the hash `expected`."""
-    found = hash_file(path) if path.is_file() else "missing"
-    if found != expected:
-        raise damaged(path, expected, found)
+    actual = hash_file(path) if path.is_file() else "missing"
+    if actual != expected:
+        raise damaged(path, expected, actual)
 
 
-def damaged(path: Path, expected: str, found: str) -> ObjectDamagedError:
+def damaged(path: Path, expected: str, actual: str) -> ObjectDamagedError:
     return ObjectDamagedError(
-        f"The frozen file {path} is not what was frozen: expected SHA-256 {expected[:12]}, found"
-        f" {found[:12]}.",
+        f"The frozen file {path} has changed: expected SHA-256 {expected[:12]}, found"
+        f" {actual[:12]}.",
         hint=(
             "Restore the state directory from a backup, or approve the plan and run the experiment"
             " again."

@@ -1,5 +1,4 @@
-"""Reads training_status.json, the run logger's view of where a run is now. It is a hint: rows and
-ledger decide."""
+"""training_status.json: where a run is now, as its run logger says. Rows and ledger decide."""
 
 import json
 import math
@@ -7,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.text import MAX_TEXT_BYTES, read_bytes
+from harness.artifacts.content import MAX_TEXT_BYTES, read_bytes
 from harness.errors import NotFoundError, UsageError
 
 _WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -19,12 +18,11 @@ _LARGEST = 2**63
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingStatus:
-    """The file's fields; numbers that are not finite are floats again."""
+    """The file's fields; non-finite numbers are floats again."""
 
     run: str
     status: str
-    """running, completed or failed, as the training said; a killed process leaves "running"
-    behind."""
+    """running, completed or failed, as the training wrote it; a killed process leaves "running"."""
     started_at: str = ""
     updated_at: str = ""
     epoch: int | None = None
@@ -45,31 +43,31 @@ class TrainingStatus:
 
 
 def read_status(path: Path) -> TrainingStatus | None:
-    """The status, or None when there is no file. Raises UsageError naming the file and what is
-    wrong in it: the training writes it, so nothing in it is taken to have the type that it should
-    have."""
+    """The status, or None when there is no file. Raises UsageError naming file, field and what was
+    expected."""
     try:
         value = json.loads(read_bytes(path, limit=MAX_TEXT_BYTES))
     except NotFoundError:
         return None
     except (ValueError, RecursionError) as error:
-        raise _damaged(path, f"it is not JSON: {error}") from error
+        raise _damaged(path, f"not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise _damaged(path, "it holds no object")
-    known = {item.name for item in fields(TrainingStatus)}
-    plain = {key: item for key, item in value.items() if key in known}
+        raise _damaged(path, "not a JSON object")
+    # Agent code writes this file, so every field's type is checked before it is used.
+    known = {entry.name for entry in fields(TrainingStatus)}
+    plain = {key: entry for key, entry in value.items() if key in known}
     for name in ("run", "status"):
         plain.setdefault(name, None)
     for name in plain:
         if (expected := _expected(name, plain[name])) is not None:
             raise _damaged(path, f"{name} is {plain[name]!r:.80}, expected {expected}")
     plain["learning_rate"] = _number(plain.get("learning_rate"))
-    plain["metrics"] = {key: _number(item) for key, item in plain.get("metrics", {}).items()}
+    plain["metrics"] = {key: _number(number) for key, number in plain.get("metrics", {}).items()}
     return TrainingStatus(**plain)
 
 
 def _expected(name: str, value: Any) -> str | None:
-    """What should have stood there; None when it does."""
+    """What type the field must have; None when it has it."""
     if value is None and name in (*_MAYBE_TEXTS, *_MAYBE_WHOLE, "learning_rate", "checkpoint"):
         return None
     if name in (*_TEXTS, *_MAYBE_TEXTS):
@@ -80,14 +78,13 @@ def _expected(name: str, value: Any) -> str | None:
         return None if _number(value) is not None else "a number"
     if not isinstance(value, dict):
         return "an object"
-    if name == "metrics" and any(_number(item) is None for item in value.values()):
+    if name == "metrics" and any(_number(number) is None for number in value.values()):
         return "an object of numbers"
     return None
 
 
 def _number(value: Any) -> float | None:
-    """`value`, or what the word for a number that is not finite stands for; None when it is none
-    that a float holds."""
+    """`value` as a number, also from "NaN" and the like; None when a float cannot hold it."""
     if isinstance(value, str):
         return _WORDS.get(value)
     holds = isinstance(value, float) or (type(value) is int and abs(value) < _LARGEST)

@@ -11,8 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from harness.artifacts.content import read_bytes
 from harness.artifacts.jsonl import LineFeed, parse_line
-from harness.artifacts.text import read_bytes
 from harness.clock import parse_iso
 from harness.errors import UsageError
 from harness.traces.events import Event, Session, ToolCall, ToolResult

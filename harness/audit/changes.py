@@ -10,8 +10,7 @@ from typing import Any
 
 import orjson
 
-from harness.artifacts.hashes import hash_file
-from harness.artifacts.text import read_bytes
+from harness.artifacts.content import hash_file, read_bytes
 from harness.contract.artifacts import BY_NAME, Scope
 from harness.domain.statuses import CLOSED_EXPERIMENTS
 from harness.errors import UsageError

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from harness.artifacts.claims import Claim
+from harness.artifacts.experiment_files import Claim
 from harness.claims.judge import JudgedClaim, judge_statement
 from harness.claims.known import Known
 from harness.claims.passages import Sentence

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from harness.artifacts.claims import Claim, agrees, precise_enough
+from harness.artifacts.experiment_files import Claim, agrees, precise_enough
 
 _MASKED = tuple(
     re.compile(pattern, flags)

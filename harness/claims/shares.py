@@ -4,7 +4,7 @@ the rows`."""
 import re
 from collections.abc import Iterator
 
-from harness.artifacts.claims import Claim
+from harness.artifacts.experiment_files import Claim
 from harness.claims.figures import NUMBER_WORDS, Figure
 from harness.claims.ties import Read, adjacent_metric
 

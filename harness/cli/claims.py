@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from harness.artifacts.result import parse_result
-from harness.artifacts.text import read_text
+from harness.artifacts.content import read_text
+from harness.artifacts.experiment_files import parse_result
 from harness.claims.audit import front_matter_claims, judged
 from harness.claims.judge import JudgedClaim
 from harness.claims.known import HOLDS, Known

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from harness.artifacts.text import decode, read_text
+from harness.artifacts.content import decode, read_text
 from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import caller, session_of

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 
-from harness.artifacts.claims import agrees, claim_from, claim_of
+from harness.artifacts.experiment_files import agrees, claim_from, claim_of
 from harness.artifacts.training_status import read_status
 from harness.domain.findings import Finding
 from harness.domain.statuses import Split

@@ -5,18 +5,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.diagnosis import (
-    Diagnosed,
+from harness.artifacts.content import read_text
+from harness.artifacts.experiment_files import (
     Diagnosis,
+    ExplainedAlarm,
     RunDiagnosis,
     read_diagnosis,
     render_diagnosis,
 )
 from harness.artifacts.front_matter import read_yaml
-from harness.artifacts.metrics import belonging, read_rows
-from harness.artifacts.metrics_merge import Row
+from harness.artifacts.metrics_file import Row, belonging, read_rows
 from harness.artifacts.next_ideas import CONFIDENCE, Idea, one_line, with_ideas
-from harness.artifacts.text import read_text
 from harness.detectors.kinds import KINDS
 from harness.domain.records import Run
 from harness.domain.statuses import CLOSED_EXPERIMENTS
@@ -191,7 +190,7 @@ def _own_rows(project: Project, run: Run) -> list[Row]:
     return belonging(rows, run=f"{run.experiment}/{run.id}", token_sha256=run.token)
 
 
-def _named(project: Project, run: Run, item: Mapping[str, Any], count: int) -> Diagnosed:
+def _named(project: Project, run: Run, item: Mapping[str, Any], count: int) -> ExplainedAlarm:
     code, rows = item.get("code"), item.get("rows")
     raised = {
         alarm.alarm["code"]: alarm.alarm["metric"]
@@ -216,11 +215,11 @@ def _named(project: Project, run: Run, item: Mapping[str, Any], count: int) -> D
                 " rows."
             ),
         )
-    return Diagnosed(run=run.id, code=str(code), metric=raised[code], rows=tuple(rows))
+    return ExplainedAlarm(run=run.id, code=str(code), metric=raised[code], rows=tuple(rows))
 
 
 def _merged(
-    experiment: str, path: Path, part: RunDiagnosis, named: Sequence[Diagnosed]
+    experiment: str, path: Path, part: RunDiagnosis, named: Sequence[ExplainedAlarm]
 ) -> Diagnosis:
     try:
         before: Diagnosis | None = read_diagnosis(path)

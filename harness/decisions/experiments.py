@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness.artifacts.hypothesis import render_hypothesis
-from harness.artifacts.result import render_result
+from harness.artifacts.experiment_files import render_hypothesis, render_result
 from harness.contract.artifacts import ARTIFACTS, HARNESS, HUMAN
 from harness.domain.records import Decision, Experiment
 from harness.domain.statuses import (

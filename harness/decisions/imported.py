@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.hashes import hash_file
+from harness.artifacts.content import hash_file
 from harness.domain.facts import LogImported
 from harness.errors import RefusedError, UsageError
 from harness.foreign.formats import require_readable

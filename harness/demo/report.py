@@ -3,7 +3,7 @@ open next."""
 
 from typing import Any
 
-from harness.artifacts.result import read_result
+from harness.artifacts.experiment_files import read_result
 from harness.domain.facts import LoopEnded
 from harness.domain.records import Experiment, RaisedAlarm, Session
 from harness.domain.statuses import Evidence, Split, spoken

@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 
-from harness.artifacts.claims import claim_of
+from harness.artifacts.experiment_files import claim_of
 from harness.contract.roles import Role
 from harness.decisions.claimed import claim_notes
 from harness.decisions.diagnoses import record_diagnosis, record_methods, undiagnosed_runs

@@ -5,7 +5,7 @@ import os
 import shutil
 from pathlib import Path
 
-from harness.artifacts.hashes import hash_path, open_regular
+from harness.artifacts.content import hash_path, open_regular
 from harness.errors import UsageError
 from harness.evaluation import problems
 from harness.evaluation.problems import Unscorable

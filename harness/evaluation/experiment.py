@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.artifacts.code_snapshot import load_snapshot
-from harness.artifacts.hashes import linked
+from harness.artifacts.content import linked
 from harness.domain.facts import EvaluationRecorded
 from harness.domain.findings import BYPASSED
 from harness.domain.records import ApprovedPlan, Checkpoint, Evaluation, Run

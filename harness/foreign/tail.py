@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
-from harness.artifacts.hashes import open_regular
+from harness.artifacts.content import open_regular
 from harness.errors import NotFoundError, UsageError
 
 _HEAD = 4096

@@ -3,8 +3,8 @@ each checkpoint."""
 
 from typing import Any
 
+from harness.artifacts.content import decode
 from harness.artifacts.jsonl import parse_document
-from harness.artifacts.text import decode
 from harness.errors import UsageError
 from harness.foreign.lines import Warnings
 from harness.foreign.rows import Row, flattened, make_row

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from harness.artifacts.metrics_merge import Row, place
+from harness.artifacts.metrics_file import Row, place
 from harness.domain.records import ApprovedPlan
 from harness.plans.plan import plan_from
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.artifacts.git import in_repository, run_git
 from harness.artifacts.locate import Layout
-from harness.artifacts.metrics import read_rows
+from harness.artifacts.metrics_file import read_rows
 from harness.claims.audit import judged
 from harness.claims.evidence_files import known_files
 from harness.claims.judge import JudgedClaim

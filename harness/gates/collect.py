@@ -6,11 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from harness.artifacts.code_snapshot import read_snapshot
-from harness.artifacts.diagnosis import Diagnosis, read_diagnosis
+from harness.artifacts.content import read_text
+from harness.artifacts.experiment_files import (
+    Diagnosis,
+    ResultFile,
+    read_diagnosis,
+    read_hypothesis,
+    read_result,
+)
 from harness.artifacts.front_matter import read_yaml
-from harness.artifacts.hypothesis import read_hypothesis
-from harness.artifacts.result import Result, read_result
-from harness.artifacts.text import read_text
 from harness.audit.protected import control_findings
 from harness.contract.artifacts import Scope
 from harness.contract.phases import required
@@ -124,7 +128,7 @@ def _of_plan(project: Project, approved: ApprovedPlan, gate: GateName) -> dict[s
     }
 
 
-def _of_result(project: Project, experiment: str, result: Result | None) -> dict[str, Any]:
+def _of_result(project: Project, experiment: str, result: ResultFile | None) -> dict[str, Any]:
     """What result.md says."""
     return {
         "claims": {} if result is None else result.claims,
@@ -187,7 +191,7 @@ def _reference_hash(reference: ValidationReference | None) -> dict[str, str]:
 
 def _files(
     project: Project, experiment: str, gate: GateName
-) -> tuple[tuple[FileEvidence, ...], Result | None]:
+) -> tuple[tuple[FileEvidence, ...], ResultFile | None]:
     files, result = [], None
     for artifact in required(gate):
         if artifact.scope is not Scope.EXPERIMENT:
@@ -236,7 +240,7 @@ def _alarm_hashes(
     return {"alarms": _digest(said), **read}
 
 
-def _prose(project: Project, experiment: str, result: Result | None) -> tuple[Finding, ...]:
+def _prose(project: Project, experiment: str, result: ResultFile | None) -> tuple[Finding, ...]:
     if result is None:
         return ()
     return prose_findings(

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.artifacts.diagnosis import Diagnosis
-from harness.artifacts.metrics_times import RowTimes
-from harness.artifacts.result import Claim
+from harness.artifacts.experiment_files import Claim, Diagnosis
+from harness.artifacts.metrics_notes import RowTimes
 from harness.detectors.alarm import Alarm
 from harness.domain.findings import Finding
 from harness.domain.records import (

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from harness.artifacts.hashes import hash_path, linked
+from harness.artifacts.content import hash_path, linked
 from harness.artifacts.locate import Layout
 from harness.errors import HarnessError
 from harness.files import sha256_file

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
 
-from harness.artifacts.metrics_times import SLACK_S
+from harness.artifacts.metrics_notes import SLACK_S
 from harness.clock import iso, parse_iso
 from harness.domain.findings import CLOCK_SET, Finding
 from harness.domain.statuses import RunStatus

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from harness.artifacts.hashes import linked
+from harness.artifacts.content import linked, read_text
 from harness.artifacts.next_ideas import Idea, ideas
-from harness.artifacts.text import read_text
 from harness.errors import HarnessError
 
 

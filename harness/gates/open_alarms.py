@@ -3,7 +3,7 @@ have one."""
 
 from collections.abc import Mapping, Sequence
 
-from harness.artifacts.diagnosis import Diagnosis
+from harness.artifacts.experiment_files import Diagnosis
 from harness.detectors.alarm import Alarm, open_alarms
 from harness.domain.statuses import RunStatus
 from harness.ledger.project import Project

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from harness.artifacts.metrics import Metrics, read_rows
-from harness.artifacts.metrics_notes import notes_of
-from harness.artifacts.metrics_times import row_times
-from harness.artifacts.text import read_text
+from harness.artifacts.content import read_text
+from harness.artifacts.metrics_file import Metrics, read_rows
+from harness.artifacts.metrics_notes import notes_of, row_times
 from harness.artifacts.training_status import read_status
 from harness.domain.records import Checkpoint, Run
 from harness.files import sha256_bytes

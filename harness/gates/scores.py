@@ -3,7 +3,7 @@ enough, and not overclaimed."""
 
 from collections.abc import Iterator
 
-from harness.artifacts.claims import agrees, precise_enough
+from harness.artifacts.experiment_files import agrees, precise_enough
 from harness.domain.findings import Finding
 from harness.domain.statuses import Direction, RunStatus, SandboxKind, Tier, spoken
 from harness.gates.evidence import GateEvidence

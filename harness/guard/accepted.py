@@ -15,8 +15,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from harness.artifacts.content import read_bytes
 from harness.artifacts.locate import Layout
-from harness.artifacts.text import read_bytes
 from harness.clock import iso
 from harness.contract.installation import LOCAL_SETTINGS
 from harness.errors import ConfigError, NotFoundError, UsageError

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.artifacts.content import read_text
 from harness.artifacts.front_matter import read_front_matter
-from harness.artifacts.text import read_text
 from harness.errors import UsageError
 
 ALL = "*"

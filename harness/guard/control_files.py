@@ -13,7 +13,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from harness.artifacts.hashes import hash_file
+from harness.artifacts.content import hash_file
 from harness.contract.artifacts import PLUGIN_MANIFEST, PLUGIN_PROTECTED, PROTECTED
 from harness.contract.installation import MCP_SERVERS
 from harness.domain.statuses import SandboxKind

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from harness.artifacts.hashes import hash_file
+from harness.artifacts.content import hash_file
 from harness.domain.findings import Finding
 from harness.domain.records import ApprovedPlan
 from harness.errors import UsageError

@@ -12,8 +12,8 @@ from pathlib import Path, PurePosixPath
 
 import orjson
 
+from harness.artifacts.content import hash_file
 from harness.artifacts.git import in_repository, tracks
-from harness.artifacts.hashes import hash_file
 from harness.artifacts.objects import ObjectDamagedError, check_object, copy_file
 from harness.clock import Clock, iso
 from harness.errors import HarnessError, PlanError, RefusedError

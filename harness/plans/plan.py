@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from harness.artifacts.content import read_text
 from harness.artifacts.front_matter import read_front_matter
-from harness.artifacts.text import read_text
 from harness.errors import PlanError, UsageError
 from harness.plans.checks import contradictions
 from harness.plans.problems import as_error, from_pydantic, unusable

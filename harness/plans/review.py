@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
+from harness.artifacts.content import MAX_TEXT_BYTES, decode, read_bytes
 from harness.artifacts.locate import Layout
-from harness.artifacts.text import MAX_TEXT_BYTES, decode, read_bytes
 from harness.domain.findings import Finding
 from harness.domain.records import LEAST_SEEDS
 from harness.errors import HarnessError, NotFoundError, PlanError

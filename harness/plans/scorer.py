@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.artifacts.content import MAX_TEXT_BYTES, decode, read_bytes
 from harness.artifacts.objects import store_bytes
-from harness.artifacts.text import MAX_TEXT_BYTES, decode, read_bytes
 from harness.domain.findings import Finding
 from harness.errors import NotFoundError, PlanError, UsageError
 from harness.files import canonical_json, sha256_bytes

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.artifacts.hashes import hash_file
+from harness.artifacts.content import hash_file
 from harness.errors import NotFoundError, PlanError, RefusedError, UsageError
 from harness.plans.plan import HeldOut, Plan
 from harness.plans.tables import Table, read_table, write_table

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from harness.artifacts.hashes import open_regular
-from harness.artifacts.text import decode
+from harness.artifacts.content import decode, open_regular
 from harness.errors import UsageError
 from harness.files import atomic_write, canonical_json
 

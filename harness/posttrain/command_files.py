@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from harness.artifacts.hashes import hash_file
+from harness.artifacts.content import hash_file
 from harness.errors import NotFoundError
 from harness.files import sha256_bytes
 from harness.plans.scorer import Closure, import_closure

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.hashes import hash_file
+from harness.artifacts.content import hash_file
 from harness.domain.models import BASE, Model, ModelEvaluation, ModelState
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import RunStatus, SandboxKind, Verdict

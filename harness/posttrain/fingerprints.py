@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.hashes import hash_file, open_regular
+from harness.artifacts.content import hash_file, open_regular
 from harness.errors import UsageError
 from harness.files import canonical_json, sha256_bytes
 from harness.posttrain.command_files import closure_hashes, command_files, missing

@@ -4,7 +4,7 @@ import secrets
 import shutil
 from pathlib import Path
 
-from harness.artifacts.hashes import hash_file
+from harness.artifacts.content import hash_file
 from harness.domain.facts import RunStarted
 from harness.domain.ids import run_id
 from harness.domain.statuses import SandboxKind

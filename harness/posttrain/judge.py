@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.artifacts.hashes import hash_file, hash_path
+from harness.artifacts.content import hash_file, hash_path
 from harness.domain.facts import CheckpointRecorded
 from harness.domain.findings import Finding
 from harness.domain.program_facts import ModelRegistered, TrainingJudged

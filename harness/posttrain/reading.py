@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.hashes import open_regular
+from harness.artifacts.content import open_regular
 from harness.errors import HarnessError, NotFoundError
 from harness.posttrain.problems import Problem, problem
 

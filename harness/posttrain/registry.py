@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from harness.artifacts.hashes import hash_path
+from harness.artifacts.content import hash_path
 from harness.artifacts.locate import Layout
 from harness.domain.commands import for_ourselves
 from harness.errors import RunError, UsageError

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.hashes import hash_path
+from harness.artifacts.content import hash_path
 from harness.errors import HarnessError
 from harness.posttrain.problems import Problem, problem
 from harness.posttrain.reading import is_finite, read_object

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.artifacts.metrics import Tail
+from harness.artifacts.metrics_file import Tail
 from harness.domain.records import Run
 from harness.domain.sandbox import Sandbox
 from harness.errors import RefusedError

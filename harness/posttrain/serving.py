@@ -3,7 +3,7 @@ revocation."""
 
 from pathlib import Path
 
-from harness.artifacts.hashes import hash_path
+from harness.artifacts.content import hash_path
 from harness.domain.models import Model, ModelState, Serving
 from harness.domain.program_facts import ModelMoved, ModelServed
 from harness.domain.records import Decision

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
-from harness.artifacts.hashes import hash_path
+from harness.artifacts.content import hash_path
 from harness.errors import HarnessError
 from harness.files import canonical_json, sha256_bytes
 from harness.ledger.project import Project

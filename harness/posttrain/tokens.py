@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from harness.artifacts.metrics_merge import place
+from harness.artifacts.metrics_file import place
 
 
 class Tokens:

@@ -4,7 +4,7 @@ one line of alarms.jsonl, however often the rows are read."""
 import json
 from collections.abc import Iterable
 
-from harness.artifacts.metrics_merge import Row
+from harness.artifacts.metrics_file import Row
 from harness.detectors.alarm import Alarm
 from harness.detectors.settings import WatchSettings
 from harness.detectors.watch import Watch

@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.hashes import hash_path
+from harness.artifacts.content import hash_path
 from harness.artifacts.locate import Layout
-from harness.artifacts.metrics import Tail
+from harness.artifacts.metrics_file import Tail
 from harness.domain.facts import CheckpointRecorded, RunEnded
 from harness.domain.findings import CLOCK_SET, Finding
 from harness.domain.records import Checkpoint, Run

@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, Any
 
-from harness.artifacts.metrics_merge import place
+from harness.artifacts.metrics_file import place
 from harness.clock import Clock
 from harness.detectors.alarm import Alarm
 from harness.runs.alarms import RunAlarms

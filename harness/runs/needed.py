@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.artifacts.hashes import hash_file, linked, open_regular
+from harness.artifacts.content import hash_file, linked, open_regular
 from harness.artifacts.locate import Layout
-from harness.artifacts.metrics import read_rows
+from harness.artifacts.metrics_file import read_rows
 from harness.domain.models import ModelState
 from harness.domain.records import Checkpoint, Experiment, Run
 from harness.domain.statuses import FINAL_RUNS, ExperimentStatus, RunStatus

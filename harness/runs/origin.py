@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from harness.artifacts.code_snapshot import load_snapshot
-from harness.artifacts.hashes import hash_file
+from harness.artifacts.content import hash_file
 from harness.artifacts.objects import ObjectDamagedError
 from harness.clock import parse_iso
 from harness.domain.facts import CheckpointRecorded

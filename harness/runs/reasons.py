@@ -6,9 +6,9 @@ import signal
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness.artifacts.hashes import open_regular
-from harness.artifacts.metrics_merge import Row
-from harness.artifacts.metrics_notes import not_put_back
+from harness.artifacts.content import open_regular
+from harness.artifacts.metrics_file import Row
+from harness.artifacts.metrics_notes import not_restored
 from harness.domain.findings import BYPASSED, Finding
 from harness.errors import UsageError
 from harness.gates.findings import finding
@@ -83,7 +83,7 @@ def _short(text: str) -> str:
 
 def not_exact(run: str, resumes: Iterable[Row]) -> list[Finding]:
     """What to say when an attempt went on without all that its checkpoint should have held."""
-    parts = not_put_back(resumes)
+    parts = not_restored(resumes)
     if not parts:
         return []
     message = f"{run} went on after a stop without all that it had: {parts[-1]} not put back."

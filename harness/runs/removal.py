@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.hashes import hash_path
+from harness.artifacts.content import hash_path
 from harness.artifacts.locate import Layout
 from harness.domain.facts import CheckpointRemoved
 from harness.errors import HarnessError

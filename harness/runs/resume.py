@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from harness.artifacts.code_snapshot import load_snapshot
-from harness.artifacts.hashes import hash_file
+from harness.artifacts.content import hash_file
 from harness.artifacts.locate import Layout
-from harness.artifacts.metrics import Tail
+from harness.artifacts.metrics_file import Tail
 from harness.artifacts.objects import ObjectDamagedError
 from harness.clock import parse_iso
 from harness.domain.findings import CODE_CHANGED

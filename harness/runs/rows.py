@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.metrics import belonging
-from harness.artifacts.metrics_merge import Row
+from harness.artifacts.metrics_file import Row, belonging
 
 
 class RunRows:

@@ -6,9 +6,8 @@ its time, and what was there at one look is there at the next. The times are the
 nothing here believes the training.
 """
 
-from harness.artifacts.metrics import Tail
-from harness.artifacts.metrics_merge import Row
-from harness.artifacts.metrics_times import SLACK_S, time_of
+from harness.artifacts.metrics_file import Row, Tail
+from harness.artifacts.metrics_notes import SLACK_S, time_of
 from harness.clock import Clock, iso
 from harness.domain.findings import CLOCK_SET, Finding
 from harness.runs.rows import RunRows

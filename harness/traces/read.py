@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from harness.artifacts.text import read_bytes
+from harness.artifacts.content import read_bytes
 from harness.errors import UsageError
 from harness.traces.events import (
     AgentKind,

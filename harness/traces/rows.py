@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.hashes import open_regular
+from harness.artifacts.content import open_regular
 from harness.artifacts.jsonl import LineFeed, parse_line
 
 _BLOCK = 1 << 20

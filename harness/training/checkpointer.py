@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 
-from harness.artifacts.metrics import read_rows
+from harness.artifacts.metrics_file import read_rows
 from harness.run_logger import RunLogger
 from harness.training.cadence import Goal, goal_from_environment, should_checkpoint
 from harness.training.state import capture, load, plain, put_back, random_state, restore_random

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
-from harness.artifacts.hashes import hash_path
+from harness.artifacts.content import hash_path
 from harness.errors import HarnessError, NotFoundError
 from harness.files import atomic_write, pretty_json
 from harness.training import (

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from statistics import median
 from typing import Any
 
-from harness.artifacts.metrics_notes import not_put_back
+from harness.artifacts.metrics_notes import not_restored
 from harness.detectors.alarm import Alarm, open_alarms
 from harness.detectors.keys import Role, role_of
 from harness.detectors.rows import row_from
@@ -196,7 +196,7 @@ class RunPicture:
                 for trace in self.traces.values():
                     trace.drop_from(at)
         elif event == "resume":
-            self.not_put_back = next(iter(not_put_back([dict(plain)])), self.not_put_back)
+            self.not_put_back = next(iter(not_restored([dict(plain)])), self.not_put_back)
         elif event == "checkpoint":
             self.checkpoints += 1
             epoch = plain.get("epoch")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.artifacts.metrics import Tail, bad_values, belonging, effective, read_rows
+from harness.artifacts.metrics_file import Tail, bad_values, belonging, effective, read_rows
 
 REPOSITORY = Path(__file__).parents[2]
 INPUTS = Path(__file__).with_name("inputs")
@@ -205,7 +205,7 @@ def test_case_19_encodings(tmp_path: Path, name: str) -> None:
 def test_case_19_does_not_depend_on_the_locale(tmp_path: Path) -> None:
     path = written(tmp_path, ENCODINGS["bom"][0])
     code = (
-        "import pathlib; from harness.artifacts.metrics import read_rows; "
+        "import pathlib; from harness.artifacts.metrics_file import read_rows; "
         f"print(ascii(read_rows(pathlib.Path({str(path)!r})).rows))"
     )
     environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONPATH": str(REPOSITORY)}

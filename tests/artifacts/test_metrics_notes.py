@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.metrics import read_rows
+from harness.artifacts.metrics_file import read_rows
 from harness.artifacts.metrics_notes import REPEATED_ROWS, notes_of, repeated_losses
 
 INPUTS = Path(__file__).with_name("inputs")

@@ -4,8 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.artifacts.claims import agrees, claim_from, claim_of, precise_enough
-from harness.artifacts.result import parse_result, read_result, render_result
+from harness.artifacts.experiment_files import (
+    agrees,
+    claim_from,
+    claim_of,
+    parse_result,
+    precise_enough,
+    read_result,
+    render_result,
+)
 from harness.errors import NotFoundError, UsageError
 
 CASE_50 = Path(__file__).with_name("inputs") / "case-50/result_claim_only.md"

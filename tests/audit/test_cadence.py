@@ -3,7 +3,7 @@ never saved."""
 
 import pytest
 
-from harness.artifacts.metrics import effective
+from harness.artifacts.metrics_file import effective
 from harness.gates.artifacts import cadence
 from harness.gates.cadence import longest_gap
 from tests.gates.evidence import evidence, run_evidence

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.artifacts.code_snapshot import take_snapshot, write_snapshot
-from harness.artifacts.hashes import hash_path
+from harness.artifacts.content import hash_path
 from harness.clock import ManualClock
 from harness.decisions.experiments import decide, open_experiment, record_result
 from harness.domain.facts import CheckpointRecorded, RunEnded, RunStarted

@@ -11,7 +11,7 @@ import orjson
 import pytest
 from click.testing import CliRunner
 
-from harness.artifacts.hashes import hash_path
+from harness.artifacts.content import hash_path
 from harness.audit.changes import recorded_changes
 from harness.cli.main import harness
 from harness.domain.facts import CheckpointRecorded, CheckpointRemoved

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from harness.artifacts.hashes import hash_path
+from harness.artifacts.content import hash_path
 from harness.domain.models import MODEL_TRANSITIONS, ModelState, require_model_transition
 from harness.domain.statuses import RUN_TRANSITIONS, RunStatus
 from harness.errors import LedgerError, TransitionError, UsageError

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bench.detectors.real import labels
-from harness.artifacts.metrics import read_rows
+from harness.artifacts.metrics_file import read_rows
 from harness.detectors.alarm import Alarm, Severity, open_alarms
 from harness.detectors.kinds import KINDS, known_thresholds
 from harness.detectors.settings import WatchSettings

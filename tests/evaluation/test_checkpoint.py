@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from harness.artifacts.hashes import hash_path
+from harness.artifacts.content import hash_path
 from harness.evaluation.checkpoint import copy_checkpoint, require_unchanged
 from harness.evaluation.problems import Unscorable
 

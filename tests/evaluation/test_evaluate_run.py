@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness.artifacts.code_snapshot import take_snapshot
-from harness.artifacts.hashes import hash_path
+from harness.artifacts.content import hash_path
 from harness.clock import ManualClock
 from harness.domain.statuses import SandboxKind
 from harness.evaluation.evaluate import evaluate_run

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.artifacts.code_snapshot import take_snapshot
-from harness.artifacts.hashes import hash_path
+from harness.artifacts.content import hash_path
 from harness.clock import ManualClock
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import Split

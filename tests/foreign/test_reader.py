@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.artifacts.metrics import bad_values, effective
+from harness.artifacts.metrics_file import bad_values, effective
 from harness.detectors.watch import Watch
 from harness.errors import NotFoundError
 from harness.foreign.formats import find_logs

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from harness.artifacts.experiment_files import ResultFile, agrees, read_result, render_result
 from harness.artifacts.jsonl import LineFeed, parse_line
-from harness.artifacts.metrics import Tail, bad_values, read_rows
-from harness.artifacts.result import Result, agrees, read_result, render_result
+from harness.artifacts.metrics_file import Tail, bad_values, read_rows
 from harness.artifacts.training_status import read_status
 from harness.errors import HarnessError
 from harness.files import canonical_json
@@ -59,12 +59,12 @@ def plan(folder: Path, data: bytes) -> Plan | None:
     return found
 
 
-def result(folder: Path, data: bytes) -> Result | None:
+def result(folder: Path, data: bytes) -> ResultFile | None:
     """A result that is read can be written again and then says the same; a claim agrees with its
     own value."""
     path = folder / "result.md"
     path.write_bytes(data)
-    found: Result | None = answered(lambda: read_result(path))
+    found: ResultFile | None = answered(lambda: read_result(path))
     if found is not None:
         assert all(agrees(claim, claim.value) for claim in found.claims.values())
         claims = {name: claim.text for name, claim in found.claims.items()}

@@ -5,8 +5,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from harness.artifacts.claims import Claim
-from harness.artifacts.metrics_times import RowTimes
+from harness.artifacts.experiment_files import Claim
+from harness.artifacts.metrics_notes import RowTimes
 from harness.domain.findings import Finding
 from harness.domain.records import (
     Checkpoint,

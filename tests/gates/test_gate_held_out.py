@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.artifacts.claims import Claim
+from harness.artifacts.experiment_files import Claim
 from harness.domain.statuses import GateName, Tier, Verdict
 from harness.gates.evidence import ValidationReference
 from harness.gates.held_out import judge

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.artifacts.claims import Claim
+from harness.artifacts.experiment_files import Claim
 from harness.detectors.alarm import Alarm, Point, Severity
 from harness.domain.findings import Finding, as_text
 from harness.domain.statuses import RunStatus, Tier, Verdict

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.artifacts.hypothesis import read_hypothesis
-from harness.artifacts.result import read_result
+from harness.artifacts.experiment_files import read_hypothesis, read_result
 from harness.decisions.experiments import decide, open_experiment, record_result
 from harness.domain.records import Decision
 from harness.domain.statuses import DecisionKind, ExperimentStatus

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.artifacts.metrics import read_rows
+from harness.artifacts.metrics_file import read_rows
 from harness.domain.statuses import FINAL_RUNS
 from harness.errors import RefusedError
 from harness.ledger.project import Project

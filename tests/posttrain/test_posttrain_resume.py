@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.artifacts.metrics import read_rows
+from harness.artifacts.metrics_file import read_rows
 from harness.domain.facts import RunStarted
 from harness.domain.statuses import SandboxKind
 from harness.errors import RefusedError

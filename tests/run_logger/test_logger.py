@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.artifacts.metrics import read_rows
+from harness.artifacts.metrics_file import read_rows
 from harness.clock import ManualClock
 from harness.errors import RefusedError, UsageError
 from harness.run_logger import RunLogger

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from runs_support import GOOD, Trainer
 
-from harness.artifacts.metrics import read_rows
+from harness.artifacts.metrics_file import read_rows
 from harness.domain.statuses import GateName, RunStatus, Verdict
 from harness.errors import RefusedError
 from harness.gates.check import check_gate
@@ -112,7 +112,7 @@ def test_a_resume_that_is_not_exact_is_a_fact_of_the_run_and_a_note_of_its_gate(
     verdict = check_gate(project, "exp-0001", GateName.VALIDATION)
     assert "resume_not_exact" in [item["code"] for item in verdict.findings]
     assert (
-        "exp-0001/run-01: a resume was not exact: optimizer, bad  [2J not put back" in verdict.notes
+        "exp-0001/run-01: a resume was not exact: optimizer, bad  [2J not restored" in verdict.notes
     )
     assert FINDINGS["resume_not_exact"].outcome is Verdict.PASS
 

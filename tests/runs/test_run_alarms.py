@@ -9,7 +9,12 @@ from pathlib import Path
 import pytest
 from runs_support import GOOD, Trainer, register
 
-from harness.artifacts.diagnosis import Diagnosed, Diagnosis, RunDiagnosis, render_diagnosis
+from harness.artifacts.experiment_files import (
+    Diagnosis,
+    ExplainedAlarm,
+    RunDiagnosis,
+    render_diagnosis,
+)
 from harness.clock import ManualClock, parse_iso
 from harness.detectors.alarm import Alarm
 from harness.domain.facts import RunStarted
@@ -123,7 +128,7 @@ def test_a_gate_asks_for_a_diagnosis_that_names_what_happened(
     if code is not None:
         diagnosis = Diagnosis(
             experiment="exp-0001",
-            alarms=(Diagnosed(run="run-01", code=code, metric="loss", rows=rows),),
+            alarms=(ExplainedAlarm(run="run-01", code=code, metric="loss", rows=rows),),
             runs=(
                 RunDiagnosis(
                     run="run-01", what_happened="NaN.", mechanism="log(0).", evidence="- row 4"

@@ -12,7 +12,7 @@ import pytest
 from runs_support import GOOD, Trainer, Unconfined, wait_until
 
 from harness.artifacts.code_snapshot import read_snapshot
-from harness.artifacts.hashes import hash_path
+from harness.artifacts.content import hash_path
 from harness.domain.facts import RunEnded
 from harness.domain.statuses import ExperimentStatus, RunStatus, SandboxKind
 from harness.errors import NotFoundError, RefusedError, RunError

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from toy_project import PLAN, approved, builder, make_project, oracle, play, tool, write_scenario
 
-from harness.artifacts.diagnosis import read_diagnosis
+from harness.artifacts.experiment_files import read_diagnosis
 from harness.domain.facts import AlarmRaised
 from harness.domain.statuses import DecisionKind, RunStatus, SandboxKind
 from harness.ledger.project import Project

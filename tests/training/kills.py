@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.metrics import read_rows
+from harness.artifacts.metrics_file import read_rows
 from harness.run_logger import RunLogger
 
 Program = Callable[[RunLogger, Path], None]

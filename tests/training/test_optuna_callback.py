@@ -9,7 +9,7 @@ import pytest
 
 optuna = pytest.importorskip("optuna")
 
-from harness.artifacts.metrics import read_rows  # noqa: E402 - needs optuna
+from harness.artifacts.metrics_file import read_rows  # noqa: E402 - needs optuna
 from harness.run_logger import RunLogger  # noqa: E402
 from harness.training.optuna_callback import RunLoggerCallback  # noqa: E402
 

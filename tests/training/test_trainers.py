@@ -18,8 +18,8 @@ pytest.importorskip("peft")
 
 from safetensors.torch import load_file  # noqa: E402 - needs the libraries that may be missing
 
-from harness.artifacts.hashes import hash_path  # noqa: E402
-from harness.artifacts.metrics import read_rows  # noqa: E402
+from harness.artifacts.content import hash_path  # noqa: E402
+from harness.artifacts.metrics_file import read_rows  # noqa: E402
 from harness.domain import variables  # noqa: E402
 from harness.errors import RunError, UsageError  # noqa: E402
 from harness.files import sha256_bytes  # noqa: E402

@@ -12,7 +12,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from harness.artifacts.hashes import hash_path
+from harness.artifacts.content import hash_path
 from harness.files import sha256_bytes
 
 TEMPLATE = (

@@ -16,7 +16,7 @@ from typing import Any
 
 from transformers import set_seed
 
-from harness.artifacts.hashes import hash_path
+from harness.artifacts.content import hash_path
 from harness.errors import HarnessError, RunError, UsageError
 from harness.files import atomic_write, pretty_json
 from harness.training.chat import RowRefusedError, Turn, turn

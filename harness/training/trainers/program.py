@@ -18,7 +18,7 @@ import psutil
 import torch
 from transformers import set_seed
 
-from harness.artifacts.hashes import hash_path
+from harness.artifacts.content import hash_path
 from harness.clock import Clock, SystemClock
 from harness.errors import HarnessError, RunError, UsageError
 from harness.files import atomic_write, pretty_json

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.artifacts.hashes import hash_path
+from harness.artifacts.content import hash_path
 from harness.artifacts.objects import (
     ObjectDamagedError,
     check_object,

@@ -1,0 +1,131 @@
+"""The content of files: opened without waiting, read as bytes or text, named by its hash."""
+
+import codecs
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from harness.errors import NotFoundError, UsageError
+from harness.files import canonical_json, sha256_bytes
+
+MAX_TEXT_BYTES = 64 << 20
+"""A larger file is not a form that somebody filled in."""
+_BLOCK = 1 << 20
+
+
+def open_regular(path: Path, *, follow: bool = True) -> BinaryIO:
+    """A binary stream of a regular file; with `follow` False a symbolic link is refused.
+
+    Raises NotFoundError when there is none, UsageError for anything else that cannot be read.
+    """
+    # O_NONBLOCK: opening a pipe that nobody writes to would block for ever. The type is checked on
+    # the open descriptor, because the path may be replaced between a check and the open.
+    flags = os.O_RDONLY | os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
+    try:
+        descriptor = os.open(path, flags)
+    except FileNotFoundError as error:
+        raise NotFoundError(
+            f"{path} does not exist.", hint="Check the path.", code="file_missing"
+        ) from error
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be read: {error.strerror}.", hint="Check its permissions."
+        ) from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise UsageError(
+            f"{path} is not a regular file.", hint="Remove it, or put a file in its place."
+        )
+    return os.fdopen(descriptor, "rb")
+
+
+def read_bytes(path: Path, *, limit: int | None = None) -> bytes:
+    """The bytes of a regular file. Errors as `open_regular`; UsageError beyond `limit` bytes."""
+    with open_regular(path) as stream:
+        size = os.fstat(stream.fileno()).st_size
+        if limit is not None and size > limit:
+            raise UsageError(
+                f"{path} has {size:,} bytes; at most {limit:,} are read.",
+                hint="Check that it is the right file.",
+            )
+        return stream.read()
+
+
+def read_text(path: Path) -> str:
+    """A whole text file; errors as `read_bytes` and `decode`."""
+    return decode(read_bytes(path, limit=MAX_TEXT_BYTES), where=str(path))
+
+
+def decode(data: bytes, *, where: str) -> str:
+    """`data` as text with `\\n` line ends: UTF-8 with or without BOM, or UTF-16 with one.
+
+    Raises UsageError with the line for bytes of another encoding and for NUL characters: nothing
+    is replaced silently, and the locale has no say.
+    """
+    encoding = (
+        "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    )
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UsageError(
+            f"{where}:{line}: byte {error.start} is not {encoding.removesuffix('-sig').upper()}.",
+            hint="Save the file as UTF-8.",
+            code="encoding",
+        ) from error
+    if "\x00" in text:
+        line = text.count("\n", 0, text.index("\x00")) + 1
+        raise UsageError(
+            f"{where}:{line}: a NUL character.", hint="Save the file as UTF-8.", code="encoding"
+        )
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def hash_path(path: Path) -> str:
+    """SHA-256 of a file's bytes, or of a folder's sorted (relative path, SHA-256) pairs.
+
+    A link inside a folder counts by the text of its target and is not followed; empty folders do
+    not count. Errors as `open_regular`.
+    """
+    if not path.is_dir():
+        return hash_file(path)
+    pairs = [[relative, _entry(path / relative)] for relative in sorted(_names(path))]
+    return sha256_bytes(canonical_json(pairs))
+
+
+def hash_file(path: Path) -> str:
+    """SHA-256 of a regular file's bytes; a link given by name is followed. Errors as
+    `open_regular`."""
+    digest = hashlib.sha256()
+    with open_regular(path) as stream:
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def linked(root: Path, path: Path) -> Path | None:
+    """The first symbolic link between `root` and `path`, `path` included; None without one."""
+    here = root
+    for part in path.relative_to(root).parts:
+        here = here / part
+        if here.is_symlink():
+            return here
+    return None
+
+
+def _names(root: Path) -> Iterator[str]:
+    for folder, directories, files in os.walk(root):
+        # os.walk lists a link to a folder among the folders and does not enter it.
+        links = [name for name in directories if os.path.islink(os.path.join(folder, name))]
+        for name in (*files, *links):
+            yield os.path.relpath(os.path.join(folder, name), root).replace(os.sep, "/")
+
+
+def _entry(path: Path) -> str:
+    if path.is_symlink():
+        return sha256_bytes(b"link:" + os.fsencode(os.readlink(path)))
+    return hash_file(path)
