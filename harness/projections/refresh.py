@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from harness.artifacts.content import read_bytes
 from harness.artifacts.locate import Layout
-from harness.artifacts.text import read_bytes
 from harness.errors import UsageError
 from harness.files import atomic_write, set_aside, sha256_bytes
 from harness.ledger import Ledger
