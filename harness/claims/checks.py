@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 
 from harness.claims import vocabulary as words
 from harness.claims.figures import Figure
-from harness.claims.known import ClaimKind, Known, KnownExperiment, KnownScore
-from harness.claims.statements import Sort, Statement
+from harness.claims.known_facts import ClaimKind, KnownExperiment, KnownFacts, KnownScore
+from harness.claims.statements import Quantity, Statement
 
 _SPLIT = re.compile(r"\A(?:validation|valid|val|dev|eval|test|held out) (?!error\b)")
 """In front of a metric's name: training may log the plan's metric as `val/accuracy`."""
@@ -34,7 +34,7 @@ def _plain(name: str) -> str:
     return words.SAME.get(spaced, spaced)
 
 
-def check_value(statement: Statement, experiment: KnownExperiment, _known: Known) -> Answer:
+def check_value(statement: Statement, experiment: KnownExperiment, _known: KnownFacts) -> Answer:
     change = of_plan(statement.metric, experiment)
     logged = _logged(statement, experiment)
     if change is None or statement.split == "train":
@@ -195,7 +195,7 @@ def _logged(statement: Statement, experiment: KnownExperiment) -> Answer | None:
     return ClaimKind.CONTRADICTED, f"{experiment.id}: no row has it; {last}"
 
 
-def _difference(statement: Statement, experiment: KnownExperiment, known: Known) -> Answer:
+def _difference(statement: Statement, experiment: KnownExperiment, known: KnownFacts) -> Answer:
     if of_plan(statement.metric, experiment) is None:
         return missing(f"{experiment.id} has no recomputed {statement.metric}")
     other = known.experiments.get(statement.other or experiment.parent or "")
@@ -234,7 +234,7 @@ def _relative(figure: Figure, *shares: float) -> bool:
     return figure.unit == "%" and any(figure.near(100 * share) for share in shares)
 
 
-def _spread(statement: Statement, experiment: KnownExperiment, _known: Known) -> Answer:
+def _spread(statement: Statement, experiment: KnownExperiment, _known: KnownFacts) -> Answer:
     seen = []
     for split, score in _scores(statement, experiment):
         halves = [] if score.interval is None else [(score.interval[1] - score.interval[0]) / 2]
@@ -256,7 +256,7 @@ def _spread(statement: Statement, experiment: KnownExperiment, _known: Known) ->
     )
 
 
-def _interval(statement: Statement, experiment: KnownExperiment, _known: Known) -> Answer:
+def _interval(statement: Statement, experiment: KnownExperiment, _known: KnownFacts) -> Answer:
     seen = []
     for split, score in _scores(statement, experiment):
         if score.interval is not None:
@@ -268,11 +268,11 @@ def _interval(statement: Statement, experiment: KnownExperiment, _known: Known) 
     return ClaimKind.CONTRADICTED, f"{experiment.id}: the interval is {', '.join(seen)}"
 
 
-def _counts(statement: Statement, experiment: KnownExperiment, _known: Known) -> Answer:
+def _counts(statement: Statement, experiment: KnownExperiment, _known: KnownFacts) -> Answer:
     scores = [score for _, score in _scores(statement, experiment)]
-    if statement.sort is Sort.RUNS:
+    if statement.quantity is Quantity.RUNS:
         truth, what = {experiment.launches}, "registered runs"
-    elif statement.sort is Sort.SEEDS:
+    elif statement.quantity is Quantity.SEEDS:
         truth, what = {len(score.values) for score in scores}, "seeds with a recomputed score"
     else:
         truth, what = {score.rows for score in scores}, f"rows on {statement.split}"
@@ -286,12 +286,12 @@ def _counts(statement: Statement, experiment: KnownExperiment, _known: Known) ->
     )
 
 
-CHECKS: dict[Sort, Callable[[Statement, KnownExperiment, Known], Answer]] = {
-    Sort.VALUE: check_value,
-    Sort.DIFFERENCE: _difference,
-    Sort.SPREAD: _spread,
-    Sort.INTERVAL: _interval,
-    Sort.SEEDS: _counts,
-    Sort.ROWS: _counts,
-    Sort.RUNS: _counts,
+CHECKS: dict[Quantity, Callable[[Statement, KnownExperiment, KnownFacts], Answer]] = {
+    Quantity.VALUE: check_value,
+    Quantity.DIFFERENCE: _difference,
+    Quantity.SPREAD: _spread,
+    Quantity.INTERVAL: _interval,
+    Quantity.SEEDS: _counts,
+    Quantity.ROWS: _counts,
+    Quantity.RUNS: _counts,
 }

@@ -1,14 +1,16 @@
-"""A statement against what is known: recomputed, logged, contradicted or unsupported, with the
-evidence."""
+"""Judge the claims of a text: recomputed, logged, contradicted or unsupported, with the evidence."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from harness.artifacts.experiment_files import Claim
 from harness.claims import vocabulary as words
 from harness.claims.checks import CHECKS, Answer, check_value, missing, of_plan
-from harness.claims.keys import named_keys
-from harness.claims.known import HOLDS, ClaimKind, Known, KnownExperiment
-from harness.claims.references import Reference
-from harness.claims.statements import Sort, Statement
+from harness.claims.evidence_files import named_keys
+from harness.claims.known_facts import HOLDS, ClaimKind, KnownExperiment, KnownFacts
+from harness.claims.number_roles import Reference
+from harness.claims.sentences import Sentence
+from harness.claims.statements import Quantity, Statement, statements
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,10 +32,10 @@ class JudgedClaim:
     hold."""
 
 
-def judge_statement(statement: Statement, known: Known, *, file: str) -> JudgedClaim:
+def judge_statement(statement: Statement, known: KnownFacts, *, file: str) -> JudgedClaim:
     kind, evidence = _answer(statement, known)
     name = statement.metric or (
-        statement.sort.value if statement.sort is not Sort.VALUE else "score"
+        statement.quantity.value if statement.quantity is not Quantity.VALUE else "score"
     )
     return JudgedClaim(
         file=file,
@@ -41,8 +43,8 @@ def judge_statement(statement: Statement, known: Known, *, file: str) -> JudgedC
         text=" ".join(statement.sentence.text.split())[:300],
         metric=(
             name
-            if statement.sort in (Sort.VALUE, Sort.SAVING, Sort.MEASUREMENT)
-            else f"{statement.sort} of {name}"
+            if statement.quantity in (Quantity.VALUE, Quantity.SAVING, Quantity.MEASUREMENT)
+            else f"{statement.quantity} of {name}"
         ),
         value=statement.figure.sign + statement.text,
         kind=kind,
@@ -53,8 +55,8 @@ def judge_statement(statement: Statement, known: Known, *, file: str) -> JudgedC
     )
 
 
-def _decides(statement: Statement, known: Known) -> bool:
-    if statement.sort in (Sort.SAVING, Sort.MEASUREMENT) or statement.split == "train":
+def _decides(statement: Statement, known: KnownFacts) -> bool:
+    if statement.quantity in (Quantity.SAVING, Quantity.MEASUREMENT) or statement.split == "train":
         return False
     own = known.experiments.get(statement.sentence.experiment or "")
     another = (
@@ -67,10 +69,10 @@ def _decides(statement: Statement, known: Known) -> bool:
     )
 
 
-def _answer(statement: Statement, known: Known) -> Answer:
-    if statement.sort is Sort.SAVING:
+def _answer(statement: Statement, known: KnownFacts) -> Answer:
+    if statement.quantity is Quantity.SAVING:
         return _saving(statement, known)
-    if statement.sort is Sort.MEASUREMENT:
+    if statement.quantity is Quantity.MEASUREMENT:
         return _from_evidence(statement, known) or missing(
             "a measurement needs a file in docs/evidence, named here"
         )
@@ -87,10 +89,10 @@ def _answer(statement: Statement, known: Known) -> Answer:
     return answer
 
 
-def _compared(statement: Statement, experiment: KnownExperiment, known: Known) -> Answer:
+def _compared(statement: Statement, experiment: KnownExperiment, known: KnownFacts) -> Answer:
     """A value against the experiment, or against what it is compared with where the words say
     so."""
-    own = CHECKS[statement.sort](statement, experiment, known)
+    own = CHECKS[statement.quantity](statement, experiment, known)
     if statement.reference is None or experiment.id != statement.sentence.experiment:
         return own
     parent = known.experiments.get(experiment.parent or "")
@@ -110,13 +112,19 @@ def _compared(statement: Statement, experiment: KnownExperiment, known: Known) -
     return next((item for item in answers if item[0] in HOLDS), own)
 
 
-def _anybody(statement: Statement, known: Known) -> Answer:
+def _anybody(statement: Statement, known: KnownFacts) -> Answer:
     """No experiment is named: any may be meant."""
     if not known.experiments:
         return missing("no experiment and no file of evidence is named")
-    if statement.sort in (Sort.DIFFERENCE, Sort.SPREAD, Sort.INTERVAL, Sort.RUNS):
+    if statement.quantity in (
+        Quantity.DIFFERENCE,
+        Quantity.SPREAD,
+        Quantity.INTERVAL,
+        Quantity.RUNS,
+    ):
         pairs = (
-            CHECKS[statement.sort](statement, item, known) for item in known.experiments.values()
+            CHECKS[statement.quantity](statement, item, known)
+            for item in known.experiments.values()
         )
     else:
         pairs = (check_value(statement, item, known) for item in known.experiments.values())
@@ -131,7 +139,7 @@ def _anybody(statement: Statement, known: Known) -> Answer:
     return missing("no experiment has a recomputed or logged value of it")
 
 
-def _saving(statement: Statement, known: Known) -> Answer:
+def _saving(statement: Statement, known: KnownFacts) -> Answer:
     """Speed and saving figures say measured or projected, and what shows it."""
     mine, other = (
         known.experiments.get(name or "") for name in (statement.experiment, statement.other)
@@ -160,7 +168,7 @@ def _saving(statement: Statement, known: Known) -> Answer:
     )
 
 
-def _from_evidence(statement: Statement, known: Known) -> Answer | None:
+def _from_evidence(statement: Statement, known: KnownFacts) -> Answer | None:
     """Against the files of evidence that the section names; None when it names none that exists."""
     files = sorted(statement.sentence.pointers & set(known.evidence))
     others, elsewhere = [], []
@@ -179,3 +187,38 @@ def _from_evidence(statement: Statement, known: Known) -> Answer | None:
     if elsewhere:
         return missing(f"{elsewhere[0]}, which the sentence does not name")
     return (ClaimKind.CONTRADICTED, f"no figure of {', '.join(files)} is it") if files else None
+
+
+def judged(found: list[Sentence], known: KnownFacts, *, file: str) -> list[JudgedClaim]:
+    """The claims of a text's sentences, in their order."""
+    return [
+        judge_statement(statement, known, file=file)
+        for sentence in found
+        for statement in statements(sentence, known.metrics)
+    ]
+
+
+def front_matter_claims(
+    text: str, claims: Mapping[str, Claim], known: KnownFacts, *, experiment: str, file: str
+) -> list[JudgedClaim]:
+    """The claims of a result's front matter, read as `metric: number`, about validation as the gate
+    reads them."""
+    lines = text.split("\n")
+    found = []
+    for name, claim in claims.items():
+        line = next(
+            (number for number, said in enumerate(lines, 1) if name in said and claim.text in said),
+            1,
+        )
+        sentence = Sentence(
+            line=line,
+            text=f"{name}: {claim.text} on validation",
+            experiment=experiment,
+            report=True,
+            around=name,
+        )
+        metrics = known.metrics | {name}
+        found += [
+            judge_statement(item, known, file=file) for item in statements(sentence, metrics)[:1]
+        ]
+    return found

@@ -10,8 +10,7 @@ import click
 
 from harness.cheats.bench import known_ids, run_bench
 from harness.cheats.report import figures, leave_one_out, merged, page, problems
-from harness.cli.groups import VerbGroup
-from harness.cli.output import emit, json_option, sandbox_option
+from harness.cli.output import VerbGroup, emit, json_option, sandbox_option
 from harness.clock import SystemClock, iso
 from harness.errors import UsageError
 from harness.files import atomic_write, pretty_json

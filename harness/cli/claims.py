@@ -9,12 +9,10 @@ import click
 
 from harness.artifacts.content import read_text
 from harness.artifacts.experiment_files import parse_result
-from harness.claims.audit import front_matter_claims, judged
-from harness.claims.judge import JudgedClaim
-from harness.claims.known import HOLDS, Known
-from harness.claims.passages import sentences
-from harness.cli.groups import VerbGroup
-from harness.cli.output import emit, environment, json_option, project_option
+from harness.claims.judge import JudgedClaim, front_matter_claims, judged
+from harness.claims.known_facts import HOLDS, KnownFacts
+from harness.claims.sentences import sentences
+from harness.cli.output import VerbGroup, emit, environment, json_option, project_option
 from harness.errors import NotFoundError, UsageError
 from harness.gates.claim_facts import (
     commit_messages,
@@ -79,7 +77,7 @@ def _texts(files: tuple[Path, ...]) -> list[Path]:
     return found
 
 
-def _of_file(project: Project, path: Path, known: Known) -> list[JudgedClaim]:
+def _of_file(project: Project, path: Path, known: KnownFacts) -> list[JudgedClaim]:
     text = read_text(path)
     about = experiment_of_path(project.layout, path)
     found = judged(text_sentences(project, path, text), known, file=str(path))

@@ -6,8 +6,7 @@ from typing import Any
 
 import click
 
-from harness.cli.output import emit, environment, json_option, sandbox_option
-from harness.cli.progress import print_event
+from harness.cli.output import emit, environment, json_option, print_event, sandbox_option
 from harness.demo.run import free_directory, run_demo
 
 

@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from harness.cli.changing import changing
-from harness.cli.groups import VerbGroup
-from harness.cli.output import emit, environment, json_option, project_option
+from harness.cli.output import VerbGroup, emit, environment, json_option, project_option
 from harness.cli.person import caller, session_of
 from harness.decisions.claimed import claim_notes
 from harness.decisions.experiments import open_experiment, record_result
@@ -17,8 +16,7 @@ from harness.domain.findings import as_text
 from harness.domain.statuses import spoken
 from harness.errors import UsageError
 from harness.ledger.project import open_project
-from harness.views.comparison import comparison
-from harness.views.details import details
+from harness.views.experiments import comparison, details
 from harness.views.snapshot import experiment_row, experiment_rows
 from harness.views.tables import experiments_table, render_table, score_text
 

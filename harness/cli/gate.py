@@ -7,8 +7,7 @@ import click
 
 from harness.audit.activity import transcript_home
 from harness.cli.changing import changing
-from harness.cli.groups import VerbGroup
-from harness.cli.output import emit, environment, json_option, project_option
+from harness.cli.output import VerbGroup, emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.decisions.person import approve, reject
 from harness.domain.findings import Finding, as_text

@@ -12,8 +12,7 @@ from importlib.metadata import version
 
 import click
 
-from harness.cli.groups import VerbGroup
-from harness.cli.output import fail
+from harness.cli.output import VerbGroup, fail
 from harness.errors import HarnessError
 
 _EXPERIMENT = re.compile(r"exp-\d{4,}")

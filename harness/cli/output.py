@@ -1,8 +1,9 @@
-"""What every verb shares: --project and --json, and how answers and errors are printed."""
+"""What all commands share: options, command groups, and how answers, errors and progress are printed."""
 
 import os
 import sys
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -63,3 +64,27 @@ def fail(code: str, message: str, hint: str, exit_code: int, *, as_json: bool) -
     else:
         sys.stderr.write(f"harness: {message}\n  {hint}\n" if hint else f"harness: {message}\n")
     sys.exit(exit_code)
+
+
+class VerbGroup(click.Group):
+    def resolve_command(
+        self, context: click.Context, words: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does. Raises UsageError that names the nearest verbs for a word that is no
+        verb."""
+        known = self.list_commands(context)
+        if words and words[0] not in known and not words[0].startswith("-"):
+            near = get_close_matches(words[0], known, n=2)
+            said = (
+                f" Did you mean {' or '.join(f'`{context.command_path} {name}`' for name in near)}?"
+                if near
+                else ""
+            )
+            context.fail(f"There is no verb {words[0]!r}.{said}")
+        return super().resolve_command(context, words)
+
+
+def print_event(event: Mapping[str, Any]) -> None:
+    """Print `event["text"]`; the rest of an event is for programs."""
+    sys.stderr.write(f"{event['text']}\n")
+    sys.stderr.flush()

@@ -6,8 +6,7 @@ from pathlib import Path
 import click
 
 from harness.cli.changing import changing
-from harness.cli.groups import VerbGroup
-from harness.cli.output import emit, environment, json_option, project_option
+from harness.cli.output import VerbGroup, emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.domain.findings import Finding, as_text
 from harness.plans.approval import approve_plan, check_plan

@@ -8,17 +8,17 @@ from typing import Any
 import click
 
 from harness.cli.changing import changing
-from harness.cli.groups import VerbGroup
 from harness.cli.output import (
+    VerbGroup,
     emit,
     environment,
     json_option,
+    print_event,
     project_option,
     sandbox_for,
     sandbox_option,
 )
 from harness.cli.person import caller, require_person
-from harness.cli.progress import print_event
 from harness.cli.promotion import PROFILE, VERBS
 from harness.errors import UsageError
 from harness.ledger.project import open_project

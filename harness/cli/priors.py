@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from harness.cli.changing import changing
-from harness.cli.groups import VerbGroup
-from harness.cli.output import emit, environment, json_option, project_option
+from harness.cli.output import VerbGroup, emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.decisions.priors import CHECK_SECONDS, CheckedPrior, check_priors
 from harness.domain.records import Prior

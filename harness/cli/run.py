@@ -10,12 +10,12 @@ from harness.cli.output import (
     emit,
     environment,
     json_option,
+    print_event,
     project_option,
     sandbox_for,
     sandbox_option,
 )
-from harness.cli.progress import print_event
-from harness.cli.split import watched_beside
+from harness.cli.tmux_pane import watched_beside
 from harness.domain.facts import LoopEnded
 from harness.driver.gateways import open_gateway
 from harness.driver.loop_runner import run_loop

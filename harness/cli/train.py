@@ -10,12 +10,12 @@ from harness.cli.output import (
     emit,
     environment,
     json_option,
+    print_event,
     project_option,
     sandbox_for,
     sandbox_option,
 )
 from harness.cli.person import session_of
-from harness.cli.progress import print_event
 from harness.domain.findings import as_text
 from harness.runs.supervisor import train
 

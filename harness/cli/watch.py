@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.cli.output import emit, environment, json_option, project_option
-from harness.cli.split import split
+from harness.cli.tmux_pane import split
 from harness.clock import SystemClock
 from harness.domain.statuses import FINAL_RUNS
 from harness.errors import NotFoundError, UsageError
@@ -21,12 +21,10 @@ from harness.foreign.formats import find_logs
 from harness.ledger.project import Project, open_project
 from harness.views.dashboard import draw
 from harness.views.follow import MOST_RUNS, Follower
-from harness.views.follow_experiment import ExperimentFollower
+from harness.views.follow_experiment import ExperimentFollower, watched
 from harness.views.follow_logs import LogFollower
-from harness.views.progress import watched
-from harness.views.tables import render_table
+from harness.views.tables import number, render_table
 from harness.views.watching import POLL_SECONDS, in_lines, on_screen, read_all, screen
-from harness.views.words import number
 
 _EXPERIMENT = re.compile(r"exp-\d+")
 

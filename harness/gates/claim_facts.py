@@ -8,11 +8,10 @@ from pathlib import Path
 from harness.artifacts.git import in_repository, run_git
 from harness.artifacts.locate import Layout
 from harness.artifacts.metrics_file import read_rows
-from harness.claims.audit import judged
 from harness.claims.evidence_files import known_files
-from harness.claims.judge import JudgedClaim
-from harness.claims.known import HOLDS, ClaimKind, Known, KnownExperiment, KnownScore
-from harness.claims.passages import Sentence, sentences
+from harness.claims.judge import JudgedClaim, judged
+from harness.claims.known_facts import HOLDS, ClaimKind, KnownExperiment, KnownFacts, KnownScore
+from harness.claims.sentences import Sentence, sentences
 from harness.claims.statements import experiments_named
 from harness.domain.findings import Finding
 from harness.domain.records import ApprovedPlan, Experiment, Run
@@ -29,7 +28,7 @@ _LONGEST = 100_000
 it."""
 
 
-def known_facts(project: Project, named: Iterable[str] | None = None) -> Known:
+def known_facts(project: Project, named: Iterable[str] | None = None) -> KnownFacts:
     """What is known of the experiments in `named` and of their parents; of all when it is None."""
     every = {item.id: item for item in project.ledger.experiments()}
     wanted = set(every) if named is None else set(named) & set(every)
@@ -37,7 +36,7 @@ def known_facts(project: Project, named: Iterable[str] | None = None) -> Known:
     files = known_files(project.layout.root)
     found = (_known(project, every[name]) for name in sorted(wanted))
     experiments = {item.id: item for item in found if item is not None}
-    return Known(experiments=experiments, evidence=files.evidence, programs=files.programs)
+    return KnownFacts(experiments=experiments, evidence=files.evidence, programs=files.programs)
 
 
 def prose_findings(

@@ -6,10 +6,15 @@ from harness.artifacts.locate import hand_off_name
 from harness.domain.findings import Finding
 from harness.domain.statuses import spoken
 from harness.ledger import Ledger
-from harness.projections.hand_offs import excerpt
-from harness.projections.overview import Overview, best_line, counts_line, next_step, read_overview
-from harness.projections.priors_page import prior_line
+from harness.projections.memory_pages import excerpt, prior_line
 from harness.projections.scores import metric_of
+from harness.projections.state_page import (
+    Overview,
+    best_line,
+    counts_line,
+    next_step,
+    read_overview,
+)
 from harness.projections.text import BANNER, one_line, page
 
 LIMIT = 8000

@@ -15,9 +15,7 @@ from harness.ledger.project import Project
 from harness.ledger.text_form import text_path
 from harness.projections import checklist
 from harness.projections.briefing import briefing
-from harness.projections.decision_log import HEAD, entry
-from harness.projections.hand_offs import hand_off_page
-from harness.projections.priors_page import priors_page
+from harness.projections.memory_pages import HEAD, entry, hand_off_page, priors_page
 from harness.projections.state_page import state_page
 from harness.projections.text import BANNER
 

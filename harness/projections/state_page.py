@@ -1,16 +1,117 @@
-"""STATE.md: where everything is now."""
+"""STATE.md, and the overview of the project that the briefing shares with it."""
 
-from harness.domain.statuses import Split, spoken
+from dataclasses import dataclass
+from typing import Any
+
+from harness.domain.facts import LoopEnded
+from harness.domain.records import ApprovedPlan, Experiment, RecordedVerdict, Run
+from harness.domain.statuses import CLOSED_EXPERIMENTS, Direction, ExperimentStatus, Split, spoken
 from harness.ledger import Ledger
-from harness.projections.overview import (
-    UNFINISHED_SHOWN,
-    Overview,
-    best_line,
-    counts_line,
-    next_step,
-    read_overview,
-)
-from harness.projections.text import BANNER, cell, inline, page, row, table
+from harness.projections.scores import Shown, direction_of, metric_of, shown_score
+from harness.projections.text import BANNER, cell, inline, number, one_line, page, row, table
+
+UNFINISHED_SHOWN = 50
+_UNFINISHED = [status for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overview:
+    plan: ApprovedPlan | None
+    counts: dict[str, Any]
+    unfinished: list[Experiment]
+    """The newest of them, oldest first."""
+    open_runs: list[Run]
+    verdict: RecordedVerdict | None
+    end: LoopEnded | None
+
+    @property
+    def current(self) -> Experiment | None:
+        return self.unfinished[-1] if self.unfinished else None
+
+
+def read_overview(ledger: Ledger) -> Overview:
+    return Overview(
+        plan=ledger.plan(),
+        counts=ledger.counts(),
+        unfinished=ledger.experiments(newest=UNFINISHED_SHOWN, statuses=_UNFINISHED),
+        open_runs=ledger.open_runs(),
+        verdict=ledger.newest_verdict(),
+        end=ledger.loop_end(),
+    )
+
+
+def counts_line(overview: Overview) -> str:
+    """E.g. "3 experiments: 1 open, 2 discarded; 4 verdicts; 2 decisions"."""
+    by_status = overview.counts["experiments"]
+    total = sum(by_status.values())
+    parts = ", ".join(f"{count} {status}" for status, count in by_status.items())
+    rest = f"{overview.counts['verdicts']} verdicts; {overview.counts['decisions']} decisions"
+    return f"{total} experiments{f': {parts}' if parts else ''}; {rest}"
+
+
+def next_step(overview: Overview) -> str:
+    """What comes next, from the facts alone."""
+    current = overview.current
+    if overview.plan is None:
+        return "A person approves a plan: `harness plan approve plan.md`."
+    if overview.end is not None:
+        return f"The loop ended ({overview.end.reason}): {one_line(overview.end.detail, 300)}"
+    if current is None:
+        return "Open the next experiment."
+    if current.status is ExperimentStatus.OPEN:
+        return f"Write and train {current.id}: `harness train {current.id} -- <command>`."
+    if current.status is ExperimentStatus.RUNNING:
+        busy = sum(run.experiment == current.id for run in overview.open_runs)
+        return (
+            f"Wait for {busy} runs of {current.id}."
+            if busy
+            else f"Evaluate and judge {current.id}."
+        )
+    return f"Decide on {current.id}: keep, discard or iterate."
+
+
+def best_line(ledger: Ledger, overview: Overview) -> str:
+    """The best score of the approved plan by its direction: of the kept experiments, else of the
+    undecided ones, else of the discarded ones, which is said."""
+    if overview.plan is None:
+        return "none yet"
+    content = overview.plan.content
+    direction = direction_of(content)
+    if direction is None:
+        return "unknown: the plan states no direction"
+    for statuses in ([ExperimentStatus.KEPT], _UNFINISHED, [ExperimentStatus.DISCARDED]):
+        found = _best(ledger, overview.plan.name, direction, statuses)
+        if found is not None:
+            return _best_text(ledger, metric_of(content), *found)
+    return "none yet"
+
+
+def _best_text(ledger: Ledger, metric: str, experiment: Experiment, score: Shown) -> str:
+    discarded = experiment.status is ExperimentStatus.DISCARDED
+    of = "none that stands; of the discarded ones " if discarded else ""
+    status = "" if discarded else f" ({experiment.status})"
+    held_out = shown_score(ledger.summary(experiment.id), Split.HELD_OUT)
+    beyond = f"; held-out {number(held_out.mean)}, {held_out.evidence}" if held_out else ""
+    return (
+        f"{of}{experiment.id}{status}: {metric} {number(score.mean)} on validation, "
+        f"seeds: {score.n_seeds}, {score.evidence}{beyond} - {one_line(experiment.hypothesis, 200)}"
+    )
+
+
+def _best(
+    ledger: Ledger, plan: str, direction: Direction, statuses: list[ExperimentStatus]
+) -> tuple[Experiment, Shown] | None:
+    best: tuple[Experiment, Shown] | None = None
+    for status in statuses:
+        identifier = ledger.best_experiment(plan, Split.VALIDATION, direction, status)
+        score = shown_score(ledger.summary(identifier), Split.VALIDATION) if identifier else None
+        if identifier is None or score is None:
+            continue
+        ahead = best is None or (score.mean > best[1].mean) == (direction is Direction.MAXIMIZE)
+        if best is None or (ahead and score.mean != best[1].mean):
+            best = ledger.experiment(identifier), score
+    return best
+
 
 _RUNS_SHOWN = 50
 

@@ -13,7 +13,7 @@ from harness.detectors.alarm import Alarm, Severity
 from harness.projections.text import one_line
 from harness.views.follow import Follower, RunView, Target
 from harness.views.run_picture import RunPicture
-from harness.views.words import count, duration, number
+from harness.views.tables import count, duration, number
 
 _BLOCK = 50
 """Columns that a run wants for itself before another one is put beside it."""

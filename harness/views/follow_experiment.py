@@ -1,26 +1,104 @@
-"""Following an experiment: its runs' rows and alarms, with what ledger and supervisor say of
-them."""
+"""Follow an experiment: its runs' rows and alarms, with what the ledger and their supervisor know.
+
+Everything here is `logged`: the training code reported it.
+"""
 
 import contextlib
 from collections.abc import Sequence
 from typing import Any
 
 from harness.artifacts.jsonl import LineFeed, parse_line
+from harness.artifacts.training_status import read_status
 from harness.detectors.alarm import Alarm
 from harness.detectors.settings import WatchSettings
 from harness.domain.records import Run
-from harness.domain.statuses import FINAL_RUNS, RunStatus, Tier
-from harness.driver.supervisors import is_supervised
+from harness.domain.statuses import FINAL_RUNS, Evidence, RunStatus, Tier
+from harness.driver.supervisors import is_going, is_held, is_supervised
+from harness.errors import NotFoundError, UsageError
 from harness.foreign.reader import LogReader
 from harness.foreign.rows import Row
 from harness.foreign.tail import ByteTail
 from harness.ledger.project import Project
 from harness.runs.alarms import watch_settings
 from harness.views.follow import MOST_RUNS, Heart, News, RunView, Target, trimmed
-from harness.views.progress import all_completed, is_watched_over, progress
-from harness.views.run_picture import RunPicture
+from harness.views.run_picture import RunPicture, shown_metrics
+from harness.views.snapshot import active
 
 _ALARM_BYTES = 4 << 20
+LOOKED_AT = 20
+"""Experiments, newest first, among which one with a run is looked for."""
+
+
+def watched(project: Project, experiment: str | None) -> str:
+    """The experiment to follow: the one that is named, else the active one, else the newest with
+    any run: one whose runs all failed is what a person wants to see.
+
+    Raises NotFoundError for an unknown id, and when nothing runs or has run.
+    """
+    if experiment is not None:
+        return project.ledger.experiment(experiment).id
+    found = active(project) or _newest_with_runs(project)
+    if found is None:
+        raise NotFoundError(
+            "No run of this project was started yet.",
+            hint=(
+                "Start one with `harness train EXP`; `harness experiment list` shows the"
+                " experiments."
+            ),
+            code="nothing_runs",
+        )
+    return found
+
+
+def _newest_with_runs(project: Project) -> str | None:
+    newest_first = reversed(project.ledger.experiments(newest=LOOKED_AT))
+    return next((item.id for item in newest_first if project.ledger.runs(item.id)), None)
+
+
+def is_watched_over(project: Project, experiment: str) -> bool:
+    """Whether somebody still trains the experiment, also between two of its runs."""
+    return is_going(project, experiment) or is_held(project, experiment)
+
+
+def progress(project: Project, experiment: str) -> dict[str, Any]:
+    """{experiment, state, seeds_wanted, evidence, runs[]}; `state` is running, ended or not
+    started."""
+    runs = project.ledger.runs(experiment)
+    going = is_watched_over(project, experiment)
+    plan = project.ledger.plan()
+    return {
+        "experiment": experiment,
+        "state": "running" if going else "ended" if runs else "not started",
+        "seeds_wanted": None if plan is None else project.objective().seeds,
+        "evidence": Evidence.LOGGED.value,
+        "runs": [_run(project, run) for run in runs],
+    }
+
+
+def all_completed(document: dict[str, Any]) -> bool:
+    """Whether the newest run of every seed that was started completed."""
+    newest = {run["seed"]: run["status"] for run in document["runs"]}
+    return bool(newest) and set(newest.values()) == {RunStatus.COMPLETED}
+
+
+def _run(project: Project, run: Run) -> dict[str, Any]:
+    """`alive`: somebody watches it; an open run without is one whose supervisor died."""
+    status = None
+    with contextlib.suppress(
+        UsageError
+    ):  # of a damaged file nothing is known; the ledger's part stands
+        status = read_status(project.layout.run(run.experiment, run.id, "status"))
+    return {
+        "run": run.id,
+        "seed": run.seed,
+        "status": run.status,
+        "alive": run.status not in FINAL_RUNS and is_supervised(project, run),
+        "epoch": status.epoch if status else None,
+        "total_epochs": status.total_epochs if status else None,
+        "metrics": shown_metrics(status.metrics) if status else {},
+        "seconds": run.seconds,
+        "reason": run.reason,
+    }
 
 
 class ExperimentFollower:
@@ -28,7 +106,7 @@ class ExperimentFollower:
 
     def __init__(self, project: Project, experiment: str) -> None:
         self._project, self.experiment = project, experiment
-        self._runs: dict[str, _Run] = {}
+        self._runs: dict[str, _RunFollower] = {}
         self._over = False
         self.targets: Sequence[Target] = ()
         self._settings = watch_settings(project, experiment)
@@ -58,7 +136,7 @@ class ExperimentFollower:
         for run in self._project.ledger.runs(self.experiment):
             known = self._runs.get(run.id)
             if known is None:
-                known = self._runs[run.id] = _Run(self._project, run, self._settings)
+                known = self._runs[run.id] = _RunFollower(self._project, run, self._settings)
             known.run = run
             news += known.poll()
             while known.reader.behind and clock.monotonic() < end:
@@ -87,7 +165,7 @@ class ExperimentFollower:
         return document
 
 
-class _Run:
+class _RunFollower:
     """One run of an experiment. Its files are written by the code that is watched: links there are
     not followed."""
 
@@ -99,17 +177,17 @@ class _Run:
         self._name = f"{run.experiment}/{run.id}"
         self._alarms = ByteTail(place(run.experiment, run.id, "alarms"), follow=False)
         self._alarm_lines = LineFeed()
-        self._told: set[tuple[str, str, int]] = set()
+        self._reported: set[tuple[str, str, int]] = set()
         self._heart = Heart(project.clock)
 
     def poll(self) -> list[News]:
         rows = self.reader.read_more()
         self._heart.beat(self.reader.modified, self.reader.size)
         news = self._take(rows)
-        news += self._raised(self._said())
+        news += self._raised(self._new_alarms())
         return news
 
-    def _said(self) -> list[Alarm]:
+    def _new_alarms(self) -> list[Alarm]:
         """The supervisor's alarms that were not there before. It replaces its small file whole at
         each of them."""
         before, data = self._alarms.replacements, self._alarms.read(_ALARM_BYTES)
@@ -119,8 +197,10 @@ class _Run:
             return []
         said = [alarm for line in self._alarm_lines.feed(data) for alarm in _alarms(line)]
         self.picture.alarms_from(said)
-        new = [alarm for alarm in said if (alarm.code, alarm.metric, alarm.row) not in self._told]
-        self._told |= {(alarm.code, alarm.metric, alarm.row) for alarm in new}
+        new = [
+            alarm for alarm in said if (alarm.code, alarm.metric, alarm.row) not in self._reported
+        ]
+        self._reported |= {(alarm.code, alarm.metric, alarm.row) for alarm in new}
         return new
 
     def finish(self) -> list[News]:

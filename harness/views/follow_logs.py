@@ -29,7 +29,7 @@ class LogFollower:
 
     def __init__(self, paths: Sequence[Path], clock: Clock) -> None:
         self._clock = clock
-        self._logs = [_Log(path, clock) for path in paths[:MOST_RUNS]]
+        self._logs = [_LogRuns(path, clock) for path in paths[:MOST_RUNS]]
         names = [path.name for path in paths]
         for log in self._logs:
             log.short = (
@@ -80,7 +80,7 @@ class LogFollower:
         }
 
 
-class _Log:
+class _LogRuns:
     """One file with the runs in it."""
 
     def __init__(self, path: Path, clock: Clock) -> None:

@@ -20,6 +20,7 @@ from harness.views.trace import Best, Trace
 MOST_METRICS = 60
 _NAME_LENGTH = 40
 _PACE_ROWS = 40
+_METRICS_IN_A_ROW = 6
 _NOT_DRAWN = frozenset({Role.LEARNING_RATE, Role.THROUGHPUT, Role.MEMORY, Role.TIME})
 _ENDINGS = {"completed": "completed", "failed": "failed"}
 
@@ -234,3 +235,13 @@ class RunPicture:
             self._paces.append((seconds - self._pace_from[1]) / (self.place - self._pace_from[0]))
         if self._pace_from is None or self.place != self._pace_from[0]:
             self._pace_from = self.place, seconds
+
+
+def shown_metrics(metrics: Mapping[str, Any]) -> dict[str, float]:
+    """The first six numbers under printable names: the watched code wrote both."""
+    numbers = {
+        one_line(str(name), _NAME_LENGTH): float(value)
+        for name, value in metrics.items()
+        if isinstance(value, int | float) and not isinstance(value, bool)
+    }
+    return dict(list(numbers.items())[:_METRICS_IN_A_ROW])

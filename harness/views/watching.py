@@ -15,8 +15,8 @@ from harness.domain.words import some
 from harness.projections.text import one_line
 from harness.views.dashboard import draw
 from harness.views.follow import Follower, News, counted
-from harness.views.progress import printable
-from harness.views.words import count, number
+from harness.views.run_picture import shown_metrics
+from harness.views.tables import count, number
 
 POLL_SECONDS = 0.5
 READ_SECONDS = 0.3
@@ -147,7 +147,9 @@ def _row(news: News, plain: Mapping[str, Any]) -> str:
         for unit, value in (("epoch", row.epoch), ("step", row.step))
         if value is not None
     ]
-    metrics = "  ".join(f"{name} {number(value)}" for name, value in printable(row.metrics).items())
+    metrics = "  ".join(
+        f"{name} {number(value)}" for name, value in shown_metrics(row.metrics).items()
+    )
     if not where or not metrics:
         return ""
     seed = [] if news.seed is None else [f"seed {news.seed}"]

@@ -36,7 +36,7 @@ from harness.projections.refresh import refresh
 from harness.projections.scores import change_text
 from harness.runs.reasons import bypassed
 from harness.sandbox.none import NoSandbox
-from harness.views.details import details
+from harness.views.experiments import details
 from tests.audit.world import GOOD, PLAN, POOR, InProcess, World, train_past_the_logger
 
 VALIDATION, HELD_OUT = GateName.VALIDATION, GateName.HELD_OUT

@@ -1,7 +1,7 @@
 """False sentences of a result, each said in another way, and what is known of the experiment and of
 its parent."""
 
-from harness.claims.known import Known, KnownExperiment, KnownScore
+from harness.claims.known_facts import KnownExperiment, KnownFacts, KnownScore
 
 OURS, PARENT = "exp-0002", "exp-0001"
 
@@ -14,7 +14,7 @@ def _score(values: tuple[float, float, float], spread: float) -> KnownScore:
     )
 
 
-KNOWN = Known(
+KNOWN = KnownFacts(
     experiments={
         PARENT: KnownExperiment(
             id=PARENT,

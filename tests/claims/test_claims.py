@@ -2,10 +2,9 @@
 
 import pytest
 
-from harness.claims.audit import judged
-from harness.claims.judge import JudgedClaim
-from harness.claims.known import HOLDS, ClaimKind, Known, KnownExperiment, KnownScore
-from harness.claims.passages import sentences
+from harness.claims.judge import JudgedClaim, judged
+from harness.claims.known_facts import HOLDS, ClaimKind, KnownExperiment, KnownFacts, KnownScore
+from harness.claims.sentences import sentences
 
 OURS, PARENT = "exp-0002", "exp-0001"
 
@@ -21,7 +20,7 @@ def score(mean: float, values: tuple[float, ...], rows: int = 1000) -> KnownScor
     )
 
 
-KNOWN = Known(
+KNOWN = KnownFacts(
     experiments={
         PARENT: KnownExperiment(
             id=PARENT,
@@ -227,7 +226,7 @@ def test_an_honest_line_of_a_document_is_quiet(text):
     ] == []
 
 
-MEASURED = Known(
+MEASURED = KnownFacts(
     evidence={
         "docs/evidence/cheats.json": {
             "attacks": 98,

@@ -4,10 +4,9 @@ one does."""
 import numpy as np
 import pytest
 
-from harness.claims.audit import judged
-from harness.claims.judge import JudgedClaim
-from harness.claims.known import HOLDS
-from harness.claims.passages import sentences
+from harness.claims.judge import JudgedClaim, judged
+from harness.claims.known_facts import HOLDS
+from harness.claims.sentences import sentences
 from harness.domain.records import Objective
 from harness.domain.statuses import Direction, Tier
 from harness.evaluation.judgement import Earlier, judge

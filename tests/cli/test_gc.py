@@ -22,7 +22,7 @@ from harness.gates.check import check_gate
 from harness.run_logger import RunLogger
 from harness.runs.lock import supervising
 from harness.training.store import Store
-from harness.views.details import details
+from harness.views.experiments import details
 from tests.audit.world import InProcess, World
 
 RUN = ".harness/experiments/exp-0001/runs/run-01"

@@ -11,7 +11,7 @@ from harness.decisions.imported import import_log
 from harness.errors import NotFoundError, UsageError
 from harness.gates.check import check_gate, due_gate
 from harness.ledger.verify import verify
-from harness.views.details import details
+from harness.views.experiments import details
 from tests.audit.world import World
 
 

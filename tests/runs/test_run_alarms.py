@@ -27,7 +27,7 @@ from harness.runs import alarms
 from harness.runs.alarms import RunAlarms
 from harness.runs.collect import read_all
 from harness.runs.recover import recover
-from harness.views.details import details
+from harness.views.experiments import details
 from harness.views.snapshot import experiment_row, snapshot
 
 BROKEN = """

@@ -20,8 +20,8 @@ from harness.views.dashboard import draw
 from harness.views.follow import Follower, News, trimmed
 from harness.views.follow_experiment import ExperimentFollower
 from harness.views.follow_logs import LogFollower
+from harness.views.tables import count, duration, number
 from harness.views.watching import in_lines, lines_of, read_all
-from harness.views.words import count, duration, number
 from tests.audit.world import World
 from tests.views.test_progress import ended, log, run_of
 

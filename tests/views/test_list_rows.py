@@ -12,7 +12,7 @@ from harness.decisions.person import approve
 from harness.domain.statuses import GateName, RunStatus, Split, Verdict
 from harness.evaluation.experiment import evaluate_experiment
 from harness.gates.check import check_gate
-from harness.views.details import details
+from harness.views.experiments import details
 from harness.views.snapshot import experiment_row
 from tests.audit.world import InProcess, World
 

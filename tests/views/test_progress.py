@@ -13,7 +13,7 @@ from harness.errors import NotFoundError
 from harness.ledger.project import Project
 from harness.runs.lock import supervising
 from harness.runs.processes import identity
-from harness.views.progress import all_completed, is_watched_over, progress, watched
+from harness.views.follow_experiment import all_completed, is_watched_over, progress, watched
 from tests.audit.world import World
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from harness.claims import vocabulary as words
 from harness.claims.figures import Figure, figures, masked
-from harness.claims.passages import Sentence
+from harness.claims.sentences import Sentence
 
 
 @dataclass(frozen=True, kw_only=True)
-class Read:
+class ParsedSentence:
     """A sentence taken apart."""
 
     sentence: Sentence
@@ -28,7 +28,7 @@ class Read:
         return self.text[figure.end :]
 
 
-def read_sentence(sentence: Sentence, metrics: frozenset[str]) -> Read:
+def parse_sentence(sentence: Sentence, metrics: frozenset[str]) -> ParsedSentence:
     text = masked(sentence.text, code=sentence.report)
     named = _metric_pattern(metrics).finditer(text)
     spans = [(match["name"].lower(), match.start(), match.end()) for match in named]
@@ -40,7 +40,7 @@ def read_sentence(sentence: Sentence, metrics: frozenset[str]) -> Read:
         (match.group(), match.start(), match.end())
         for match in words.EXPERIMENT.finditer(sentence.text)
     ]
-    return Read(
+    return ParsedSentence(
         sentence=sentence,
         text=text,
         metrics=spans,
@@ -76,88 +76,92 @@ _BACKWARDS = re.compile(
 )
 
 
-def adjacent_metric(read: Read, figure: Figure) -> str | None:
+def adjacent_metric(parsed: ParsedSentence, figure: Figure) -> str | None:
     """The metric that stands directly before or after the number."""
-    for name, start, end in read.metrics:
-        if start >= figure.end and _BACKWARDS.match(read.text[figure.end : start]):
+    for name, start, end in parsed.metrics:
+        if start >= figure.end and _BACKWARDS.match(parsed.text[figure.end : start]):
             return name
         if end <= figure.start and _CONNECTS.match(
-            read.text[end : figure.start - len(figure.sign)]
+            parsed.text[end : figure.start - len(figure.sign)]
         ):
-            following = [item for item in read.metrics if end <= item[1] < figure.start]
+            following = [item for item in parsed.metrics if end <= item[1] < figure.start]
             if not following:
                 return name
     return None
 
 
-def metric_of(read: Read, figure: Figure) -> str | None:
+def metric_of(parsed: ParsedSentence, figure: Figure) -> str | None:
     """The metric that the number is most likely of: adjacent, else the last before it, else the
     next in 40 places."""
-    if (adjacent := adjacent_metric(read, figure)) is not None:
+    if (adjacent := adjacent_metric(parsed, figure)) is not None:
         return adjacent
-    earlier = [name for name, _, end in read.metrics if end <= figure.start]
-    later = [name for name, start, _ in read.metrics if figure.end <= start <= figure.end + 40]
+    earlier = [name for name, _, end in parsed.metrics if end <= figure.start]
+    later = [name for name, start, _ in parsed.metrics if figure.end <= start <= figure.end + 40]
     return earlier[-1] if earlier else (later[0] if later else None)
 
 
-def experiment_of(read: Read, figure: Figure) -> str | None:
-    named = read.experiments
+def experiment_of(parsed: ParsedSentence, figure: Figure) -> str | None:
+    named = parsed.experiments
     if not named:
-        return read.sentence.experiment
-    paired = [item for item in read.figures if item.start >= read.sentence.first and not item.whole]
+        return parsed.sentence.experiment
+    paired = [
+        item for item in parsed.figures if item.start >= parsed.sentence.first and not item.whole
+    ]
     if (
         figure in paired
         and len(paired) == len(named) > 1
         and named[-1][2] <= paired[0].start
-        and _listed(read)
+        and _listed(parsed)
     ):
         return named[paired.index(figure)][0]
     directly = re.search(
         r"(exp-\d{4,})(?:'s)?\s*[(:=]\s*\Z",
-        read.sentence.text[max(0, figure.start - 60) : figure.start],
+        parsed.sentence.text[max(0, figure.start - 60) : figure.start],
     )
     if directly:
         return directly[1]
-    if read.sentence.experiment and re.search(r"\bfrom\b.*\bto\s*\Z", read.before(figure)[-80:]):
-        return read.sentence.experiment
+    if parsed.sentence.experiment and re.search(
+        r"\bfrom\b.*\bto\s*\Z", parsed.before(figure)[-80:]
+    ):
+        return parsed.sentence.experiment
     owned = re.search(
-        r"(exp-\d{4,})['’]s\s+(?:[\w-]+\s+){0,3}\Z", read.sentence.text[: figure.start][-60:]
+        r"(exp-\d{4,})['’]s\s+(?:[\w-]+\s+){0,3}\Z", parsed.sentence.text[: figure.start][-60:]
     )
     if owned:
         return owned[1]
     following = re.match(
-        r"\s*(?:for|of|in|by|with)\s+(exp-\d{4,})", read.sentence.text[figure.end :]
+        r"\s*(?:for|of|in|by|with)\s+(exp-\d{4,})", parsed.sentence.text[figure.end :]
     )
     if following:
         return following[1]
     earlier = [item for item in named if item[2] <= figure.start]
     compared = earlier and re.search(
-        r"\b(?:than|over|against|to|from|of)\s*\Z", read.text[: earlier[-1][1]]
+        r"\b(?:than|over|against|to|from|of)\s*\Z", parsed.text[: earlier[-1][1]]
     )
     if compared and len(earlier) == 1:
-        return read.sentence.experiment or earlier[-1][0]
+        return parsed.sentence.experiment or earlier[-1][0]
     if earlier:
         return earlier[-1][0] if not compared else earlier[-2][0]
-    if read.sentence.experiment is not None and named[0][1] > figure.end:
-        return read.sentence.experiment
+    if parsed.sentence.experiment is not None and named[0][1] > figure.end:
+        return parsed.sentence.experiment
     return named[0][0]
 
 
-def _listed(read: Read) -> bool:
+def _listed(parsed: ParsedSentence) -> bool:
     """Whether the experiments stand in one list: `exp-0001 and exp-0002 reach 0.81 and 0.94`."""
     gaps = [
-        read.text[left[2] : right[1]]
-        for left, right in zip(read.experiments, read.experiments[1:], strict=False)
+        parsed.text[left[2] : right[1]]
+        for left, right in zip(parsed.experiments, parsed.experiments[1:], strict=False)
     ]
     return all(re.fullmatch(r"[\s,]*(?:and)?\s*", gap) for gap in gaps)
 
 
-def split_of(read: Read, figure: Figure) -> str | None:
-    directly = re.match(r"\s*(?:[\w²]+ )?(?:on|in|for)?\s*(?:the )?", read.text[figure.end :])
+def split_of(parsed: ParsedSentence, figure: Figure) -> str | None:
+    directly = re.match(r"\s*(?:[\w²]+ )?(?:on|in|for)?\s*(?:the )?", parsed.text[figure.end :])
     place = figure.end + (directly.end() if directly else 0)
-    for name, start, _ in read.splits:
+    for name, start, _ in parsed.splits:
         if figure.end <= start <= place:
             return name
-    earlier = [name for name, _, end in read.splits if end <= figure.start]
-    later = [name for name, start, _ in read.splits if start >= figure.end]
+    earlier = [name for name, _, end in parsed.splits if end <= figure.start]
+    later = [name for name, start, _ in parsed.splits if start >= figure.end]
     return earlier[-1] if earlier else (later[0] if later else None)

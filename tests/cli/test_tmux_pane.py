@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.split import watched_beside
+from harness.cli.tmux_pane import watched_beside
 
 
 def fake_tmux(folder: Path, answer: str) -> dict[str, str]:

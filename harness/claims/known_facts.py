@@ -51,7 +51,7 @@ class KnownExperiment:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Known:
+class KnownFacts:
     experiments: Mapping[str, KnownExperiment] = field(default_factory=dict)
     evidence: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """File of evidence, e.g. "docs/evidence/bench.json" -> its figures."""

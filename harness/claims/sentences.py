@@ -1,4 +1,4 @@
-"""A Markdown text as sentences, each with its line and with what stands around it."""
+"""A Markdown text as sentences, each with its line and its surroundings."""
 
 import re
 from collections.abc import Iterator, Mapping, Set
@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from html import unescape
 from typing import Any
 
-from harness.claims.comments import without_comments
 from harness.claims.figures import normalise
 from harness.claims.vocabulary import EXPERIMENT
 
@@ -215,3 +214,28 @@ def _cells(block: _Block, given: Mapping[str, Any]) -> Iterator[Sentence]:
                 pointers=named,
                 **given,
             )
+
+
+_CODE_OR_COMMENT = re.compile(r"(?m)^[ \t]*(?P<fence>```+|~~~+)|`[^`\n]*`|(?P<comment><!--)")
+
+
+def without_comments(text: str) -> str:
+    """`text` without its comments, on the same lines. What stands in code is none, and one that
+    never ends is parsed."""
+    kept, begin, place = [], 0, 0
+    while match := _CODE_OR_COMMENT.search(text, place):
+        place = match.end()
+        if match["fence"]:
+            place = _after_fence(text, match["fence"], place)
+        elif match["comment"]:
+            end = text.find("-->", place)
+            if end < 0:
+                break
+            kept += [text[begin : match.start()], "\n" * text.count("\n", match.start(), end)]
+            begin = place = end + len("-->")
+    return "".join([*kept, text[begin:]])
+
+
+def _after_fence(text: str, fence: str, place: int) -> int:
+    closing = re.compile(rf"(?m)^[ \t]*{fence}.*$").search(text, place)
+    return closing.end() if closing else len(text)

@@ -1,9 +1,12 @@
-"""One experiment in full, as plain data."""
+"""One experiment in full, or two side by side, as plain data."""
 
 from typing import Any
 
 from harness.domain.records import Experiment, RecordedVerdict
-from harness.domain.statuses import CLOSED_EXPERIMENTS, Verdict
+from harness.domain.statuses import CLOSED_EXPERIMENTS, Split, Verdict
+from harness.errors import RefusedError
+from harness.evaluation.score import Score, summarise
+from harness.evaluation.scores import counted_evaluations, judged
 from harness.gates.check import standing
 from harness.ledger.ledger import Ledger
 from harness.ledger.project import Project
@@ -139,3 +142,43 @@ def _lacks_checkpoints(project: Project, experiment: Experiment) -> bool:
         if item.final and (item.run, item.id) not in removed
     ]
     return bool(finals) and not any((project.layout.root / item.path).exists() for item in finals)
+
+
+def comparison(project: Project, candidate: str, reference: str) -> dict[str, Any]:
+    """{candidate, reference: {id, score, spread, n_seeds, evidence}, difference, floor, better,
+    why, p, p_corrected, comparisons, paired}.
+
+    Scores are those of the plan version in force. Raises NotFoundError for an unknown id,
+    RefusedError when one has no score.
+    """
+    scores = {name: _score(project, name) for name in (candidate, reference)}
+    result = judged(project, project.plan(), candidate, reference)
+    assert result is not None  # both have a score
+    return {
+        "split": Split.VALIDATION,
+        "candidate": _plain(candidate, scores[candidate]),
+        "reference": _plain(reference, scores[reference]),
+        **{name: value for name, value in result.items() if name != "seeds"},
+    }
+
+
+def _score(project: Project, identifier: str) -> Score:
+    found = project.ledger.experiment(identifier)
+    score = summarise(counted_evaluations(project, found.id, project.plan(), Split.VALIDATION))
+    if score is None:
+        raise RefusedError(
+            f"{found.id} has no recomputed score on validation under the plan in force.",
+            hint=f"Run `harness evaluate {found.id}` first.",
+            code="no_score",
+        )
+    return score
+
+
+def _plain(identifier: str, score: Score) -> dict[str, Any]:
+    return {
+        "id": identifier,
+        "score": score.mean,
+        "spread": score.spread,
+        "n_seeds": score.n_seeds,
+        "evidence": score.evidence,
+    }
