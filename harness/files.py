@@ -1,5 +1,5 @@
-"""The few ways in which the harness writes and hashes files. Standard library only: the run logger
-uses it too."""
+"""The few ways in which the harness writes, locks and hashes files. Standard library only: the run
+logger uses it too."""
 
 import contextlib
 import fcntl
@@ -11,8 +11,9 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 _NON_FINITE = {math.inf: "Infinity", -math.inf: "-Infinity"}
 _SUFFIX = ".tmp"
@@ -71,28 +72,44 @@ def sync_directory(path: Path) -> None:
 
 
 def atomic_write(path: Path, data: bytes | str, *, durable: bool = True, mode: int = 0o644) -> None:
-    """Replace `path` in one step: readers see the old bytes or the new ones, never a part.
+    """Replace `path` with `data` as `replacing` does."""
+    with replacing(path, durable=durable, mode=mode) as new:
+        new.stream.write(data.encode("utf-8") if isinstance(data, str) else data)
+
+
+@dataclass
+class Replacement:
+    stream: BinaryIO
+    path: Path
+    """The file that is replaced. It may be changed until the block ends, for a name that depends
+    on the content; the folder stays the same."""
+
+
+@contextlib.contextmanager
+def replacing(path: Path, *, durable: bool = True, mode: int = 0o644) -> Iterator[Replacement]:
+    """Replace `path` in one step with what the block writes: readers see the old bytes or the new
+    ones, never a part.
 
     The temporary name is unique and in the same directory, so this costs the file's size on disk a
     second time until the rename. A folder in the file's place is set aside, beside it. With
     `durable` file and directory are synced. On any error the old file is intact and the temporary
     one is gone; only one of a killed process stays, until `remove_leftovers`.
     """
-    payload = data.encode("utf-8") if isinstance(data, str) else data
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = _temporary(path)
     try:
         with os.fdopen(descriptor, "wb") as stream:
-            stream.write(payload)
+            new = Replacement(stream=stream, path=path)
+            yield new
             stream.flush()
+            # The content must be on the disk before the name is: after a power cut, a name without
+            # content would be an empty file in place of the old one.
             if durable:
                 os.fsync(stream.fileno())
             os.chmod(temporary, mode)
-            if path.is_dir() and not path.is_symlink():
-                path.rename(
-                    path.with_name(f"{Path(temporary).name}.folder")
-                )  # set aside: nothing is lost
-            os.replace(temporary, path)
+            if new.path.is_dir() and not new.path.is_symlink():
+                new.path.rename(new.path.with_name(f"{Path(temporary).name}.folder"))
+            os.replace(temporary, new.path)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
@@ -101,32 +118,62 @@ def atomic_write(path: Path, data: bytes | str, *, durable: bool = True, mode: i
         sync_directory(path.parent)
 
 
+def move_into_place(source: Path, target: Path) -> None:
+    """Replace `target` by a file that is already written and synced, in the same folder."""
+    os.replace(source, target)
+    sync_directory(target.parent)
+
+
 def _temporary(path: Path) -> tuple[int, str]:
-    """A new file beside `path`, locked for as long as its descriptor is open: its writer lives."""
+    """A new file beside `path`, locked while its descriptor is open: its writer lives."""
     while True:
         descriptor, name = tempfile.mkstemp(
             dir=path.parent, prefix=f".{path.name}.", suffix=_SUFFIX
         )
-        with contextlib.suppress(
-            OSError
-        ):  # a file system without locks: nothing is removed there either
+        # Without locks, as on some network file systems, `remove_leftovers` removes nothing either.
+        with contextlib.suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         if os.fstat(descriptor).st_nlink:
             return descriptor, name
-        os.close(descriptor)  # it was taken for a leftover before it was locked
+        # `remove_leftovers` took it for a leftover before it was locked.
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Hold `path`, a folder that exists or a file that is made, against other processes and
+    threads; whether it is held. Without `wait` it is not when somebody else holds it.
+
+    The kernel takes the lock back when its holder dies, so kill -9 leaves none behind. A file stays
+    after use: were it removed, a second holder could lock a new file of the same name.
+    """
+    if path.is_dir():
+        descriptor = os.open(path, os.O_RDONLY)
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(descriptor)
 
 
 def remove_leftovers(paths: Iterable[Path]) -> list[Path]:
     """Remove the temporary files that killed processes left beside `paths`, and return them; what a
     living process is writing stays. Where nothing can be removed nothing is."""
-    found = []
+    removed = []
     for path in paths:
         for left in path.parent.glob(f".{glob.escape(path.name)}.{'[a-z0-9_]' * 8}{_SUFFIX}"):
             with contextlib.suppress(OSError), open(left, "rb", opener=_plainly) as stream:
                 fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
                 left.unlink()
-                found.append(left)
-    return found
+                removed.append(left)
+    return removed
 
 
 def _plainly(path: str, flags: int) -> int:

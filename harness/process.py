@@ -1,13 +1,26 @@
-"""Which processes are Claude Code: by their name, by what they were started with, or by where their
-program is."""
+"""Processes of this machine: start, limit, kill with all descendants, identify; and which of them
+are Claude Code."""
 
 import contextlib
+import functools
+import hashlib
 import itertools
-from collections.abc import Iterator, Sequence
-from pathlib import PurePath
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import IO, Any
 
 import psutil
 
+_SAME_START_S = 2.0
+_KILL_SECONDS = 10.0
+_POLL_SECONDS = 0.02
 _PROGRAM = "claude"
 _INTERPRETERS = {"node", "nodejs", "bun", "deno", "sh", "bash", "dash", "zsh"}
 _PACKAGE = ("@anthropic-ai", "claude-code")
@@ -16,15 +29,255 @@ _VERSIONS = ("claude", "versions")
 """Where the CLI's own installer keeps its programs, each named after its version."""
 
 
+# Identity
+
+
+@functools.cache
+def boot_id() -> str:
+    """A name of this boot of the machine: process ids mean nothing after the next one."""
+    linux = Path("/proc/sys/kernel/random/boot_id")
+    if linux.exists():
+        return linux.read_text("ascii").strip()
+    if sys.platform == "darwin":
+        answer = subprocess.run(
+            ["/usr/sbin/sysctl", "-n", "kern.bootsessionuuid"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
+        )
+        if answer.returncode == 0 and answer.stdout.strip():
+            return answer.stdout.strip()
+    return f"booted-{int(psutil.boot_time())}"
+
+
+def identity(pid: int | None = None) -> dict[str, Any]:
+    """{pid, boot, started} of a process, by default of this one. Raises psutil.NoSuchProcess."""
+    process = psutil.Process(pid)
+    return {"pid": process.pid, "boot": boot_id(), "started": process.create_time()}
+
+
+def is_same_alive(known: Mapping[str, Any]) -> bool:
+    """Whether the process that had this identity still runs; a zombie does not."""
+    return _same_process(known) is not None
+
+
+def _same_process(known: Mapping[str, Any]) -> psutil.Process | None:
+    pid, started = known.get("pid"), known.get("started")
+    if pid is None or started is None or known.get("boot") != boot_id():
+        return None
+    with contextlib.suppress(psutil.Error):
+        process = psutil.Process(pid)
+        # Create times are derived from the boot time, which moves a little when the clock is set.
+        same = abs(process.create_time() - started) <= _SAME_START_S
+        if same and process.status() != psutil.STATUS_ZOMBIE:
+            return process
+    return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """An environment variable that everything started with it inherits.
+
+    A child may leave its parent, its process group and its session; its first environment stays
+    readable. So the mark finds what a process tree no longer shows, and a reused process id is
+    never mistaken for ours.
+    """
+
+    variable: str
+    value: str
+    hashed: bool = False
+    """`value` is the SHA-256 of the variable's value: who reads it cannot make the mark."""
+
+    def processes(self) -> list[psutil.Process]:
+        """Living processes that carry the mark."""
+        marked = []
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error, OSError):
+                ours = self._is_on(process.environ().get(self.variable))
+                if ours and process.status() != psutil.STATUS_ZOMBIE:
+                    marked.append(process)
+        return marked
+
+    def kill_all(self, seconds: float = _KILL_SECONDS) -> int:
+        """Kill all that carries the mark; returns how many are left after `seconds`."""
+        deadline = time.monotonic() + seconds
+        # Repeat until none is left: a dying process may fork.
+        while left := self.processes():
+            if time.monotonic() > deadline:
+                return len(left)
+            for process in left:
+                with contextlib.suppress(psutil.Error):
+                    process.kill()
+            time.sleep(_POLL_SECONDS)
+        return 0
+
+    def _is_on(self, value: str | None) -> bool:
+        if value is None or not self.hashed:
+            return value == self.value
+        return hashlib.sha256(value.encode()).hexdigest() == self.value
+
+
+# Start, limit, kill
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    code: int
+    """Negative after a signal, as subprocess has it."""
+    stdout: bytes
+    stderr: bytes
+    timed_out: bool
+
+
+def start(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    environment: Mapping[str, str],
+    stdin: int | IO[bytes] = subprocess.DEVNULL,
+    stdout: int | IO[bytes] = subprocess.PIPE,
+    stderr: int | IO[bytes] = subprocess.PIPE,
+) -> subprocess.Popen[bytes]:
+    """Start `argv` in a session of its own; `environment` is all that it gets. Raises OSError."""
+    return subprocess.Popen(
+        list(argv),
+        cwd=cwd,
+        env=dict(environment),
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        # A session, and so a process group, of its own: a Ctrl-C meant for us does not reach it,
+        # and one killpg reaches all of it that stayed in the group.
+        start_new_session=True,
+    )
+
+
+def ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    """Whether the process ends within `seconds`."""
+    try:
+        process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def signal_group(process: subprocess.Popen[bytes], number: int) -> None:
+    """Send a signal to the process group that `start` made."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+def end_group(process: subprocess.Popen[bytes], *, grace: float = 0.0) -> None:
+    """TERM to the group of a running process, KILL after `grace` seconds, at once without grace."""
+    if grace > 0 and process.poll() is None:
+        signal_group(process, signal.SIGTERM)
+        ended(process, grace)
+    if process.poll() is None:
+        signal_group(process, signal.SIGKILL)
+        process.wait()
+
+
+def end_tree(known: Mapping[str, Any], mark: Mark) -> tuple[int, int]:
+    """Kill what is left of a process that another process started: (found, still there).
+
+    It is known by its identity, its descendants by their parents, and all of them by their mark.
+    """
+    root = _same_process(known)
+    processes = {process.pid: process for process in mark.processes()}
+    if root is not None:
+        tree = [root]
+        with contextlib.suppress(psutil.Error):
+            tree += root.children(recursive=True)
+        processes |= {process.pid: process for process in tree}
+    for process in processes.values():
+        with contextlib.suppress(psutil.Error):
+            process.kill()
+    psutil.wait_procs(list(processes.values()), timeout=_KILL_SECONDS)
+    return len(processes), mark.kill_all()
+
+
+def run(
+    argv: Sequence[str],
+    *,
+    cwd: Path,
+    environment: Mapping[str, str],
+    seconds: float,
+    grace: float = 0.0,
+    mark: Mark | None = None,
+    stdin: bytes = b"",
+    stdout: int | IO[bytes] = subprocess.PIPE,
+    stderr: int | IO[bytes] = subprocess.PIPE,
+    most_bytes: int | None = None,
+) -> Finished:
+    """Run `argv` to its end or its limit; then its process group and all that carries `mark` are
+    killed. Raises OSError when it cannot be started.
+
+    Args:
+        grace: seconds between TERM and KILL at the limit.
+        mark: put into its environment.
+        most_bytes: more output than this, a stream, is read and dropped.
+    """
+    process = start(
+        argv,
+        cwd=cwd,
+        environment=environment if mark is None else {**environment, mark.variable: mark.value},
+        stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=stderr,
+    )
+    outputs = (bytearray(), bytearray())
+    streams = zip((process.stdout, process.stderr), outputs, strict=True)
+    threads = [
+        threading.Thread(target=_read, args=(stream, kept, most_bytes), daemon=True)
+        for stream, kept in streams
+        if stream is not None
+    ]
+    if process.stdin is not None:
+        threads.append(threading.Thread(target=_feed, args=(process.stdin, stdin), daemon=True))
+    try:
+        for thread in threads:
+            thread.start()
+        timed_out = not ended(process, seconds)
+    finally:
+        end_group(process, grace=grace)
+        signal_group(process, signal.SIGKILL)  # also what it left in its group
+        if mark is not None:
+            mark.kill_all()
+    # A process that could not be killed may hold a pipe open for ever: do not wait for it.
+    for thread in threads:
+        thread.join(timeout=5)
+    return Finished(
+        code=process.returncode,
+        stdout=bytes(outputs[0]),
+        stderr=bytes(outputs[1]),
+        timed_out=timed_out,
+    )
+
+
+def _read(stream: IO[bytes], kept: bytearray, most: int | None) -> None:
+    with stream:
+        while block := os.read(stream.fileno(), 1 << 16):
+            kept += block if most is None else block[: most - len(kept)]
+
+
+def _feed(stream: IO[bytes], data: bytes) -> None:
+    with contextlib.suppress(BrokenPipeError), stream:
+        stream.write(data)
+
+
+# Claude Code
+
+
 def claude_above() -> Iterator[psutil.Process]:
     """The Claude Code processes above this one, the nearest first. Raises psutil.Error where the
-    system tells none."""
+    system does not list them."""
     return (process for process in psutil.Process().parents() if _is_claude(process))
 
 
 def is_claude_code(name: str, argv: Sequence[str], program: str) -> bool:
-    """Whether a process of this name, command line and file is a Claude Code CLI; what is not known
-    is empty."""
+    """Whether a process with this name, command line and program file is a Claude Code CLI. What is
+    unknown is empty."""
     started, script = "".join(argv[:1]), ""
     if PurePath(started).name in _INTERPRETERS:
         script = next((word for word in argv[1:] if not word.startswith("--")), "")
@@ -41,7 +294,7 @@ def _lies_in(folders: tuple[str, str], path: str) -> bool:
 
 
 def _is_claude(process: psutil.Process) -> bool:
-    """Command line and file of another user's process may be hidden; its name is not."""
+    # The command line and program of another user's process may be hidden; its name is not.
     argv, program = [], ""
     with contextlib.suppress(psutil.Error):
         argv = process.cmdline()

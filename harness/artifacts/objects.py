@@ -1,15 +1,12 @@
 """The vault's object store: each blob stored once, named by its SHA-256, verified when read."""
 
-import contextlib
 import hashlib
-import os
-import tempfile
 from pathlib import Path
 from typing import BinaryIO
 
 from harness.artifacts.content import hash_file, open_regular
 from harness.errors import HarnessError
-from harness.files import atomic_write, sha256_bytes, sync_directory
+from harness.files import atomic_write, replacing, sha256_bytes
 
 _BLOCK = 1 << 20
 
@@ -45,26 +42,15 @@ def copy_verified(stream: BinaryIO, folder: Path, name: str | None, *, suffix: s
 
     With `name`, raises ObjectDamagedError when the bytes do not have that hash, and leaves no file.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256()
-    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".incoming.", suffix=".tmp")
-    try:
-        with os.fdopen(descriptor, "wb") as target:
-            while block := stream.read(_BLOCK):
-                digest.update(block)
-                target.write(block)
-            target.flush()
-            os.fsync(target.fileno())
+    with replacing(folder / "incoming", mode=0o444) as new:
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+            new.stream.write(block)
         actual = digest.hexdigest()
         if name is not None and actual != name:
             raise damaged(folder / (name + suffix), name, actual)
-        os.chmod(temporary, 0o444)
-        os.replace(temporary, folder / (actual + suffix))
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-    sync_directory(folder)
+        new.path = folder / (actual + suffix)
     return actual
 
 

@@ -4,7 +4,6 @@ nothing."""
 import os
 import pty
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ import psutil
 
 from harness.cheats.problem import ROWS, split
 from harness.cheats.programs import FILES
+from harness.process import end_group, start
 
 LONGEST_S = 120.0
 LAB_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH")
@@ -77,23 +77,15 @@ class Place:
     ) -> "subprocess.CompletedProcess[str]":
         """Run to its end or limit, in the project, in a process group of its own; never raises for
         its failure."""
-        process = subprocess.Popen(
-            list(argv),
-            cwd=self.root,
-            env=dict(environment or self.environment()),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
+        started = start(argv, cwd=self.root, environment=environment or self.environment())
         try:
-            out, err = process.communicate(timeout=timeout_s)
+            out, err = started.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            out, err = process.communicate()
-        return subprocess.CompletedProcess(list(argv), process.returncode, out, err)
+            end_group(started)
+            out, err = started.communicate()
+        # What it left running otherwise stays: `left_behind` looks for it.
+        texts = (out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+        return subprocess.CompletedProcess(list(argv), started.returncode, *texts)
 
     def run_in_terminal(self, argv: Sequence[str]) -> str:
         """Run with a terminal of its own as standard input; what it printed."""

@@ -1,8 +1,6 @@
 """Priors: lessons with a check that says whether their rule still holds."""
 
-import contextlib
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -13,6 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO
 
+from harness import process
 from harness.domain.commands import for_ourselves, with_interpreter
 from harness.domain.records import Prior
 from harness.errors import NotFoundError
@@ -82,19 +81,18 @@ def _check(
     begun = time.monotonic()
     with tempfile.TemporaryFile() as printed:
         try:
-            process = subprocess.Popen(
+            finished = process.run(
                 words,
                 cwd=project.layout.root,
-                env={**for_ourselves(environment), **extra},
-                stdin=subprocess.DEVNULL,
+                environment={**for_ourselves(environment), **extra},
+                seconds=seconds,
                 stdout=printed,
                 stderr=subprocess.STDOUT,
-                start_new_session=True,
             )
         except OSError as error:
             said = f"{words[0]} could not be started: {error.strerror}."
             return CheckedPrior(prior=prior, holds=Holds.NO, output=said)
-        code = _wait(process, seconds)
+        code = None if finished.timed_out else finished.code
         holds = Holds.LATE if code is None else Holds.YES if code == 0 else Holds.NO
         passed = time.monotonic() - begun
         return CheckedPrior(
@@ -112,18 +110,6 @@ def _command(check: Iterable[str], interpreter: str) -> tuple[list[str], dict[st
             "PYTHONSAFEPATH": "1",
         }
     return with_interpreter([first, *rest], interpreter), {}
-
-
-def _wait(process: "subprocess.Popen[bytes]", seconds: float) -> int | None:
-    """Its exit code; None when it took too long. Nothing of its group is left."""
-    try:
-        return process.wait(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        return None
-    finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 def _end_of(stream: BinaryIO) -> str:

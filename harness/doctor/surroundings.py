@@ -3,19 +3,16 @@ it is ended."""
 
 import contextlib
 import secrets
-import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
+from harness import process
 
 MARK = "HARNESS_DOCTOR_PROBE"
 """In the environment of all that a probe starts."""
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
-_END_S = 5.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,44 +66,12 @@ def run(
     What it started is known by a mark in its environment, so that a reused process id is never
     ours.
     """
-    mark = secrets.token_hex(16)
-    process = subprocess.Popen(
-        list(command),
-        cwd=cwd,
-        env={**environment, MARK: mark},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
+    mark = process.Mark(variable=MARK, value=secrets.token_hex(16))
+    finished = process.run(
+        command, cwd=cwd, environment=environment, seconds=timeout_s, mark=mark, stdin=given
     )
-    code: int | None = None
-    try:
-        out, err = process.communicate(given, timeout=timeout_s)
-        code = process.returncode
-    except subprocess.TimeoutExpired:
-        process.kill()
-        _end_marked(mark)
-        out, err = process.communicate()
-    finally:
-        _end_marked(mark)
     return Ended(
-        code=code, stdout=out.decode("utf-8", "replace"), stderr=err.decode("utf-8", "replace")
+        code=None if finished.timed_out else finished.code,
+        stdout=finished.stdout.decode("utf-8", "replace"),
+        stderr=finished.stderr.decode("utf-8", "replace"),
     )
-
-
-def _end_marked(mark: str) -> None:
-    deadline = time.monotonic() + _END_S
-    while (left := _marked(mark)) and time.monotonic() < deadline:
-        for process in left:
-            with contextlib.suppress(psutil.Error):
-                process.kill()
-        time.sleep(0.02)
-
-
-def _marked(mark: str) -> list[psutil.Process]:
-    found = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error, OSError):
-            if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-    return found

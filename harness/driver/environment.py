@@ -21,7 +21,7 @@ from harness.errors import SessionError
 from harness.files import atomic_write
 from harness.guard.control_files import in_place, protected_paths
 from harness.ledger.project import Project
-from harness.sandbox.process import behind_front
+from harness.sandbox.behind_front import behind_front
 
 SESSION = "HARNESS_SESSION"
 """In the environment of the CLI and of everything that it starts; how what a session left behind is

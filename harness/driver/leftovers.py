@@ -12,7 +12,7 @@ from harness.driver.environment import SESSION, SessionFolders, session_folders
 from harness.errors import RefusedError
 from harness.ledger.ledger import Ledger
 from harness.ledger.spending import session_usd
-from harness.runs.processes import identity, is_same_alive
+from harness.process import Mark, identity, is_same_alive
 
 TERM_SECONDS = 5.0
 POLL_SECONDS = 0.05
@@ -33,26 +33,17 @@ def end_session_processes(
         with contextlib.suppress(psutil.Error):
             psutil.Process(front).terminate()
         _until_gone(session, grace)
-    deadline = time.monotonic() + TERM_SECONDS
-    while (left := session_processes(session)) and time.monotonic() < deadline:
-        for process in left:
-            with contextlib.suppress(psutil.Error):
-                process.kill()
-        time.sleep(POLL_SECONDS)
+    _mark(session).kill_all(TERM_SECONDS)
     return len(found)
 
 
 def session_processes(session: str) -> list[psutil.Process]:
     """Living processes that carry the session's name."""
-    found = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error, OSError):
-            if (
-                process.environ().get(SESSION) == session
-                and process.status() != psutil.STATUS_ZOMBIE
-            ):
-                found.append(process)
-    return found
+    return _mark(session).processes()
+
+
+def _mark(session: str) -> Mark:
+    return Mark(variable=SESSION, value=session)
 
 
 def close_cut_sessions(ledger: Ledger, layout: Layout) -> list[Session]:

@@ -15,8 +15,8 @@ from harness.domain.commands import for_ourselves
 from harness.domain.records import Run
 from harness.domain.statuses import FINAL_RUNS, SandboxKind
 from harness.ledger.project import Project
+from harness.process import is_same_alive, start
 from harness.runs.lock import try_supervising
-from harness.runs.processes import is_same_alive
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -84,18 +84,13 @@ class Supervisor:
         command += ["--session", session] if session else []
         command += ["--", *words] if words else []
         with answer.open("wb") as stdout, answer.with_suffix(".log").open("wb") as stderr:
-            process = subprocess.Popen(
+            ours = {"PYTHONPATH": str(_PACKAGE.parent), "PYTHONSAFEPATH": "1"}
+            process = start(
                 command,
                 cwd=project.layout.root,
-                env={
-                    **for_ourselves(os.environ),
-                    "PYTHONPATH": str(_PACKAGE.parent),
-                    "PYTHONSAFEPATH": "1",
-                },
-                stdin=subprocess.DEVNULL,
+                environment={**for_ourselves(os.environ), **ours},
                 stdout=stdout,
                 stderr=stderr,
-                start_new_session=True,
             )
         return cls(process=process, answer=answer)
 

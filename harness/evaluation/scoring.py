@@ -8,8 +8,6 @@ scorer is the harness's own scorer program, copied there the same way.
 import contextlib
 import json
 import math
-import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -18,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from harness import process
 from harness.artifacts.objects import ObjectDamagedError, load_object
 from harness.evaluation import problems, scorer_program
 from harness.evaluation.problems import Unscorable
@@ -159,26 +158,17 @@ def _run(arguments: list[str], folder: Path, seconds: float) -> tuple[int | None
     could be held."""
     log = folder / "stderr.log"
     with log.open("wb") as stderr:
-        process = subprocess.Popen(
+        finished = process.run(
             [sys.executable, "-I", "-S", *arguments],
             cwd=folder,
-            env={"LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0", "TMPDIR": str(folder)},
-            stdin=subprocess.DEVNULL,
+            environment={"LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0", "TMPDIR": str(folder)},
+            seconds=seconds,
             stdout=subprocess.DEVNULL,
             stderr=stderr,
-            start_new_session=True,
         )
-        try:
-            exit_code: int | None = process.wait(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            exit_code = None
-        finally:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
     with log.open("rb") as stream:
         stream.seek(max(0, log.stat().st_size - _READ))
-        return exit_code, stream.read(_READ)
+        return None if finished.timed_out else finished.code, stream.read(_READ)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -2,8 +2,6 @@
 next one."""
 
 import contextlib
-import fcntl
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +10,7 @@ from harness.artifacts.git import GitFailedError, run_git
 from harness.contract.installation import SETTINGS
 from harness.domain.statuses import HooksMode
 from harness.errors import NotFoundError
-from harness.files import atomic_write
+from harness.files import atomic_write, lock
 from harness.guard.accepted import accept_on_record, control_listing, read_accepted
 from harness.install.changes import Change, Conflict, make
 from harness.install.interpreter import Chosen, candidates, choose
@@ -61,7 +59,7 @@ def install(
         hints = (*settings_above(place, environment), *_ignored(place))
         return _told(place, chosen, (*_config(place), *found.changes), found, *hints)
     directory.mkdir(parents=True, exist_ok=True)
-    with locked(directory.resolve()):
+    with lock(directory.resolve()):
         place = place_of(directory, mode, environment)
         sweep(place)
         chosen, found = _look(place, environment)
@@ -72,18 +70,6 @@ def install(
             if project.ledger.facts_wait():
                 notes.append("the facts of this clone wait: `harness ledger import`")
         return _told(place, chosen, (*early, *found.changes), found, *notes)
-
-
-@contextlib.contextmanager
-def locked(root: Path) -> Iterator[None]:
-    """Let one installation at a time work in `root`; a second one waits. The lock ends with its
-    process."""
-    descriptor = os.open(root, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _look(place: Place, environment: Mapping[str, str]) -> tuple[Chosen | None, Wanted]:

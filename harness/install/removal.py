@@ -11,11 +11,11 @@ from harness.contract.artifacts import BY_NAME
 from harness.contract.installation import AGENTS, COMMANDS, MCP_SERVERS, SETTINGS, VENDORED
 from harness.domain.records import ApprovedPlan
 from harness.errors import HarnessError, NotFoundError, RefusedError
-from harness.files import sha256_bytes
+from harness.files import lock, sha256_bytes
 from harness.guard.accepted import accept_on_record
 from harness.install import manifest as manifests
 from harness.install.changes import Change, Conflict, current, make
-from harness.install.install import acceptable, locked
+from harness.install.install import acceptable
 from harness.install.json_text import load
 from harness.install.leftovers import sweep
 from harness.install.manifest import Manifest, read_manifest
@@ -75,7 +75,7 @@ def remove(
     if dry_run:
         place, found = _look(root, environment)
         return _told(place, found)
-    with locked(root):
+    with lock(root):
         place, found = _look(root, environment)
         sweep(place)
         _take_out(place, found, environment, by)

@@ -5,16 +5,12 @@ noticed.
 be behind the ledger; the ledger must always contain the fact that it names.
 """
 
-import contextlib
-import fcntl
 import json
-import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import LedgerDamagedError
-from harness.files import atomic_write, canonical_json
+from harness.files import atomic_write, canonical_json, lock
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,21 +66,8 @@ def write_anchor(folder: Path, anchor: Anchor) -> None:
     Processes that committed one after the other may come here in any order: compare and write are
     one step.
     """
-    with _alone(folder):
+    with lock(folder / ".lock"):
         before = read_anchor(folder, anchor.writer)
         if before is None or before.seq < anchor.seq:
             data = canonical_json({"seq": anchor.seq, "hash": anchor.hash}) + b"\n"
             atomic_write(folder / f"{anchor.writer}.json", data, durable=before is None)
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """No other process or thread moves an anchor of `folder` meanwhile; the kernel takes a dead
-    holder's lock back."""
-    folder.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

@@ -4,7 +4,6 @@ import csv
 import io
 import os
 import re
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ import orjson
 
 from harness.artifacts.content import decode, open_regular
 from harness.errors import UsageError
-from harness.files import atomic_write, canonical_json
+from harness.files import atomic_write, canonical_json, replacing
 
 Column = np.ndarray[Any, np.dtype[Any]]
 
@@ -209,30 +208,12 @@ def _stacked(path: Path, name: str, values: list[Any]) -> Column:
 def _write_npz(path: Path, arrays: dict[str, Column]) -> None:
     if objects := [name for name, array in arrays.items() if array.dtype.hasobject]:
         raise _error(path, f"column {objects[0]!r} holds Python objects; expected plain arrays")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(
-        dir=path.parent, prefix=f".{path.name}.", suffix=".tmp"
-    )
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
-                for (
-                    name,
-                    array,
-                ) in (
-                    arrays.items()
-                ):  # a ZipInfo of its own has a fixed time: same columns, same bytes
-                    with archive.open(
-                        zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True
-                    ) as member:
-                        np.lib.format.write_array(member, array, allow_pickle=False)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with replacing(path) as new, zipfile.ZipFile(new.stream, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            # A ZipInfo of its own has a fixed time: same columns, same bytes.
+            member = zipfile.ZipInfo(f"{name}.npy")
+            with archive.open(member, "w", force_zip64=True) as target:
+                np.lib.format.write_array(target, array, allow_pickle=False)
 
 
 def _csv_text(path: Path, arrays: dict[str, Column]) -> str:

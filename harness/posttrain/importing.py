@@ -22,8 +22,8 @@ from harness.posttrain.judge import (
     write_spec,
 )
 from harness.posttrain.result import Observed, read_result
+from harness.process import identity
 from harness.runs.lock import supervising
-from harness.runs.processes import identity
 from harness.runs.recover import close_abandoned
 
 

@@ -29,6 +29,7 @@ from harness.posttrain.resume import Stopped, set_earlier_aside, stopped_run
 from harness.posttrain.tokens import Tokens
 from harness.posttrain.vocabulary import Backend
 from harness.posttrain.watching import TrainerWatch
+from harness.process import identity
 from harness.runs.alarms import RunAlarms
 from harness.runs.collect import Ending, close_run, read_all, write_run_json
 from harness.runs.collect import rows_of as run_rows
@@ -38,7 +39,6 @@ from harness.runs.following import follow
 from harness.runs.interrupts import Interrupts
 from harness.runs.lock import supervising
 from harness.runs.private import remove_private
-from harness.runs.processes import identity
 from harness.runs.recover import close_abandoned
 from harness.runs.registering import register
 from harness.runs.run_tail import RunTail

@@ -8,10 +8,11 @@ from typing import Generic, TypeVar
 from harness.domain.facts import RunStarted
 from harness.domain.records import Run
 from harness.ledger.project import Project
+from harness.process import identity
 from harness.runs.collect import write_run_json
 from harness.runs.interrupts import Interrupts
 from harness.runs.launch import Launched
-from harness.runs.processes import end_process, identity
+from harness.runs.processes import end_process
 
 How = TypeVar("How")
 

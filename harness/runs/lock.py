@@ -2,14 +2,13 @@
 holder dies."""
 
 import contextlib
-import fcntl
 import os
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 from harness.artifacts.locate import Layout
 from harness.errors import RefusedError
+from harness.files import lock
 
 _TRIES, _PAUSE_SECONDS = 10, 0.1
 
@@ -36,7 +35,7 @@ def looping(layout: Layout) -> Iterator[None]:
     """Hold the project for one loop. Raises RefusedError (loop_running) when another process holds
     it."""
     path = layout.state / "locks" / "loop.lock"
-    with _try_lock(path) as held:
+    with lock(path, wait=False) as held:
         if not held:
             raise RefusedError(
                 "Another loop is at work in this project: process"
@@ -52,22 +51,6 @@ def looping(layout: Layout) -> Iterator[None]:
 def try_supervising(layout: Layout, experiment: str) -> Iterator[bool]:
     """Whether the experiment could be held; the lock lies in the state directory, out of training's
     reach."""
-    with _try_lock(
-        layout.state / "locks" / f"train-{layout.experiment(experiment).name}.lock"
-    ) as held:
+    name = f"train-{layout.experiment(experiment).name}.lock"
+    with lock(layout.state / "locks" / name, wait=False) as held:
         yield held
-
-
-@contextlib.contextmanager
-def _try_lock(path: Path) -> Iterator[bool]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(descriptor)

@@ -8,13 +8,12 @@ other service of the machine can be reached, whatever its port.
 """
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from harness.domain.sandbox import Completed, Confinement
+from harness.domain.sandbox import Confinement
 from harness.domain.statuses import SandboxKind
-from harness.errors import SandboxError
-from harness.sandbox.process import GRACE_S, behind_front, program, run_process
+from harness.sandbox.behind_front import FrontedSandbox, behind_front, program
 from harness.sandbox.reach import Access, Grant, accelerators, grants, require_visible
 
 NAMESPACES = ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-net")
@@ -22,9 +21,7 @@ LIFE = ("--die-with-parent", "--new-session", "--cap-drop", "ALL")
 BASE = ("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")
 
 
-class Bwrap:
-    """A Sandbox. Every `command` dies with its caller and leaves no process behind."""
-
+class Bwrap(FrontedSandbox):
     def __init__(self, executable: str | None = None) -> None:
         self._executable = executable or shutil.which("bwrap") or "bwrap"
 
@@ -32,77 +29,47 @@ class Bwrap:
     def kind(self) -> SandboxKind:
         return SandboxKind.BWRAP
 
-    def command(
-        self, argv: Sequence[str], confinement: Confinement, *, memory_bytes: int | None = None
-    ) -> list[str]:
-        return self._command(
-            argv, confinement, grants(argv, confinement), grace=10.0, memory=memory_bytes
-        )
-
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        confinement: Confinement,
-        cwd: Path,
-        environment: Mapping[str, str],
-        timeout_s: float,
-        memory_bytes: int | None = None,
-    ) -> Completed:
-        given = grants(argv, confinement)
-        require_visible(cwd, given, private=Path("/tmp"))
-        command = self._command(argv, confinement, given, grace=GRACE_S, memory=memory_bytes)
-        return run_process(command, cwd=cwd, environment=environment, timeout_s=timeout_s)
-
-    def _command(
+    def wrap(
         self,
         argv: Sequence[str],
         confinement: Confinement,
-        given: list[Grant],
         *,
+        cwd: Path | None,
         grace: float,
         memory: int | None,
     ) -> list[str]:
-        if not argv:
-            raise SandboxError("There is no command to confine.", hint="Give at least one word.")
+        granted = grants(argv, confinement)
+        if cwd is not None:
+            require_visible(cwd, granted, private=Path("/tmp"))
         port = confinement.gateway_port
         inner = list(argv) if port is None else [*program("gateway_listen.py"), str(port), *argv]
-        sandboxed = [self._executable, *NAMESPACES, *LIFE, *BASE, *_mounts(given), "--", *inner]
+        mounts = _mounts(granted)
+        sandboxed = [self._executable, *NAMESPACES, *LIFE, *BASE, *mounts, "--", *inner]
         return behind_front(sandboxed, grace=grace, memory=memory, gateway=port)
 
 
-def _mounts(given: Sequence[Grant]) -> list[str]:
-    """Mounts in the grants' order; what is not granted lies in an empty root that is then made
-    read-only.
-
-    So is /proc: root without capabilities could write /proc/sys, and core_pattern there starts
-    programs outside.
-    """
+def _mounts(granted: Sequence[Grant]) -> list[str]:
+    """Mounts in the grants' order. What is not granted would lie in an empty root, which is
+    read-only."""
     words: list[str] = []
     sealed: list[str] = []
     for device in accelerators():
         words += ["--dev-bind", str(device), str(device)]
-    for grant in given:
+    for grant in granted:
         path = str(grant.path)
+        is_root_link = grant.path.is_symlink() and grant.path.parent == Path("/")
         if grant.access is Access.HIDE and not grant.source.is_dir():
             words += ["--ro-bind", "/dev/null", path]
         elif grant.access is Access.HIDE:
             words += ["--tmpfs", path]
             sealed += ["--remount-ro", path]
-        elif (
-            grant.access is Access.SYSTEM
-            and grant.path.is_symlink()
-            and grant.path.parent == Path("/")
-        ):
-            words += [
-                "--symlink",
-                str(grant.path.readlink()),
-                path,
-            ]  # /bin -> usr/bin, as the system has it
+        elif grant.access is Access.SYSTEM and is_root_link:
+            # /bin -> usr/bin, as the system has it
+            words += ["--symlink", str(grant.path.readlink()), path]
         else:
-            words += [
-                "--bind" if grant.access is Access.WRITE else "--ro-bind",
-                str(grant.source),
-                path,
-            ]
+            bind = "--bind" if grant.access is Access.WRITE else "--ro-bind"
+            words += [bind, str(grant.source), path]
+    # Remounts come last, since a mount point inside a read-only folder could not be made. /proc is
+    # one of them: root without capabilities could write /proc/sys, and core_pattern there starts
+    # programs outside.
     return [*words, *sealed, "--remount-ro", "/proc", "--remount-ro", "/"]

@@ -9,21 +9,19 @@ does not stop:
 * UDP, connecting to UNIX sockets that have a path, and the gateway's port number on another host;
 * reading other processes' command lines, /dev/shm, and what is granted (all of /etc and /usr);
 * below Linux 6.12 (ABI 6): signals to processes of the same user and abstract UNIX sockets. There
-  is no private /tmp: give a writable path as TMPDIR. `run` makes one where the environment has
-  none.
+  is no private /tmp: `run` makes a folder and sets TMPDIR where the environment has none; a
+  `command` needs a writable path as TMPDIR.
 """
 
 import json
 import os
-import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 
-from harness.domain.sandbox import Completed, Confinement
+from harness.domain.sandbox import Confinement
 from harness.domain.statuses import SandboxKind
 from harness.errors import SandboxError
-from harness.sandbox.process import GRACE_S, behind_front, program, run_process
+from harness.sandbox.behind_front import FrontedSandbox, behind_front, program
 from harness.sandbox.reach import Access, Grant, accelerators, grants, require_visible
 
 DEVICES = (
@@ -39,50 +37,32 @@ DEVICES = (
 )
 
 
-class Landlock:
-    """A Sandbox. Every `command` dies with its caller and leaves no process behind."""
+class Landlock(FrontedSandbox):
+    PRIVATE_TMP = False
 
     @property
     def kind(self) -> SandboxKind:
         return SandboxKind.LANDLOCK
 
-    def command(
-        self, argv: Sequence[str], confinement: Confinement, *, memory_bytes: int | None = None
-    ) -> list[str]:
-        return behind_front(
-            _confined(argv, confinement, grants(argv, confinement)), memory=memory_bytes
-        )
-
-    def run(
+    def wrap(
         self,
         argv: Sequence[str],
-        *,
         confinement: Confinement,
-        cwd: Path,
-        environment: Mapping[str, str],
-        timeout_s: float,
-        memory_bytes: int | None = None,
-    ) -> Completed:
-        with tempfile.TemporaryDirectory(
-            prefix="harness-sandbox-", ignore_cleanup_errors=True
-        ) as scratch:
-            if "TMPDIR" not in environment:
-                confinement = replace(confinement, writable=(*confinement.writable, Path(scratch)))
-                environment = {**environment, "TMPDIR": scratch}
-            given = grants(argv, confinement)
-            require_visible(cwd, given)
-            command = behind_front(
-                _confined(argv, confinement, given), grace=GRACE_S, memory=memory_bytes
-            )
-            return run_process(command, cwd=cwd, environment=environment, timeout_s=timeout_s)
+        *,
+        cwd: Path | None,
+        grace: float,
+        memory: int | None,
+    ) -> list[str]:
+        granted = grants(argv, confinement)
+        if cwd is not None:
+            require_visible(cwd, granted)
+        return behind_front(_confined(argv, confinement, granted), grace=grace, memory=memory)
 
 
-def _confined(argv: Sequence[str], confinement: Confinement, given: list[Grant]) -> list[str]:
+def _confined(argv: Sequence[str], confinement: Confinement, granted: list[Grant]) -> list[str]:
     """Raises SandboxError when a hidden path lies below a granted one, which Landlock cannot
     express."""
-    if not argv:
-        raise SandboxError("There is no command to confine.", hint="Give at least one word.")
-    if hidden := [grant.path for grant in given if grant.access is Access.HIDE]:
+    if hidden := [grant.path for grant in granted if grant.access is Access.HIDE]:
         raise SandboxError(
             f"Landlock cannot hide {hidden[0]}, because a folder above it is readable in the"
             " sandbox.",
@@ -92,10 +72,12 @@ def _confined(argv: Sequence[str], confinement: Confinement, given: list[Grant])
             ),
             code="sandbox_cannot_hide",
         )
-    reading = {str(grant.source) for grant in given if grant.access is not Access.WRITE}
+    reading = {str(grant.source) for grant in granted if grant.access is not Access.WRITE}
     spec = {
         "read_only": sorted(reading | {"/proc"}),
-        "writable": sorted({str(grant.source) for grant in given if grant.access is Access.WRITE}),
+        "writable": sorted(
+            {str(grant.source) for grant in granted if grant.access is Access.WRITE}
+        ),
         "devices": [name for name in (*DEVICES, *map(str, accelerators())) if os.path.exists(name)],
         "port": confinement.gateway_port,
     }

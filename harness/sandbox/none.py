@@ -1,16 +1,17 @@
 """No isolation: limits of time, memory and output only. What was scored this way is marked `not
 isolated`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from harness.domain.sandbox import Completed, Confinement
+from harness.domain.sandbox import Confinement
 from harness.domain.statuses import SandboxKind
-from harness.errors import SandboxError
-from harness.sandbox.process import GRACE_S, behind_front, run_process
+from harness.sandbox.behind_front import FrontedSandbox, behind_front, require_words
+
+_LIMITED = 'ulimit -d %d 2>/dev/null; exec "$@"'
 
 
-class NoSandbox:
+class NoSandbox(FrontedSandbox):
     """A Sandbox that confines nothing; `run` still leaves no process behind, unless one hides on
     purpose."""
 
@@ -21,32 +22,24 @@ class NoSandbox:
     def command(
         self, argv: Sequence[str], confinement: Confinement, *, memory_bytes: int | None = None
     ) -> list[str]:
-        """`argv` itself: it neither dies with the caller nor is anything out of its reach.
+        """`argv` itself, without front.py: it does not die with its caller, and it can reach
+        everything.
 
         With `memory_bytes` a shell sets the limit, unless a lower one holds already, and becomes
         the command.
         """
-        if not argv:
-            raise SandboxError("There is no command to run.", hint="Give at least one word.")
+        require_words(argv)
         if memory_bytes is None:
             return list(argv)
-        return [
-            "/bin/sh",
-            "-c",
-            f'ulimit -d {memory_bytes // 1024} 2>/dev/null; exec "$@"',
-            "sh",
-            *argv,
-        ]
+        return ["/bin/sh", "-c", _LIMITED % (memory_bytes // 1024), "sh", *argv]
 
-    def run(
+    def wrap(
         self,
         argv: Sequence[str],
-        *,
         confinement: Confinement,
-        cwd: Path,
-        environment: Mapping[str, str],
-        timeout_s: float,
-        memory_bytes: int | None = None,
-    ) -> Completed:
-        command = behind_front(self.command(argv, confinement), grace=GRACE_S, memory=memory_bytes)
-        return run_process(command, cwd=cwd, environment=environment, timeout_s=timeout_s)
+        *,
+        cwd: Path | None,
+        grace: float,
+        memory: int | None,
+    ) -> list[str]:
+        return behind_front(argv, grace=grace, memory=memory)

@@ -8,10 +8,10 @@ from pathlib import Path
 from harness.domain.sandbox import Confinement, Sandbox
 from harness.domain.statuses import SandboxKind
 from harness.errors import SandboxError
+from harness.sandbox.behind_front import PYTHON
 from harness.sandbox.bwrap import Bwrap
 from harness.sandbox.landlock import Landlock
 from harness.sandbox.none import NoSandbox
-from harness.sandbox.process import PYTHON
 
 SANDBOXES: dict[SandboxKind, type[Bwrap] | type[Landlock] | type[NoSandbox]] = {
     SandboxKind.BWRAP: Bwrap,

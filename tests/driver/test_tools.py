@@ -12,7 +12,7 @@ from harness.domain.statuses import ExperimentStatus, SandboxKind
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools import TOOLS, session_tools
 from harness.ledger.project import Project
-from harness.runs.processes import identity
+from harness.process import identity
 
 HYPOTHESIS = {"hypothesis": "Nearest centres will do", "rationale": "They are far apart."}
 

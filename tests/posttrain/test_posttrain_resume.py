@@ -13,7 +13,7 @@ from harness.domain.statuses import SandboxKind
 from harness.errors import RefusedError
 from harness.ledger.verify import verify
 from harness.posttrain.tokens import Tokens
-from harness.runs.processes import identity
+from harness.process import identity
 from harness.runs.recover import recover
 from harness.sandbox.select import choose
 from tests.posttrain import programs

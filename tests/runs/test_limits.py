@@ -16,9 +16,10 @@ from harness.domain.facts import RunStarted
 from harness.domain.statuses import RunStatus, SandboxKind
 from harness.ledger.project import Project
 from harness.plans.approval import approve_plan
+from harness.process import identity
 from harness.runs.lock import try_supervising
 from harness.runs.output import Pump
-from harness.runs.processes import identity, is_alive
+from harness.runs.processes import is_alive
 from harness.runs.recover import recover
 from harness.sandbox.select import SANDBOXES, available
 

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from harness.errors import SandboxError
-from harness.sandbox.process import MARKER
+from harness.sandbox.behind_front import MARKER
 
 
 def running(word: str) -> list[int]:

@@ -22,7 +22,8 @@ from harness.driver.leftovers import close_cut_sessions, session_processes
 from harness.errors import GatewayError, RefusedError
 from harness.ledger.project import Project
 from harness.ledger.verify import verify
-from harness.runs.processes import identity, marked
+from harness.process import identity
+from harness.runs.processes import marked
 from tests.centroids import slow_train
 
 PACKAGE = Path(__file__).resolve().parents[2]

@@ -11,8 +11,8 @@ from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
 from harness.errors import NotFoundError
 from harness.ledger.project import Project
+from harness.process import identity
 from harness.runs.lock import supervising
-from harness.runs.processes import identity
 from harness.views.follow_experiment import all_completed, is_watched_over, progress, watched
 from tests.audit.world import World
 
