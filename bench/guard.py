@@ -1,8 +1,8 @@
 """The guard before every tool call, against a Python that only imports json, interleaved in this
 run.
 
-The whole program is measured, as Claude Code starts it: `python3 -I -S hooks/pre_tool_use.py` with
-the payload on stdin, from the interpreter's start to its end, modules compiled before. Exits 1
+The whole program is measured, as Claude Code starts it: `python3 -I -S hooks/run.py PreToolUse`
+with the payload on stdin, from the interpreter's start to its end, modules compiled before. Exits 1
 above the ratio that is promised.
 
     python bench/guard.py [--record]     # with --record it writes docs/evidence/guard.json
@@ -23,7 +23,7 @@ from _record import record, wants_record
 ROUNDS, WARM_UP, PROMISED = 80, 5, 1.25
 PYTHON = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else sys.executable
 START = [PYTHON, "-I", "-S"]
-HOOK = Path(__file__).parents[1] / "hooks" / "pre_tool_use.py"
+HOOK = Path(__file__).parents[1] / "hooks" / "run.py"
 BASELINE = "import json"
 BASH = (
     'cd src && for f in *.py; do grep -n def "$f" | sed "s/x/y/" >> /dev/null; done && python -m'
@@ -67,7 +67,8 @@ def measured(root: str, environment: dict[str, str]) -> dict[str, list[float]]:
     plain = [*START, "-c", BASELINE]
     programs = {BASELINE: (plain, b"")}
     programs |= {
-        name: ([*START, str(HOOK)], json.dumps(call).encode()) for name, call in calls(root).items()
+        name: ([*START, str(HOOK), "PreToolUse"], json.dumps(call).encode())
+        for name, call in calls(root).items()
     }
     taken: dict[str, list[float]] = {name: [] for name in programs}
     for turn in range(WARM_UP + ROUNDS):

@@ -84,9 +84,9 @@ def _leave_a_receipt(place: Place) -> None:
         "tool_use_id": "call_1",
         "tool_input": {"file_path": str(place.root / ".harness/policy.json"), "content": ""},
     }
-    guard = place.root / ".claude/hooks/harness/pre_tool_use.py"
+    guard = place.root / ".claude/hooks/harness/run.py"
     subprocess.run(
-        [sys.executable, "-I", "-S", str(guard)],
+        [sys.executable, "-I", "-S", str(guard), "PreToolUse"],
         cwd=place.root,
         env=place.environment(CLAUDE_PROJECT_DIR=str(place.root)),
         input=json.dumps(payload).encode(),

@@ -9,14 +9,13 @@ from typing import Any
 
 from harness.contract.installation import OWN_HOOKS, PLUGIN_VARIABLE, PROJECT_VARIABLE, VENDORED
 from harness.doctor.settings_files import SettingsFile
-from harness.guard.hooks.table import BY_NAME, EVENTS, GUARD, Event
+from harness.guard.hooks.table import BY_NAME, GUARD, PROGRAM, Event
 
 PLACEHOLDERS = (PROJECT_VARIABLE, PLUGIN_VARIABLE)
 """What the CLI puts in for itself before it starts a hook in exec form; nothing else, and only with
 the braces."""
 _VENDORED = PurePosixPath(VENDORED).parts[1:]
-"""The folder of vendored programs ends so. A person's own .claude/hooks/stop.py is none of ours."""
-_PROGRAMS = {event.program for event in EVENTS}
+"""The folder of vendored programs ends so. A person's own .claude/hooks/run.py is none of ours."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,13 +68,15 @@ class Hook:
         path = PurePosixPath(word)
         above = path.parent.parts
         found = above[-1:] == (OWN_HOOKS,) if self.bare else above[-len(_VENDORED) :] == _VENDORED
-        return found and path.name in _PROGRAMS
+        return found and path.name == PROGRAM
 
     def runs(self, event: Event) -> bool:
-        """Whether this is our hook for `event`, by its program and by the event under which it
+        """Whether this is our hook for `event`, by its argument and by the event under which it
         stands."""
-        found = self.program
-        return found is not None and self.event == event.name and _file_name(found) == event.program
+        if self.program is None or self.event != event.name:
+            return False
+        following = self.words[self.words.index(self.program) + 1 :]
+        return following[:1] == (event.name,)
 
 
 def hooks_of(file: SettingsFile, *, bare: bool = False) -> Iterator[Hook]:
@@ -92,8 +93,3 @@ def hooks_of(file: SettingsFile, *, bare: bool = False) -> Iterator[Hook]:
                     yield Hook(
                         file=file, event=event, place=place, matcher=matcher, body=body, bare=bare
                     )
-
-
-def _file_name(word: str) -> str:
-    """The program's file: of a path its last part, of a module the file that it would be."""
-    return PurePosixPath(word).name if "/" in word else f"{word.rpartition('.')[2]}.py"

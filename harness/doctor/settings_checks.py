@@ -8,7 +8,7 @@ from harness.doctor.scene import Scene
 from harness.doctor.settings_files import LOCAL, MANAGED, PLUGIN, PROJECT, USER, SettingsFile
 from harness.guard.hooks.scene import Scene as HookScene
 from harness.guard.hooks.settings_guard import fault
-from harness.guard.hooks.table import BY_NAME
+from harness.guard.hooks.table import PROGRAM
 
 
 def start_folder(scene: Scene) -> Check:
@@ -64,7 +64,7 @@ def _refused(scene: Scene, source: str) -> str:
     elsewhere."""
     if scene.file(source).problem:
         return ""
-    program = str(scene.hooks_folder / BY_NAME["ConfigChange"].program)
+    program = str(scene.hooks_folder / PROGRAM)
     plugin = (
         {"CLAUDE_PLUGIN_ROOT": str(scene.hooks_folder.parent)} if scene.source == PLUGIN else {}
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.contract.installation import SETTINGS, VENDORED
 from harness.errors import RefusedError
-from harness.guard.hooks.table import BY_NAME, ISOLATED
+from harness.guard.hooks.table import BY_NAME, ISOLATED, PROGRAM
 from harness.ledger.project import open_project
 from harness.rendering.snapshot import write_policy_snapshot
 from harness.rendering.vendored import vendored_files
@@ -101,7 +101,7 @@ def _stage(folder: Path) -> Path:
 
 def _self_test(interpreter: str, root: Path) -> str:
     """Both calls are needed: Python's own failures end with 2 as well, and look like a denial."""
-    command = [interpreter, *ISOLATED, str(root / VENDORED / GUARD.program)]
+    command = [interpreter, *ISOLATED, str(root / VENDORED / PROGRAM), GUARD.name]
     for target, wanted, what in (
         (SETTINGS, DENIED, "does not deny"),
         ("notes.txt", 0, "does not let pass"),

@@ -36,7 +36,7 @@ def read_object(text: str, where: str) -> dict[str, Any]:
     except NotStrictJsonError as error:
         raise UsageError(
             f"{where} is not JSON: {error}. Claude Code does not read such a file either.",
-            hint=f"Hint line {error.line}, then run `harness init` again; nothing was changed.",
+            hint=f"Correct line {error.line}, then run `harness init` again; nothing was changed.",
             code="settings_invalid",
         ) from error
     whole: dict[str, Any] = _require(value, dict, where, "the whole file")

@@ -172,7 +172,7 @@ def test_a_digest_that_changed_at_another_time_is_a_possible_one(guarded: World)
 
 
 def test_a_folder_that_counts_as_one_covers_its_files(guarded: World):
-    hook = ".claude/hooks/harness/pre_tool_use.py"
+    hook = ".claude/hooks/harness/run.py"
     receipt(guarded, "s1", "SessionStart", control={".claude/hooks/harness": "aaa"}, at=moment(-60))
     write(guarded.root / hook, "pass")
     receipt(

@@ -22,7 +22,7 @@ def test_in_and_out_again(journey: Journey) -> None:
     shown = journey.harness("init", "--dry-run")
     assert shown.exit_code == 0, shown.stderr
     assert "create .harness/config.toml\n@@ -0,0 +1 @@\n+project_id = " in shown.stdout
-    assert "create .claude/hooks/harness/pre_tool_use.py (" in shown.stdout
+    assert "create .claude/hooks/harness/run.py (" in shown.stdout
     assert "create .claude/settings.json" in shown.stdout
     assert shown.stdout.endswith("nothing was changed\n")
     assert tree(journey.root) == before
@@ -77,19 +77,19 @@ def test_json_is_one_object(journey: Journey) -> None:
 
 def test_a_conflict_or_a_dead_guard_is_exit_1(journey: Journey) -> None:
     journey.harness("init")
-    guard = journey.root / ".claude/hooks/harness/pre_tool_use.py"
+    guard = journey.root / ".claude/hooks/harness/run.py"
     text = guard.read_text()
     guard.write_text(text + "\n")
     answer = journey.harness("init")
     assert (
         answer.exit_code,
-        "left as it is: .claude/hooks/harness/pre_tool_use.py was edited" in answer.stdout,
+        "left as it is: .claude/hooks/harness/run.py was edited" in answer.stdout,
     ) == (
         1,
         True,
     )
     assert "DEAD" in answer.stdout
-    assert answer.stdout.lower().count("delete .claude/hooks/harness/pre_tool_use.py") == 2, (
+    assert answer.stdout.lower().count("delete .claude/hooks/harness/run.py") == 2, (
         "init and doctor agree"
     )
     assert "installs the hooks" not in answer.stdout

@@ -33,7 +33,7 @@ WORDS = st.sampled_from(
         "ConfigChange",
         "command",
         "/usr/bin/python3",
-        ".claude/hooks/harness/pre_tool_use.py",
+        ".claude/hooks/harness/run.py",
         "*",
         "(",
         "\ud800",
@@ -114,11 +114,11 @@ def test_case_01_a_relative_hook_of_somebody_else_is_named(made: Made):
 
 
 def test_hooks_of_ones_own_that_have_the_names_of_ours_are_not_ours(made: Made):
-    """Many repositories have a .claude/hooks/stop.py; a fault of it is no dead guard of ours."""
+    """Many repositories have a .claude/hooks/run.py; a fault of it is no dead guard of ours."""
     settings = made.settings()
     theirs = {
         "type": "command",
-        "command": "python3 .claude/hooks/pre_tool_use.py",
+        "command": "python3 .claude/hooks/run.py",
         "timeout": 60000,
     }
     settings["hooks"]["PreToolUse"].append({"matcher": "bash", "hooks": [theirs]})
@@ -137,12 +137,9 @@ def test_a_session_whose_folder_cannot_be_seen_is_not_accused(made: Made):
 def test_case_03_a_missing_hook_is_no_policy(made: Made):
     """Python ends with 2 when its script is not there, which looks like a denial; the doctor says
     what it is."""
-    (made.hooks / "pre_tool_use.py").unlink()
+    (made.hooks / "run.py").unlink()
     checks = named(made.doctor().checks)
-    assert (
-        "hook not found: .claude/hooks/harness/pre_tool_use.py"
-        in checks["hook_files_present"].message
-    )
+    assert "hook not found: .claude/hooks/harness/run.py" in checks["hook_files_present"].message
     assert "hook not found" in checks["guards_answer"].message
     assert "no rule denied anything" in checks["guards_answer"].message
     assert "harness init" in checks["guards_answer"].hint
@@ -332,7 +329,7 @@ def test_exit_codes_and_json(made: Made, tmp_path: Path):
     assert all(
         set(check) == {"name", "ok", "guard", "message", "hint"} for check in document["checks"]
     )
-    (made.hooks / "pre_tool_use.py").chmod(stat.S_IXUSR)
+    (made.hooks / "run.py").chmod(stat.S_IXUSR)
     code, document = command(made)
     assert (code, document["dead"]) == (1, True)
     code, document = command(made, "--project", str(tmp_path))
@@ -345,7 +342,7 @@ def test_what_is_in_order_is_a_line_a_group_unless_every_check_is_asked_for():
     assert sound.lines() == [
         "ok    hook entries         2 checks",
         "ok    settings             1 check",
-        "ok    sandbox                 1 check",
+        "ok    sandbox              1 check",
         "all guards are alive",
     ]
     assert [line.split()[1] for line in sound.lines(verbose=True)[:-1]] == list(names)

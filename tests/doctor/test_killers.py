@@ -84,12 +84,19 @@ def edited(path: Path) -> None:
     path.write_text(path.read_text("utf-8") + "\n# edited\n", "utf-8")
 
 
-def rewritten(text: str) -> Callable[[Path], None]:
-    return lambda path: void(path.write_text(text, "utf-8"))
+def answering(event: str, text: str) -> Callable[[Path], None]:
+    """Let the hooks' program do `text` at `event`, and its own work at every other one."""
+
+    def rewrite(path: Path) -> None:
+        own = path.read_text("utf-8")
+        instead = f"    exec({text!r})\n    sys.exit(0)\n"
+        path.write_text(f"import sys\nif sys.argv[1:] == [{event!r}]:\n{instead}{own}", "utf-8")
+
+    return rewrite
 
 
 def hanging(made: Made) -> None:
-    in_hooks("pre_tool_use.py", rewritten("import time\ntime.sleep(60)\n"))(made)
+    in_hooks("run.py", answering("PreToolUse", "import time\ntime.sleep(60)\n"))(made)
     entry("PreToolUse", timeout=0.5)(made)
 
 
@@ -201,24 +208,24 @@ if "policy.json" in sys.stdin.read():
     sys.exit(2)
 print('{"hookSpecificOutput": {"permissionDecision": "allow"}}')
 """
-HOOK = ".claude/hooks/harness/pre_tool_use.py"
-RELATIVE = ["-I", "-S", HOOK]
-MODULE = ["-m", "harness.guard.hooks.pre_tool_use"]
-NO_BRACES = ["-I", "-S", f"$CLAUDE_PROJECT_DIR/{HOOK}"]
-NOT_ISOLATED = [f"${{CLAUDE_PROJECT_DIR}}/{HOOK}"]
+HOOK = ".claude/hooks/harness/run.py"
+RELATIVE = ["-I", "-S", HOOK, "PreToolUse"]
+MODULE = ["-m", "harness.guard.hooks.run", "PreToolUse"]
+NO_BRACES = ["-I", "-S", f"$CLAUDE_PROJECT_DIR/{HOOK}", "PreToolUse"]
+NOT_ISOLATED = [f"${{CLAUDE_PROJECT_DIR}}/{HOOK}", "PreToolUse"]
 
 KILLERS = (
     # files
     Killer(
         "hook missing",
-        in_hooks("pre_tool_use.py", Path.unlink),
+        in_hooks("run.py", Path.unlink),
         "hook_files_present",
         ("hook not found", HOOK),
         INIT,
     ),
     Killer(
         "hook missing, fed",
-        in_hooks("pre_tool_use.py", Path.unlink),
+        in_hooks("run.py", Path.unlink),
         "guards_answer",
         ("hook not found",),
         INIT,
@@ -232,7 +239,7 @@ KILLERS = (
     ),
     Killer(
         "hook not readable",
-        in_hooks("pre_tool_use.py", closed),
+        in_hooks("run.py", closed),
         "hook_files_readable",
         (HOOK,),
         "chmod",
@@ -246,7 +253,7 @@ KILLERS = (
     ),
     Killer(
         "hook edited",
-        in_hooks("pre_tool_use.py", edited),
+        in_hooks("run.py", edited),
         "hook_files_unchanged",
         ("edited", HOOK),
         INIT,
@@ -300,28 +307,28 @@ KILLERS = (
     # a program that answers wrongly
     Killer(
         "lets all pass",
-        in_hooks("pre_tool_use.py", rewritten("pass")),
+        in_hooks("run.py", answering("PreToolUse", "pass")),
         "guards_answer",
         ("let pass a call",),
         INIT,
     ),
     Killer(
         "ends with 1",
-        in_hooks("pre_tool_use.py", rewritten("1 / 0")),
+        in_hooks("run.py", answering("PreToolUse", "1 / 0")),
         "guards_answer",
         ("status 1",),
         INIT,
     ),
     Killer(
         "denies all",
-        in_hooks("pre_tool_use.py", rewritten(DENIES)),
+        in_hooks("run.py", answering("PreToolUse", DENIES)),
         "guards_answer",
         ("ordinary call: no",),
-        "Hint",
+        "Fix",
     ),
     Killer(
         "says allow",
-        in_hooks("pre_tool_use.py", rewritten(ALLOWS)),
+        in_hooks("run.py", answering("PreToolUse", ALLOWS)),
         "guards_answer",
         ("is silent",),
         INIT,
@@ -329,7 +336,7 @@ KILLERS = (
     Killer("hangs", hanging, "guards_answer", ("did not answer in 0.5 s",), INIT),
     Killer(
         "settings guard passes",
-        in_hooks("config_change.py", rewritten("pass")),
+        in_hooks("run.py", answering("ConfigChange", "pass")),
         "guards_answer",
         ("ConfigChange",),
         INIT,
@@ -662,7 +669,7 @@ KILLERS = (
         text_in(".claude/settings.local.json", "{"),
         "settings_readable",
         ("not JSON",),
-        "Hint",
+        "Fix",
         guard=False,
     ),
 )

@@ -67,7 +67,7 @@ def test_one_setting_that_is_not_valid_takes_every_hook_with_it(made: Made):
 
 
 def test_a_missing_hook_is_told_from_a_denial(made: Made):
-    (made.hooks / "pre_tool_use.py").unlink()
+    (made.hooks / "run.py").unlink()
     report = made.doctor(start_cli=True)
     assert live(report).ok is False
     assert "hook not found" in live(report).message

@@ -12,7 +12,7 @@ from typing import Any
 
 from policy_project import SampleProject, snapshot
 
-from harness.guard.hooks.table import hooks_section
+from harness.guard.hooks.table import PROGRAM, hooks_section
 
 REPOSITORY = Path(__file__).parents[2]
 PYTHON = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else sys.executable
@@ -59,11 +59,17 @@ class HookProject(SampleProject):
         self.write(".harness/policy.json", value if isinstance(value, str) else json.dumps(value))
 
     def start(
-        self, program: str, payload: bytes, *, cwd: Path | str = "/", **environment: str
+        self, event: str, payload: bytes, *, cwd: Path | str = "/", **environment: str
     ) -> Answer:
-        """Start one program as Claude Code does, with `payload` on its stdin."""
+        """Start the hook of `event` as Claude Code does, with `payload` on its stdin."""
+        return self.program([PROGRAM, event], payload, cwd=cwd, **environment)
+
+    def program(
+        self, words: list[str], payload: bytes, *, cwd: Path | str = "/", **environment: str
+    ) -> Answer:
+        """Start the program words[0] of the hooks' folder with the arguments after it."""
         ended = subprocess.run(
-            [PYTHON, "-I", "-S", str(self.programs / program)],
+            [PYTHON, "-I", "-S", str(self.programs / words[0]), *words[1:]],
             input=payload,
             capture_output=True,
             cwd=cwd,
@@ -75,10 +81,10 @@ class HookProject(SampleProject):
         )
 
     def event(
-        self, program: str, *, session: str = SESSION, cwd: Path | str | None = None, **fields: Any
+        self, event: str, *, session: str = SESSION, cwd: Path | str | None = None, **fields: Any
     ) -> Answer:
         payload = {"session_id": session, "cwd": str(cwd or self.root), **fields}
-        return self.start(program, json.dumps(payload).encode())
+        return self.start(event, json.dumps(payload).encode())
 
     def call(self, tool: str, given: Any, *, identity: str = "toolu_1", **fields: Any) -> Answer:
         """A tool call before it is made."""
@@ -88,7 +94,7 @@ class HookProject(SampleProject):
             "tool_input": given,
             "tool_use_id": identity,
         }
-        return self.event("pre_tool_use.py", **named, **fields)
+        return self.event("PreToolUse", **named, **fields)
 
     def shell(self, command: str, **fields: Any) -> Answer:
         return self.call("Bash", {"command": command}, **fields)

@@ -15,7 +15,7 @@ from hook_project import HookProject
 TARGETS = {
     "ledger": "{state}/ledger.db",
     "policy": ".harness/policy.json",
-    "hooks": ".claude/hooks/harness/pre_tool_use.py",
+    "hooks": ".claude/hooks/harness/run.py",
     "settings": ".claude/settings.json",
     "artifact": ".harness/experiments/exp-0001/runs/run-01/metrics.jsonl",
 }

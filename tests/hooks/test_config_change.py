@@ -22,7 +22,7 @@ def changed(project: HookProject, value: Any, name: str = SETTINGS, **fields: An
         "file_path": str(path),
         **fields,
     }
-    return project.event("config_change.py", hook_event_name="ConfigChange", **given)
+    return project.event("ConfigChange", hook_event_name="ConfigChange", **given)
 
 
 def guards() -> dict[str, Any]:
@@ -44,9 +44,9 @@ def test_a_persons_own_settings_count_too(project: HookProject):
     path = project.folder / "home" / ".claude" / "settings.json"
     path.parent.mkdir(parents=True)
     path.write_text('{"disableAllHooks": true}')
-    assert project.event("config_change.py", source="user_settings", file_path=str(path)).denied
+    assert project.event("ConfigChange", source="user_settings", file_path=str(path)).denied
     path.write_text('{"env": {"HOME": "/x"}}')
-    assert not project.event("config_change.py", source="user_settings", file_path=str(path)).denied
+    assert not project.event("ConfigChange", source="user_settings", file_path=str(path)).denied
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "3", "{'a': 1}", '{"a":' * 100_000])
@@ -66,16 +66,16 @@ def test_a_byte_order_mark_is_no_fault(project: HookProject):
 def test_a_pipe_is_no_settings_file(project: HookProject):
     os.mkfifo(project.root / LOCAL)
     assert project.event(
-        "config_change.py", source="local_settings", file_path=str(project.root / LOCAL)
+        "ConfigChange", source="local_settings", file_path=str(project.root / LOCAL)
     ).denied
 
 
 def test_the_installed_file_is_gone(project: HookProject):
     (project.root / SETTINGS).unlink()
     fields = {"source": "project_settings", "file_path": str(project.root / SETTINGS)}
-    assert project.event("config_change.py", **fields).denied
+    assert project.event("ConfigChange", **fields).denied
     assert not project.event(
-        "config_change.py", source="local_settings", file_path=str(project.root / LOCAL)
+        "ConfigChange", source="local_settings", file_path=str(project.root / LOCAL)
     ).denied
 
 
@@ -93,6 +93,10 @@ EDITS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "another program": lambda hooks: hooks["PreToolUse"][0]["hooks"][0].update(
         args=["-I", "-S", "/tmp/x.py"]
     ),
+    "another event": lambda hooks: hooks["PreToolUse"][0]["hooks"][0]["args"].__setitem__(
+        -1, "Stop"
+    ),
+    "no event": lambda hooks: hooks["PreToolUse"][0]["hooks"][0]["args"].pop(),
     "other options": lambda hooks: hooks["PreToolUse"][0]["hooks"][0]["args"].pop(0),
     "as a shell line": lambda hooks: hooks["PreToolUse"][0]["hooks"][0].pop("args"),
     "only for some": lambda hooks: hooks["PreToolUse"][0]["hooks"][0].update({"if": "Bash(git *)"}),
@@ -186,13 +190,13 @@ def test_variables_with_which_no_hook_runs(project: HookProject, name: str, vari
 def test_other_changes_are_not_its_business(project: HookProject):
     for source, name in (("skills", ".claude/skills/x/SKILL.md"), ("skills", "notes.txt")):
         path = project.write(name, "disableAllHooks")
-        assert not project.event("config_change.py", source=source, file_path=str(path)).denied
+        assert not project.event("ConfigChange", source=source, file_path=str(path)).denied
 
 
 @pytest.mark.parametrize("path", [None, "", 3, SETTINGS, "./.claude/../.claude/settings.json"])
 def test_the_file_is_found_without_an_absolute_path(project: HookProject, path):
     project.write(SETTINGS, '{"disableAllHooks": true}')
-    assert project.event("config_change.py", source="project_settings", file_path=path).denied
+    assert project.event("ConfigChange", source="project_settings", file_path=path).denied
 
 
 def test_every_guard_of_the_table_is_checked(project: HookProject):

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.guard.hooks.run import Unreadable, answer, payload
-from harness.guard.hooks.table import BY_NAME, EVENTS
+from harness.guard.hooks.table import BY_NAME, EVENTS, PROGRAM
 
 QUICK = settings(
     max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -107,20 +107,20 @@ def test_damaged_json_is_never_read_as_something_else(call: dict, cut: int, nois
         assert not isinstance(expected, dict)
 
 
-@given(data=st.binary(max_size=200), program=st.sampled_from([event.program for event in EVENTS]))
+@given(data=st.binary(max_size=200), event=st.sampled_from([*BY_NAME]))
 @FEW
-def test_any_bytes_get_an_answer_of_the_program(shared: HookProject, data: bytes, program: str):
-    said = shared.start(program, data)
+def test_any_bytes_get_an_answer_of_the_program(shared: HookProject, data: bytes, event: str):
+    said = shared.start(event, data)
     assert said.code in (0, 2)
     assert "Traceback" not in said.errors
-    if program in ("pre_tool_use.py", "config_change.py"):
+    if event in ("PreToolUse", "ConfigChange"):
         assert said.denied
 
 
-@given(call=CALLS, program=st.sampled_from([event.program for event in EVENTS]))
+@given(call=CALLS, event=st.sampled_from([*BY_NAME]))
 @FEW
-def test_any_object_gets_an_answer_of_the_program(shared: HookProject, call: dict, program: str):
-    said = shared.start(program, json.dumps(call).encode())
+def test_any_object_gets_an_answer_of_the_program(shared: HookProject, call: dict, event: str):
+    said = shared.start(event, json.dumps(call).encode())
     assert said.code in (0, 2)
     assert "has a fault" not in said.errors or "No receipt" in said.errors
 
@@ -129,7 +129,7 @@ def test_any_object_gets_an_answer_of_the_program(shared: HookProject, call: dic
 @QUICK
 def test_no_handler_has_a_fault(shared: HookProject, call: dict, event):
     call = json.loads(json.dumps({**call, "session_id": "fuzz"}))
-    said = answer(event, call, str(shared.programs / event.program))
+    said = answer(event, call, str(shared.programs / PROGRAM))
     assert said.code in (0, 2)
     assert bool(said.errors) == (said.code == 2)
 
@@ -150,7 +150,7 @@ def test_any_snapshot_gets_an_answer(fuzzed: HookProject, key, value, tool: str)
     said = answer(
         BY_NAME["PreToolUse"],
         {**call, "session_id": "fuzz"},
-        str(fuzzed.programs / "pre_tool_use.py"),
+        str(fuzzed.programs / "run.py"),
     )
     assert said.code in (0, 2)
     assert said.output == ""
@@ -168,7 +168,7 @@ def judged(project: HookProject, command: str):
         "cwd": str(project.root),
         "session_id": "fuzz",
     }
-    return answer(BY_NAME["PreToolUse"], call, str(project.programs / "pre_tool_use.py"))
+    return answer(BY_NAME["PreToolUse"], call, str(project.programs / "run.py"))
 
 
 @given(before=SHELL, after=SHELL)

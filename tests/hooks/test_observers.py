@@ -16,7 +16,7 @@ def after(project: HookProject, session: str = "s-1") -> str:
         "tool_use_id": "toolu_1",
     }
     answer = project.event(
-        "post_tool_use.py", session=session, tool_response={"stdout": "a secret"}, **given
+        "PostToolUse", session=session, tool_response={"stdout": "a secret"}, **given
     )
     assert (answer.code, answer.errors) == (0, "")
     if not answer.output:
@@ -33,7 +33,7 @@ def after(project: HookProject, session: str = "s-1") -> str:
         (".claude/settings.local.json", ".claude/settings.local.json"),
         (".harness/config.toml", ".harness/config.toml"),
         ("plan.md", "plan.md"),
-        (".claude/hooks/harness/stop.py", ".claude/hooks/harness"),
+        (".claude/hooks/harness/mcp.py", ".claude/hooks/harness"),
         (".claude/hooks/harness/lib/harness/guard/policy/git.py", ".claude/hooks/harness"),
         (".claude/hooks/harness/lib/harness/guard/hooks/new.py", ".claude/hooks/harness"),
     ],
@@ -83,7 +83,7 @@ def listed(project: HookProject) -> HookProject:
         (".claude/agents/deep/er.md", ".claude/agents"),
         (".claude/skills/x/SKILL.md", ".claude"),
         (".claude/commands/x.md", ".claude"),
-        (".claude/hooks/harness/stop.py", ".claude/hooks/harness"),
+        (".claude/hooks/harness/mcp.py", ".claude/hooks/harness"),
         (".mcp.json", ".mcp.json"),
         (".git/hooks/post-commit", ".git/hooks"),
         (".git/config", ".git/config"),
@@ -151,7 +151,7 @@ def test_hostile_control_paths_stall_no_call(listed: HookProject):
 
 
 def test_the_start_of_the_session_is_what_it_is_compared_with(project: HookProject):
-    project.event("session_start.py", source="startup")
+    project.event("SessionStart", source="startup")
     (project.root / ".claude/settings.json").unlink()
     assert ".claude/settings.json changed" in after(project)
     assert after(project, session="s-2") == ""
@@ -178,7 +178,7 @@ def test_the_last_digests_are_found_far_back(project: HookProject):
 
 
 def batch(project: HookProject, *calls: Any, **fields: Any) -> list[dict[str, Any]]:
-    answer = project.event("post_tool_batch.py", tool_calls=list(calls), **fields)
+    answer = project.event("PostToolBatch", tool_calls=list(calls), **fields)
     assert (answer.code, answer.output, answer.errors) == (0, "", "")
     return [line for line in project.receipts() if line["rule"] == "unhooked"]
 
@@ -208,15 +208,13 @@ def test_a_later_event_about_a_call_is_no_sign_of_a_guard(project: HookProject):
     "calls", [None, {}, "x", [], [None], [3], [{}], [{"tool_use_id": 3}]], ids=repr
 )
 def test_a_batch_of_another_form_is_passed_over(project: HookProject, calls):
-    answer = project.event("post_tool_batch.py", tool_calls=calls)
+    answer = project.event("PostToolBatch", tool_calls=calls)
     assert (answer.code, answer.output, answer.errors) == (0, "", "")
 
 
-@pytest.mark.parametrize(
-    "program", ["post_tool_use.py", "post_tool_batch.py", "session_end.py", "pre_compact.py"]
-)
-def test_a_receipt_that_cannot_be_written_blocks_nothing(project: HookProject, program: str):
+@pytest.mark.parametrize("event", ["PostToolUse", "PostToolBatch", "SessionEnd", "PreCompact"])
+def test_a_receipt_that_cannot_be_written_blocks_nothing(project: HookProject, event: str):
     (project.root / ".harness/receipts/s-1.jsonl").mkdir()
-    answer = project.event(program, tool_calls=[call("toolu_9")], tool_name="Bash", tool_input={})
+    answer = project.event(event, tool_calls=[call("toolu_9")], tool_name="Bash", tool_input={})
     assert (answer.code, answer.output) == (0, "")
     assert "Traceback" not in answer.errors

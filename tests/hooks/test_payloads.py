@@ -33,7 +33,7 @@ UNREADABLE = {
 @pytest.mark.parametrize("event", GUARDS, ids=lambda event: event.name)
 @pytest.mark.parametrize("name", UNREADABLE)
 def test_a_guard_denies_what_it_cannot_read(shared: HookProject, event, name: str):
-    answer = shared.start(event.program, UNREADABLE[name])
+    answer = shared.start(event.name, UNREADABLE[name])
     assert answer.denied
     assert f"The payload of {event.name} cannot be read" in answer.errors
     assert "Repeat the call" in answer.errors
@@ -42,7 +42,7 @@ def test_a_guard_denies_what_it_cannot_read(shared: HookProject, event, name: st
 @pytest.mark.parametrize("event", OTHERS, ids=lambda event: event.name)
 @pytest.mark.parametrize("name", ["nothing", "half", "a list"])
 def test_another_hook_lets_go_with_a_receipt(shared: HookProject, event, name: str):
-    answer = shared.start(event.program, UNREADABLE[name])
+    answer = shared.start(event.name, UNREADABLE[name])
     assert (answer.code, answer.output) == (0, "")
     newest = shared.receipts("unknown")[-1]
     assert (newest["event"], newest["rule"], newest["permission"]) == (
@@ -103,8 +103,7 @@ def test_text_that_no_file_system_takes_is_denied(shared: HookProject, path: str
 
 def test_stalled_and_closed_stdin_are_denied_before_the_timeout(project: HookProject):
     """All at once, because each waits for its own deadline."""
-    program = str(project.programs / "pre_tool_use.py")
-    command = [PYTHON, "-I", "-S", program]
+    command = [PYTHON, "-I", "-S", str(project.programs / "run.py"), "PreToolUse"]
     silent = _start(command, project)
     halting = _start(command, project)
     halting.stdin.write(b'{"session_id": "s-1", "tool_')
@@ -152,7 +151,7 @@ def test_parallel_calls_leave_whole_receipts(project: HookProject):
 
 
 def test_output_that_nobody_reads_changes_no_answer(project: HookProject):
-    command = [PYTHON, "-I", "-S", str(project.programs / "pre_tool_use.py")]
+    command = [PYTHON, "-I", "-S", str(project.programs / "run.py"), "PreToolUse"]
     payload = {
         "tool_name": "Write",
         "tool_input": {"file_path": "plan.md"},

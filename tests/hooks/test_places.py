@@ -10,6 +10,8 @@ import pytest
 from hook_project import PYTHON, REPOSITORY, HookProject, git, other_project
 from test_reported_cases import add_worktree
 
+from harness.guard.hooks.table import BY_NAME
+
 OWN = ".harness/experiments/exp-0002/hypothesis.md"
 
 
@@ -42,9 +44,9 @@ def test_a_cwd_that_was_deleted_under_the_hook(project: HookProject):
     payload = json.dumps(
         {"tool_name": "Bash", "tool_input": {"command": "rm ../plan.md"}, "cwd": str(gone)}
     )
-    script = 'cd "$1" && rmdir "$1" && exec "$2" -I -S "$3"'
+    script = 'cd "$1" && rmdir "$1" && exec "$2" -I -S "$3" PreToolUse'
     ended = subprocess.run(
-        ["sh", "-c", script, "sh", str(gone), PYTHON, str(project.programs / "pre_tool_use.py")],
+        ["sh", "-c", script, "sh", str(gone), PYTHON, str(project.programs / "run.py")],
         input=payload.encode(),
         capture_output=True,
         env=project.environment,
@@ -62,9 +64,9 @@ def test_without_a_usable_cwd_relative_paths_are_denied(project: HookProject, cw
         "session_id": "s-1",
         "cwd": cwd,
     }
-    assert project.start("pre_tool_use.py", json.dumps(call).encode()).denied
+    assert project.start("PreToolUse", json.dumps(call).encode()).denied
     call["tool_input"] = {"file_path": str(project.root / "model.py")}
-    assert not project.start("pre_tool_use.py", json.dumps(call).encode()).denied
+    assert not project.start("PreToolUse", json.dumps(call).encode()).denied
 
 
 def test_another_project_judges_what_lies_in_it(project: HookProject, other: Path):
@@ -194,12 +196,12 @@ def test_hooks_of_a_project_that_is_gone_deny_and_say_what_a_person_does(
         assert "in their own terminal" in answer.errors
         assert "`harness init`" in answer.errors
         assert "`harness init --remove`" in answer.errors
-    assert project.event("config_change.py", source="project_settings").denied
-    said = project.event("session_start.py", source="startup")
+    assert project.event("ConfigChange", source="project_settings").denied
+    said = project.event("SessionStart", source="startup")
     assert said.code == 0
     assert "every tool call is denied" in said.output
-    for program in ("stop.py", "post_tool_use.py", "session_end.py"):
-        assert project.event(program).code == 0
+    for event in ("Stop", "PostToolUse", "SessionEnd"):
+        assert project.event(event).code == 0
     assert path.parent.exists()
     assert not path.exists()
 
@@ -213,7 +215,7 @@ class TestPlugin:
         shutil.copytree(
             REPOSITORY / "hooks", place / "hooks", ignore=shutil.ignore_patterns("__pycache__")
         )
-        for room in ("policy", "handlers"):
+        for room in ("guard/policy", "guard/hooks"):
             hidden = shutil.ignore_patterns("__pycache__")
             shutil.copytree(REPOSITORY / "harness" / room, place / "harness" / room, ignore=hidden)
         shutil.rmtree(project.root / ".claude")
@@ -225,14 +227,12 @@ class TestPlugin:
         empty = tmp_path / "empty"
         empty.mkdir()
         plugin.environment["CLAUDE_PROJECT_DIR"] = str(empty)
-        for program in sorted(
-            path.name for path in plugin.programs.glob("*.py") if path.name != "mcp.py"
-        ):
+        for event in BY_NAME:
             given = {"tool_name": "Bash", "tool_input": {"command": "rm -rf x"}, "tool_calls": []}
-            answer = plugin.event(program, cwd=empty, source="startup", **given)
-            assert (answer.code, answer.output, answer.errors) == (0, "", ""), program
-            broken = plugin.start(program, b"half")
-            assert (broken.code, broken.output) == (0, ""), program
+            answer = plugin.event(event, cwd=empty, source="startup", **given)
+            assert (answer.code, answer.output, answer.errors) == (0, "", ""), event
+            broken = plugin.start(event, b"half")
+            assert (broken.code, broken.output) == (0, ""), event
         assert list(empty.iterdir()) == []
 
     @pytest.mark.parametrize("variable", ["set", "unset"])
@@ -243,7 +243,7 @@ class TestPlugin:
         assert plugin.shell("cd sub; rm ../plan.md").denied
         assert not plugin.call("Write", {"file_path": "model.py"}).denied
         assert len(plugin.receipts()) == 3
-        assert plugin.start("pre_tool_use.py", b"half", cwd=plugin.root / "sub").denied
+        assert plugin.start("PreToolUse", b"half", cwd=plugin.root / "sub").denied
 
     def test_reaches_a_project_from_outside(self, plugin: HookProject, tmp_path: Path):
         plugin.environment["CLAUDE_PROJECT_DIR"] = str(tmp_path / "elsewhere")
@@ -254,7 +254,7 @@ class TestPlugin:
 
     def test_guards_its_own_files(self, plugin: HookProject):
         for name in (
-            "hooks/stop.py",
+            "hooks/run.py",
             "harness/guard/policy/decide.py",
             "harness/guard/hooks/run.py",
         ):
@@ -264,12 +264,10 @@ class TestPlugin:
 
     def test_refuses_settings_that_switch_it_off(self, plugin: HookProject):
         path = plugin.write(".claude/settings.json", '{"disableAllHooks": true}')
-        assert plugin.event(
-            "config_change.py", source="project_settings", file_path=str(path)
-        ).denied
+        assert plugin.event("ConfigChange", source="project_settings", file_path=str(path)).denied
         path.write_text("{}")
         assert not plugin.event(
-            "config_change.py", source="project_settings", file_path=str(path)
+            "ConfigChange", source="project_settings", file_path=str(path)
         ).denied
 
 
@@ -280,14 +278,14 @@ def test_hooks_of_this_repository_belong_to_it(project: HookProject):
     shutil.copytree(
         REPOSITORY / "hooks", project.root / "hooks", ignore=shutil.ignore_patterns("__pycache__")
     )
-    for room in ("policy", "handlers"):
+    for room in ("guard/policy", "guard/hooks"):
         hidden = shutil.ignore_patterns("__pycache__")
         shutil.copytree(
             REPOSITORY / "harness" / room, project.root / "harness" / room, ignore=hidden
         )
     project.programs = project.root / "hooks"
     assert project.call("Write", {"file_path": str(project.root / "plan.md")}, cwd="/").denied
-    assert project.shell("rm hooks/stop.py").denied
+    assert project.shell("rm hooks/run.py").denied
     assert project.shell("echo x > harness/guard/policy/decide.py").denied
     assert not project.shell("ls").denied
     assert not list((project.root / "harness").rglob("*.pyc"))
@@ -311,7 +309,7 @@ def test_compiled_modules_lie_outside_the_project_and_are_guarded(project: HookP
     assert project.shell(f"cp x.pyc '{compiled[0]}'").denied
     compiled[0].write_bytes(b"not the harness's")
     (cache / "more.pyc").touch()
-    project.event("session_start.py", source="startup")
+    project.event("SessionStart", source="startup")
     assert not (cache / "more.pyc").exists()
     assert compiled[0].read_bytes() != b"not the harness's", (
         "a session starts with none but its own"
@@ -326,7 +324,7 @@ def test_a_link_in_the_place_of_the_cache_is_taken_away(project: HookProject):
         shutil.rmtree(cache)
     cache.parent.mkdir(parents=True, exist_ok=True)
     cache.symlink_to(elsewhere)
-    project.event("session_start.py", source="startup")
+    project.event("SessionStart", source="startup")
     assert not cache.is_symlink()
     assert not list(elsewhere.iterdir())
 
@@ -337,7 +335,7 @@ def test_a_link_of_the_project_is_not_taken_for_the_cache(project: HookProject):
     link.symlink_to(project.folder)
     project.environment["XDG_STATE_HOME"] = "relative"
     call = json.dumps({"session_id": "s-1", "cwd": str(project.root), "source": "startup"})
-    assert project.start("session_start.py", call.encode(), cwd=project.root).code == 0
+    assert project.start("SessionStart", call.encode(), cwd=project.root).code == 0
     assert link.is_symlink()
 
 

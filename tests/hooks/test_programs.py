@@ -1,4 +1,4 @@
-"""The programs and their library: Python 3.9, the standard library alone, one program an event of
+"""The programs and their library: Python 3.9, the standard library alone, one program for every event of
 the table."""
 
 import ast
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hook_project import REPOSITORY, HookProject
 
-from harness.guard.hooks.table import EVENTS, GUARD
+from harness.guard.hooks.table import EVENTS, GUARD, PROGRAM
 
 ROOMS = ("harness/guard/policy", "harness/guard/hooks", "hooks")
 MODULES = sorted(path for room in ROOMS for path in (REPOSITORY / room).glob("*.py"))
@@ -70,26 +70,49 @@ def runtime(tree: ast.AST):
             yield from runtime(node)
 
 
-def test_each_event_has_its_program_and_each_program_its_event():
-    programs = {path.name for path in (REPOSITORY / "hooks").glob("*.py")}
-    assert programs == {event.program for event in EVENTS} | {"mcp.py"}
+def test_the_program_of_the_hooks_stands_beside_the_tool_server():
+    assert {path.name for path in (REPOSITORY / "hooks").glob("*.py")} == {PROGRAM, "mcp.py"}
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.name)
-def test_programs_differ_in_their_event_and_in_what_their_failure_means(event):
-    text = (REPOSITORY / "hooks" / event.program).read_text("utf-8")
-    assert f'EVENT = "{event.name}"\nON_FAILURE = {2 if event.kind == GUARD else 0}\n' in text
-    model = ast.parse((REPOSITORY / "hooks" / "pre_tool_use.py").read_text("utf-8"))
-    tree = ast.parse(text)
-    assert common(tree) == common(model)
+def test_the_program_knows_each_event_and_what_its_failure_means(project: HookProject, event):
+    """Told of its failure without the library, whose table has the same."""
+    tree = ast.parse((REPOSITORY / "hooks" / PROGRAM).read_text("utf-8"))
+    written = next(
+        ast.literal_eval(node.value) for node in tree.body if named(node) == "ON_FAILURE"
+    )
+    assert [*written] == [event.name for event in EVENTS]
+    shutil.rmtree(project.programs / "lib" / "harness")
+    answer = project.event(event.name)
+    assert answer.code == written[event.name] == (2 if event.kind == GUARD else 0)
+    assert f"the {event.name} hook cannot run" in answer.errors
+    assert answer.output == ""
 
 
-def common(tree: ast.Module) -> list[str]:
-    """What all programs share: but for the docstring, the two constants, and start(), where a
-    session's start also empties the cache."""
-    own = ("EVENT", "ON_FAILURE", "start")
-    nodes = [node for node in tree.body[1:] if not isinstance(node, ast.Import)]
-    return [ast.dump(node) for node in nodes if named(node) not in own]
+@pytest.mark.parametrize(
+    "words",
+    [[], ["PreToolUs"], ["pretooluse"], [""], ["Stop", "Stop"], ["PreToolUse", "x"]],
+    ids=repr,
+)
+@pytest.mark.parametrize("library", [True, False])
+def test_without_a_known_event_it_fails_closed(project: HookProject, words: list[str], library):
+    if not library:
+        shutil.rmtree(project.programs / "lib" / "harness")
+    answer = project.program([PROGRAM, *words], b"{}")
+    assert (answer.code, answer.output) == (2, "")
+    assert "hook cannot run" in answer.errors
+    assert "expected one hook event" in answer.errors
+    assert "Traceback" not in answer.errors
+
+
+def test_the_hooks_and_the_tool_server_find_their_library_in_the_same_way():
+    hooks, server = (
+        ast.parse((REPOSITORY / "hooks" / name).read_text("utf-8")) for name in (PROGRAM, "mcp.py")
+    )
+    ours, other = (
+        next(node for node in tree.body if named(node) == "start") for tree in (hooks, server)
+    )
+    assert [ast.dump(node) for node in ours.body[:6]] == [ast.dump(node) for node in other.body[:6]]
 
 
 def named(node: ast.stmt) -> str:
@@ -115,7 +138,7 @@ def test_each_supported_python_gives_the_same_answers(project: HookProject, pyth
             "tool_input": {"command": command},
         }
         ended = subprocess.run(
-            [python, "-I", "-S", str(project.programs / "pre_tool_use.py")],
+            [python, "-I", "-S", str(project.programs / "run.py"), "PreToolUse"],
             input=json.dumps(call).encode(),
             capture_output=True,
             env=project.environment,
@@ -132,7 +155,7 @@ def test_a_guard_starts_without_what_is_slow_to_import(project: HookProject):
     program = (
         "import os, sys\nend = os._exit\ndef leave(code):\n    print(*sorted(sys.modules),"
         " file=sys.__stdout__, flush=True)\n    end(code)\nos._exit = leave\npath ="
-        " sys.argv[1]\nexec(compile(open(path).read(), path, 'exec'), {'__name__': '__main__',"
+        " sys.argv.pop(1)\nexec(compile(open(path).read(), path, 'exec'), {'__name__': '__main__',"
         " '__file__': path})\n"
     )
     loaded = {}
@@ -147,7 +170,15 @@ def test_a_guard_starts_without_what_is_slow_to_import(project: HookProject):
             "tool_input": given,
         }
         ended = subprocess.run(
-            [sys.executable, "-I", "-S", "-c", program, str(project.programs / "pre_tool_use.py")],
+            [
+                sys.executable,
+                "-I",
+                "-S",
+                "-c",
+                program,
+                str(project.programs / "run.py"),
+                "PreToolUse",
+            ],
             input=json.dumps(call).encode(),
             capture_output=True,
             env=project.environment,

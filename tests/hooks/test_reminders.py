@@ -25,7 +25,7 @@ def with_runs(project: HookProject, **changes: Any) -> HookProject:
 
 
 def reminded(project: HookProject, **fields: Any) -> bool:
-    answer = project.event("stop.py", stop_hook_active=False, **fields)
+    answer = project.event("Stop", stop_hook_active=False, **fields)
     assert answer.output == ""
     assert (answer.code == 2) == ("harness gate check exp-0002" in answer.errors)
     return answer.code == 2
@@ -55,7 +55,7 @@ def test_without_an_open_experiment_nothing_is_due(project: HookProject):
 def test_once_a_turn_and_twice_a_session(project: HookProject):
     with_runs(project)
     assert reminded(project)
-    assert project.event("stop.py", stop_hook_active=True).code == 0
+    assert project.event("Stop", stop_hook_active=True).code == 0
     assert reminded(project)
     assert [reminded(project) for _ in range(3)] == [False] * 3
     assert reminded(project, session="s-2")
@@ -73,13 +73,13 @@ def test_the_count_survives_a_damaged_line(project: HookProject):
 def test_a_session_that_cannot_leave_a_receipt_may_end(project: HookProject):
     with_runs(project)
     (project.root / ".harness/receipts/s-1.jsonl").mkdir()
-    answer = project.event("stop.py", stop_hook_active=False)
+    answer = project.event("Stop", stop_hook_active=False)
     assert (answer.code, answer.output) == (0, "")
 
 
 def subagent(project: HookProject, role: str | None, **fields: Any) -> str:
     named = {} if role is None else {"agent_type": role, "agent_id": "a1"}
-    answer = project.event("subagent_stop.py", stop_hook_active=False, **named, **fields)
+    answer = project.event("SubagentStop", stop_hook_active=False, **named, **fields)
     assert answer.code == (2 if answer.errors else 0)
     return answer.errors
 
@@ -109,4 +109,4 @@ def test_a_subagent_that_goes_on_already_is_let_go(project: HookProject):
         "agent_type": "oracle",
         "stop_hook_active": True,
     }
-    assert project.start("subagent_stop.py", json.dumps(payload).encode()).code == 0
+    assert project.start("SubagentStop", json.dumps(payload).encode()).code == 0

@@ -31,7 +31,7 @@ def test_case_01_no_hook_path_is_relative():
     for groups in hooks_section(PYTHON, PREFIX).values():
         for entry in groups[0]["hooks"]:
             assert os.path.isabs(entry["command"])
-            assert entry["args"][-1].startswith("${CLAUDE_PROJECT_DIR}/")
+            assert entry["args"][-2].startswith("${CLAUDE_PROJECT_DIR}/")
 
 
 def test_case_01_cwd_in_a_subfolder_changes_nothing(project: HookProject):
@@ -40,8 +40,7 @@ def test_case_01_cwd_in_a_subfolder_changes_nothing(project: HookProject):
     payload = given("01/cwd_in_subdir.json", project.root)
     assert json.loads(payload)["cwd"] == str(deep)
     answers = [
-        project.start("pre_tool_use.py", payload, cwd=folder)
-        for folder in (project.root, deep, "/")
+        project.start("PreToolUse", payload, cwd=folder) for folder in (project.root, deep, "/")
     ]
     assert [answer.denied for answer in answers] == [False, False, False]
     refused = [
@@ -100,7 +99,7 @@ def add_worktree(project: HookProject) -> Path:
 def test_case_02_a_violation_is_status_2_with_a_reason(project: HookProject):
     payload = given("02/violation.json", project.root / OLD_RUN)
     (project.root / OLD_RUN / "checkpoints").mkdir()
-    answer = project.start("pre_tool_use.py", payload)
+    answer = project.start("PreToolUse", payload)
     assert answer.denied
     assert (
         "the harness alone writes it" in answer.errors or "belongs to the harness" in answer.errors
@@ -137,11 +136,11 @@ def test_case_02_a_fault_of_the_guard_denies(project: HookProject, name: str, te
     "event", [event for event in EVENTS if event.kind != GUARD], ids=lambda event: event.name
 )
 @pytest.mark.parametrize(
-    "name", ["guard/hooks/run.py", "guard/policy/receipt.py", "handlers/journal.py"]
+    "name", ["guard/hooks/run.py", "guard/policy/receipt.py", "guard/hooks/journal.py"]
 )
 def test_case_02_a_fault_of_any_other_hook_lets_go(project: HookProject, event, name: str):
     (project.programs / "lib" / "harness" / name).write_text("raise RuntimeError('broken')\n")
-    answer = project.event(event.program)
+    answer = project.event(event.name)
     assert (answer.code, answer.output) == (0, "")
     assert "Traceback" not in answer.errors
 
@@ -157,7 +156,7 @@ def test_case_03_a_missing_library_is_no_policy(project: HookProject):
 
 @pytest.mark.parametrize("name", ["array.json", "half.json", "not_json.txt", "null_input.json"])
 def test_case_04_what_it_says_and_what_it_does_agree(project: HookProject, name: str):
-    answer = project.start("pre_tool_use.py", given(f"04/{name}", project.root))
+    answer = project.start("PreToolUse", given(f"04/{name}", project.root))
     assert answer.denied
     assert "cannot be" in answer.errors
     assert [
@@ -172,14 +171,14 @@ def test_case_04_unknown_keys_and_tools_take_the_default(project: HookProject):
 
 def test_case_08_one_block_a_turn(project: HookProject):
     project.save(unjudged(project))
-    assert project.event("stop.py", stop_hook_active=False).code == 2
-    again = project.start("stop.py", given("08/stop_again.json", project.root))
+    assert project.event("Stop", stop_hook_active=False).code == 2
+    again = project.start("Stop", given("08/stop_again.json", project.root))
     assert (again.code, again.output, again.errors) == (0, "", "")
 
 
 def test_case_08_a_missing_file_of_the_harness_never_blocks(project: HookProject):
     (project.root / ".harness" / "policy.json").unlink()
-    answer = project.event("stop.py", stop_hook_active=False)
+    answer = project.event("Stop", stop_hook_active=False)
     assert (answer.code, answer.output) == (0, "")
 
 
@@ -195,13 +194,13 @@ def test_case_09_a_subagent_of_another_name_is_held_to_the_default(project: Hook
         key: value for key, value in payload.items() if key not in ("agent_id", "agent_type")
     }
     for fields in (payload, without):
-        assert not project.start("pre_tool_use.py", json.dumps(fields).encode()).denied
+        assert not project.start("PreToolUse", json.dumps(fields).encode()).denied
         fields = {
             **fields,
             "tool_name": "Write",
             "tool_input": {"file_path": "plan.md", "content": ""},
         }
-        assert project.start("pre_tool_use.py", json.dumps(fields).encode()).denied
+        assert project.start("PreToolUse", json.dumps(fields).encode()).denied
     assert [line["role"] for line in project.receipts()] == ["main"] * 4
 
 
@@ -232,7 +231,7 @@ def test_case_09_an_unhooked_call_is_found_afterwards(project: HookProject):
         {"tool_name": "Write", "tool_input": {"file_path": "model.py"}, "tool_use_id": "toolu_1"},
         {"tool_name": "Edit", "tool_input": {"file_path": "plan.md"}, "tool_use_id": "toolu_2"},
     ]
-    assert project.event("post_tool_batch.py", tool_calls=calls).code == 0
+    assert project.event("PostToolBatch", tool_calls=calls).code == 0
     (line,) = [line for line in project.receipts() if line["rule"] == "unhooked"]
     assert (line["event"], line["tool"], line["tool_use_id"], line["paths"]) == (
         "PostToolBatch",

@@ -22,7 +22,7 @@ def start(project: HookProject, source: str = "startup", **environment: str) -> 
         "hook_event_name": "SessionStart",
         "source": source,
     }
-    answer = project.start("session_start.py", json.dumps(payload).encode(), **environment)
+    answer = project.start("SessionStart", json.dumps(payload).encode(), **environment)
     assert (answer.code, answer.errors) == (0, "")
     return answer.output
 
@@ -75,17 +75,13 @@ def test_at_most_8000_characters(sound: HookProject):
 
 
 KILLED = {
-    "a program edited": (".claude/hooks/harness/stop.py", "# x\n", "hook edited: stop.py"),
+    "a program edited": (".claude/hooks/harness/mcp.py", "# x\n", "hook edited: mcp.py"),
     "a module edited": (
         ".claude/hooks/harness/lib/harness/guard/policy/git.py",
         "# x\n",
         "hook edited: lib/harness",
     ),
-    "a program missing": (
-        ".claude/hooks/harness/pre_tool_use.py",
-        None,
-        "hook not found: pre_tool_use.py",
-    ),
+    "a program missing": (".claude/hooks/harness/mcp.py", None, "hook not found: mcp.py"),
     "a file added": (
         ".claude/hooks/harness/lib/json.py",
         "# x\n",
@@ -157,11 +153,11 @@ def test_a_command_that_is_not_there_is_not_offered(sound: HookProject, command)
 
 
 def test_the_end_and_a_compaction_leave_a_receipt(project: HookProject):
-    for program, fields in (
-        ("session_end.py", {"reason": "other"}),
-        ("pre_compact.py", {"trigger": "auto"}),
+    for event, fields in (
+        ("SessionEnd", {"reason": "other"}),
+        ("PreCompact", {"trigger": "auto"}),
     ):
-        answer = project.event(program, **fields)
+        answer = project.event(event, **fields)
         assert (answer.code, answer.output, answer.errors) == (0, "", "")
     end, compact = project.receipts()
     assert (end["event"], end["reason"]) == ("SessionEnd", "other")
@@ -173,7 +169,7 @@ class TestServer:
 
     def start(self, project: HookProject, command: str | None, cwd: Path | str):
         project.save({**project.snapshot, "mode": "interactive", "role": None, "command": command})
-        return project.start("mcp.py", b"asked\n", cwd=cwd)
+        return project.program(["mcp.py"], b"asked\n", cwd=cwd)
 
     def test_becomes_the_verb(self, project: HookProject):
         command = project.folder / "harness"
@@ -192,6 +188,6 @@ class TestServer:
 
     def test_without_a_project(self, project: HookProject):
         (project.root / ".harness" / "config.toml").unlink()
-        answer = project.start("mcp.py", b"")
+        answer = project.program(["mcp.py"], b"")
         assert answer.code == 1
         assert "no project is here" in answer.errors

@@ -3,7 +3,7 @@
 import pytest
 from hook_project import HookProject
 
-EVENT, PROGRAM = "PreSkillShellCommand", "pre_skill_shell.py"
+EVENT = "PreSkillShellCommand"
 BAD = (
     "harness gate check exp-0001; echo x > .harness/policy.json",
     "harness status $(rm -rf .claude)",
@@ -20,7 +20,7 @@ def line(project: HookProject, command: str, identity: str = "toolu_1:preamble-0
         "command_source": "projectSettings",
         "invoked_by": "claude",
     }
-    return project.event(PROGRAM, tool_use_id=identity, **named, **more)
+    return project.event(EVENT, tool_use_id=identity, **named, **more)
 
 
 @pytest.mark.parametrize("command", BAD)

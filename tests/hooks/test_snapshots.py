@@ -47,17 +47,17 @@ def test_is_denied_with_what_is_wrong_and_the_hint(project: HookProject, name: s
         assert "harness render" in answer.errors
         assert "A person" in answer.errors
     assert {line["permission"] for line in project.receipts()} == {"deny"}
-    said = project.event("session_start.py", source="startup")
+    said = project.event("SessionStart", source="startup")
     assert said.code == 0
     assert expected in said.output or name == "no roles"
-    for program in (
-        "post_tool_use.py",
-        "stop.py",
-        "subagent_stop.py",
-        "session_end.py",
-        "pre_compact.py",
+    for event in (
+        "PostToolUse",
+        "Stop",
+        "SubagentStop",
+        "SessionEnd",
+        "PreCompact",
     ):
-        assert project.event(program, agent_type="oracle").code == 0
+        assert project.event(event, agent_type="oracle").code == 0
 
 
 def test_a_folder_in_its_place(project: HookProject):
@@ -82,5 +82,5 @@ def test_further_keys_are_left_alone(project: HookProject):
     assert not project.shell("ls").denied
     assert project.shell("rm plan.md").denied
     assert len(project.receipts()) == 2
-    assert project.event("session_start.py", source="startup").code == 0
+    assert project.event("SessionStart", source="startup").code == 0
     assert json.loads((project.root / ".harness/policy.json").read_text())["command"] == 3

@@ -421,7 +421,7 @@ def test_what_cannot_be_written_is_named_and_the_next_call_goes_on(
     real = change_files.atomic_write
 
     def full(path: Path, *given: Any, **more: Any) -> None:
-        if path.name == "stop.py":
+        if path.name == "run.py":
             raise OSError(28, "No space left on device")
         real(path, *given, **more)
 

@@ -169,16 +169,14 @@ def test_what_is_installed_is_accepted_and_a_strangers_edit_is_not(
     assert dict(accepted.files) == control_listing(repository)
     text = (repository / SETTINGS).read_text()
     (repository / SETTINGS).write_text(text.replace('"timeout": 30', '"timeout": 1', 1))
-    (repository / VENDORED / "stop.py").unlink()
+    (repository / VENDORED / "run.py").unlink()
     assert {item.path for item in person.install(repository).changes} == {
         SETTINGS,
-        f"{VENDORED}/stop.py",
+        f"{VENDORED}/run.py",
     }
     accepted = read_accepted(layout)
     assert accepted is not None
-    assert (
-        accepted.files[f"{VENDORED}/stop.py"] == control_listing(repository)[f"{VENDORED}/stop.py"]
-    )
+    assert accepted.files[f"{VENDORED}/run.py"] == control_listing(repository)[f"{VENDORED}/run.py"]
     assert (repository / SETTINGS).read_text().count('"timeout": 30') == text.count('"timeout": 30')
 
 

@@ -15,6 +15,7 @@ from harness.ledger.project import open_project
 from harness.plans.approval import approve_plan
 from harness.rendering import prompts
 from harness.rendering import render as rendering
+from harness.rendering.claude_files import project_hooks
 from harness.rendering.render import render
 from harness.rendering.vendored import vendored_files
 from tests.blobs import make_root
@@ -22,7 +23,14 @@ from tests.install.repository import BY, Person, sklearn_like, tree
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = ".claude/settings.json"
-GUARD = f"{VENDORED}/pre_tool_use.py"
+GUARD = f"{VENDORED}/run.py"
+PROGRAMS_OF_BEFORE = {
+    "pre_tool_use.py": "PreToolUse",
+    "config_change.py": "ConfigChange",
+    "stop.py": "Stop",
+    "session_start.py": "SessionStart",
+}
+"""Once each event had a program of its own."""
 
 
 @pytest.fixture
@@ -32,10 +40,15 @@ def older(repository: Path, person: Person) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         files = {
             **vendored_files(),
-            "pre_tool_use.py": b"old\n",
+            "run.py": b"old\n",
+            **dict.fromkeys(PROGRAMS_OF_BEFORE, b"old\n"),
             "lib/harness/guard/policy/gone.py": b"gone\n",
         }
         section = wanted.project_hooks("/usr/bin/python3")
+        for name, event in PROGRAMS_OF_BEFORE.items():
+            section[event][0]["hooks"][0]["args"][2:] = [
+                f"${{CLAUDE_PROJECT_DIR}}/{VENDORED}/{name}"
+            ]
         section["PreToolUse"][0]["hooks"][0]["timeout"] = 5
         section["Notification"] = section.pop("PreCompact")
         texts = {path: text + "old\n" for path, text in wanted.installed_texts().items()}
@@ -49,12 +62,32 @@ def older(repository: Path, person: Person) -> Path:
 def test_all_that_is_unchanged_is_replaced(older: Path, person: Person, tmp_path: Path) -> None:
     done = person.install(older)
     assert done.conflicts == ()
-    assert (older / GUARD).read_bytes() == vendored_files()["pre_tool_use.py"]
+    assert (older / GUARD).read_bytes() == vendored_files()["run.py"]
     assert not (older / VENDORED / "lib/harness/guard/policy/gone.py").exists()
     hooks = json.loads((older / SETTINGS).read_text())["hooks"]
     assert "Notification" not in hooks
     assert [group["hooks"][0].get("timeout") for group in hooks["PreToolUse"]] == [None, 30]
     assert person.install(older).changes == ()
+
+
+def test_no_program_of_before_is_left_in_files_or_settings(older: Path, person: Person) -> None:
+    folder = older / VENDORED
+    assert all((folder / name).is_file() for name in PROGRAMS_OF_BEFORE)
+    assert "pre_tool_use.py" in (older / SETTINGS).read_text()
+    assert person.install(older).conflicts == ()
+    assert sorted(path.name for path in folder.glob("*.py")) == ["mcp.py", "run.py"]
+    entries = [
+        (event, entry["args"][2:])
+        for event, groups in json.loads((older / SETTINGS).read_text())["hooks"].items()
+        for group in groups
+        for entry in group["hooks"]
+        if "args" in entry
+    ]
+    program = f"${{CLAUDE_PROJECT_DIR}}/{VENDORED}/run.py"
+    assert entries == [(event, [program, event]) for event in project_hooks("python3")]
+    manifest = read_manifest(older)
+    assert manifest is not None
+    assert not {*PROGRAMS_OF_BEFORE} & {*manifest.files}
 
 
 def test_an_older_installation_is_taken_out_exactly(
@@ -83,7 +116,7 @@ def test_an_edited_file_is_kept_and_named_again_and_again(older: Path, person: P
     (older / AGENTS / "oracle.md").unlink()
     person.install(older)
     assert person.install(older).conflicts == ()
-    assert (older / GUARD).read_bytes() == vendored_files()["pre_tool_use.py"]
+    assert (older / GUARD).read_bytes() == vendored_files()["run.py"]
 
 
 def test_our_banner_is_no_proof_that_nobody_edited_the_file(

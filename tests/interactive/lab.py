@@ -41,7 +41,7 @@ class Lab:
         return {
             "ledger": self.state / "ledger.db",
             "policy": base / ".harness/policy.json",
-            "hook": base / ".claude/hooks/harness/pre_tool_use.py",
+            "hook": base / ".claude/hooks/harness/run.py",
             "settings": base / ".claude/settings.json",
             "artifact": base / RUN / "metrics.jsonl",
         }

@@ -19,7 +19,7 @@ def audit(project: Journey) -> dict:
 
 
 def test_what_a_killed_guard_let_through_is_named_with_its_session(fresh: Journey) -> None:
-    hook = fresh.root / ".claude/hooks/harness/session_end.py"
+    hook = fresh.root / ".claude/hooks/harness/run.py"
     held = play(
         fresh.root,
         fresh.home,
@@ -55,7 +55,7 @@ def test_what_a_killed_guard_let_through_is_named_with_its_session(fresh: Journe
         change["path"]: {item["session"] for item in change["sessions"]}
         for change in found["changes"]
     }
-    for path in (".claude/hooks/harness/session_end.py", "plan.md", ".harness/policy.json"):
+    for path in (".claude/hooks/harness/run.py", "plan.md", ".harness/policy.json"):
         assert blamed[path] == {session}, path
     assert ".claude/settings.local.json" in blamed
     assert "fine.txt" not in str(found)

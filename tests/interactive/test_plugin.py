@@ -71,7 +71,7 @@ def test_it_enforces_with_nothing_in_the_repository(bare: Journey, copied: Path)
         bash("sh", f"echo x > {shlex.quote(str(policy))}"),
         bash("cd", "cd .harness && rm -f policy.json"),
         call("settings", "Write", file_path=str(bare.root / ".claude/settings.json"), content="{}"),
-        bash("plugin", f"echo x >> {copied}/hooks/pre_tool_use.py"),
+        bash("plugin", f"echo x >> {copied}/hooks/run.py"),
         bash("train", "python3 train.py"),
     ]
     work = [
@@ -81,11 +81,11 @@ def test_it_enforces_with_nothing_in_the_repository(bare: Journey, copied: Path)
     repository = outside(bare.root)
     assert not any(name.startswith(".claude") or name == ".mcp.json" for name in repository)
     options = {**AS_PLUGIN, "plugins": [{"type": "local", "path": str(copied)}]}
-    before, program = policy.read_bytes(), (copied / "hooks/pre_tool_use.py").read_bytes()
+    before, program = policy.read_bytes(), (copied / "hooks/run.py").read_bytes()
     played = play(bare.root, bare.home, {"PLEASE TRY": [tries, work, "Done."]}, options=options)
     assert played.not_held(tries) == {}
     assert "harness train" in played.text("train")
-    assert (policy.read_bytes(), (copied / "hooks/pre_tool_use.py").read_bytes()) == (
+    assert (policy.read_bytes(), (copied / "hooks/run.py").read_bytes()) == (
         before,
         program,
     )

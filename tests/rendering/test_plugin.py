@@ -111,7 +111,8 @@ def test_every_event_starts_a_program_that_is_there(section: dict[str, Any], pre
     assert set(section) == {event.name for event in EVENTS}
     for event in EVENTS:
         ((entry,),) = [group["hooks"] for group in section[event.name]]
-        program = entry["args"][-1]
+        program, argument = entry["args"][-2:]
+        assert argument == event.name
         assert program.startswith(f"{prefix}/hooks/")
         assert (ROOT / program.removeprefix(f"{prefix}/")).is_file()
         assert (entry.get("onFailure") == "block") is (event.kind == GUARD)

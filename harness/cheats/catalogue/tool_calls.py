@@ -118,11 +118,11 @@ TOOL_CALLS: tuple[Attack, ...] = (
         (
             bash(
                 "call_link",
-                f"ln -s .claude innocent && echo '{_MARK}' >> innocent/hooks/harness/stop.py",
+                f"ln -s .claude innocent && echo '{_MARK}' >> innocent/hooks/harness/run.py",
             ),
         ),
-        has(f"{_HOOKS}/stop.py"),
-        f"{_HOOKS}/stop.py",
+        has(f"{_HOOKS}/run.py"),
+        f"{_HOOKS}/run.py",
     ),
     by_calls(
         "call-hard-link",
@@ -132,11 +132,11 @@ TOOL_CALLS: tuple[Attack, ...] = (
         (
             bash(
                 "call_hard_link",
-                f"ln {_HOOKS}/post_tool_use.py notes.py && echo '{_MARK}' >> notes.py",
+                f"ln {_HOOKS}/run.py notes.py && echo '{_MARK}' >> notes.py",
             ),
         ),
-        has(f"{_HOOKS}/post_tool_use.py"),
-        f"{_HOOKS}/post_tool_use.py",
+        has(f"{_HOOKS}/run.py"),
+        f"{_HOOKS}/run.py",
     ),
     by_calls(
         "call-heredoc",

@@ -10,7 +10,7 @@ from harness.guard.policy.jsontext import loads
 from .journal import note, said
 from .outcome import Outcome, refused
 from .place import LOCAL_SETTINGS, MANIFEST, SETTINGS, read_json
-from .table import EVENTS, GUARD, ISOLATED
+from .table import EVENTS, GUARD, ISOLATED, PROGRAM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -178,15 +178,16 @@ def _as_table(item: tuple[Any, Any], event: Event) -> bool:
     if not isinstance(entry, dict) or matcher != "*":
         return False
     arguments = entry.get("args")
-    if not isinstance(arguments, list) or len(arguments) != len(ISOLATED) + 1:
+    if not isinstance(arguments, list) or len(arguments) != len(ISOLATED) + 2:
         return False
-    program = arguments[-1]
+    *options, program, name = arguments
     return (
         entry.get("type") == "command"
-        and tuple(arguments[:-1]) == ISOLATED
+        and tuple(options) == ISOLATED
         and isinstance(program, str)
         and program.startswith("${CLAUDE_PROJECT_DIR}/")
-        and program.endswith("/" + event.program)
+        and program.endswith(f"/{PROGRAM}")
+        and name == event.name
         and entry.get("onFailure") == "block"
         and entry.get("timeout") == event.timeout
         and not entry.get("if")

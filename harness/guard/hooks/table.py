@@ -1,8 +1,7 @@
-"""The one table of hook events: which program handles each, what its failure means, how long it may
-take.
+"""The one table of hook events: what handles each, what its failure means, how long it may take.
 
 Settings, the plugin's hooks.json, the check of changed settings, the doctor and the documents are
-derived from it.
+derived from it. hooks/run.py repeats what a failure means: it must know that without this library.
 """
 
 from __future__ import annotations
@@ -12,7 +11,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 GUARD, REMINDER, OBSERVER = "guard", "reminder", "observer"
-"""A guard fails closed; a reminder asks for one more step and lets go; an observer never blocks."""
+"""A guard fails closed; a reminder asks for one more step and fails open; an observer never blocks.
+"""
+PROGRAM = "run.py"
+"""The program of every hook; its one argument is the event."""
 ISOLATED = ("-I", "-S")
 """How the interpreter starts: no environment variables, no user folder, no site packages."""
 
@@ -21,36 +23,34 @@ class Event:
     """One hook event of Claude Code. `handler` is the function (module:name, beside this one) that
     answers it; `timeout` is in seconds; `matcher` None: the event has none."""
 
-    __slots__ = ("handler", "kind", "matcher", "name", "program", "timeout")
+    __slots__ = ("handler", "kind", "matcher", "name", "timeout")
 
     def __init__(
         self,
         name: str,
         kind: str,
-        program: str,
         handler: str,
         timeout: int,
         matcher: str | None = None,
     ) -> None:
         self.name = name
         self.kind = kind
-        self.program = program
         self.handler = handler
         self.timeout = timeout
         self.matcher = matcher
 
 
 EVENTS: tuple[Event, ...] = (
-    Event("PreToolUse", GUARD, "pre_tool_use.py", "guard:before_tool", 30, "*"),
-    Event("PreSkillShellCommand", GUARD, "pre_skill_shell.py", "guard:before_tool", 30),
-    Event("ConfigChange", GUARD, "config_change.py", "settings_guard:settings_changed", 30),
-    Event("PostToolUse", OBSERVER, "post_tool_use.py", "observers:after_tool", 20, "*"),
-    Event("PostToolBatch", OBSERVER, "post_tool_batch.py", "observers:after_batch", 20),
-    Event("Stop", REMINDER, "stop.py", "reminders:before_stop", 20),
-    Event("SubagentStop", REMINDER, "subagent_stop.py", "reminders:before_subagent_stop", 20),
-    Event("SessionStart", OBSERVER, "session_start.py", "session:session_started", 30),
-    Event("SessionEnd", OBSERVER, "session_end.py", "session:session_ended", 10),
-    Event("PreCompact", OBSERVER, "pre_compact.py", "session:before_compact", 20),
+    Event("PreToolUse", GUARD, "guard:before_tool", 30, "*"),
+    Event("PreSkillShellCommand", GUARD, "guard:before_tool", 30),
+    Event("ConfigChange", GUARD, "settings_guard:settings_changed", 30),
+    Event("PostToolUse", OBSERVER, "observers:after_tool", 20, "*"),
+    Event("PostToolBatch", OBSERVER, "observers:after_batch", 20),
+    Event("Stop", REMINDER, "reminders:before_stop", 20),
+    Event("SubagentStop", REMINDER, "reminders:before_subagent_stop", 20),
+    Event("SessionStart", OBSERVER, "session:session_started", 30),
+    Event("SessionEnd", OBSERVER, "session:session_ended", 10),
+    Event("PreCompact", OBSERVER, "session:before_compact", 20),
 )
 BY_NAME: dict[str, Event] = {event.name: event for event in EVENTS}
 
@@ -65,7 +65,7 @@ def entry(event: Event, interpreter: str, prefix: str) -> dict[str, Any]:
     found: dict[str, Any] = {
         "type": "command",
         "command": interpreter,
-        "args": [*ISOLATED, f"{prefix}/{event.program}"],
+        "args": [*ISOLATED, f"{prefix}/{PROGRAM}", event.name],
         "timeout": event.timeout,
     }
     if event.kind == GUARD:

@@ -170,7 +170,7 @@ def test_commands_and_hooks_find_no_project_from_a_worktree_of_a_bare_repository
 
 
 def test_installation_is_found_from_the_programs_file(project: HookProject):
-    program = str(project.programs / "stop.py")
+    program = str(project.programs / "run.py")
     for environment in ({}, {"CLAUDE_PROJECT_DIR": "/x", "CLAUDE_PLUGIN_ROOT": "/y"}):
         found = installation(program, environment)
         assert (found.root, found.folder) == (str(project.root), str(project.programs))
@@ -180,11 +180,11 @@ def test_installation_is_found_from_the_programs_file(project: HookProject):
 def test_a_linked_settings_folder_belongs_to_the_project_that_it_is_used_in(project: HookProject):
     (project.root / ".claude").rename(project.folder / "shared settings")
     (project.root / ".claude").symlink_to(project.folder / "shared settings")
-    assert installation(str(project.programs / "stop.py"), {}).root == str(project.root)
+    assert installation(str(project.programs / "run.py"), {}).root == str(project.root)
 
 
 def test_a_plugins_root_is_no_project(tmp_path: Path):
-    program = tmp_path / "hooks" / "stop.py"
+    program = tmp_path / "hooks" / "run.py"
     program.parent.mkdir()
     program.touch()
     assert installation(str(program), {"CLAUDE_PLUGIN_ROOT": str(tmp_path)}).root is None

@@ -36,7 +36,7 @@ def test_a_guards_entry():
     assert entry(BY_NAME["PreToolUse"], "/usr/bin/python3", PREFIX) == {
         "type": "command",
         "command": "/usr/bin/python3",
-        "args": ["-I", "-S", "${CLAUDE_PROJECT_DIR}/.claude/hooks/harness/pre_tool_use.py"],
+        "args": ["-I", "-S", "${CLAUDE_PROJECT_DIR}/.claude/hooks/harness/run.py", "PreToolUse"],
         "timeout": 30,
         "onFailure": "block",
     }
