@@ -19,7 +19,7 @@ from random import Random
 import orjson
 from _record import record, wants_record
 
-from harness.detectors.watch import Watch
+from harness.detectors.watch import RunWatch
 from harness.run_logger import RunLogger
 
 SLICE = 1_000
@@ -32,7 +32,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=1_000_000)
     rows = parser.parse_known_args()[0].rows
-    random, watch = Random(0), Watch()
+    random, watch = Random(0), RunWatch()
     losses = [
         {key: value + 0.01 * random.random() for key, value in _METRICS.items()}
         for _ in range(SLICE)

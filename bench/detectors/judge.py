@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.detectors.settings import WatchSettings
-from harness.detectors.watch import Watch
+from harness.detectors.watch import RunWatch
 
 Rows = Sequence[Mapping[str, Any]]
 _WIDEN, _LEAST = 1.0, 0.05
@@ -27,7 +27,7 @@ class Outcome:
 
 def alarms(rows: Rows, settings: WatchSettings | None = None) -> tuple[tuple[str, int], ...]:
     """Warnings and fatal alarms with the number of the report, from 0."""
-    watch, reports, said = Watch(settings), 0, []
+    watch, reports, said = RunWatch(settings), 0, []
     for row in rows:
         said += [(alarm.code, reports) for alarm in watch.feed(row) if alarm.open]
         reports += row["event"] == "epoch"

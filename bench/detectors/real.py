@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.detectors.alarm import Alarm, open_alarms
-from harness.detectors.watch import Watch
+from harness.detectors.watch import RunWatch
 from harness.foreign.reader import read_whole
 
 INPUTS = Path(__file__).resolve().parents[2] / "tests" / "detectors" / "inputs"
@@ -29,6 +29,6 @@ def labels() -> dict[str, tuple[str, str]]:
     )
     found = {}
     for name, given in rows:
-        watch, (_, log) = Watch(), read_whole(INPUTS / name)
+        watch, (_, log) = RunWatch(), read_whole(INPUTS / name)
         found[name] = (given, label([alarm for row in log for alarm in watch.feed(row)]))
     return found

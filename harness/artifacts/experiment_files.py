@@ -242,7 +242,7 @@ def render_result(
     lines += [f"  {quote(name)}: {text}" for name, text in texts.items()]
     lines.append("shortfalls: []" if not shortfalls else "shortfalls:")
     lines += [f"  - {quote(shortfall)}" for shortfall in shortfalls]
-    return "\n".join([*lines, "---", "", f"# ResultFile of {experiment}", "", summary.strip(), ""])
+    return "\n".join([*lines, "---", "", f"# Result of {experiment}", "", summary.strip(), ""])
 
 
 def read_result(path: Path) -> ResultFile:

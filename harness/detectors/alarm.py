@@ -1,5 +1,4 @@
-"""What a detector says: one alarm, with the rows that it rests on and the threshold that they
-passed."""
+"""An alarm: what a detector found, the rows that show it and the threshold that they passed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,8 +9,7 @@ from harness.files import strict
 
 
 class Severity(StrEnum):
-    """A note is shown and asks for nothing; a warning asks for a diagnosis; a fatal alarm may stop
-    the run."""
+    """A note is only shown; a warning asks for a diagnosis; a fatal alarm may stop the run."""
 
     NOTE = "note"
     WARNING = "warning"
@@ -24,7 +22,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Point:
-    """One value of one row: where it stands and what it was."""
+    """One value of one row."""
 
     row: int
     """Position in the stream, from 1."""
@@ -48,7 +46,7 @@ class Alarm:
     limit: float
     tries: tuple[str, ...]
     recovered: bool = False
-    """It says that an earlier one of the same code and metric is over."""
+    """Whether it ends an earlier alarm of the same code and metric."""
 
     @property
     def open(self) -> bool:
@@ -57,8 +55,8 @@ class Alarm:
 
     @property
     def subject(self) -> tuple[str, str]:
-        """What a later alarm is about when it takes the place of this one: a recovered spike ends a
-        spike."""
+        """(code, metric): a later alarm with the same subject replaces this one. A recovered spike
+        has the subject of a spike, which it ends."""
         return "loss_spike" if self.code == "spike_recovered" else self.code, self.metric
 
     def at_most(self, severity: Severity) -> Self:
@@ -85,7 +83,7 @@ class Alarm:
 
     @classmethod
     def from_plain(cls, plain: Mapping[str, Any]) -> "Alarm":
-        """Raises KeyError, TypeError or ValueError for anything that `plain` did not make."""
+        """The reverse of `plain`. Raises KeyError, TypeError or ValueError for anything else."""
         return cls(
             code=str(plain["code"]),
             severity=Severity(plain["severity"]),
@@ -109,8 +107,7 @@ class Alarm:
 
 
 def open_alarms(alarms: Sequence[Alarm]) -> list[Alarm]:
-    """Those that still stand: the newest of each code and metric, when it is no note and not a
-    recovery."""
+    """The alarms that still stand: the newest of each subject, unless a note or a recovery."""
     newest = {alarm.subject: alarm for alarm in alarms}
     return [alarm for alarm in newest.values() if alarm.open]
 

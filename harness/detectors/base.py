@@ -1,18 +1,217 @@
-"""What all detectors share: counting rows in a row, and making an alarm from the table of kinds."""
+"""What every detector stands on: the row, the metric and its series, the episode, the alarm.
 
+A new detector is one file with a class below SeriesDetector, PairDetector or RunDetector, and one
+row in `kinds.KINDS` that names it.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from bisect import bisect_left, insort
+from collections import deque
 from collections.abc import Mapping
+from datetime import datetime
 from enum import Enum, auto
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 from harness.detectors.alarm import Alarm, Point, Severity
 from harness.detectors.kinds import KINDS
-from harness.detectors.rows import Row
-from harness.detectors.series import Series
+from harness.detectors.metric_names import MetricRole
+from harness.detectors.settings import WatchSettings
 
-Limits = Mapping[str, float]
+Thresholds = Mapping[str, float]
+"""Name, e.g. "loss_spike.spreads" -> value."""
+_FIRST = 3
+_NORMAL_IQR = 1.349
+"""Interquartile range of the standard normal distribution."""
+_COUNTERS = frozenset({"epoch", "step", "global_step", "iteration", "iter", "_step"})
+_NAMES = frozenset(
+    {
+        "t",
+        "event",
+        "run",
+        "token",
+        "status",
+        "path",
+        "error",
+        "note",
+        "config",
+        "seed",
+        "attempt",
+        "final",
+    }
+)
+_KNOWN = _COUNTERS | _NAMES | {"metrics", "learning_rate"}
 
 
-class Change(Enum):
+class WatchedRow(NamedTuple):
+    """One row as detectors see it, whichever logger wrote it."""
+
+    number: int
+    """Position in the stream, from 1."""
+    event: str
+    """start, epoch, checkpoint, attempt or end; "epoch" for rows of other loggers."""
+    epoch: float | None
+    step: float | None
+    metrics: dict[str, float]
+    """Name -> value; NaN and infinities are floats."""
+    learning_rate: float | None
+    seconds: float | None
+    """Unix time, in seconds."""
+
+    @property
+    def place(self) -> float | None:
+        return self.epoch if self.epoch is not None else self.step
+
+
+def row_from(plain: Mapping[str, Any], number: int) -> WatchedRow:
+    """A row as readers of metrics files return it: numbers under `metrics`, or flat beside the
+    counters."""
+    event = plain.get("event")
+    inner = plain.get("metrics")
+    metrics: dict[str, float] = {}
+    if type(inner) is dict:
+        for key, value in inner.items():
+            if type(value) is float or type(value) is int:
+                metrics[key] = value
+    for key in plain:
+        if key not in _KNOWN:
+            value = plain[key]
+            if type(value) is float or type(value) is int:
+                metrics[key] = value
+    rate = plain.get("learning_rate")
+    if type(rate) is not float and type(rate) is not int:
+        rate = metrics.pop("learning_rate", None)
+    return WatchedRow(
+        number,
+        event if type(event) is str else "epoch",
+        _number(plain.get("epoch")),
+        _number(
+            plain.get("step", plain.get("global_step", plain.get("iteration", plain.get("_step"))))
+        ),
+        metrics,
+        rate if rate is not None else _number(plain.get("lr")),
+        _seconds(plain.get("t")),
+    )
+
+
+def _number(value: Any) -> float | None:
+    if type(value) is int or (type(value) is float and math.isfinite(value)):
+        return value
+    return None
+
+
+def _seconds(value: Any) -> float | None:
+    if type(value) is not str:
+        return _number(value)
+    try:
+        return datetime.fromisoformat(value).timestamp()
+    except ValueError:
+        return None
+
+
+class Window:
+    """The last `size` finite values. Median and quartiles cost O(1), adding a value O(size)."""
+
+    __slots__ = ("_ordered", "_recent", "count", "median", "size")
+
+    def __init__(self, size: int) -> None:
+        # The same values twice: by time, to know which one leaves, and by size, for the quartiles.
+        self._recent: deque[float] = deque(maxlen=size)
+        self._ordered: list[float] = []
+        self.size, self.count = size, 0
+        self.median = 0.0
+        """Of at least one value."""
+
+    def add(self, value: float) -> None:
+        recent, ordered = self._recent, self._ordered
+        if self.count == self.size:
+            del ordered[bisect_left(ordered, recent[0])]
+        else:
+            self.count += 1
+        recent.append(value)
+        insort(ordered, value)
+        self.median = ordered[self.count // 2]
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation that a normal distribution of this interquartile range has."""
+        count = len(self._ordered)
+        return (
+            self._ordered[(3 * count) // 4 - (count % 4 == 0)] - self._ordered[count // 4]
+        ) / _NORMAL_IQR
+
+
+class Series:
+    """What is remembered of one metric's finite values, in memory that does not grow with the run.
+
+    Levels are medians: one odd first value must not decide what counts as a blow-up later.
+    """
+
+    __slots__ = (
+        "_first",
+        "best",
+        "best_epoch",
+        "best_row",
+        "count",
+        "falls",
+        "key",
+        "last",
+        "level",
+        "lowest",
+        "points",
+        "records",
+        "sign",
+        "window",
+    )
+
+    def __init__(self, key: str, *, sign: int = 1, window: int = 16) -> None:
+        self.key = key
+        self.sign = sign
+        """1 when smaller is better, -1 when larger is."""
+        self.window = Window(window)
+        """The values before the newest one."""
+        self.points: deque[tuple[int, float | None, float]] = deque(maxlen=8)
+        """The newest rows as (row, place, value), for evidence; non-finite values too."""
+        self.level: float | None = None
+        """The median of the first three values: where it started."""
+        self.lowest = float("inf")
+        """The least of the first three values."""
+        self.count = 0
+        self.records = 0
+        """Number of new bests: about ln(count) for noise, about count for a steady descent."""
+        self.falls = 0
+        """Length of the current sequence of values that each are less than the one before."""
+        self.best = float("nan")
+        """The best value so far."""
+        self.best_row = 0
+        self.best_epoch: float | None = None
+        """None when its row has no epoch."""
+        self.last = float("nan")
+        self._first: list[float] = []
+
+    def add(self, value: float, row: int, epoch: float | None) -> None:
+        """Add a finite `value`, after the detectors have seen it."""
+        self.count += 1
+        self.falls = self.falls + 1 if value < self.last else 0
+        self.last = value
+        self.window.add(value)
+        if (self.best - value) * self.sign > 0 or self.count == 1:
+            self.best, self.best_row, self.best_epoch = value, row, epoch
+            self.records += 1
+        if self.count <= _FIRST:
+            self._first.append(value)
+            self.lowest = min(self.lowest, value)
+            self.level = sorted(self._first)[(len(self._first) - 1) // 2]
+
+    def evidence(self, rows: int) -> tuple[Point, ...]:
+        """The newest `rows` points, at most eight."""
+        return tuple(
+            Point(row=row, place=place, value=value)
+            for row, place, value in tuple(self.points)[-rows:]
+        )
+
+
+class EpisodeChange(Enum):
     NOTHING = auto()
     WARNING = auto()
     FATAL = auto()
@@ -20,50 +219,63 @@ class Change(Enum):
 
 
 class Episode:
-    """Counts rows in a row that look wrong: when to warn, when it is fatal, and when it is over
-    again."""
+    """Count wrong rows in a row: warn after `rows`, fatal after `fatal_rows`, over after `rows`
+    right ones.
+
+    States by `_raised`: 0 quiet, 1 warned, 2 fatal. A wrong row that is followed by a right one
+    before `rows` is reached leaves no trace, so that one odd row never raises an alarm.
+    """
 
     __slots__ = ("_calm", "_fatal_rows", "_raised", "_rows", "active", "hits")
 
     def __init__(self, rows: float, fatal_rows: float | None = None) -> None:
+        # Fatal never comes before the warning, even when a plan sets its threshold lower.
         self._rows, self._fatal_rows = rows, None if fatal_rows is None else max(rows, fatal_rows)
         self.hits = 0
         self._calm = 0
         self._raised = 0
         self.active = False
-        """Whether a row that looks right changes anything."""
+        """Whether a right row still changes the state; if not, callers may skip `step`."""
 
-    def step(self, wrong: bool) -> Change:
+    def step(self, wrong: bool) -> EpisodeChange:
         if not wrong:
             self.hits = 0
             self._calm += 1
             if self._raised and self._calm >= self._rows:
                 self._raised = 0
                 self.active = False
-                return Change.OVER
+                return EpisodeChange.OVER
             self.active = self._raised > 0
-            return Change.NOTHING
+            return EpisodeChange.NOTHING
         self._calm, self.active = 0, True
         self.hits += 1
         if self._raised < 1 and self.hits >= self._rows:
             self._raised = 1
-            return Change.WARNING
+            return EpisodeChange.WARNING
         if self._fatal_rows is not None and self._raised < 2 and self.hits >= self._fatal_rows:
             self._raised = 2
-            return Change.FATAL
-        return Change.NOTHING
+            return EpisodeChange.FATAL
+        return EpisodeChange.NOTHING
+
+
+class WatchedMetric(NamedTuple):
+    key: str
+    role: MetricRole
+    later: bool
+    """Whether it is measured on rows that are not trained on."""
+    whole: bool
+    """Whether it is the whole training loss, not a part of one."""
 
 
 class Surroundings(Protocol):
-    """What a detector may ask of the run beyond its own metric."""
+    """What a detector may ask about the run beyond its own metric."""
 
     @property
     def training_loss(self) -> Series | None: ...
 
     @property
     def total_epochs(self) -> int | None:
-        """What the run planned, in the unit of its rows' `epoch`; any number of rows may be of one
-        epoch."""
+        """The planned total, in the unit of the rows' `epoch`; an epoch may have several rows."""
         ...
 
     @property
@@ -73,8 +285,7 @@ class Surroundings(Protocol):
 
     @property
     def knows(self) -> bool:
-        """Whether an accuracy is well above a guess: a loss that stands still is then no failure to
-        learn."""
+        """Whether an accuracy is well above a guess: a flat loss is then no failure to learn."""
         ...
 
     @property
@@ -85,46 +296,93 @@ class Surroundings(Protocol):
 
     @property
     def reinforced(self) -> bool:
-        """Whether this is reinforcement learning, whose loss says nothing by its size."""
+        """Whether this is reinforcement learning, where the size of the loss says nothing."""
+        ...
+
+    @property
+    def preference(self) -> bool:
+        """Whether this is preference training: it logs a margin of rewards."""
         ...
 
 
-class SeriesDetector(Protocol):
-    """Sees each finite value of one metric, before it is added to the metric's series. O(1)."""
+class SeriesDetector(ABC):
+    """Sees each value of one metric. Every call must be O(1)."""
 
+    @staticmethod
+    @abstractmethod
+    def watches(metric: WatchedMetric) -> bool:
+        """Whether the watch makes one for this metric."""
+
+    @abstractmethod
+    def __init__(self, metric: WatchedMetric, limits: Thresholds) -> None: ...
+
+    @abstractmethod
     def feed(
-        self, series: Series, row: Row, value: float, around: Surroundings
-    ) -> Alarm | None: ...
+        self, series: Series, row: WatchedRow, value: float, around: Surroundings
+    ) -> Alarm | None:
+        """`value` is finite and not yet added to `series`."""
+
+    def resumed(self, series: Series) -> None:
+        """The command was restarted: rows from here on are of a new attempt."""
+        return
 
 
-SEVERITIES = {
-    Change.WARNING: Severity.WARNING,
-    Change.FATAL: Severity.FATAL,
-    Change.OVER: Severity.NOTE,
+class PairDetector(ABC):
+    """Sees loss and accuracy of the same rows, in a row that has both."""
+
+    @abstractmethod
+    def __init__(self, limits: Thresholds) -> None: ...
+
+    @abstractmethod
+    def feed_pair(
+        self, loss: Series, accuracy: Series, row: WatchedRow, values: tuple[float, float]
+    ) -> Alarm | None:
+        """`values` are those of this row: (loss, accuracy)."""
+
+
+class RunDetector(ABC):
+    """Sees each row of the run, whatever it measures."""
+
+    @abstractmethod
+    def __init__(self, settings: WatchSettings) -> None: ...
+
+    @abstractmethod
+    def feed_row(self, row: WatchedRow, around: Surroundings) -> Alarm | None:
+        """A row of values."""
+
+    def feed_event(self, row: WatchedRow) -> Alarm | None:
+        """A row of another event: start, attempt, checkpoint, end."""
+        return None
+
+
+_SEVERITIES = {
+    EpisodeChange.WARNING: Severity.WARNING,
+    EpisodeChange.FATAL: Severity.FATAL,
+    EpisodeChange.OVER: Severity.NOTE,
 }
 
 
-def make(
+def make_alarm(
     code: str,
-    change: Change,
-    row: Row,
+    change: EpisodeChange,
+    row: WatchedRow,
     *,
     metric: str,
     message: str,
     evidence: tuple[Point, ...],
     threshold: str,
-    limits: Limits,
+    limits: Thresholds,
 ) -> Alarm:
-    """An alarm of the table; `threshold` is the name within the kind."""
+    """An alarm of the kind `code`; `threshold` is the name within the kind."""
     name = f"{code}.{threshold}"
-    over = change is Change.OVER
+    over = change is EpisodeChange.OVER
     return Alarm(
         code=code,
-        severity=SEVERITIES[change],
+        severity=_SEVERITIES[change],
         metric=metric,
         row=row.number,
         place=row.place,
-        message=f"{metric}: over: {message}" if over else f"{metric}: {message}",
+        message=f"{metric}: recovered: {message}" if over else f"{metric}: {message}",
         evidence=evidence,
         threshold=name,
         limit=limits[name],

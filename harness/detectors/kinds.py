@@ -1,8 +1,11 @@
-"""The closed table of what can be wrong: what each alarm means, its thresholds with their source,
-and what to try.
+"""The table of alarms: what each means, its thresholds with their source, what to try, and which
+detectors raise it.
 
-Where no paper gives a number, it was chosen on one half of the injected faults and healthy runs of
-`make detectors` and reported on the other; "measured" says so.
+A new detector is one file (see `base`) and one row here. Where no paper gives a threshold, it was
+chosen on one half of the injected faults and healthy runs of `make detectors` and reported on the
+other half: its source is "measured".
+
+Detectors see a value in the order of the table, which is also the order of the alarms of one row.
 """
 
 from collections.abc import Mapping
@@ -15,16 +18,19 @@ class Threshold(NamedTuple):
     source: str
 
 
-class Kind(NamedTuple):
+class AlarmKind(NamedTuple):
     meaning: str
     thresholds: Mapping[str, Threshold]
     tries: tuple[str, ...]
+    detectors: tuple[str, ...]
+    """Classes, as "module:name"; imported when a watch begins, so that reading a plan's thresholds
+    loads none."""
 
 
 _PERSISTENCE = "persistence before an alarm: one row decides nothing (measured)"
 
-KINDS: Mapping[str, Kind] = {
-    "non_finite": Kind(
+KINDS: Mapping[str, AlarmKind] = {
+    "non_finite": AlarmKind(
         "A watched value is NaN or infinite, row after row.",
         {
             "rows": Threshold(2, "rows in a row until the warning", _PERSISTENCE),
@@ -36,15 +42,35 @@ KINDS: Mapping[str, Kind] = {
             ),
         },
         (
-            (
-                "Look at the first row of the evidence: the batch before it, its gradient norm and"
-                " its learning rate."
-            ),
+            "Look at the first row of the evidence: the batch before it, its gradient norm and"
+            " its learning rate.",
             "Lower the learning rate or clip gradients; with fp16 use a gradient scaler, or bf16.",
             "Check the inputs for NaN and the loss for log(0), 0/0 and sqrt(0).",
         ),
+        # `watch` itself asks NonFinite, before all others: they see finite values only.
+        (),
     ),
-    "divergence": Kind(
+    "overfit": AlarmKind(
+        "A value on rows that are not trained on gets worse while training goes on to improve.",
+        {
+            "worse": Threshold(0.1, "of the best value, for a loss", "measured"),
+            "worse_score": Threshold(0.1, "of the best value, for a score", "measured"),
+            "rows": Threshold(3, "rows in a row until the warning", _PERSISTENCE),
+            "improves": Threshold(0.3, "of the training loss, since the best", "measured"),
+            "gap": Threshold(2.0, "times the training loss", "measured"),
+            "memorizes": Threshold(
+                0.3, "of the training loss, since the best, with that gap", "measured"
+            ),
+        },
+        (
+            "Stop at the best checkpoint; more data, augmentation, weight decay or a smaller"
+            " model.",
+            "If it starts in the first rows, compare the labels of both splits: shuffled labels"
+            " look like this.",
+        ),
+        ("harness.detectors.learning:Overfit",),
+    ),
+    "divergence": AlarmKind(
         "A loss went well above where it started, or far above its best, and stays there.",
         {
             "above_start": Threshold(1.5, "times the level of the first rows", "measured"),
@@ -60,8 +86,12 @@ KINDS: Mapping[str, Kind] = {
             "Clip the gradient norm; check that gradients are zeroed before each step.",
             "Go back to the checkpoint before the first row of the evidence.",
         ),
+        (
+            "harness.detectors.losses:Divergence",
+            "harness.detectors.learning:ExplodedLogits",
+        ),
     ),
-    "loss_spike": Kind(
+    "loss_spike": AlarmKind(
         "A loss jumped far outside its recent spread and did not come back at once.",
         {
             "spreads": Threshold(
@@ -80,8 +110,9 @@ KINDS: Mapping[str, Kind] = {
             "Clip gradients, lower the learning rate, or lower Adam's beta2.",
             "If it did not recover, go back to the checkpoint before it.",
         ),
+        ("harness.detectors.losses:Spike",),
     ),
-    "spike_recovered": Kind(
+    "spike_recovered": AlarmKind(
         "A loss jumped far outside its recent spread and came back.",
         {
             "spreads": Threshold(
@@ -89,8 +120,49 @@ KINDS: Mapping[str, Kind] = {
             )
         },
         ("Nothing, unless spikes come more often; then clip gradients.",),
+        ("harness.detectors.losses:Spike",),
     ),
-    "gradient_blow_up": Kind(
+    "stall": AlarmKind(
+        "A training loss repeats to the last bit: nothing is learned or the logger repeats itself.",
+        {
+            "rows": Threshold(3, "equal rows after the first until the warning", _PERSISTENCE),
+            "rounded_rows": Threshold(
+                10, "the same, for values of at most four decimals", _PERSISTENCE
+            ),
+        },
+        ("Check that optimizer.step() runs and that parameters require gradients.",),
+        ("harness.detectors.losses:Stall",),
+    ),
+    "no_progress": AlarmKind(
+        "Training does not learn: the loss is where it started, or accuracy stays at chance.",
+        {
+            "improvement": Threshold(0.02, "of the first loss", "measured"),
+            "chance": Threshold(
+                0.15,
+                "relative distance of the loss from -ln(accuracy)",
+                "a uniform guess has loss -ln(1/k)",
+            ),
+            "rows": Threshold(4, "rows at chance until the warning", _PERSISTENCE),
+            "flat_rows": Threshold(8, "rows without improvement until the warning", _PERSISTENCE),
+            "share": Threshold(0.1, "of the planned epochs that must have passed", "measured"),
+        },
+        (
+            "Check that the optimizer has the model's parameters, that the learning rate is not"
+            " 0, that labels fit.",
+            "Overfit one small batch first: a model that cannot do this has a fault in its code.",
+        ),
+        (
+            "harness.detectors.learning:NoProgress",
+            "harness.detectors.learning:Chance",
+        ),
+    ),
+    "plateau": AlarmKind(
+        "The training loss has not improved for a long part of the run.",
+        {"share": Threshold(0.5, "of the planned epochs without a new best", "measured")},
+        ("Lower the learning rate, or stop here and use the time for another hypothesis.",),
+        ("harness.detectors.learning:Plateau",),
+    ),
+    "gradient_blow_up": AlarmKind(
         "The gradient norm is far above its usual size and stays there, or keeps growing.",
         {
             "ratio": Threshold(20.0, "times the level of the first rows", "measured"),
@@ -108,8 +180,9 @@ KINDS: Mapping[str, Kind] = {
             "Clip the gradient norm.",
             "Lower the learning rate; check that gradients are zeroed before each step.",
         ),
+        ("harness.detectors.learning:Gradient",),
     ),
-    "gradient_vanishing": Kind(
+    "gradient_vanishing": AlarmKind(
         "The gradient norm is practically zero while the loss is not.",
         {
             "ratio": Threshold(1e-4, "of the level of the first rows", "measured"),
@@ -117,76 +190,45 @@ KINDS: Mapping[str, Kind] = {
             "rows": Threshold(3, "rows in a row until the warning", _PERSISTENCE),
         },
         (
-            (
-                "Look at the initialization and the activation (ReLU units that are all zero,"
-                " saturated sigmoids)."
-            ),
-            (
-                "Check that the loss depends on the parameters and that layers are not frozen by"
-                " mistake."
-            ),
+            "Look at the initialization and the activation (ReLU units that are all zero,"
+            " saturated sigmoids).",
+            "Check that the loss depends on the parameters and that layers are not frozen by"
+            " mistake.",
         ),
+        ("harness.detectors.learning:Gradient",),
     ),
-    "overfit": Kind(
-        "A value on rows that are not trained on gets worse while training goes on to improve.",
+    "throughput_drop": AlarmKind(
+        "Rows come much more slowly than before.",
         {
-            "worse": Threshold(0.1, "of the best value, for a loss", "measured"),
-            "worse_score": Threshold(0.1, "of the best value, for a score", "measured"),
+            "ratio": Threshold(3.0, "times the usual time of a row", "measured"),
+            "floor": Threshold(0.1, "seconds a row, below which no row is slow", "measured"),
             "rows": Threshold(3, "rows in a row until the warning", _PERSISTENCE),
-            "improves": Threshold(0.3, "of the training loss, since the best", "measured"),
-            "gap": Threshold(2.0, "times the training loss", "measured"),
-            "memorizes": Threshold(
-                0.3, "of the training loss, since the best, with that gap", "measured"
-            ),
         },
         (
-            (
-                "Stop at the best checkpoint; more data, augmentation, weight decay or a smaller"
-                " model."
-            ),
-            (
-                "If it starts in the first rows, compare the labels of both splits: shuffled labels"
-                " look like this."
-            ),
+            "Look at the data loader (workers, disk, network), other load, thermal limits and"
+            " memory.",
+        ),
+        (
+            "harness.detectors.resources:SlowRows",
+            "harness.detectors.resources:LoggedThroughput",
         ),
     ),
-    "plateau": Kind(
-        "The training loss has not improved for a long part of the run.",
-        {"share": Threshold(0.5, "of the planned epochs without a new best", "measured")},
-        ("Lower the learning rate, or stop here and use the time for another hypothesis.",),
-    ),
-    "no_progress": Kind(
-        "Training does not learn: the loss is where it started, or accuracy stays at chance.",
+    "no_checkpoint": AlarmKind(
+        "No checkpoint was reported for longer than the plan allows.",
         {
-            "improvement": Threshold(0.02, "of the first loss", "measured"),
-            "chance": Threshold(
-                0.15,
-                "relative distance of the loss from -ln(accuracy)",
-                "a uniform guess has loss -ln(1/k)",
-            ),
-            "rows": Threshold(4, "rows at chance until the warning", _PERSISTENCE),
-            "flat_rows": Threshold(8, "rows without improvement until the warning", _PERSISTENCE),
-            "share": Threshold(0.1, "of the planned epochs that must have passed", "measured"),
+            "cadences": Threshold(
+                2.0,
+                "times the plan's checkpoint_every, in epochs",
+                "the plan; one cadence of grace",
+            )
         },
         (
-            (
-                "Check that the optimizer has the model's parameters, that the learning rate is not"
-                " 0, that labels fit."
-            ),
-            "Overfit one small batch first: a model that cannot do this has a fault in its code.",
+            "Call log.checkpoint_saved(path, epoch=epoch) at the plan's cadence;"
+            " harness.training.Checkpointer does.",
         ),
+        ("harness.detectors.resources:NoCheckpoint",),
     ),
-    "stall": Kind(
-        "A training loss repeats to the last bit: nothing is learned or the logger repeats itself.",
-        {
-            "rows": Threshold(3, "equal rows after the first until the warning", _PERSISTENCE),
-            "rounded_rows": Threshold(
-                10, "the same, for values of at most four decimals", _PERSISTENCE
-            ),
-        },
-        ("Check that optimizer.step() runs and that parameters require gradients.",),
-    ),
-    "dead_learning_rate": Kind(
+    "dead_learning_rate": AlarmKind(
         "The learning rate is zero although training goes on.",
         {
             "rate": Threshold(1e-12, "learning rate", "measured"),
@@ -196,43 +238,12 @@ KINDS: Mapping[str, Kind] = {
             ),
         },
         (
-            (
-                "Look at the schedule: its total steps, its warm-up, and whether it was restored on"
-                " resume."
-            ),
+            "Look at the schedule: its total steps, its warm-up, and whether it was restored on"
+            " resume.",
         ),
+        ("harness.detectors.resources:DeadLearningRate",),
     ),
-    "throughput_drop": Kind(
-        "Rows come much more slowly than before.",
-        {
-            "ratio": Threshold(3.0, "times the usual time of a row", "measured"),
-            "floor": Threshold(0.1, "seconds a row, below which no row is slow", "measured"),
-            "rows": Threshold(3, "rows in a row until the warning", _PERSISTENCE),
-        },
-        (
-            (
-                "Look at the data loader (workers, disk, network), other load, thermal limits and"
-                " memory."
-            ),
-        ),
-    ),
-    "no_checkpoint": Kind(
-        "No checkpoint was told of for longer than the plan allows.",
-        {
-            "cadences": Threshold(
-                2.0,
-                "times the plan's checkpoint_every, in epochs",
-                "the plan; one cadence of grace",
-            )
-        },
-        (
-            (
-                "Call log.checkpoint_saved(path, epoch=epoch) at the plan's cadence;"
-                " harness.training.Checkpointer does."
-            ),
-        ),
-    ),
-    "memory_creep": Kind(
+    "memory_creep": AlarmKind(
         "Memory grows row after row and does not come back.",
         {
             "growth": Threshold(0.3, "over the level of the first rows", "measured"),
@@ -244,13 +255,12 @@ KINDS: Mapping[str, Kind] = {
             ),
         },
         (
-            (
-                "Look for kept tensors with a graph (append(loss) instead of loss.item()) and for"
-                " caches that only grow."
-            ),
+            "Look for kept tensors with a graph (append(loss) instead of loss.item()) and for"
+            " caches that only grow.",
         ),
+        ("harness.detectors.resources:MemoryCreep",),
     ),
-    "resume_discontinuity": Kind(
+    "resume_discontinuity": AlarmKind(
         "After a resume the loss is far from where it was.",
         {
             "spreads": Threshold(
@@ -260,13 +270,12 @@ KINDS: Mapping[str, Kind] = {
             "rows": Threshold(2, "rows after the resume, all of them", _PERSISTENCE),
         },
         (
-            (
-                "Restore optimizer, scheduler, scaler and random states;"
-                " harness.training.Checkpointer keeps them all."
-            ),
+            "Restore optimizer, scheduler, scaler and random states;"
+            " harness.training.Checkpointer keeps them all.",
         ),
+        ("harness.detectors.losses:ResumeJump",),
     ),
-    "reward_spread_zero": Kind(
+    "reward_spread_zero": AlarmKind(
         "All rewards of a group are equal: the advantage is zero and nothing is learned.",
         {
             "share": Threshold(0.95, "of the groups", "TRL: frac_reward_zero_std"),
@@ -274,13 +283,12 @@ KINDS: Mapping[str, Kind] = {
             "rows": Threshold(4, "rows in a row until the warning", _PERSISTENCE),
         },
         (
-            (
-                "Check the reward for a constant; take harder or easier prompts, or more"
-                " generations a prompt."
-            ),
+            "Check the reward for a constant; take harder or easier prompts, or more"
+            " generations a prompt.",
         ),
+        ("harness.detectors.preferences:RewardSpread",),
     ),
-    "kl_high": Kind(
+    "kl_high": AlarmKind(
         "The policy is far from its reference.",
         {
             "kl": Threshold(
@@ -291,8 +299,9 @@ KINDS: Mapping[str, Kind] = {
             "rows": Threshold(3, "rows in a row until the warning", _PERSISTENCE),
         },
         ("Raise beta or lower the learning rate; look at samples for reward hacking.",),
+        ("harness.detectors.preferences:KlHigh",),
     ),
-    "entropy_collapse": Kind(
+    "entropy_collapse": AlarmKind(
         "The policy's entropy fell to a small part of what it was.",
         {
             "share": Threshold(
@@ -303,8 +312,9 @@ KINDS: Mapping[str, Kind] = {
             "rows": Threshold(5, "rows in a row until the warning", _PERSISTENCE),
         },
         ("Raise the clip range's upper side or the temperature; add an entropy bonus.",),
+        ("harness.detectors.preferences:EntropyCollapse",),
     ),
-    "dpo_stuck": Kind(
+    "dpo_stuck": AlarmKind(
         "The preference loss stays at ln 2: chosen and rejected are not told apart.",
         {
             "distance": Threshold(2e-3, "from ln 2", "a margin of zero: eq. 7 of arXiv 2305.18290"),
@@ -312,19 +322,18 @@ KINDS: Mapping[str, Kind] = {
             "exact_rows": Threshold(3, "the same, at ln 2 to 1e-6", _PERSISTENCE),
         },
         (
-            (
-                "Check that adapters are trained, the reference is not the policy itself, rows are"
-                " not cut to equality."
-            ),
+            "Check that adapters are trained, the reference is not the policy itself, rows are"
+            " not cut to equality.",
         ),
+        ("harness.detectors.preferences:DpoStuck",),
     ),
 }
 
 
 def known_thresholds() -> dict[str, float]:
-    """ "code.name" -> value, for all kinds."""
+    """Name, e.g. "stall.rows" -> value, for all kinds."""
     return {
-        f"{code}.{name}": item.value
+        f"{code}.{name}": threshold.value
         for code, kind in KINDS.items()
-        for name, item in kind.thresholds.items()
+        for name, threshold in kind.thresholds.items()
     }

@@ -1,53 +1,73 @@
-"""Detectors of learning: no progress, a plateau, overfitting, gradients that vanish or blow up."""
+"""Detectors of learning: no progress, a plateau, overfitting, gradients that vanish or explode."""
 
 import math
 
 from harness.detectors.alarm import Alarm, Severity
-from harness.detectors.base import Change, Episode, Limits, Surroundings, make
-from harness.detectors.rows import Row
-from harness.detectors.series import Series
+from harness.detectors.base import (
+    Episode,
+    EpisodeChange,
+    PairDetector,
+    Series,
+    SeriesDetector,
+    Surroundings,
+    Thresholds,
+    WatchedMetric,
+    WatchedRow,
+    make_alarm,
+)
+from harness.detectors.metric_names import MetricRole
 
 _FINISHED = 0.02
+"""Share of the first level: a loss below this has converged; a gradient of 0 is then no fault."""
 _STEPS = 8
+"""Rows of steps that count as much as one row of an epoch."""
 _RECENT = 8
 _LEAST_ROWS = 10
-"""Without a new best, until it is a plateau."""
+"""Rows without a new best until it is a plateau."""
 _LEARNED = 0.15
-"""Of the first level: a loss on other rows below this has learned, whatever training does."""
+"""Share of the first level: a loss on other rows below this has learned, whatever training does."""
 _OFTEN = 0.5
-"""Of the rows: a loss with more new bests descends, however slowly."""
+"""Share of the rows: a loss with more new bests descends, however slowly."""
 _FALLS = 3
-"""So many falls in a row are a descent: 1 of 24 for noise."""
-GUESS = 0.6
+"""So many falls in a row are a descent: noise has them 1 time in 24."""
+_GUESS = 0.6
 """An accuracy above this is not a guess among two classes or more."""
 
 
-class NoProgress:
+class NoProgress(SeriesDetector):
     """The training loss is where it started."""
 
-    def __init__(self, limits: Limits) -> None:
+    @staticmethod
+    def watches(metric: WatchedMetric) -> bool:
+        return metric.whole
+
+    def __init__(self, metric: WatchedMetric, limits: Thresholds) -> None:
         self._limits = limits
         self._improvement = limits["no_progress.improvement"]
         self._rows, self._share = limits["no_progress.flat_rows"], limits["no_progress.share"]
         self._raised = False
 
-    def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
+    def feed(
+        self, series: Series, row: WatchedRow, value: float, around: Surroundings
+    ) -> Alarm | None:
         level = series.level
         if level is None or series.count < self._rows:
             return None
+        # The usual case, a loss that falls, ends here: the rest is evaluated for few rows only.
         if not self._raised and series.window.median < (1 - self._improvement) * level:
             return None
         if around.reinforced or not self._enough(series, row, around):
             return None
         improved = (level - series.window.median) / abs(level) if level else 0.0
+        # A slow steady descent improves little over the window, yet sets new bests all the time.
         descends = series.records > _OFTEN * series.count
         flat = improved < self._improvement and level > 0 and not descends and not around.knows
         if flat == self._raised:
             return None
         self._raised = flat
-        return make(
+        return make_alarm(
             "no_progress",
-            Change.WARNING if flat else Change.OVER,
+            EpisodeChange.WARNING if flat else EpisodeChange.OVER,
             row,
             metric=series.key,
             message=f"{value:.4g} after {series.count + 1} rows, started at {level:.4g}",
@@ -56,8 +76,8 @@ class NoProgress:
             limits=self._limits,
         )
 
-    def _enough(self, series: Series, row: Row, around: Surroundings) -> bool:
-        """Rows that carry a step alone come more often than epochs, and each shows less."""
+    def _enough(self, series: Series, row: WatchedRow, around: Surroundings) -> bool:
+        """Whether enough was seen; rows of steps come often, and each shows less than an epoch."""
         rows = self._rows if around.by_epoch else _STEPS * self._rows
         total, epoch = around.total_epochs, row.epoch
         return series.count >= rows and (
@@ -65,26 +85,30 @@ class NoProgress:
         )
 
 
-class Chance:
-    """Accuracy and loss of one split are those of a uniform guess: loss = -ln(accuracy) =
-    ln(classes)."""
+class Chance(PairDetector):
+    """Accuracy and loss of one split are those of a uniform guess.
 
-    def __init__(self, limits: Limits) -> None:
+    With k classes a uniform guess has accuracy 1/k and loss ln(k), so loss = -ln(accuracy) whatever
+    k is: the number of classes need not be known.
+    """
+
+    def __init__(self, limits: Thresholds) -> None:
         self._limits = limits
         self._distance = limits["no_progress.chance"]
-        self.episode = Episode(limits["no_progress.rows"])
+        self._episode = Episode(limits["no_progress.rows"])
 
     def feed_pair(
-        self, accuracy: Series, loss: Series, row: Row, values: tuple[float, float]
+        self, loss: Series, accuracy: Series, row: WatchedRow, values: tuple[float, float]
     ) -> Alarm | None:
-        hit, paid = values
-        if hit >= GUESS and not self.episode.active:
+        paid, hit = values
+        if hit >= _GUESS and not self._episode.active:
             return None
-        guess = 0 < hit < GUESS and paid > 0 and abs(paid + math.log(hit)) < self._distance * paid
-        change = self.episode.step(guess and loss.falls < _FALLS)
-        if change is Change.NOTHING:
+        guess = 0 < hit < _GUESS and paid > 0 and abs(paid + math.log(hit)) < self._distance * paid
+        # A loss that passes ln(k) on its way down has these values for a row or two as well.
+        change = self._episode.step(guess and loss.falls < _FALLS)
+        if change is EpisodeChange.NOTHING:
             return None
-        return make(
+        return make_alarm(
             "no_progress",
             change,
             row,
@@ -92,29 +116,32 @@ class Chance:
             message=(
                 f"{hit:.4g} with a loss of {paid:.4g}: a uniform guess among {1 / hit:.3g} classes"
                 if guess
-                else "no guess"
+                else "above a guess"
             ),
-            evidence=accuracy.evidence(self.episode.hits or 1),
+            evidence=accuracy.evidence(self._episode.hits or 1),
             threshold="chance",
             limits=self._limits,
         )
 
 
-class Absurd:
-    """A cross-entropy beside an accuracy that is far above any guess: logits have exploded."""
+class ExplodedLogits(PairDetector):
+    """A cross-entropy beside an accuracy that is far worse than any guess."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Thresholds) -> None:
         self._limits = limits
-        self.most = limits["divergence.nats"]
-        self.episode = Episode(limits["divergence.rows"])
+        self._most = limits["divergence.nats"]
+        self._episode = Episode(limits["divergence.rows"])
 
-    def feed_pair(self, loss: Series, row: Row, paid: float) -> Alarm | None:
-        if paid <= self.most and not self.episode.active:
+    def feed_pair(
+        self, loss: Series, accuracy: Series, row: WatchedRow, values: tuple[float, float]
+    ) -> Alarm | None:
+        paid, _ = values
+        if paid <= self._most and not self._episode.active:
             return None
-        change = self.episode.step(paid > self.most)
-        if change is Change.NOTHING:
+        change = self._episode.step(paid > self._most)
+        if change is EpisodeChange.NOTHING:
             return None
-        return make(
+        return make_alarm(
             "divergence",
             change,
             row,
@@ -126,24 +153,30 @@ class Absurd:
         )
 
 
-class Plateau:
-    """No better training loss for a long part of the run; a note."""
+class Plateau(SeriesDetector):
+    """No better training loss for a long part of the run; only a note."""
 
-    def __init__(self, limits: Limits) -> None:
+    @staticmethod
+    def watches(metric: WatchedMetric) -> bool:
+        return metric.whole
+
+    def __init__(self, metric: WatchedMetric, limits: Thresholds) -> None:
         self._limits = limits
         self._share = limits["plateau.share"]
         self._raised = False
 
-    def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
+    def feed(
+        self, series: Series, row: WatchedRow, value: float, around: Surroundings
+    ) -> Alarm | None:
         total, epoch, best = around.total_epochs, row.epoch, series.best_epoch
         if self._raised or total is None or epoch is None or best is None or around.reinforced:
             return None
         if row.number - series.best_row < _LEAST_ROWS or epoch - best < self._share * total:
             return None
         self._raised = True
-        return make(
+        return make_alarm(
             "plateau",
-            Change.WARNING,
+            EpisodeChange.WARNING,
             row,
             metric=series.key,
             message=f"no better than {series.best:.4g} since row {series.best_row}",
@@ -153,10 +186,14 @@ class Plateau:
         ).at_most(Severity.NOTE)
 
 
-class Overfit:
-    """One value on other rows, by its own direction, against the training loss."""
+class Overfit(SeriesDetector):
+    """A value on rows that are not trained on gets worse while the training loss improves."""
 
-    def __init__(self, limits: Limits) -> None:
+    @staticmethod
+    def watches(metric: WatchedMetric) -> bool:
+        return metric.later and metric.role in (MetricRole.LOSS, MetricRole.SCORE)
+
+    def __init__(self, metric: WatchedMetric, limits: Thresholds) -> None:
         self._limits = limits
         self._improves = limits["overfit.improves"]
         self._worse = {1: limits["overfit.worse"], -1: limits["overfit.worse_score"]}
@@ -164,12 +201,15 @@ class Overfit:
         self._at_best: float | None = None
         """The training loss where this value was best."""
 
-    def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
+    def feed(
+        self, series: Series, row: WatchedRow, value: float, around: Surroundings
+    ) -> Alarm | None:
         training = around.training_loss
         if training is None or not training.count or around.reinforced:
             return None
         if not series.count or (series.best - value) * series.sign > 0:
             self._at_best = training.last
+        # Worse alone is no overfitting: the training loss must have gone on to improve since then.
         best, before = series.best, self._at_best
         if not series.count or before is None:
             return None
@@ -180,9 +220,9 @@ class Overfit:
         if not wrong and not self._episode.active:
             return None
         change = self._episode.step(wrong)
-        if change is Change.NOTHING:
+        if change is EpisodeChange.NOTHING:
             return None
-        return make(
+        return make_alarm(
             "overfit",
             change,
             row,
@@ -197,10 +237,10 @@ class Overfit:
         )
 
     def _memorized(
-        self, series: Series, row: Row, value: float, training: Series, before: float
+        self, series: Series, row: WatchedRow, value: float, training: Series, before: float
     ) -> bool:
-        """Training halves and is far below, while this loss has stopped at a part of where it
-        began."""
+        """Whether the model memorizes: the training loss falls far below this one, which has
+        stopped falling without having learned."""
         level = series.level
         return (
             row.number - series.best_row >= 2
@@ -210,13 +250,17 @@ class Overfit:
         )
 
 
-class Gradient:
-    """The norm against its own first rows, and the training loss."""
+class Gradient(SeriesDetector):
+    """The gradient norm against its own first rows and the training loss."""
 
-    def __init__(self, limits: Limits) -> None:
+    @staticmethod
+    def watches(metric: WatchedMetric) -> bool:
+        return metric.role is MetricRole.GRADIENT
+
+    def __init__(self, metric: WatchedMetric, limits: Thresholds) -> None:
         self._limits = limits
         self._up = Episode(limits["gradient_blow_up.rows"])
-        self._grows = Episode(1)  # the average over the recent rows is persistence enough
+        self._grows = Episode(1)  # `_rising` averages over the recent rows: persistence enough
         self._most, self._growth = (
             limits["gradient_blow_up.ratio"],
             limits["gradient_blow_up.growth"],
@@ -224,18 +268,21 @@ class Gradient:
         self._often, self._rising = limits["gradient_blow_up.rising"], 0.5
         self._down = Episode(limits["gradient_vanishing.rows"])
 
-    def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
+    def feed(
+        self, series: Series, row: WatchedRow, value: float, around: Surroundings
+    ) -> Alarm | None:
         level, loss = series.level, around.training_loss
         self._rising += ((value > series.last) - self._rising) / _RECENT
         if level is None or series.count < 3:
             return None
+        # A large gradient while the loss falls is progress, so the norm alone raises no alarm.
         worse = loss is None or not loss.count or loss.last > 1.05 * loss.best
         grows = value > self._growth * series.lowest and worse and self._rising >= self._often
         grown = self._grows.step(grows)
-        if grown is not Change.NOTHING:
+        if grown is not EpisodeChange.NOTHING:
             return self._made("gradient_blow_up", grown, "growth", series, row, value)
         grown = self._up.step(worse and value > self._most * level)
-        if grown is not Change.NOTHING:
+        if grown is not EpisodeChange.NOTHING:
             return self._made("gradient_blow_up", grown, "ratio", series, row, value)
         small = value < max(
             self._limits["gradient_vanishing.absolute"],
@@ -247,14 +294,20 @@ class Gradient:
             and abs(loss.last) < _FINISHED * abs(loss.level)
         )
         gone = self._down.step(small and not learned)
-        if gone is not Change.NOTHING:
+        if gone is not EpisodeChange.NOTHING:
             return self._made("gradient_vanishing", gone, "ratio", series, row, value)
         return None
 
     def _made(
-        self, code: str, change: Change, threshold: str, series: Series, row: Row, value: float
+        self,
+        code: str,
+        change: EpisodeChange,
+        threshold: str,
+        series: Series,
+        row: WatchedRow,
+        value: float,
     ) -> Alarm:
-        return make(
+        return make_alarm(
             code,
             change,
             row,

@@ -1,78 +1,95 @@
-"""Detectors of a loss: values that are not finite, divergence, spikes, repeated values, and a jump
-at a resume."""
+"""Detectors of a loss: non-finite, diverging and repeated values, spikes, a jump at a resume."""
 
 import math
 from itertools import pairwise
 
 from harness.detectors.alarm import Alarm, Severity
-from harness.detectors.base import Change, Episode, Limits, Surroundings, make
-from harness.detectors.keys import Role
-from harness.detectors.rows import Row
-from harness.detectors.series import Series
+from harness.detectors.base import (
+    Episode,
+    EpisodeChange,
+    Series,
+    SeriesDetector,
+    Surroundings,
+    Thresholds,
+    WatchedMetric,
+    WatchedRow,
+    make_alarm,
+)
+from harness.detectors.metric_names import MetricRole
 from harness.domain.words import some
 
 _ENOUGH = 8
-"""Values from which a median and a spread say something."""
+"""Values from which on a median and a spread mean something."""
 _NEWEST = 6
-"""Values before a resume; a longer past has a trend that hides a jump."""
+"""Values before a resume that count: a longer past has a trend that hides a jump."""
 _NORMAL_STEP = 0.954
-"""The median absolute difference of two draws of the standard normal distribution: sqrt(2) *
-0.6745."""
+"""Median absolute difference of two standard normal draws: sqrt(2) * 0.6745."""
 _FLOOR = 0.02
-"""Of the median: the least spread, so that a smooth curve does not make every bend a spike."""
+"""Share of the median: the least spread. Without it every bend of a smooth curve is a spike."""
 _SMALL = 0.05
-"""Of the first level: a rise by less is no spike."""
+"""Share of the first level: a smaller rise is no spike."""
 _STEPS = 2
-"""Rows of single steps are noisier than rows of epochs: as many times the persistence."""
+"""Factor of the persistence for rows of single steps, which are noisier than rows of epochs."""
 _FINISHED = 0.02
-"""Of the first level: a loss below this has converged; repeating or not moving is then no fault."""
+"""Share of the first level: a loss below this has converged, and repeating is then no fault."""
 
 
 class NonFinite:
-    """Sees every value, also those that are not finite."""
+    """Values that are not finite. The watch asks it before all other detectors, which see finite
+    values only."""
 
-    def __init__(self, role: Role, limits: Limits) -> None:
+    def __init__(self, role: MetricRole, limits: Thresholds) -> None:
         self._limits = limits
-        rows = limits["non_finite.gradient_rows" if role is Role.GRADIENT else "non_finite.rows"]
-        self._asks = role in (Role.LOSS, Role.SCORE, Role.GRADIENT)
-        self.episode = Episode(rows, limits["non_finite.fatal_rows"] if role is Role.LOSS else None)
+        rows = limits[
+            "non_finite.gradient_rows" if role is MetricRole.GRADIENT else "non_finite.rows"
+        ]
+        self._asks = role in (MetricRole.LOSS, MetricRole.SCORE, MetricRole.GRADIENT)
+        self.episode = Episode(
+            rows, limits["non_finite.fatal_rows"] if role is MetricRole.LOSS else None
+        )
 
-    def feed_any(self, series: Series, row: Row, finite: bool) -> Alarm | None:
+    def feed_any(self, series: Series, row: WatchedRow, finite: bool) -> Alarm | None:
         if finite and not self.episode.active:
             return None
         change = self.episode.step(not finite)
-        if change is Change.NOTHING:
+        if change is EpisodeChange.NOTHING:
             return None
         hits = self.episode.hits
-        alarm = make(
+        alarm = make_alarm(
             "non_finite",
             change,
             row,
             metric=series.key,
             message=(
                 "finite again"
-                if change is Change.OVER
+                if change is EpisodeChange.OVER
                 else f"not finite for {some(hits, 'row')}, since row {row.number - hits + 1}"
             ),
             evidence=series.evidence(max(hits, 1) + 1),
-            threshold="fatal_rows" if change is Change.FATAL else "rows",
+            threshold="fatal_rows" if change is EpisodeChange.FATAL else "rows",
             limits=self._limits,
         )
         return alarm if self._asks else alarm.at_most(Severity.NOTE)
 
 
-class Divergence:
-    """Above the level of the first rows, or far above the best; judged by the median of the newest
-    three values."""
+class Divergence(SeriesDetector):
+    """The loss is above its first level, or far above its best, by the median of the newest three
+    values."""
 
-    def __init__(self, limits: Limits) -> None:
+    @staticmethod
+    def watches(metric: WatchedMetric) -> bool:
+        return metric.whole
+
+    def __init__(self, metric: WatchedMetric, limits: Thresholds) -> None:
         self._limits = limits
         self._start = limits["divergence.above_start"]
         self._best = limits["divergence.above_best"]
         self._episode = Episode(limits["divergence.rows"], limits["divergence.fatal_rows"])
         self._before = (float("-inf"), float("-inf"))
 
-    def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
+    def feed(
+        self, series: Series, row: WatchedRow, value: float, around: Surroundings
+    ) -> Alarm | None:
         one, two = self._before
         self._before = (two, value)
         level = series.level
@@ -80,28 +97,36 @@ class Divergence:
             return None
         if level <= 0 or around.reinforced:
             return None
+        # The median of three ignores one outlier, which is for the spike detector.
         now = sorted((one, two, value))[1]
         wrong = now > self._start * level or (now > self._best * series.best > 0 and now > level)
         change = self._episode.step(wrong and not around.rate_rose)
-        if change is Change.NOTHING:
+        if change is EpisodeChange.NOTHING:
             return None
-        return make(
+        return make_alarm(
             "divergence",
             change,
             row,
             metric=series.key,
             message=f"{now:.4g}, started at {level:.4g}, best {series.best:.4g}",
             evidence=series.evidence(4),
-            threshold="fatal_rows" if change is Change.FATAL else "above_start",
+            threshold="fatal_rows" if change is EpisodeChange.FATAL else "above_start",
             limits=self._limits,
         )
 
 
-class Spike:
-    """Outside of the recent spread. A return within some rows is a note; two rows outside are a
-    warning."""
+class Spike(SeriesDetector):
+    """The loss jumps out of its recent spread: a warning after two rows, a note when it comes back.
 
-    def __init__(self, limits: Limits) -> None:
+    A part of the training loss may rise while the whole falls: only its spikes mean something, so
+    this is the only detector that watches the parts too.
+    """
+
+    @staticmethod
+    def watches(metric: WatchedMetric) -> bool:
+        return metric.role is MetricRole.LOSS
+
+    def __init__(self, metric: WatchedMetric, limits: Thresholds) -> None:
         self._limits = limits
         self._spreads, self._ratio = limits["loss_spike.spreads"], limits["loss_spike.ratio"]
         self._rows, self._recovery = limits["loss_spike.rows"], limits["loss_spike.recovery_rows"]
@@ -110,7 +135,9 @@ class Spike:
         self._since = 0
         self._high = 0
 
-    def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
+    def feed(
+        self, series: Series, row: WatchedRow, value: float, around: Surroundings
+    ) -> Alarm | None:
         if around.reinforced or series.window.count < _ENOUGH:
             return None
         if self._since:
@@ -123,18 +150,21 @@ class Spike:
         spread = max(series.window.spread, _FLOOR * abs(median))
         if value <= median + self._spreads * spread or around.rate_rose:
             return None
+        # Half way back counts as back: a loss seldom returns to its old median at once.
         self._since, self._high, self._height = 1, 1, value
         self._bound = median + 0.5 * self._spreads * spread
         return None
 
-    def _inside(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
+    def _inside(
+        self, series: Series, row: WatchedRow, value: float, around: Surroundings
+    ) -> Alarm | None:
         self._since += 1
         self._height = max(self._height, value)
         if value <= self._bound:
             rows, self._since = self._since - 1, 0
             return self._made(
                 "spike_recovered",
-                Change.OVER,
+                EpisodeChange.OVER,
                 series,
                 row,
                 f"{self._height:.4g} for {some(rows, 'row')}, back at {value:.4g}",
@@ -143,18 +173,20 @@ class Spike:
         if self._high == (self._rows if around.by_epoch else _STEPS * self._rows):
             return self._made(
                 "loss_spike",
-                Change.WARNING,
+                EpisodeChange.WARNING,
                 series,
                 row,
                 f"{value:.4g}, usual below {self._bound:.4g}",
             )
         if self._since > self._recovery:
-            # it is the new level now: the warning stands, later spikes are measured against it
+            # This is the new level: the warning stands, later spikes are measured against it.
             self._since = 0
         return None
 
-    def _made(self, code: str, change: Change, series: Series, row: Row, message: str) -> Alarm:
-        return make(
+    def _made(
+        self, code: str, change: EpisodeChange, series: Series, row: WatchedRow, message: str
+    ) -> Alarm:
+        return make_alarm(
             code,
             change,
             row,
@@ -166,38 +198,46 @@ class Spike:
         )
 
 
-class Stall:
-    """Repeats to the last bit. A loss of exactly 0, or one that has converged, is no fault."""
+class Stall(SeriesDetector):
+    """A loss repeats to the last bit. One of exactly 0, or one that has converged, is no fault."""
 
-    def __init__(self, limits: Limits, *, later: bool = False) -> None:
-        self._limits, self._later = limits, later
+    @staticmethod
+    def watches(metric: WatchedMetric) -> bool:
+        return metric.whole or (metric.later and metric.role is MetricRole.LOSS)
+
+    def __init__(self, metric: WatchedMetric, limits: Thresholds) -> None:
+        self._limits, self._later = limits, metric.later
         self._rows, self._rounded = limits["stall.rows"], limits["stall.rounded_rows"]
         self._equal = 0
         self._raised = False
 
-    def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
+    def feed(
+        self, series: Series, row: WatchedRow, value: float, around: Surroundings
+    ) -> Alarm | None:
         if value != series.last and not self._equal:
             return None
         if value != series.last or not value or _converged(series, value) or around.reinforced:
             over = self._raised and value != series.last
             self._equal, self._raised = 0, False
-            return self._made(Change.OVER, series, row, "it moves again") if over else None
+            return self._made(EpisodeChange.OVER, series, row, "it moves again") if over else None
         self._equal += 1
+        # A logger that rounds to four decimals repeats values of a healthy run.
         needed = self._rounded if round(value, 4) == value else self._rows
         if self._equal < needed or self._raised or (self._later and self._repeated(row, around)):
             return None
         self._raised = True
         return self._made(
-            Change.WARNING, series, row, f"exactly {value!r} for {self._equal + 1} rows"
+            EpisodeChange.WARNING, series, row, f"exactly {value!r} for {self._equal + 1} rows"
         )
 
-    def _repeated(self, row: Row, around: Surroundings) -> bool:
-        """Whether training went on: some loggers repeat the last evaluation until the next one."""
+    def _repeated(self, row: WatchedRow, around: Surroundings) -> bool:
+        """Whether training went on meanwhile: some loggers repeat the last evaluation until the
+        next."""
         training = around.training_loss
         return training is None or training.best_row >= row.number - self._equal
 
-    def _made(self, change: Change, series: Series, row: Row, message: str) -> Alarm:
-        return make(
+    def _made(self, change: EpisodeChange, series: Series, row: WatchedRow, message: str) -> Alarm:
+        return make_alarm(
             "stall",
             change,
             row,
@@ -209,10 +249,14 @@ class Stall:
         )
 
 
-class Resume:
+class ResumeJump(SeriesDetector):
     """The first rows after a resume against the rows before it."""
 
-    def __init__(self, limits: Limits) -> None:
+    @staticmethod
+    def watches(metric: WatchedMetric) -> bool:
+        return metric.whole
+
+    def __init__(self, metric: WatchedMetric, limits: Thresholds) -> None:
         self._limits = limits
         self._spreads, self._ratio = (
             limits["resume_discontinuity.spreads"],
@@ -224,12 +268,13 @@ class Resume:
         self._before = 0.0
 
     def resumed(self, series: Series) -> None:
-        """The command was restarted: what follows is compared with what the series holds now."""
         if series.window.count < 4:
             return
         newest = [value for _, _, value in series.points if math.isfinite(value)][-_NEWEST:]
         if len(newest) < 2:
             return
+        # The spread comes from differences of neighbours, which a steady trend hardly changes; the
+        # spread of the values themselves would grow with the trend and hide the jump.
         last = newest[-3:]
         self._before = sorted(last)[len(last) // 2]
         moves = sorted(abs(after - before) for before, after in pairwise(newest))
@@ -237,15 +282,18 @@ class Resume:
         self._bound = max(self._before + self._spreads * spread, self._ratio * self._before)
         self._left = self._rows
 
-    def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
+    def feed(
+        self, series: Series, row: WatchedRow, value: float, around: Surroundings
+    ) -> Alarm | None:
         if not self._left:
             return None
+        # One row within the bound ends the comparison: only a jump in all first rows counts.
         self._left = self._left - 1 if value > self._bound else 0
         if self._left or value <= self._bound:
             return None
-        return make(
+        return make_alarm(
             "resume_discontinuity",
-            Change.WARNING,
+            EpisodeChange.WARNING,
             row,
             metric=series.key,
             message=(

@@ -1,27 +1,43 @@
-"""Detectors of reinforcement and preference training. A loss of 0 is no fault there: with one
-update a batch the GRPO loss is 0 by construction, and only its gradient says something (TRL issue
-2703)."""
+"""Detectors of reinforcement and preference training.
+
+A loss of 0 is no fault there: with one update for each batch the GRPO loss is 0 by construction,
+and only its gradient means something (TRL issue 2703).
+"""
 
 import math
 
 from harness.detectors.alarm import Alarm
-from harness.detectors.base import Change, Episode, Limits, Surroundings, make
-from harness.detectors.keys import Role
-from harness.detectors.rows import Row
-from harness.detectors.series import Series
+from harness.detectors.base import (
+    Episode,
+    EpisodeChange,
+    Series,
+    SeriesDetector,
+    Surroundings,
+    Thresholds,
+    WatchedMetric,
+    WatchedRow,
+    make_alarm,
+)
+from harness.detectors.metric_names import MetricRole
 
 _EXACT = 1e-6
-"""From ln 2: no difference at all, in single precision."""
+"""Distance from ln 2 that is no difference at all, in single precision."""
 
 
-class RewardSpread:
-    """Either the standard deviation of rewards, or the share of groups in which it is zero."""
+class RewardSpread(SeriesDetector):
+    """The standard deviation of rewards, or the share of groups in which it is zero."""
 
-    def __init__(self, role: Role, limits: Limits) -> None:
-        self._limits, self._share = limits, role is Role.ZERO_SPREAD
+    @staticmethod
+    def watches(metric: WatchedMetric) -> bool:
+        return metric.role in (MetricRole.REWARD_SPREAD, MetricRole.ZERO_SPREAD)
+
+    def __init__(self, metric: WatchedMetric, limits: Thresholds) -> None:
+        self._limits, self._share = limits, metric.role is MetricRole.ZERO_SPREAD
         self._episode = Episode(limits["reward_spread_zero.rows"])
 
-    def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
+    def feed(
+        self, series: Series, row: WatchedRow, value: float, around: Surroundings
+    ) -> Alarm | None:
         limit = self._limits[
             "reward_spread_zero.share" if self._share else "reward_spread_zero.spread"
         ]
@@ -32,25 +48,39 @@ class RewardSpread:
         )
 
 
-class Divergent:
-    """KL to the reference."""
+class KlHigh(SeriesDetector):
+    """KL divergence of the policy from its reference."""
 
-    def __init__(self, limits: Limits) -> None:
+    @staticmethod
+    def watches(metric: WatchedMetric) -> bool:
+        return metric.role is MetricRole.KL
+
+    def __init__(self, metric: WatchedMetric, limits: Thresholds) -> None:
         self._limits = limits
         self._episode = Episode(limits["kl_high.rows"])
 
-    def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
+    def feed(
+        self, series: Series, row: WatchedRow, value: float, around: Surroundings
+    ) -> Alarm | None:
         change = self._episode.step(value > self._limits["kl_high.kl"])
         return _raised("kl_high", change, "kl", series, row, value, self._limits)
 
 
-class Entropy:
-    def __init__(self, limits: Limits) -> None:
+class EntropyCollapse(SeriesDetector):
+    """The policy's entropy against the highest it had."""
+
+    @staticmethod
+    def watches(metric: WatchedMetric) -> bool:
+        return metric.role is MetricRole.ENTROPY
+
+    def __init__(self, metric: WatchedMetric, limits: Thresholds) -> None:
         self._limits = limits
         self._most = float("-inf")
         self._episode = Episode(limits["entropy_collapse.rows"])
 
-    def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
+    def feed(
+        self, series: Series, row: WatchedRow, value: float, around: Surroundings
+    ) -> Alarm | None:
         self._most = max(self._most, value)
         wrong = self._most > 0 and value < self._limits["entropy_collapse.share"] * self._most
         return _raised(
@@ -58,36 +88,44 @@ class Entropy:
         )
 
 
-class Stuck:
-    """The DPO loss of equal log-ratios is ln 2."""
+class DpoStuck(SeriesDetector):
+    """The DPO loss of equal log-ratios is ln 2: chosen and rejected are not told apart."""
 
-    def __init__(self, limits: Limits) -> None:
+    @staticmethod
+    def watches(metric: WatchedMetric) -> bool:
+        return metric.whole
+
+    def __init__(self, metric: WatchedMetric, limits: Thresholds) -> None:
         self._limits = limits
         self._episode, self._exact = (
             Episode(limits["dpo_stuck.rows"]),
             Episode(limits["dpo_stuck.exact_rows"]),
         )
 
-    def feed_loss(self, series: Series, row: Row, value: float) -> Alarm | None:
+    def feed(
+        self, series: Series, row: WatchedRow, value: float, around: Surroundings
+    ) -> Alarm | None:
+        if not around.preference or series is not around.training_loss:
+            return None
         away = abs(value - math.log(2))
         exact = self._exact.step(away < _EXACT)
         near = self._episode.step(away < self._limits["dpo_stuck.distance"])
-        change = exact if exact is Change.WARNING else near
+        change = exact if exact is EpisodeChange.WARNING else near
         return _raised("dpo_stuck", change, "distance", series, row, value, self._limits)
 
 
 def _raised(
     code: str,
-    change: Change,
+    change: EpisodeChange,
     threshold: str,
     series: Series,
-    row: Row,
+    row: WatchedRow,
     value: float,
-    limits: Limits,
+    limits: Thresholds,
 ) -> Alarm | None:
-    if change is Change.NOTHING:
+    if change is EpisodeChange.NOTHING:
         return None
-    return make(
+    return make_alarm(
         code,
         change,
         row,

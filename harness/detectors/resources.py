@@ -1,39 +1,56 @@
-"""Detectors of how the run goes: time a row, memory, checkpoints, the learning rate."""
+"""Detectors of how the run goes: time per row, memory, checkpoints, the learning rate."""
+
+import math
 
 from harness.detectors.alarm import Alarm, Point
-from harness.detectors.base import Change, Episode, Limits, Surroundings, make
-from harness.detectors.rows import Row
-from harness.detectors.series import Series, Window
+from harness.detectors.base import (
+    Episode,
+    EpisodeChange,
+    RunDetector,
+    Series,
+    SeriesDetector,
+    Surroundings,
+    Thresholds,
+    WatchedMetric,
+    WatchedRow,
+    Window,
+    make_alarm,
+)
+from harness.detectors.metric_names import MetricRole
+from harness.detectors.settings import WatchSettings
 
 
-class SlowRows:
-    """Time between rows, from their own clock; a clock that goes back is left out."""
+class SlowRows(RunDetector):
+    """Time between rows, by their own clock; steps back of the clock are ignored."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    def __init__(self, settings: WatchSettings) -> None:
+        self._limits = limits = settings.limits
         self._ratio, self._floor = limits["throughput_drop.ratio"], limits["throughput_drop.floor"]
         self._window = Window(16)
         self._episode = Episode(limits["throughput_drop.rows"])
         self._last: float | None = None
 
-    def restart(self) -> None:
-        self._last = None
+    def feed_event(self, row: WatchedRow) -> Alarm | None:
+        if row.event in ("start", "attempt"):
+            self._last = None
+        return None
 
-    def feed_row(self, row: Row) -> Alarm | None:
+    def feed_row(self, row: WatchedRow, around: Surroundings) -> Alarm | None:
         before, self._last = self._last, row.seconds
         if before is None or row.seconds is None or row.seconds < before:
             return None
         took = row.seconds - before
         usual = self._window.median if self._window.count >= 4 else None
         slow = usual is not None and took > self._floor and took > self._ratio * usual
+        # Slow rows stay out of the window: they would soon be the usual time.
         if not slow:
             self._window.add(took)
             if not self._episode.active:
                 return None
         change = self._episode.step(slow)
-        if change is Change.NOTHING or usual is None:
+        if change is EpisodeChange.NOTHING or usual is None:
             return None
-        return make(
+        return make_alarm(
             "throughput_drop",
             change,
             row,
@@ -45,24 +62,30 @@ class SlowRows:
         )
 
 
-class Throughput:
+class LoggedThroughput(SeriesDetector):
     """A logged rate, e.g. tokens_per_second."""
 
-    def __init__(self, limits: Limits) -> None:
+    @staticmethod
+    def watches(metric: WatchedMetric) -> bool:
+        return metric.role is MetricRole.THROUGHPUT
+
+    def __init__(self, metric: WatchedMetric, limits: Thresholds) -> None:
         self._limits = limits
         self._episode = Episode(limits["throughput_drop.rows"])
         self._usual: float | None = None
 
-    def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
+    def feed(
+        self, series: Series, row: WatchedRow, value: float, around: Surroundings
+    ) -> Alarm | None:
         if series.window.count < 4:
             return None
         if not self._episode.hits:
             self._usual = series.window.median
         usual = self._usual or 0.0
         change = self._episode.step(value * self._limits["throughput_drop.ratio"] < usual)
-        if change is Change.NOTHING:
+        if change is EpisodeChange.NOTHING:
             return None
-        return make(
+        return make_alarm(
             "throughput_drop",
             change,
             row,
@@ -74,17 +97,23 @@ class Throughput:
         )
 
 
-class Memory:
-    """Grows in most rows, and is well above where it started. Rows of single steps are counted in
-    fours."""
+class MemoryCreep(SeriesDetector):
+    """Memory grows in most rows and is well above where it started; four rows of steps count as
+    one."""
 
-    def __init__(self, limits: Limits) -> None:
+    @staticmethod
+    def watches(metric: WatchedMetric) -> bool:
+        return metric.role is MetricRole.MEMORY
+
+    def __init__(self, metric: WatchedMetric, limits: Thresholds) -> None:
         self._limits = limits
         self._rows = int(limits["memory_creep.rows"])
         self._rising = 0.0
         self._raised = False
 
-    def feed(self, series: Series, row: Row, value: float, around: Surroundings) -> Alarm | None:
+    def feed(
+        self, series: Series, row: WatchedRow, value: float, around: Surroundings
+    ) -> Alarm | None:
         if series.count:  # an average over about `rows` rows, in O(1)
             rows = self._rows if around.by_epoch else 4 * self._rows
             self._rising += ((value > series.last) - self._rising) / min(series.count, rows)
@@ -95,9 +124,9 @@ class Memory:
         if value < (1 + growth) * level or self._rising < rising:
             return None
         self._raised = True
-        return make(
+        return make_alarm(
             "memory_creep",
-            Change.WARNING,
+            EpisodeChange.WARNING,
             row,
             metric=series.key,
             message=(
@@ -110,29 +139,30 @@ class Memory:
         )
 
 
-class Checkpoints:
-    """Epochs since the last checkpoint, however many rows each of them has. A row without an epoch
-    says nothing."""
+class NoCheckpoint(RunDetector):
+    """Epochs since the last checkpoint, where the plan wants one every so many epochs."""
 
-    def __init__(self, every: int, limits: Limits) -> None:
-        self._limits = limits
-        self._most = every * limits["no_checkpoint.cadences"]
+    def __init__(self, settings: WatchSettings) -> None:
+        self._limits = settings.limits
+        every = settings.checkpoint_every
+        self._most = None if every is None else every * self._limits["no_checkpoint.cadences"]
         self._first: float | None = None
-        """The least epoch since then."""
+        """The least epoch since the last checkpoint."""
         self._since = 0.0
         self._raised = False
 
-    def restart(self) -> None:
-        """A resumed run goes on from a checkpoint, and its epochs may go back to it."""
-        self._first = None
-
-    def saved(self, row: Row) -> Alarm | None:
+    def feed_event(self, row: WatchedRow) -> Alarm | None:
+        if row.event in ("start", "attempt"):
+            # A resumed run continues from a checkpoint, and its epochs may go back to it.
+            self._first = None
+        if row.event != "checkpoint":
+            return None
         raised, self._raised = self._raised, False
         self._first, self._since = None, 0.0
-        return self._made(Change.OVER, row, "one was saved") if raised else None
+        return self._made(EpisodeChange.OVER, row, "one was saved") if raised else None
 
-    def feed_row(self, row: Row) -> Alarm | None:
-        if row.epoch is None:
+    def feed_row(self, row: WatchedRow, around: Surroundings) -> Alarm | None:
+        if row.epoch is None or self._most is None:
             return None
         self._first = row.epoch if self._first is None else min(self._first, row.epoch)
         self._since = row.epoch - self._first + 1
@@ -140,14 +170,14 @@ class Checkpoints:
             return None
         self._raised = True
         return self._made(
-            Change.WARNING,
+            EpisodeChange.WARNING,
             row,
             f"none for {self._since:g} epochs, expected one within {self._most:g}",
         )
 
-    def _made(self, change: Change, row: Row, message: str) -> Alarm:
+    def _made(self, change: EpisodeChange, row: WatchedRow, message: str) -> Alarm:
         point = Point(row=row.number, place=row.place, value=self._since)
-        return make(
+        return make_alarm(
             "no_checkpoint",
             change,
             row,
@@ -159,28 +189,32 @@ class Checkpoints:
         )
 
 
-class LearningRate:
-    """Zero while a good part of the run is left."""
+class DeadLearningRate(RunDetector):
+    """The learning rate is zero while a good part of the run is left."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    def __init__(self, settings: WatchSettings) -> None:
+        self._limits = limits = settings.limits
         rows = limits["dead_learning_rate.rows"]
+        # When the planned total is unknown, the run may be at its end: wait three rows longer.
         self._known, self._unknown = Episode(rows), Episode(rows + 3)
         self._least = limits["dead_learning_rate.rate"]
 
-    def feed_rate(self, row: Row, rate: float, total: int | None) -> Alarm | None:
-        """`total` epochs are planned; that of the row counts as done."""
+    def feed_row(self, row: WatchedRow, around: Surroundings) -> Alarm | None:
+        rate = row.learning_rate
+        if rate is None or not math.isfinite(rate):
+            return None
         dead = abs(rate) <= self._least
         if not dead and not self._known.active and not self._unknown.active:
             return None
+        total = around.total_epochs  # the row's own epoch counts as done
         left = None if not total or row.epoch is None else (total - row.epoch - 1) / total
         episode = self._unknown if left is None else self._known
         change = episode.step(
             dead and (left is None or left >= self._limits["dead_learning_rate.left"])
         )
-        if change is Change.NOTHING:
+        if change is EpisodeChange.NOTHING:
             return None
-        return make(
+        return make_alarm(
             "dead_learning_rate",
             change,
             row,

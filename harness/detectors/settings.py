@@ -1,4 +1,4 @@
-"""What a watch is told about the run: directions, cadence, what is off, other thresholds."""
+"""What a plan says about the watch: directions, cadence, alarms that are off, thresholds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,21 +9,21 @@ from harness.domain.statuses import Direction
 from harness.errors import UsageError
 
 STOP_ON = ("non_finite", "divergence")
-"""Fatal alarms that end a run when the plan says nothing."""
+"""Fatal alarms that stop a run unless the plan says otherwise."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WatchSettings:
-    """Raises UsageError for a code or a threshold that the table of kinds does not have."""
+    """Raises UsageError for a code or a threshold that is not in the table of kinds."""
 
     directions: Mapping[str, Direction] = field(default_factory=dict)
-    """Metric -> direction, where the plan says it; names alone decide about the others."""
+    """Metric -> direction, where the plan gives it; for others the name decides."""
     checkpoint_every: int | None = None
-    """Epochs; None asks for no checkpoints."""
+    """Epochs; None when no checkpoints are expected."""
     off: frozenset[str] = frozenset()
     stop_on: frozenset[str] = frozenset(STOP_ON)
     thresholds: Mapping[str, float] = field(default_factory=dict)
-    """"code.name" -> another value."""
+    """Name, e.g. "stall.rows" -> another value."""
 
     def __post_init__(self) -> None:
         for code in sorted({*self.off, *self.stop_on}):

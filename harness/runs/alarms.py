@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from harness.artifacts.metrics_file import Row
 from harness.detectors.alarm import Alarm
 from harness.detectors.settings import WatchSettings
-from harness.detectors.watch import Watch
+from harness.detectors.watch import RunWatch
 from harness.domain.facts import AlarmRaised
 from harness.domain.findings import STOPPED, Finding
 from harness.domain.records import Run
@@ -26,7 +26,7 @@ class RunAlarms:
 
     def __init__(self, project: Project, run: Run) -> None:
         self._project, self._run = project, run
-        self._watch = Watch(watch_settings(project, run.experiment))
+        self._watch = RunWatch(watch_settings(project, run.experiment))
         self._recorded = [
             Alarm.from_plain(item.alarm) for item in project.ledger.alarms(run.experiment, run.id)
         ]

@@ -9,10 +9,10 @@ from typing import Any
 
 from harness.artifacts.metrics_notes import not_restored
 from harness.detectors.alarm import Alarm, open_alarms
-from harness.detectors.keys import Role, role_of
-from harness.detectors.rows import row_from
+from harness.detectors.base import row_from
+from harness.detectors.metric_names import MetricRole, role_of
 from harness.detectors.settings import WatchSettings
-from harness.detectors.watch import Watch
+from harness.detectors.watch import RunWatch
 from harness.domain.statuses import Direction
 from harness.projections.text import one_line
 from harness.views.trace import Best, Trace
@@ -21,12 +21,14 @@ MOST_METRICS = 60
 _NAME_LENGTH = 40
 _PACE_ROWS = 40
 _METRICS_IN_A_ROW = 6
-_NOT_DRAWN = frozenset({Role.LEARNING_RATE, Role.THROUGHPUT, Role.MEMORY, Role.TIME})
+_NOT_DRAWN = frozenset(
+    {MetricRole.LEARNING_RATE, MetricRole.THROUGHPUT, MetricRole.MEMORY, MetricRole.TIME}
+)
 _ENDINGS = {"completed": "completed", "failed": "failed"}
 
 
 class RunPicture:
-    """Rows as readers of logs give them go into `feed`; alarms come from a Watch, unless
+    """Rows as readers of logs give them go into `feed`; alarms come from a RunWatch, unless
     `alarms_from` gives those of the run's supervisor. `said` is what the log itself says of its
     end."""
 
@@ -55,7 +57,7 @@ class RunPicture:
         self.last_time: float | None = None
         """Unix seconds, as the rows say them."""
         self._directions = settings.directions
-        self._watch = Watch(settings) if watches else None
+        self._watch = RunWatch(settings) if watches else None
         self._alarms: dict[tuple[str, str], Alarm] = {}
         self._paces: deque[float] = deque(maxlen=_PACE_ROWS)
         """Seconds a unit, between rows."""
@@ -127,7 +129,9 @@ class RunPicture:
         """The plan's, else what the name leaves no doubt about."""
         if metric in self._directions:
             return self._directions[metric]
-        return {Role.LOSS: Direction.MINIMIZE, Role.SCORE: Direction.MAXIMIZE}.get(role_of(metric))
+        return {MetricRole.LOSS: Direction.MINIMIZE, MetricRole.SCORE: Direction.MAXIMIZE}.get(
+            role_of(metric)
+        )
 
     def is_goal(self, metric: str) -> bool:
         """Whether the plan's targets are about it, under one of its spellings."""
@@ -142,7 +146,7 @@ class RunPicture:
     def shown(self) -> list[str]:
         """The metrics in the order in which they are worth a line: the plan's, losses, scores,
         others."""
-        ranks = {Role.LOSS: 1, Role.SCORE: 2, Role.GRADIENT: 3}
+        ranks = {MetricRole.LOSS: 1, MetricRole.SCORE: 2, MetricRole.GRADIENT: 3}
         names = [
             name for name in self.traces if role_of(name) not in _NOT_DRAWN or self.is_goal(name)
         ]
@@ -175,9 +179,9 @@ class RunPicture:
     def _value(self, key: str, value: float, place: float | None) -> None:
         name = one_line(key, _NAME_LENGTH)
         role = role_of(name)
-        if role is Role.THROUGHPUT:
+        if role is MetricRole.THROUGHPUT:
             self.throughput = name, value
-        elif role is Role.MEMORY:
+        elif role is MetricRole.MEMORY:
             self.memory = name, value
         trace = self.traces.get(name)
         if trace is None:

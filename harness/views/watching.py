@@ -10,7 +10,7 @@ from rich.text import Text
 
 from harness.clock import Clock
 from harness.detectors.alarm import Severity
-from harness.detectors.rows import row_from
+from harness.detectors.base import row_from
 from harness.domain.words import some
 from harness.projections.text import one_line
 from harness.views.dashboard import draw

@@ -10,7 +10,7 @@ import pytest
 from harness.detectors.alarm import Alarm, Severity
 from harness.detectors.kinds import KINDS
 from harness.detectors.settings import WatchSettings
-from harness.detectors.watch import Watch
+from harness.detectors.watch import RunWatch
 
 Values = Callable[[int], Mapping[str, float]]
 NAN = float("nan")
@@ -19,7 +19,7 @@ NAN = float("nan")
 def watched(
     values: Values, rows: int = 40, settings: WatchSettings | None = None, **row: Any
 ) -> list[Alarm]:
-    watch = Watch(settings)
+    watch = RunWatch(settings)
     found = watch.feed({"event": "start", "total_epochs": rows})
     for i in range(rows):
         more = {key: value(i) if callable(value) else value for key, value in row.items()}
@@ -178,7 +178,7 @@ def test_every_kind_has_a_fault_here() -> None:
 
 @pytest.mark.parametrize(("factor", "expected"), [(2.5, True), (1.05, False)])
 def test_a_resume_far_from_where_it_stopped(factor: float, expected: bool) -> None:
-    watch, found = Watch(), []
+    watch, found = RunWatch(), []
     for i in range(30):
         if i == 20:
             found += watch.feed({"event": "attempt", "attempt": 2})
@@ -223,7 +223,7 @@ def logged(
 ) -> dict[str, Alarm]:
     """The first alarm of each kind over rows of these epochs, in that order; several rows may be of
     one epoch."""
-    watch = Watch(WatchSettings(checkpoint_every=every))
+    watch = RunWatch(WatchSettings(checkpoint_every=every))
     found = watch.feed({"event": "start", "total_epochs": total})
     for row, epoch in enumerate(epochs):
         more = {} if rate is None else rate(epoch)

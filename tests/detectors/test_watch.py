@@ -1,20 +1,23 @@
-"""The watch as its users see it: settings, recovered alarms, JSON, memory, and the reported
-cases."""
+"""The watch as its users see it: settings, recovered alarms, JSON, memory, and reported cases.
+
+`case_NN` in a name is the number of a reported case: a log or a habit of a real project that an
+earlier tool misjudged. What was reported stands in the test itself.
+"""
 
 import dataclasses
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from bench.detectors.real import labels
 from harness.artifacts.metrics_file import read_rows
 from harness.detectors.alarm import Alarm, Severity, open_alarms
-from harness.detectors.kinds import KINDS, known_thresholds
+from harness.detectors.kinds import KINDS, AlarmKind, Threshold, known_thresholds
 from harness.detectors.settings import WatchSettings
-from harness.detectors.watch import Watch
+from harness.detectors.watch import RunWatch
 from harness.domain.statuses import Direction
 from harness.errors import UsageError
 
@@ -24,8 +27,8 @@ NAN = float("nan")
 
 def fed(
     rows: list[dict[str, Any]], settings: WatchSettings | None = None
-) -> tuple[Watch, list[Alarm]]:
-    watch = Watch(settings)
+) -> tuple[RunWatch, list[Alarm]]:
+    watch = RunWatch(settings)
     return watch, [alarm for row in rows for alarm in watch.feed(row)]
 
 
@@ -111,7 +114,7 @@ def test_json_is_strict_and_goes_both_ways():
 
 
 def test_memory_is_bounded_in_rows_and_in_metrics():
-    watch = Watch()
+    watch = RunWatch()
     sizes = []
     for i in range(3_000):
         watch.feed(
@@ -232,6 +235,53 @@ def test_case_41_loss_0_is_judged_by_the_spread_of_rewards():
     assert [alarm.code for alarm in fed(no_signal)[0].open] == ["reward_spread_zero"]
     one_none = [{**row, "reward": None} if i == 7 else row for i, row in enumerate(healthy)]
     assert fed(one_none)[1] == []
+
+
+def test_a_new_detector_is_one_file_and_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "negative_loss.py").write_text(
+        """
+from harness.detectors.base import EpisodeChange, SeriesDetector, make_alarm
+
+
+class NegativeLoss(SeriesDetector):
+    @staticmethod
+    def watches(metric):
+        return metric.whole
+
+    def __init__(self, metric, limits):
+        self._limits = limits
+
+    def feed(self, series, row, value, around):
+        if value >= self._limits["negative_loss.least"]:
+            return None
+        return make_alarm(
+            "negative_loss",
+            EpisodeChange.WARNING,
+            row,
+            metric=series.key,
+            message=f"{value:g}",
+            evidence=series.evidence(1),
+            threshold="least",
+            limits=self._limits,
+        )
+""",
+        "utf-8",
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    kind = AlarmKind(
+        "The loss is negative.",
+        {"least": Threshold(0.0, "loss", "a cross-entropy is never negative")},
+        ("Check the sign of the loss.",),
+        ("negative_loss:NegativeLoss",),
+    )
+    monkeypatch.setitem(cast(dict[str, AlarmKind], KINDS), "negative_loss", kind)
+    rows = losses(2.0, 1.0, -1.0)
+    watch, _ = fed(rows)
+    assert [(alarm.code, alarm.row, alarm.tries) for alarm in watch.open] == [
+        ("negative_loss", 3, kind.tries)
+    ]
+    assert fed(rows, WatchSettings(thresholds={"negative_loss.least": -2.0}))[1] == []
+    assert fed(rows, WatchSettings(off=frozenset({"negative_loss"})))[1] == []
 
 
 def test_the_page_has_the_table_of_kinds():

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.artifacts.metrics_file import bad_values, effective
-from harness.detectors.watch import Watch
+from harness.detectors.watch import RunWatch
 from harness.errors import NotFoundError
 from harness.foreign.formats import find_logs
 from harness.foreign.reader import LogReader, read_whole
@@ -138,7 +138,7 @@ def test_integers_that_no_float_holds_are_read_and_watched(
 ) -> None:
     rows = rows_of(written(tmp_path, name, text))
     assert values(rows, "n") == kept
-    watch = Watch()
+    watch = RunWatch()
     for row in rows:
         watch.feed(row)
     assert all(abs(row["step"]) < 2**63 for row in rows if "step" in row)
@@ -317,7 +317,7 @@ def test_case_20_a_resume_is_said_and_is_no_spike(tmp_path: Path) -> None:
     assert [row["resumed_at"] for row in found if row.get("event") == "attempt"] == [20]
     assert len([row for row in effective(found) if row.get("metrics")]) == 35
     assert reader.runs == 1
-    watch = Watch()
+    watch = RunWatch()
     assert [alarm.code for row in found for alarm in watch.feed(row)] == []
     assert len(rows_of(CASES / "case-20" / "per_stream_steps.jsonl")) == 3
     assert len(rows_of(CASES / "case-20" / "train_and_eval_same_step.jsonl")) == 3
@@ -345,7 +345,7 @@ def test_cases_10_12_13_19(case: str, name: str, found: list[int]) -> None:
 
 @pytest.mark.parametrize(("name", "bad"), [("metrics.jsonl", 20), ("all_zero.jsonl", 0)])
 def test_case_11_a_key_that_is_not_finite_is_an_alarm(name: str, bad: int) -> None:
-    watch = Watch()
+    watch = RunWatch()
     alarms = [alarm for row in rows_of(CASES / "case-11" / name) for alarm in watch.feed(row)]
     first = next(alarm for alarm in alarms if alarm.code == "non_finite")
     assert first.evidence[0].place == bad

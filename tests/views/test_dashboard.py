@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 from harness.clock import ManualClock, iso
 from harness.detectors.alarm import Severity
-from harness.detectors.watch import Watch
+from harness.detectors.watch import RunWatch
 from harness.domain.program_facts import TrainingSpecified
 from harness.errors import UsageError
 from harness.views.dashboard import draw
@@ -250,7 +250,7 @@ def test_of_alarms_before_the_first_look_notes_are_counted_and_what_is_over_is_s
 
     with pytest.raises(KeyboardInterrupt):
         in_lines(LogFollower([path], clock), Looks(), said.append)
-    watch = Watch()
+    watch = RunWatch()
     notes = [alarm for row in rows for alarm in watch.feed(row) if alarm.severity is Severity.NOTE]
     assert len(notes) > 50
     assert said[0] == f"m.jsonl  1194 rows and {len(notes)} notes before"
@@ -260,7 +260,7 @@ def test_of_alarms_before_the_first_look_notes_are_counted_and_what_is_over_is_s
 
 
 def test_what_a_look_at_a_long_log_leaves_out_is_counted() -> None:
-    watch, news = Watch(), []
+    watch, news = RunWatch(), []
     for i in range(3000):
         row = {
             "epoch": i,

@@ -1,7 +1,7 @@
-"""What a metric's name says: its role and, where the name leaves no doubt, its direction.
+"""What a metric's name means: its role and, where the name leaves no doubt, its direction.
 
-Spellings of the run logger, transformers and TRL (`eval_loss`, `rewards/margins`), Lightning
-(`train_loss_step`) and YOLO (`val/box_loss`) are known. The plan's own metric takes its direction
+It knows the spellings of the run logger, transformers and TRL (`eval_loss`, `rewards/margins`),
+Lightning (`train_loss_step`) and YOLO (`val/box_loss`). The plan's own metric takes its direction
 from the plan, whatever its name.
 """
 
@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 
-class Role(StrEnum):
+class MetricRole(StrEnum):
     LOSS = "loss"
     """Smaller is better."""
     SCORE = "score"
@@ -27,6 +27,7 @@ class Role(StrEnum):
     OTHER = "other"
 
 
+# Compared with whole words of a name only: "map" must not match "mapping".
 _SPLIT = re.compile(r"[^a-z0-9]+")
 _LATER = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "dev", "heldout"})
 _WHOLE = frozenset(["loss", "train", "training", "total", "step", "epoch"])
@@ -86,34 +87,35 @@ _LARGER = frozenset(
 
 
 @lru_cache(maxsize=4096)
-def role_of(key: str) -> Role:
-    """By the words of the name; OTHER when they say nothing."""
+def role_of(key: str) -> MetricRole:
+    """By the words of the name; OTHER when none is known."""
     words = _words(key)
     if words & _ADVERSARIAL and words & _SMALLER:
-        return Role.OTHER  # two players: neither loss falls, and a rise of one is no fault
+        # Two players: neither loss falls, and a rise of one is no fault.
+        return MetricRole.OTHER
     if ("grad" in words and "norm" in words) or words & {"gnorm", "gradnorm", "gradient"}:
-        return Role.GRADIENT
+        return MetricRole.GRADIENT
     if "lr" in words or {"learning", "rate"} <= words:
-        return Role.LEARNING_RATE
+        return MetricRole.LEARNING_RATE
     if words & {"throughput", "sps", "tps", "ips"} or (
         "per" in words and words & {"s", "sec", "second"}
     ):
-        return Role.THROUGHPUT
+        return MetricRole.THROUGHPUT
     if words & {"memory", "mem", "vram", "rss"}:
-        return Role.MEMORY
+        return MetricRole.MEMORY
     if words & {"seconds", "time", "dt", "elapsed", "duration", "runtime", "ms"}:
-        return Role.TIME
+        return MetricRole.TIME
     if "reward" in words and "zero" in words and "std" in words:
-        return Role.ZERO_SPREAD
+        return MetricRole.ZERO_SPREAD
     if words & {"reward", "rewards"} and "std" in words:
-        return Role.REWARD_SPREAD
+        return MetricRole.REWARD_SPREAD
     if "kl" in words:
-        return Role.KL
+        return MetricRole.KL
     if "entropy" in words and "cross" not in words and "loss" not in words:
-        return Role.ENTROPY
+        return MetricRole.ENTROPY
     if words & _SMALLER or {"cross", "entropy"} <= words:
-        return Role.LOSS
-    return Role.SCORE if words & _LARGER else Role.OTHER
+        return MetricRole.LOSS
+    return MetricRole.SCORE if words & _LARGER else MetricRole.OTHER
 
 
 @lru_cache(maxsize=4096)
@@ -124,7 +126,7 @@ def is_total(key: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_later(key: str) -> bool:
-    """Whether it was measured on rows that were not trained on."""
+    """Whether it is measured on rows that are not trained on."""
     return bool(_words(key) & _LATER)
 
 
