@@ -15,6 +15,7 @@ from harness.domain.statuses import SandboxKind
 from harness.driver.run_news import AlarmNews
 from harness.driver.session import Hooks
 from harness.driver.tool_context import ToolContext
+from harness.driver.tools.table import tool_of
 from harness.errors import MissingExtraError
 from harness.guard.policy.decide import DENY, answer
 from harness.guard.policy.receipt import append_receipt, receipt
@@ -24,22 +25,6 @@ HOOK_SECONDS = 60.0
 UNCAGED = "unsandboxed"
 EVENT = "PreToolUse"
 
-# What a role must have done before it ends its turn: tool -> how it is told.
-DUE = {
-    "start_run": (
-        "No run was started. Call start_run, or say in your last message why this experiment cannot"
-        " run."
-    ),
-    "record_diagnosis": (
-        "The diagnosis was not recorded. Call record_diagnosis for the run that you were given."
-    ),
-    "record_methods": (
-        "No method was recorded. Call record_methods, or say in your last message what is missing."
-    ),
-    "record_result": (
-        "The result was not recorded. Call record_result, with no claims when there is no score."
-    ),
-}
 MOST_REMINDERS = 1
 """A turn. A session has one turn, and Claude Code gives up by itself after some."""
 
@@ -127,11 +112,9 @@ class Guard:
     ) -> dict[str, Any]:
         """One reminder of what the role still owes; then it may go: the gate finds what is
         missing."""
-        owed = [
-            text
-            for tool, text in DUE.items()
-            if tool in self._context.role.mcp_tools and tool not in self._context.done
-        ]
+        context = self._context
+        undone = [name for name in context.role.mcp_tools if name not in context.done]
+        owed = [due for name in undone if (due := tool_of(name).due)]
         if not owed or payload.get("stop_hook_active") or self._reminders >= MOST_REMINDERS:
             return {}
         self._reminders += 1

@@ -1,10 +1,9 @@
-"""The agents' tools over stdio, for `claude` in a repository and for plugins: the table of
-harness.driver.tools.
+"""The agents' tools over stdio, for `claude` in a repository and for plugins.
 
-Who calls is not known here: main Claude or any subagent. Which role may call what is the policy's
-rule, held by the PreToolUse hook; here every call is recorded as an agent's. The project is opened
-for each call, so that one that is broken answers with an error, and other processes work in
-between.
+The caller is not known here: main Claude or any subagent. The policy's rule, enforced by the
+PreToolUse hook, says which role may call what; here every call is recorded as an agent's. The
+project is opened for each call, so that a broken project answers with an error and other processes
+can work between two calls.
 """
 
 import contextlib
@@ -12,7 +11,6 @@ import signal
 from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import anyio
 from claude_agent_sdk import create_sdk_mcp_server
@@ -22,41 +20,39 @@ from harness.contract.roles import MCP_SERVER, ROLE_BY_NAME
 from harness.decisions.experiments import undecided_experiment
 from harness.domain.records import Experiment
 from harness.domain.statuses import SandboxKind
-from harness.driver.program_context import has_programs
-from harness.driver.program_tools import PROGRAM_TOOLS
 from harness.driver.supervisors import is_held
 from harness.driver.tool_context import ToolContext
-from harness.driver.tools import TOOLS, tool
+from harness.driver.tools.table import EXPERIMENT_TOOLS, TOOLS, sdk_tool, tool_of
 from harness.errors import HarnessError, UsageError
 from harness.ledger.project import Project, open_project
+from harness.posttrain.registry import known_models
 from harness.rendering.derived import write_derived
 
 AGENT = "agent"
 FILES_OF = "model-builder"
-"""Whose artifacts a caller without a role writes; the policy judges it so too."""
+"""A caller without a role writes this role's artifacts; the policy uses the same rule."""
 DISTRIBUTION = "experiment-harness"
 
 
 class OpenToolContext(ToolContext):
-    """The context of a caller who is bound to no experiment: the one that is not decided, unless it
-    names another."""
+    """The context of a caller without an experiment of its own: a call is about the undecided
+    experiment unless it names another."""
 
-    def _experiment(self, arguments: dict[str, Any]) -> Experiment:
-        if named := arguments.get("experiment_id"):
+    def experiment(self, named: str | None) -> Experiment:
+        if named:
             return self.project.ledger.experiment(named)
         current = undecided_experiment(self.project)
         if current is None:
             raise UsageError(
                 "Every experiment is decided.",
-                hint="Call open_experiment first, or pass the experiment_id of one to look at.",
+                hint="Call open_experiment first, or pass the id of the experiment to look at.",
                 code="no_experiment",
             )
         return current
 
-    def _going(self, experiment: str) -> bool:
-        """Also between two runs of a supervisor that an earlier call, or another process,
-        started."""
-        return super()._going(experiment) or is_held(self.project, experiment)
+    def is_running(self, experiment: str) -> bool:
+        """Also between two runs of a supervisor that another call or process started."""
+        return super().is_running(experiment) or is_held(self.project, experiment)
 
 
 def serve(
@@ -65,16 +61,15 @@ def serve(
     sandbox: Callable[[], SandboxKind],
     session: str | None,
 ) -> None:
-    """Answer on stdin and stdout until the client closes them. Nothing else is written to stdout
-    meanwhile.
+    """Answer on stdin and stdout until the client closes them; nothing else goes to stdout.
 
-    `sandbox` is asked at each call: one that does not work here is that call's error.
+    `sandbox` is asked at each call: if it does not work here, that call answers the error.
     """
 
     def at_context() -> contextlib.AbstractContextManager[ToolContext]:
         return _context(start, environment, sandbox, session)
 
-    tools = [tool(name, at_context) for name in _offered(start, environment)]
+    tools = [sdk_tool(tool_of(name), at_context) for name in _offered(start, environment)]
     server = create_sdk_mcp_server(MCP_SERVER, version=version(DISTRIBUTION), tools=tools)[
         "instance"
     ]
@@ -83,25 +78,35 @@ def serve(
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 
-    signal.signal(
-        signal.SIGINT, signal.SIG_DFL
-    )  # a reader that waits for a line cannot be interrupted otherwise
+    # Otherwise Ctrl-C could not end a reader that waits for a line.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         anyio.run(run)
     except* BrokenPipeError:
-        pass  # the client has gone; a call that was at work has recorded what it did
+        pass  # the client is gone; a call in progress has recorded what it did
 
 
 def _offered(start: Path, environment: Mapping[str, str]) -> list[str]:
-    """All tools; those of training programs only in a project that has one or a base model:
-    anywhere else they would be words in every request. A person's first `harness posttrain model
-    add` or `spec` brings them."""
+    """The tools of experiments; in a project that trains programs also the tools for those.
+
+    Elsewhere these would only lengthen every request. A person's first `harness posttrain model
+    add` or `spec` brings them.
+    """
     try:
         with open_project(start, environment, read_only=True) as project:
-            programs = has_programs(project)
-    except HarnessError:  # no project yet, or a broken one: each call says so
+            programs = _trains_programs(project)
+    except HarnessError:  # no project yet, or a broken one: each call reports it
         programs = False
-    return [name for name in TOOLS if programs or name not in PROGRAM_TOOLS]
+    return list(TOOLS if programs else EXPERIMENT_TOOLS)
+
+
+def _trains_programs(project: Project) -> bool:
+    """Whether the project has a training program, or weights of a base model for one."""
+    try:
+        added = any(model.path for model in known_models(project.layout).values())
+    except HarnessError:  # a damaged model.json is reported where it is used
+        added = False
+    return added or bool(project.ledger.programs())
 
 
 @contextlib.contextmanager
@@ -111,22 +116,18 @@ def _context(
     sandbox: Callable[[], SandboxKind],
     session: str | None,
 ) -> Iterator[ToolContext]:
-    """One call's view of the project; what is derived from the ledger follows also a call that
-    failed."""
+    """One call's view of the project; after it, also after a failed one, projections are
+    rewritten."""
     with open_project(start, environment) as project:
         project.ledger.require_imported()
-        context = _open_context(project, sandbox(), session)
+        context = OpenToolContext(
+            project,
+            session=session or "",
+            role=ROLE_BY_NAME[FILES_OF],
+            by=AGENT,
+            sandbox=sandbox(),
+        )
         try:
             yield context
         finally:
             write_derived(project)
-
-
-def _open_context(project: Project, sandbox: SandboxKind, session: str | None) -> ToolContext:
-    return OpenToolContext(
-        project,
-        session=session or "",
-        role=ROLE_BY_NAME[FILES_OF],
-        by=AGENT,
-        sandbox=sandbox,
-    )

@@ -22,7 +22,7 @@ from harness.driver.environment import (
 from harness.driver.gateways import retries
 from harness.driver.session import Outcome, SessionOutcome, SessionSpec, run_session
 from harness.driver.tool_context import ToolContext
-from harness.driver.tools import session_tools
+from harness.driver.tools.table import session_tools
 from harness.errors import GatewayError
 from harness.guard.control_files import watching
 from harness.ledger.project import Project

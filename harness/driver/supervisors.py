@@ -1,4 +1,4 @@
-"""The supervisor of an experiment's runs, as the driver sees it: a process of its own that outlives
+"""The supervisor of an experiment's runs, as the driver sees it: a separate process that outlives
 the driver."""
 
 import json
@@ -22,15 +22,14 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def is_supervised(project: Project, run: Run) -> bool:
-    """Whether the process that watches an open run lives. One that has not started yet is known by
-    the lock."""
+    """Whether the supervisor of an open run is alive; before it is recorded, the lock answers."""
     if run.supervisor:
         return is_same_alive(run.supervisor)
     return is_held(project, run.experiment)
 
 
 def is_going(project: Project, experiment: str) -> bool:
-    """Whether a run of the experiment is open and watched."""
+    """Whether a run of the experiment is open and has a living supervisor."""
     runs = project.ledger.runs(experiment)
     return any(run.status not in FINAL_RUNS and is_supervised(project, run) for run in runs)
 
@@ -38,16 +37,27 @@ def is_going(project: Project, experiment: str) -> bool:
 def is_held(project: Project, experiment: str) -> bool:
     """Whether some living process supervises the experiment, also between two runs.
 
-    It asks by taking the lock for a moment: only for a supervisor that was not started just now.
+    The question takes the lock for a moment, so do not ask it right after starting a supervisor.
     """
     with try_supervising(project.layout, experiment) as free:
         return not free
 
 
+def harness_command(project: Project, *words: str) -> list[str]:
+    """`harness WORDS` for the project, run by this interpreter and this package."""
+    return [sys.executable, "-m", "harness", *words, "--project", str(project.layout.root)]
+
+
+def harness_environment() -> dict[str, str]:
+    """For `harness_command`: without keys, and without modules of the current directory."""
+    environment = for_ourselves(os.environ)
+    return {**environment, "PYTHONPATH": str(_PACKAGE.parent), "PYTHONSAFEPATH": "1"}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Supervisor:
-    """A supervisor that this driver started. What it answers and what it says as errors lie in the
-    state directory."""
+    """A supervisor that this driver started; its answer and its stderr are files in the state
+    directory."""
 
     process: subprocess.Popen[bytes]
     answer: Path
@@ -63,32 +73,22 @@ class Supervisor:
         session: str | None,
         verb: Sequence[str] = ("train",),
     ) -> "Supervisor":
-        """Start `harness train`, or another verb that supervises, in a process session of its own;
-        return at once.
+        """Start `harness train`, or another command that supervises, and return at once.
 
-        It does not end with the driver: its runs go on, and the next loop waits for them.
+        It does not end with the driver: its runs continue, and the next loop waits for them.
         """
         folder = project.layout.state / "supervisors"
         folder.mkdir(parents=True, exist_ok=True)
         answer = folder / f"{experiment}-{secrets.token_hex(4)}.json"
-        command = [
-            sys.executable,
-            "-m",
-            "harness",
-            *verb,
-            experiment,
-            "--project",
-            str(project.layout.root),
-        ]
+        command = harness_command(project, *verb, experiment)
         command += ["--json", "--sandbox", sandbox.value]
         command += ["--session", session] if session else []
         command += ["--", *words] if words else []
         with answer.open("wb") as stdout, answer.with_suffix(".log").open("wb") as stderr:
-            ours = {"PYTHONPATH": str(_PACKAGE.parent), "PYTHONSAFEPATH": "1"}
             process = start(
                 command,
                 cwd=project.layout.root,
-                environment={**for_ourselves(os.environ), **ours},
+                environment=harness_environment(),
                 stdout=stdout,
                 stderr=stderr,
             )
@@ -103,27 +103,19 @@ class Supervisor:
         return code is not None and code < 0
 
     def problem(self) -> dict[str, Any] | None:
-        """{code, message, hint} when it ended with an error of its own instead of runs; else
-        None."""
+        """{code, message, hint} when it ended with an error instead of runs; else None."""
         if not self.ended():
             return None
         try:
-            said = json.loads(self.answer.read_text("utf-8"))
+            answer = json.loads(self.answer.read_text("utf-8"))
         except (OSError, ValueError):
-            last = (
-                self.answer.with_suffix(".log")
-                .read_text("utf-8", errors="replace")
-                .strip()
-                .splitlines()
-            )
-            words = last[-1] if last else f"exit code {self.process.returncode}"
+            log = self.answer.with_suffix(".log").read_text("utf-8", errors="replace")
+            lines = log.strip().splitlines()
+            last = lines[-1] if lines else f"exit code {self.process.returncode}"
             return {
                 "code": "supervisor_failed",
-                "message": f"The supervisor ended without an answer: {words}.",
-                "hint": (
-                    "Call start_run again; if it happens twice, a person has to look at the"
-                    " harness."
-                ),
+                "message": f"The supervisor ended without an answer: {last}.",
+                "hint": "Try again; if it fails twice, a person must check the harness.",
             }
-        found = said.get("error")
-        return found if isinstance(found, dict) else None
+        problem = answer.get("error")
+        return problem if isinstance(problem, dict) else None

@@ -9,8 +9,7 @@ from functools import cache
 from source_tree import ROOT, Module, modules
 
 from harness.contract.roles import ROLES
-from harness.driver.program_tools import PROGRAM_TOOLS
-from harness.driver.tools import TOOLS
+from harness.driver.tools.table import PROGRAM_TOOLS, TOOLS
 from harness.gates.findings import FINDINGS
 
 API = ROOT / "docs" / "api.md"

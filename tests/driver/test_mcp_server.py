@@ -14,15 +14,12 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from harness.contract.roles import ROLE_BY_NAME
 from harness.domain.statuses import ExperimentStatus, SandboxKind
 from harness.driver.mcp_server import AGENT, OpenToolContext
-from harness.driver.program_tools import PROGRAM_TOOLS
 from harness.driver.tool_context import ToolContext
-from harness.driver.tools import TOOLS, session_tools
+from harness.driver.tools.table import EXPERIMENT_TOOLS, session_tools, tool_of
 from harness.ledger.project import Project
 from tests.mcp_client import McpClient
 
 HYPOTHESIS = {"hypothesis": "Nearest centres will do", "rationale": "They are far apart."}
-
-OF_EVERY_PROJECT = tuple(name for name in TOOLS if name not in PROGRAM_TOOLS)
 
 
 @pytest.fixture
@@ -46,7 +43,7 @@ def root(project: Project) -> Path:
 def test_both_servers_have_one_table(project: Project, root: Path, env: dict[str, str]) -> None:
     with McpClient(root, env) as client:
         served = client.tools()
-    assert tuple(served) == OF_EVERY_PROJECT
+    assert tuple(served) == EXPERIMENT_TOOLS
     context = ToolContext(
         project, session="s-1", role=ROLE_BY_NAME["model-builder"], sandbox=SandboxKind.NONE
     )
@@ -75,8 +72,8 @@ def test_every_tool_answers_over_stdio(project: Project, root: Path, env: dict[s
                     "code": "no_score",
                     "message": "exp-0001 has no recomputed score on validation.",
                     "hint": (
-                        "Record the result without claims, and say in the shortfalls why there is"
-                        " no score."
+                        "Record the result without claims, and name the missing score as a"
+                        " shortfall."
                     ),
                 }
             },
@@ -87,7 +84,7 @@ def test_every_tool_answers_over_stdio(project: Project, root: Path, env: dict[s
         )
         assert (Path(written["written"]).name, failed) == ("result.md", False)
         told, failed = client.call("hand_off", text="train.py is missing.")
-        assert (told["experiment_id"], failed) == ("exp-0001", False)
+        assert (told["experiment"], failed) == ("exp-0001", False)
         assert "train.py is missing." in (root / told["page"]).read_text("utf-8")
         assert "> train.py is missing." in project.layout.briefing.read_text("utf-8")
     assert (client.process.returncode, client.rest) == (0, "")
@@ -114,7 +111,7 @@ def test_the_mcp_librarys_own_client_is_served(root: Path, env: dict[str, str]) 
             odd = await session.call_tool("open_experiment", {"hypothesis": 3})
             return [tool.name for tool in listed.tools], bool(opened.is_error), bool(odd.is_error)
 
-    assert anyio.run(converse) == (list(OF_EVERY_PROJECT), False, True)
+    assert anyio.run(converse) == (list(EXPERIMENT_TOOLS), False, True)
 
 
 def test_a_project_that_is_broken_or_missing_is_said_and_fixed_while_the_server_runs(
@@ -124,14 +121,14 @@ def test_a_project_that_is_broken_or_missing_is_said_and_fixed_while_the_server_
     good = config.read_text("utf-8")
     config.unlink()
     with McpClient(root, env) as client:
-        assert tuple(client.tools()) == OF_EVERY_PROJECT
+        assert tuple(client.tools()) == EXPERIMENT_TOOLS
         said, failed = client.call("run_status")
         assert (said["error"]["code"], failed) == ("no_project", True)
         config.write_text("project_id = [", "utf-8")
         said, failed = client.call("open_experiment", **HYPOTHESIS)
         assert (said["error"]["code"], failed) == ("config_invalid", True)
         config.write_text(good, "utf-8")
-        assert client.call("open_experiment", **HYPOTHESIS)[0]["experiment_id"] == "exp-0001"
+        assert client.call("open_experiment", **HYPOTHESIS)[0]["experiment"] == "exp-0001"
         said, failed = client.call("frobnicate")
         assert failed
     assert client.process.returncode == 0
@@ -142,9 +139,7 @@ def test_what_cannot_be_judged_is_the_calls_error_and_the_server_goes_on(
 ) -> None:
     with McpClient(root, env) as client:
         assert client.call("run_status")[0]["error"]["code"] == "no_experiment"
-        assert (
-            client.call("run_status", experiment_id="exp-0009")[0]["error"]["code"] == "not_found"
-        )
+        assert client.call("run_status", experiment="exp-0009")[0]["error"]["code"] == "not_found"
         assert client.call("open_experiment", **HYPOTHESIS)[1] is False
         assert client.call("start_run", command="'")[1] is True
         assert client.call("hand_off", text=" ")[0]["error"]["code"] == "usage"
@@ -172,9 +167,9 @@ def test_others_work_between_two_calls(project: Project, root: Path, env: dict[s
             "exp-0001", ExperimentStatus.DISCARDED, "a person, in between"
         )
         assert client.call("run_status")[0]["error"]["code"] == "no_experiment"
-        assert client.call("run_status", experiment_id="exp-0001")[0]["state"] == "not started"
+        assert client.call("run_status", experiment="exp-0001")[0]["state"] == "not started"
         second, _ = client.call("open_experiment", hypothesis="Another", rationale="It differs.")
-        assert second["experiment_id"] == "exp-0002"
+        assert second["experiment"] == "exp-0002"
 
 
 def test_a_client_that_hangs_up_is_no_fault(root: Path, env: dict[str, str]) -> None:
@@ -204,12 +199,16 @@ def test_a_context_without_a_role_is_bound_to_no_experiment(project: Project) ->
     context = OpenToolContext(
         project, session="", role=ROLE_BY_NAME["model-builder"], by=AGENT, sandbox=SandboxKind.NONE
     )
-    opened = anyio.run(context.open_experiment, HYPOTHESIS)
-    assert project.ledger.experiment(opened["experiment_id"]).session is None
+    opened = call(context, "open_experiment", **HYPOTHESIS)
+    assert project.ledger.experiment(opened["experiment"]).session is None
     project.ledger.move_experiment("exp-0001", ExperimentStatus.DISCARDED, "a test")
     again = OpenToolContext(
         project, session="", role=ROLE_BY_NAME["model-builder"], by=AGENT, sandbox=SandboxKind.NONE
     )
-    second = anyio.run(again.open_experiment, {**HYPOTHESIS, "hypothesis": "Another"})
-    assert second["experiment_id"] == "exp-0002"
-    assert anyio.run(again.run_status, {"experiment_id": "exp-0001"})["experiment_id"] == "exp-0001"
+    second = call(again, "open_experiment", **{**HYPOTHESIS, "hypothesis": "Another"})
+    assert second["experiment"] == "exp-0002"
+    assert call(again, "run_status", experiment="exp-0001")["experiment"] == "exp-0001"
+
+
+def call(context: ToolContext, name: str, **arguments: object) -> dict[str, object]:
+    return anyio.run(tool_of(name).call, context, arguments)

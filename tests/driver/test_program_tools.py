@@ -12,9 +12,8 @@ import pytest
 
 from harness.contract.roles import ROLE_BY_NAME, ROLES
 from harness.domain.statuses import SandboxKind
-from harness.driver.program_tools import PROGRAM_TOOLS
 from harness.driver.tool_context import ToolContext
-from harness.driver.tools import TOOLS, session_tools
+from harness.driver.tools.table import PROGRAM_TOOLS, TOOLS, session_tools
 from harness.ledger.project import Project, open_project
 from tests.blobs import own_environment
 from tests.mcp_client import McpClient
@@ -73,13 +72,13 @@ def test_from_a_specification_to_an_evaluated_model(context: ToolContext, tuning
         hyperparameters={"max_steps": 7},
     )
     assert not failed, made
-    name = made["experiment_id"]
+    name = made["experiment"]
     recorded = made["specification"]
     assert (recorded["seed"], recorded["hyperparameters"]["max_steps"]) == (4, 7)
     assert recorded["benchmark"]["evaluator"]["command"] == judge
-    started, failed = call(context, "run_training", experiment_id=name)
+    started, failed = call(context, "run_training", experiment=name)
     assert not failed, started
-    ended, _ = call(context, "training_status", experiment_id=name, wait_seconds=60)
+    ended, _ = call(context, "training_status", experiment=name, wait_seconds=60)
     assert (ended["state"], [run["status"] for run in ended["runs"]]) == ("ended", ["completed"])
     (model,) = ended["models"]
     judged, failed = call(context, "evaluate_model", model=model["id"][:12])
@@ -88,7 +87,7 @@ def test_from_a_specification_to_an_evaluated_model(context: ToolContext, tuning
     assert [item["verdict"] for item in run["models"][0]["evaluations"]] == ["PASS"]
     assert tuning.ledger.program(name).by == "post-trainer"
     assert tuning.ledger.model(model["id"]).state == "registered", "an evaluation promotes nothing"
-    again, failed = call(context, "run_training", experiment_id=name)
+    again, failed = call(context, "run_training", experiment=name)
     assert (again["error"]["code"], failed) == ("already_completed", True)
 
 
@@ -99,14 +98,12 @@ def test_what_is_wrong_is_said_with_its_hint(context: ToolContext, tuning: Proje
     assert {"learning_rate", "minutes"} <= set(
         said["error"]["message"].replace(":", " ").replace(".", " ").split()
     )
-    assert (
-        call(context, "run_training", experiment_id="exp-0009")[0]["error"]["code"] == "not_found"
-    )
+    assert call(context, "run_training", experiment="exp-0009")[0]["error"]["code"] == "not_found"
     assert call(context, "training_lineage", name="0123abc")[1]
     assert call(context, "evaluate_model", model="0123abc")[1]
     assert call(context, "training_status")[0] == {"programs": [], "models": [], "served": {}}
     made, _ = call(context, "specify_training", **SPEC)
-    said, failed = call(context, "run_training", experiment_id=made["experiment_id"], resume=True)
+    said, failed = call(context, "run_training", experiment=made["experiment"], resume=True)
     assert (said["error"]["code"], failed) == ("nothing_to_resume", True)
 
 

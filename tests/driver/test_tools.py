@@ -10,7 +10,7 @@ from harness.contract.roles import HUMAN_VERBS, ROLE_BY_NAME, ROLES
 from harness.domain.facts import RunStarted
 from harness.domain.statuses import ExperimentStatus, SandboxKind
 from harness.driver.tool_context import ToolContext
-from harness.driver.tools import TOOLS, session_tools
+from harness.driver.tools.table import TOOLS, session_tools
 from harness.ledger.project import Project
 from harness.process import identity
 
@@ -56,7 +56,7 @@ def test_open_experiment_twice_is_one_experiment(project: Project) -> None:
 def test_a_session_that_goes_on_keeps_the_hypothesis(project: Project) -> None:
     call(context_of(project), "open_experiment", **HYPOTHESIS)
     context = context_of(project, experiment="exp-0001")
-    assert call(context, "open_experiment", **HYPOTHESIS)[0]["experiment_id"] == "exp-0001"
+    assert call(context, "open_experiment", **HYPOTHESIS)[0]["experiment"] == "exp-0001"
     said, failed = call(
         context, "open_experiment", hypothesis="Something else", rationale="It is better."
     )
@@ -68,9 +68,9 @@ def test_a_session_that_goes_on_writes_the_hypothesis_that_a_kill_left_out(
     project: Project,
 ) -> None:
     first, _ = call(context_of(project), "open_experiment", hypothesis="h", rationale="r")
-    path = project.layout.experiment(first["experiment_id"], "hypothesis")
+    path = project.layout.experiment(first["experiment"], "hypothesis")
     path.unlink()
-    again = context_of(project, experiment=first["experiment_id"])
+    again = context_of(project, experiment=first["experiment"])
     assert call(again, "open_experiment", hypothesis="h", rationale="r")[1] is False
     assert "h" in path.read_text("utf-8")
 
@@ -85,7 +85,7 @@ def test_errors_come_back_with_code_message_and_hint(project: Project) -> None:
 def test_a_session_cannot_touch_another_experiment(project: Project) -> None:
     call(context_of(project), "open_experiment", **HYPOTHESIS)
     said, failed = call(
-        context_of(project, experiment="exp-0001"), "run_status", experiment_id="exp-0002"
+        context_of(project, experiment="exp-0001"), "run_status", experiment="exp-0002"
     )
     assert failed
     assert said["error"]["code"] == "other_experiment"
@@ -135,14 +135,14 @@ def test_a_supervisor_that_refuses_is_an_error_with_its_words(
 
 def test_a_hand_off_of_a_session_is_about_its_experiment_and_no_other(project: Project) -> None:
     said, failed = call(context_of(project), "hand_off", text="Nothing is open yet.")
-    assert (said["experiment_id"], failed) == (None, False)
+    assert (said["experiment"], failed) == (None, False)
     call(context_of(project), "open_experiment", **HYPOTHESIS)
     told: list[str] = []
     context = context_of(project, experiment="exp-0001", on_change=lambda: told.append("changed"))
-    said, failed = call(context, "hand_off", text="Seed 2 diverged.", experiment_id="exp-0002")
+    said, failed = call(context, "hand_off", text="Seed 2 diverged.", experiment="exp-0002")
     assert (said["error"]["code"], failed) == ("other_experiment", True)
     said, failed = call(context, "hand_off", text="Seed 2 diverged.")
-    assert (said["experiment_id"], failed, told) == ("exp-0001", False, ["changed"])
+    assert (said["experiment"], failed, told) == ("exp-0001", False, ["changed"])
     written = project.ledger.hand_offs()[-1]
     assert (written.by, written.session, written.text) == (
         "model-builder",

@@ -25,12 +25,12 @@ sessions:
         tools:
           - name: Write
             input:
-              path: "e/${open.experiment_id}/x"
+              path: "e/${open.experiment}/x"
               n: "${open.number}"
               deep: [{a: "${open.runs.1}"}]
               sh: "$${a.b} ${HOME}"
-      - {text: "Done with ${open.experiment_id}.", expect: written}
-  - {role: builder, attempt: 2, turns: [{text: "${open.experiment_id}"}]}
+      - {text: "Done with ${open.experiment}.", expect: written}
+  - {role: builder, attempt: 2, turns: [{text: "${open.experiment}"}]}
   - {role: strict, turns: [{text: never, expect: [please, magic]}]}
   - {role: wrong, turns: [{text: a, tools: [{id: t, name: B}]}, {text: "${t.absent}"}]}
 """
@@ -78,7 +78,7 @@ def results(answer: dict, *texts) -> list[dict]:
 OPENED = [
     {
         "type": "text",
-        "text": json.dumps({"experiment_id": "exp-0001", "number": 1, "runs": ["a", "b"]}),
+        "text": json.dumps({"experiment": "exp-0001", "number": 1, "runs": ["a", "b"]}),
     }
 ]
 
@@ -139,7 +139,7 @@ def test_tool_ids_differ_between_turns_and_attempts(gateway):
         (
             "builder",
             "2",
-            "${open.experiment_id} refers to a tool result that is not there; known: none",
+            "${open.experiment} refers to a tool result that is not there; known: none",
         ),
     ],
 )

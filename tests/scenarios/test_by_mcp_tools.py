@@ -62,7 +62,7 @@ def test_an_experiment_by_tools_and_verbs(project: Project, sandbox: SandboxKind
         started, failed = client.call("start_run")
         assert not failed, started
         assert started["state"] == "running"
-        again, failed = client.call("start_run", experiment_id=opened["experiment_id"])
+        again, failed = client.call("start_run", experiment=opened["experiment"])
         assert (again["state"], failed) == ("running", False)
         client.call(
             "hand_off", text="Three seeds are training."
@@ -78,7 +78,7 @@ def test_an_experiment_by_tools_and_verbs(project: Project, sandbox: SandboxKind
         written, failed = client.call(
             "record_result", claims={"accuracy": score["claim"]}, summary="As measured."
         )
-        assert (written["experiment_id"], failed) == ("exp-0001", False)
+        assert (written["experiment"], failed) == ("exp-0001", False)
     assert (client.process.returncode, client.rest) == (0, "")
 
     judged = verb(project, "gate", "check", "exp-0001", **inside)

@@ -1,0 +1,62 @@
+import json
+from dataclasses import dataclass
+
+import anyio
+
+from harness.driver.supervisors import harness_command, harness_environment
+from harness.driver.tool_context import ToolContext
+from harness.driver.tools.definition import AgentTool, Answer, argument
+from harness.errors import RunError, UsageError
+from harness.posttrain.vocabulary import EvaluationMode
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateModel:
+    model: str
+    mode: EvaluationMode = argument(default=EvaluationMode.REDUCED_PROMPT)
+    against: str | None = argument(
+        "A model as the baseline; default: the base model.", default=None
+    )
+
+
+async def evaluate_model(context: ToolContext, arguments: EvaluateModel) -> Answer:
+    """A process of its own: `harness posttrain evaluate` takes minutes, and this one must answer
+    others meanwhile."""
+    project = context.project
+    model = project.ledger.model(arguments.model)
+    words = ["posttrain", "evaluate", model.id, "--mode", arguments.mode.value]
+    words += ["--sandbox", context.sandbox.value, "--json"]
+    words += ["--against", arguments.against] if arguments.against else []
+    with context.pulse.working():
+        process = await anyio.run_process(
+            harness_command(project, *words),
+            cwd=project.layout.root,
+            env=harness_environment(),
+            check=False,
+        )
+    try:
+        answer: Answer = json.loads(process.stdout)
+    except ValueError as error:
+        last = process.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
+        raise RunError(
+            "The evaluation ended without an answer:"
+            f" {' '.join(last) or f'exit code {process.returncode}'}.",
+            hint="Call evaluate_model again; if it fails twice, a person must check the harness.",
+            code="evaluation_failed",
+        ) from error
+    if isinstance(problem := answer.get("error"), dict):
+        raise UsageError(
+            str(problem["message"]), hint=str(problem["hint"]), code=str(problem["code"])
+        )
+    return answer
+
+
+TOOL = AgentTool(
+    name="evaluate_model",
+    description=(
+        "Score baseline and model on the same held-out rows, by the harness. A FAIL revokes what"
+        " the model had earned."
+    ),
+    arguments=EvaluateModel,
+    method=evaluate_model,
+)

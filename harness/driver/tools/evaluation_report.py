@@ -1,0 +1,37 @@
+from harness.artifacts.experiment_files import claim_of
+from harness.domain.statuses import Split
+from harness.driver.tool_context import ToolContext
+from harness.driver.tools.definition import AgentTool, Answer, ExperimentArguments
+from harness.errors import NotFoundError
+from harness.evaluation.score import summarise
+from harness.evaluation.scores import counted_evaluations
+
+
+async def evaluation_report(context: ToolContext, arguments: ExperimentArguments) -> Answer:
+    experiment, project = context.experiment(arguments.experiment), context.project
+    evaluations = counted_evaluations(project, experiment.id, project.plan(), Split.VALIDATION)
+    score = summarise(evaluations)
+    if score is None:
+        raise NotFoundError(
+            f"{experiment.id} has no recomputed score on validation.",
+            hint="Record the result without claims, and name the missing score as a shortfall.",
+            code="no_score",
+        )
+    return {
+        "experiment": experiment.id,
+        **score.plain(),
+        "claim": claim_of(score.mean),
+        "tiers": {str(tier): value for tier, value in project.objective().tiers.items()},
+        "findings": [finding for evaluation in evaluations for finding in evaluation.findings],
+    }
+
+
+TOOL = AgentTool(
+    name="evaluation_report",
+    description=(
+        "The score that the harness recomputed on validation: mean, spread, one value for each"
+        " seed, interval, and the number to claim."
+    ),
+    arguments=ExperimentArguments,
+    method=evaluation_report,
+)

@@ -1,0 +1,65 @@
+from dataclasses import dataclass
+
+from harness.decisions import experiments
+from harness.domain.records import Experiment
+from harness.driver.tool_context import ToolContext
+from harness.driver.tools.definition import AgentTool, Answer, argument
+from harness.errors import RefusedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenExperiment:
+    hypothesis: str = argument("One line.")
+    rationale: str = argument("Why it should hold.")
+
+
+async def open_experiment(context: ToolContext, arguments: OpenExperiment) -> Answer:
+    experiment = _own_experiment(context, arguments) or experiments.open_experiment(
+        context.project,
+        hypothesis=arguments.hypothesis,
+        rationale=arguments.rationale,
+        parent=context.parent,
+        by=context.by,
+        session=context.session or None,
+    )
+    context.current = experiment.id
+    context.on_change()
+    layout = context.project.layout
+    return {
+        "experiment": experiment.id,
+        "status": experiment.status,
+        "parent": experiment.parent,
+        "project": str(layout.root),
+        "folder": str(layout.experiment(experiment.id)),
+        "write": [
+            str(layout.experiment(experiment.id, artifact.name)) for artifact in context.role.owns
+        ],
+    }
+
+
+def _own_experiment(context: ToolContext, arguments: OpenExperiment) -> Experiment | None:
+    """The experiment that the session already has; its hypothesis stays."""
+    if context.current is None:
+        return None
+    current = context.project.ledger.experiment(context.current)
+    if " ".join(arguments.hypothesis.split()) != current.hypothesis:
+        raise RefusedError(
+            f"This session's experiment is {current.id}; its hypothesis is {current.hypothesis!r}.",
+            hint=(
+                "Continue with it: call start_run, or open_experiment with exactly that hypothesis."
+            ),
+            code="experiment_undecided",
+        )
+    experiments.ensure_hypothesis(context.project, current, arguments.rationale)
+    return current
+
+
+TOOL = AgentTool(
+    name="open_experiment",
+    description=(
+        "Open an experiment with one hypothesis that its result can refute; only one can be open."
+        " Answers its id and the files that you write for it."
+    ),
+    arguments=OpenExperiment,
+    method=open_experiment,
+)

@@ -1,0 +1,62 @@
+from dataclasses import dataclass
+
+from harness.domain.statuses import SandboxKind
+from harness.driver.tool_context import ToolContext
+from harness.driver.tools.definition import AgentTool, Answer, argument
+from harness.posttrain.program import TrainingProgram
+from harness.posttrain.spec import Request
+from harness.posttrain.vocabulary import HYPERPARAMETERS, Backend, Mode, Profile, Tier
+from harness.sandbox.select import choose
+
+WORDS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpecifyTraining:
+    backend: Backend
+    mode: Mode
+    profile: Profile
+    model: str = argument("An id of the registry.")
+    dataset: str = argument("JSON lines, relative to the project.")
+    benchmark: str = argument("Held-out JSON lines.")
+    evaluator: str | list[str] | None = argument(
+        "A name, or the words of your command.", default=None, anyOf=[{"type": "string"}, WORDS]
+    )
+    tier: Tier | None = argument(default=None)
+    trainer: list[str] | None = argument(
+        "For the backend command: the words of your command.", default=None, minItems=1
+    )
+    seed: int | None = argument(default=None, minimum=0)
+    dtype: str | None = argument(default=None)
+    hyperparameters: dict[str, float] | None = argument(
+        default=None,
+        properties={name: {"type": "number"} for name in HYPERPARAMETERS},
+        additionalProperties=False,
+    )
+    minutes: float | None = argument(default=None)
+    tokens: int | None = argument(default=None)
+
+
+async def specify_training(context: ToolContext, arguments: SpecifyTraining) -> Answer:
+    # What was left out gets the request's own default.
+    passed = {name: value for name, value in vars(arguments).items() if value is not None}
+    request = Request(command=passed.pop("trainer", None), **passed)
+    sandbox = choose(SandboxKind.NONE, required=False)
+    program = TrainingProgram(context.project, sandbox=sandbox).create(request, by=context.by)
+    return {
+        "experiment": program.experiment,
+        "specification": program.spec,
+        "warnings": list(program.warnings),
+        "next": "Call run_training.",
+    }
+
+
+TOOL = AgentTool(
+    name="specify_training",
+    description=(
+        "Record the specification of a training program, after checking every bound. Answers its"
+        " experiment."
+    ),
+    arguments=SpecifyTraining,
+    method=specify_training,
+)

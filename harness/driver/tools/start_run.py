@@ -1,0 +1,77 @@
+import shlex
+from dataclasses import dataclass
+
+from harness.domain.statuses import CLOSED_EXPERIMENTS
+from harness.driver.supervisors import Supervisor
+from harness.driver.tool_context import ToolContext
+from harness.driver.tools.definition import AgentTool, Answer, ExperimentArguments, argument
+from harness.driver.tools.run_status import report
+from harness.errors import RefusedError, UsageError
+
+REGISTER_SECONDS = 60.0
+STARTS = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartRun(ExperimentArguments):
+    command: str | None = argument("Leave it out for the plan's training entry.", default=None)
+
+
+async def start_run(context: ToolContext, arguments: StartRun) -> Answer:
+    experiment = context.experiment(arguments.experiment)
+    if experiment.status in CLOSED_EXPERIMENTS:
+        raise RefusedError(
+            f"{experiment.id} is {experiment.status}; expected an open experiment.",
+            hint="Open a new one with open_experiment.",
+            code="experiment_closed",
+        )
+    before = _run_ids(context, experiment.id)
+    if not context.is_running(experiment.id):
+        words = shlex.split(arguments.command) if arguments.command else None
+        await _start(context, experiment.id, words, before)
+        context.on_change()
+    answer = report(context, experiment.id)
+    problem = context.supervisor.problem() if context.supervisor is not None else None
+    if problem is not None and _run_ids(context, experiment.id) <= before:
+        raise UsageError(problem["message"], hint=problem["hint"], code=problem["code"])
+    return {**answer, "next": "Call run_status with wait_seconds until its state is ended."}
+
+
+async def _start(
+    context: ToolContext, experiment: str, words: list[str] | None, before: set[str]
+) -> None:
+    """Start a supervisor and wait until it has registered a run or ended without one."""
+    for _ in range(STARTS):
+        supervisor = context.supervisor = Supervisor.start(
+            context.project,
+            experiment,
+            words,
+            sandbox=context.sandbox,
+            session=context.session or None,
+        )
+        await context.wait_until(
+            lambda: supervisor.ended() or not _run_ids(context, experiment) <= before,
+            REGISTER_SECONDS,
+        )
+        # Killed before it registered a run: nothing was begun, so it is safe to start again.
+        if not (_run_ids(context, experiment) <= before and supervisor.killed()):
+            return
+
+
+def _run_ids(context: ToolContext, experiment: str) -> set[str]:
+    return {run.id for run in context.project.ledger.runs(experiment)}
+
+
+TOOL = AgentTool(
+    name="start_run",
+    description=(
+        "Start training under the harness: one run for each seed, with the code as it is now."
+        " Answers at once; seeds that completed with this code are not repeated."
+    ),
+    arguments=StartRun,
+    method=start_run,
+    due=(
+        "No run was started. Call start_run, or say in your last message why this experiment cannot"
+        " run."
+    ),
+)

@@ -1,0 +1,87 @@
+"""The table of the agents' tools, and the SDK tools made from it for both servers: in-process for
+the driver's sessions, stdio for interactive use.
+
+Each name is a module beside this one whose TOOL is the tool. Which role has it stands in the
+contract; none of them is a command of the human.
+"""
+
+import contextlib
+import importlib
+import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+from claude_agent_sdk import SdkMcpTool
+
+from harness.driver.tool_context import ToolContext
+from harness.driver.tools.definition import AgentTool
+from harness.errors import HarnessError
+from harness.files import strict
+
+EXPERIMENT_TOOLS = (
+    "open_experiment",
+    "start_run",
+    "run_status",
+    "evaluation_report",
+    "record_result",
+    "record_diagnosis",
+    "record_methods",
+    "hand_off",
+)
+PROGRAM_TOOLS = (
+    "specify_training",
+    "run_training",
+    "training_status",
+    "training_lineage",
+    "evaluate_model",
+    "export_preferences",
+)
+"""Of training programs. Promoting, rejecting, rolling back and importing are a person's and have no
+tool."""
+TOOLS = (*EXPERIMENT_TOOLS, *PROGRAM_TOOLS)
+
+
+def tool_of(name: str) -> AgentTool[Any]:
+    """The tool `name`. Raises KeyError when it is not in the table."""
+    if name not in TOOLS:
+        raise KeyError(name)
+    # Imported when it is offered: a session of the loop needs no module of training programs.
+    tool: AgentTool[Any] = importlib.import_module(f"harness.driver.tools.{name}").TOOL
+    return tool
+
+
+def session_tools(context: ToolContext) -> list[SdkMcpTool[Any]]:
+    """The tools of the context's role, by the contract."""
+    return [
+        sdk_tool(tool_of(name), lambda: contextlib.nullcontext(context))
+        for name in context.role.mcp_tools
+    ]
+
+
+def sdk_tool(
+    tool: AgentTool[Any], at_context: Callable[[], AbstractContextManager[ToolContext]]
+) -> SdkMcpTool[Any]:
+    """`tool` as a server offers it; it answers one JSON object.
+
+    `at_context` gives the context of one call, and is left when the call is answered.
+    """
+
+    async def handle(arguments: dict[str, Any]) -> dict[str, Any]:
+        try:
+            with at_context() as context, context.pulse.working():
+                answer = await tool.call(context, arguments)
+                context.done.add(tool.name)
+        except HarnessError as error:
+            problem = {"code": error.code, "message": error.message, "hint": error.hint}
+            return {**_content({"error": problem}), "is_error": True}
+        return _content(answer)
+
+    return SdkMcpTool(
+        name=tool.name, description=tool.description, input_schema=tool.schema, handler=handle
+    )
+
+
+def _content(answer: dict[str, Any]) -> dict[str, Any]:
+    text = json.dumps(strict(answer), ensure_ascii=False, allow_nan=False)
+    return {"content": [{"type": "text", "text": text}]}

@@ -1,0 +1,24 @@
+from dataclasses import dataclass
+
+from harness.driver.tool_context import ToolContext
+from harness.driver.tools.definition import AgentTool, Answer, argument
+from harness.posttrain.lineage import lineage
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingLineage:
+    name: str = argument("exp-0007, or the beginning of a model's id.")
+
+
+async def training_lineage(context: ToolContext, arguments: TrainingLineage) -> Answer:
+    return lineage(context.project, arguments.name)
+
+
+TOOL = AgentTool(
+    name="training_lineage",
+    description=(
+        "Dataset, runs, judged results, models, evaluations and promotions of one program or model."
+    ),
+    arguments=TrainingLineage,
+    method=training_lineage,
+)
