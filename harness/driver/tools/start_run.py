@@ -41,20 +41,25 @@ async def _start(
     context: ToolContext, experiment: str, words: list[str] | None, before: set[str]
 ) -> None:
     """Start a supervisor and wait until it has registered a run or ended without one."""
+
+    def registered() -> bool:
+        return not _run_ids(context, experiment) <= before
+
+    def registered_or_ended() -> bool:
+        return registered() or context.supervisor is None or context.supervisor.ended()
+
     for _ in range(STARTS):
-        supervisor = context.supervisor = Supervisor.start(
+        # On the context before the wait: the loop follows its runs even if this call is cut.
+        context.supervisor = Supervisor.start(
             context.project,
             experiment,
             words,
             sandbox=context.sandbox,
             session=context.session or None,
         )
-        await context.wait_until(
-            lambda: supervisor.ended() or not _run_ids(context, experiment) <= before,
-            REGISTER_SECONDS,
-        )
+        await context.wait_until(registered_or_ended, REGISTER_SECONDS)
         # Killed before it registered a run: nothing was begun, so it is safe to start again.
-        if not (_run_ids(context, experiment) <= before and supervisor.killed()):
+        if registered() or not context.supervisor.killed():
             return
 
 
