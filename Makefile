@@ -19,7 +19,7 @@ help:
 	@echo "make smollm2  the small language model that post-training is proved on (94 MB, Apache-2.0)"
 	@echo "make posttrain  preference tuning end to end with it, over 3 seeds (under ten minutes)"
 	@echo "make scorecard  docs/SCORECARD.md and the README's list from docs/scorecard.yaml and docs/evidence/"
-	@echo "make lint    ruff, mypy, rendered files, and the numbers that the documents claim"
+	@echo "make lint    ruff, mypy, the order of imports, rendered files, and the numbers that the documents claim"
 	@echo "make bench   ratios to a baseline measured in the same run"
 
 setup: .venv/.installed
@@ -73,6 +73,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/harness render --check --project .
 	$(BIN)/python docs/scorecard.py --check
 	$(BIN)/harness claims audit README.md CHANGELOG.md PRIORS.md docs --project .

@@ -5,7 +5,9 @@ The detectors are fed the row as the supervisor does: parsed from the line. Prin
 the last tenth of the rows against the first: it must not grow with the run. Times are processor
 time, so that other work on the machine does not count. Exits with 1 beyond the aim.
 
-    python bench/detect_rows.py [--rows 1000000] [--record]     # --record writes docs/evidence/detect_rows.json
+    python bench/detect_rows.py [--rows 1000000] [--record]
+
+--record writes docs/evidence/detect_rows.json.
 """
 
 import argparse

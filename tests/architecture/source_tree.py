@@ -8,6 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "harness"
+VENDORED = ("harness.guard.policy", "harness.guard.hooks")
+"""Copied into projects: they import nothing of ours but one another."""
 
 
 @dataclass(frozen=True)

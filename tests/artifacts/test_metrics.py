@@ -52,7 +52,10 @@ def test_case_10_non_finite_numbers_are_read_and_counted(tmp_path: Path) -> None
 
 
 def test_w5_nan_first_does_not_hide_what_follows(tmp_path: Path) -> None:
-    rows = b'{"event":"epoch","epoch":0,"metrics":{"loss":"NaN"}}\n{"event":"epoch","epoch":1,"metrics":{"loss":0.5}}\n'
+    rows = (
+        b'{"event":"epoch","epoch":0,"metrics":{"loss":"NaN"}}\n'
+        b'{"event":"epoch","epoch":1,"metrics":{"loss":0.5}}\n'
+    )
     metrics = read_rows(written(tmp_path, rows))
     assert (metrics.non_finite, metrics.first_bad_step) == (1, 0)
     assert metrics.rows[1]["metrics"]["loss"] == 0.5

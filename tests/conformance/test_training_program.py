@@ -257,7 +257,10 @@ def test_config_fingerprints_are_canonical() -> None:
     one = config_fingerprint(**values, hyperparameters={"a": 1e-5, "b": 2})
     assert one == config_fingerprint(**values, hyperparameters={"b": 2, "a": 0.00001})
     assert one != config_fingerprint(**values | {"seed": 2}, hyperparameters={"a": 1e-5, "b": 2})
-    text = '{"backend":"command","dtype":"float32","hyperparameters":{"a":1e-05,"b":2},"mode":"orpo","seed":1}'
+    text = (
+        '{"backend":"command","dtype":"float32","hyperparameters":{"a":1e-05,"b":2},'
+        '"mode":"orpo","seed":1}'
+    )
     assert one == sha256_bytes(text.encode())
     assert len(one) == 64
 

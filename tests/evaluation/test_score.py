@@ -57,7 +57,7 @@ def test_the_last_evaluation_of_a_seed_counts():
     assert summarise([evaluation(1, 0.2), evaluation(1, None)]) is None
 
 
-def test_one_sandbox_of_none_taints_the_score():
+def test_one_cage_of_none_taints_the_score():
     score = summarise([evaluation(1, 0.9), evaluation(2, 0.9, sandbox="none")])
     assert score.evidence is Evidence.RECOMPUTED_NOT_ISOLATED
 

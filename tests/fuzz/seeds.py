@@ -37,7 +37,8 @@ SEEDS: dict[str, dict[str, str]] = {
     "transcript": {
         "whole": (
             '{"type":"user","uuid":"u1","sessionId":"s","message":{"content":"hello"}}\n'
-            '{"type":"assistant","uuid":"u2","message":{"id":"m","content":[{"type":"tool_use","id":"t","name":"Bash"}]}}\n'
+            '{"type":"assistant","uuid":"u2","message":{"id":"m","content":'
+            '[{"type":"tool_use","id":"t","name":"Bash"}]}}\n'
         )
     },
     "claude_settings": {

@@ -36,7 +36,12 @@ def decided(project: Project, kind: str, experiment: str | None, **changes: str 
         "confidence": "high",
         "verdict": None,
     }
-    return decide(project, kind=kind, experiment=experiment, **{**fields, **changes})  # type: ignore[arg-type]
+    return decide(
+        project,
+        kind=kind,
+        experiment=experiment,
+        **{**fields, **changes},  # type: ignore[arg-type]
+    )
 
 
 def judged(project: Project, experiment: str, verdict: str = "PASS") -> str:
@@ -314,4 +319,10 @@ def test_arguments_of_another_type_are_told_not_crashed_on(
 
 def test_a_hypothesis_that_is_no_text_is_refused(project: Project) -> None:
     with pytest.raises(UsageError, match="hypothesis is 7; expected text"):
-        open_experiment(project, hypothesis=7, rationale="", parent=None, by="x")  # type: ignore[arg-type]
+        open_experiment(
+            project,
+            hypothesis=7,  # type: ignore[arg-type]
+            rationale="",
+            parent=None,
+            by="x",
+        )

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("peft")
 
-from harness.artifacts.content import hash_path  # noqa: E402 - needs the libraries that may be missing
+from harness.artifacts.content import hash_path  # noqa: E402  a library may be missing
 from harness.files import sha256_bytes  # noqa: E402
 from harness.training.chat import turn  # noqa: E402
 from harness.training.evaluators import exact_match, perplexity, preference  # noqa: E402

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
-from harness.artifacts.metrics_file import read_rows  # noqa: E402 - needs the libraries that may be missing
+from harness.artifacts.metrics_file import read_rows  # noqa: E402  a library may be missing
 from harness.errors import UsageError  # noqa: E402
 from harness.run_logger import RunLogger  # noqa: E402
 from harness.training.hf_callback import RunLoggerCallback  # noqa: E402

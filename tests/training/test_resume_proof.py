@@ -15,7 +15,7 @@ pytest.importorskip("transformers")
 pytest.importorskip("accelerate")
 
 from harness.domain.statuses import GateName, Verdict  # noqa: E402
-from harness.gates.check import check_gate  # noqa: E402 - they need the libraries that may be missing
+from harness.gates.check import check_gate  # noqa: E402  a library may be missing
 from harness.gates.findings import FINDINGS  # noqa: E402
 from tests.training.kills import prove  # noqa: E402
 from tests.training.resume_proof import FORKED, KINDS, proved  # noqa: E402

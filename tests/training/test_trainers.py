@@ -25,7 +25,13 @@ from harness.errors import RunError, UsageError  # noqa: E402
 from harness.files import sha256_bytes  # noqa: E402
 from harness.training.chat import turn  # noqa: E402
 from harness.training.language_model import load_tokenizer  # noqa: E402
-from harness.training.trainers import trl_dpo, trl_grpo, trl_orpo, trl_sft, unsloth_orpo  # noqa: E402
+from harness.training.trainers import (  # noqa: E402
+    trl_dpo,
+    trl_grpo,
+    trl_orpo,
+    trl_sft,
+    unsloth_orpo,
+)
 from harness.training.trainers.budget import MARK  # noqa: E402
 from harness.training.trainers.program import run  # noqa: E402
 from tests.training.tiny_model import (  # noqa: E402
