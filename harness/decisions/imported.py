@@ -9,8 +9,8 @@ from harness.artifacts.content import hash_file
 from harness.domain.facts import LogImported
 from harness.errors import RefusedError, UsageError
 from harness.foreign.formats import require_readable
+from harness.foreign.log_rows import Row, position
 from harness.foreign.reader import LogReader
-from harness.foreign.rows import Row, position
 from harness.ledger.project import Project
 
 _MOST_RUNS = 50

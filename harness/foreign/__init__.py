@@ -1,2 +1,1 @@
-"""Logs of runs that the harness did not start: read as they grow, whatever wrote them. They are
-`logged` at best."""
+"""Logs of runs that the harness did not start, read as they grow. They are `logged` at best."""

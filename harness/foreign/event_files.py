@@ -10,24 +10,29 @@ import struct
 from collections.abc import Iterator
 from functools import cache
 
-from harness.foreign.lines import Warnings
-from harness.foreign.rows import Row, make_row
+from harness.foreign.log_rows import Row, make_row
+from harness.foreign.parser import LogHead, LogParser
 
 _HEAD = 12
-_MOST_BYTES = (
-    64 << 20
-)  # of one record: an image or a graph is passed over, a larger length is damage
-_SCALARS_WITHIN = 1 << 20  # longer records hold pictures, histograms or a graph
-_FLOAT, _DOUBLE = 1, 2  # DataType of a tensor
+_MOST_BYTES = 64 << 20
+"""Of one record: an image or a graph is skipped, a larger length is damage."""
+_SCALARS_WITHIN = 1 << 20
+"""A longer record holds an image, a histogram or a graph."""
+_FLOAT, _DOUBLE = 1, 2
+"""DataType of a tensor."""
 
 
-class EventFile:
-    """One row a step: the scalars of consecutive events of one step stand in one row."""
+def recognise(head: LogHead) -> LogParser | None:
+    return EventFile() if "tfevents" in head.path.name else None
+
+
+class EventFile(LogParser):
+    """One row for each step: the scalars of consecutive events of one step make one row."""
 
     name = "TensorBoard events"
 
     def __init__(self) -> None:
-        self.warnings = Warnings()
+        super().__init__()
         self._data = b""
         self._held: Row | None = None
         self._broken = False
@@ -51,12 +56,13 @@ class EventFile:
         return [held] if held is not None else []
 
     def _next(self, start: int) -> int | None:
-        """Where the record at `start` ends; None while it is not whole."""
+        """The end of the record at `start`; None while it is incomplete."""
         if len(self._data) < start + _HEAD:
             return None
         length, check = struct.unpack_from("<QI", self._data, start)
         if check != _masked(self._data[start : start + 8]) or length > _MOST_BYTES:
-            self.warnings.add("a record is damaged; nothing after it can be found")
+            # Records have no start mark, so after a wrong length the next one cannot be located.
+            self.warnings.add("a record is damaged; the rest of the file cannot be read")
             self._broken = True
             return None
         end = start + _HEAD + int(length) + 4
@@ -64,7 +70,7 @@ class EventFile:
 
     def _event(self, payload: bytes, check: bytes) -> Iterator[Row]:
         if struct.unpack("<I", check)[0] != _masked(payload):
-            self.warnings.add("the data of a record is damaged; it was left out")
+            self.warnings.add("the data of a record is damaged; the record was left out")
             return
         try:
             step, wall_time, values = _scalars(payload)
@@ -96,9 +102,9 @@ def _scalars(event: bytes) -> tuple[int, float, list[tuple[str, float]]]:
             step = value
         elif field == 5 and isinstance(value, bytes):
             values += [
-                found
-                for item, inner in _fields(value)
-                if item == 1 and (found := _value(inner)) is not None
+                scalar
+                for number, inner in _fields(value)
+                if number == 1 and (scalar := _value(inner)) is not None
             ]
     return step, wall_time, values
 
@@ -118,26 +124,26 @@ def _value(data: int | bytes) -> tuple[str, float] | None:
 
 
 def _tensor(data: bytes) -> float | None:
-    """The one number of a tensor of no axes, in float32 or float64; None for any other tensor."""
-    kind, content, found = 0, b"", b""
+    """The number of a float32 or float64 tensor that holds one; None for any other tensor."""
+    kind, content, packed = 0, b"", b""
     for field, value in _fields(data):
         if field == 1 and isinstance(value, int):
             kind = value
         elif field == 4 and isinstance(value, bytes):
             content = value
         elif field in (5, 6) and isinstance(value, bytes):
-            found = value
+            packed = value
     size, code = {_FLOAT: (4, "<f"), _DOUBLE: (8, "<d")}.get(kind, (0, ""))
-    raw = content or found
+    raw = content or packed
     return struct.unpack(code, raw)[0] if size and len(raw) == size else None
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """(field number, value) of a message: whole numbers as they are, everything else as its
-    bytes."""
+    """(field number, value) of a message: varints as integers, everything else as its bytes."""
     at = 0
     while at < len(data):
         key, at = _varint(data, at)
+        # Wire types: 0 varint, 1 eight bytes, 2 length and bytes, 5 four bytes.
         kind = key & 7
         if kind == 0:
             value, at = _varint(data, at)
@@ -154,7 +160,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """(value, where it ends); 64 bits, the negative ones of int64 too."""
+    """(value, its end); a negative int64 is written as an unsigned number of 64 bits."""
     value = shift = 0
     while shift < 70:
         byte = data[at]
@@ -164,7 +170,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
             value &= (1 << 64) - 1
             return (value - (1 << 64) if value >> 63 else value), at
         shift += 7
-    raise ValueError("a number has more than 64 bits")
+    raise ValueError("a varint has more than 64 bits")
 
 
 @cache

@@ -1,128 +1,106 @@
-"""What wrote a log: by its name where that says it, else by how it begins; and which logs a folder
-holds."""
+"""The table of log forms: how each is found in a folder, and how it is recognised."""
 
-import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple
 
 from harness.artifacts.jsonl import LineFeed
 from harness.errors import NotFoundError, UsageError
-from harness.foreign.event_files import EventFile
-from harness.foreign.json_lines import JsonLines
-from harness.foreign.lines import Warnings, unmarked_utf16
-from harness.foreign.rows import Row, as_number
-from harness.foreign.status_documents import StatusDocument
-from harness.foreign.step_logs import StepLog
-from harness.foreign.tables import Table, plain_cell
-from harness.foreign.trainer_state import TrainerState
-
-KNOWN = (
-    "metrics.jsonl",
-    "metrics.csv",
-    "results.csv",
-    "trainer_state.json",
-    "*tfevents*",
-    "*.jsonl",
-    "*.tsv",
-    "*.log",
+from harness.foreign import (
+    event_files,
+    json_lines,
+    status_documents,
+    step_logs,
+    tables,
+    trainer_state,
 )
-"""Looked for in a folder, in this order."""
+from harness.foreign.parser import LogHead, LogParser, unmarked_utf16
+
 SNIFFED_BYTES = 64 << 10
 _DEPTH = 4
 _MOST_LOOKED_AT = 20_000
-_NAME = re.compile(r"[A-Za-z_][\w ./()@%-]*\Z")
+_BLANK = b" \t\r\0"
 
 
-class Parser(Protocol):
-    name: str
-    warnings: Warnings
+class LogForm(NamedTuple):
+    patterns: tuple[str, ...]
+    """Names by which a folder is searched; a log that is named itself may be called anything."""
+    recognise: Callable[[LogHead], LogParser | None]
+    """The parser for a log that begins like this; None when it is of another form."""
+    needs_line: bool = True
+    """Whether it can be recognised only by a complete first line."""
 
-    def feed(self, data: bytes) -> list[Row]: ...
 
-    def finish(self) -> list[Row]: ...
+# In the order in which a folder is searched. The first form that recognises a log reads it; forms
+# that need no complete line are asked first. The last form takes any text.
+FORMS = (
+    LogForm(("metrics.jsonl", "*.jsonl"), json_lines.recognise),
+    LogForm(("metrics.csv", "results.csv", "*.tsv"), tables.recognise),
+    LogForm(("trainer_state.json",), trainer_state.recognise, needs_line=False),
+    LogForm(("*tfevents*",), event_files.recognise, needs_line=False),
+    LogForm((), status_documents.recognise, needs_line=False),
+    LogForm(("*.log",), step_logs.recognise),
+)
 
 
-def parser_for(path: Path, head: bytes, *, whole: bool) -> Parser | None:
-    """The parser by the file's name and first bytes; None while they are too few to tell. `whole`:
-    no more comes."""
-    if "tfevents" in path.name:
-        return EventFile()
+def parser_for(path: Path, head: bytes, *, whole: bool) -> LogParser | None:
+    """The parser for a log that begins with `head`; None while that is too short to tell.
+
+    `whole`: the log is complete, nothing more will come.
+    """
     feed = LineFeed()
-    lines = [line for line in feed.feed(unmarked_utf16(head[:64]) + head) if line.strip(b" \t\r\0")]
-    rest = feed.rest.strip(b" \t\r\0")
+    lines = [line for line in feed.feed(unmarked_utf16(head[:64]) + head) if line.strip(_BLANK)]
+    rest = feed.rest.strip(_BLANK)
     if whole and rest:
         lines.append(rest)
     first = (lines[0] if lines else rest).replace(b"\0", b"").strip()
-    if not first:
+    start = LogHead(path, first, lines)
+    for form in FORMS:
+        if not form.needs_line and (parser := form.recognise(start)) is not None:
+            return parser
+    # A progress bar ends its steps with carriage returns, and its line perhaps never.
+    stepped = b"\r" in rest and not first.startswith(b"{")
+    if not first or not (lines or whole or len(head) >= SNIFFED_BYTES or stepped):
         return None
-    if first.startswith(b"{"):
-        return _of_objects(path, lines, whole=whole or len(head) >= SNIFFED_BYTES)
-    if not lines and len(head) < SNIFFED_BYTES and b"\r" not in rest:
-        return None
-    delimiter = _delimiter(first)
-    return StepLog() if delimiter is None else Table(delimiter)
+    recognised = (form.recognise(start) for form in FORMS if form.needs_line)
+    return next(parser for parser in recognised if parser is not None)
 
 
-def _of_objects(path: Path, lines: list[bytes], *, whole: bool) -> Parser | None:
-    if path.name == "trainer_state.json" or b'"log_history"' in b"".join(lines):
-        return TrainerState()
-    if path.suffix == ".json":
-        return StatusDocument()
-    if not lines:
-        return JsonLines() if whole else None
-    printed = lines[0].strip().startswith(b"{'")  # a dict as Python prints it
-    return StepLog() if printed else JsonLines()
-
-
-def _delimiter(first: bytes) -> str | None:
-    """The delimiter, where the first line is a header of names or a row of numbers."""
-    text = first.decode("utf-8", "replace")
-    for delimiter in ("\t", ",", ";"):
-        cells = [cell.strip().strip('"') for cell in text.split(delimiter)]
-        if len(cells) < 2:
-            continue
-        if all(as_number(plain_cell(cell, delimiter)) is not None for cell in cells):
-            return delimiter
-        if (
-            all(_NAME.match(cell) and len(cell) <= 80 for cell in cells if cell)
-            and sum(map(bool, cells)) > 1
-        ):
-            return delimiter
-    return None
+def _patterns() -> list[str]:
+    """What a folder is searched for, in order: fixed names before endings that many files have."""
+    patterns = [pattern for form in FORMS for pattern in form.patterns]
+    return sorted(patterns, key=lambda pattern: pattern.startswith("*."))
 
 
 def find_logs(path: Path, *, most: int) -> list[Path]:
-    """The logs at `path`: the file itself, else the newest `most` that a folder holds, four folders
-    deep.
+    """The logs at `path`: the file itself, or the newest `most` in a folder, four levels deep.
 
-    Of one folder only the first kind in `KNOWN` counts, and of checkpoints of one training the
-    newest state. Raises NotFoundError, with what was looked for, when a folder holds none.
+    In each folder only the first pattern with a match counts, and of the checkpoints of one
+    training the newest state. Raises NotFoundError when a folder holds no log.
     """
     if not path.is_dir():
         return [path]
-    found: dict[Path, Path] = {}
+    newest: dict[Path, Path] = {}
     for folder in _folders(path):
         for log in _logs_in(folder):
             state = log.name == "trainer_state.json" and folder.name.startswith("checkpoint-")
             place = folder.parent if state else log
-            if place not in found or _modified(log) > _modified(found[place]):
-                found[place] = log
-    if not found:
+            if place not in newest or _modified(log) > _modified(newest[place]):
+                newest[place] = log
+    if not newest:
         raise NotFoundError(
-            f"{path} holds no log that is known; looked for {', '.join(KNOWN)}.",
+            f"{path} holds no known log; looked for {', '.join(_patterns())}.",
             hint="Name the file itself.",
             code="no_log",
         )
-    return sorted(sorted(found.values(), key=_modified, reverse=True)[:most])
+    return sorted(sorted(newest.values(), key=_modified, reverse=True)[:most])
 
 
 def _logs_in(folder: Path) -> list[Path]:
-    """Of the first pattern with any: all files of a kind that has no fixed name, else the
-    newest."""
-    for pattern in KNOWN:
+    """The files of the first pattern that matches: all of "*.ending", else only the newest."""
+    for pattern in _patterns():
         try:
-            files = [item for item in folder.glob(pattern) if item.is_file()]
+            files = [file for file in folder.glob(pattern) if file.is_file()]
         except OSError:
             return []
         if files:
@@ -131,7 +109,7 @@ def _logs_in(folder: Path) -> list[Path]:
 
 
 def _folders(root: Path) -> Iterator[Path]:
-    """`root` and the folders below it, links not followed."""
+    """`root` and the folders below it; links are not followed."""
     waiting, looked_at = [(root, 0)], 0
     while waiting and looked_at < _MOST_LOOKED_AT:
         folder, depth = waiting.pop(0)
@@ -141,11 +119,11 @@ def _folders(root: Path) -> Iterator[Path]:
             continue
         try:
             inner = sorted(
-                item for item in folder.iterdir() if item.is_dir() and not item.is_symlink()
+                child for child in folder.iterdir() if child.is_dir() and not child.is_symlink()
             )
         except OSError:
             continue
-        waiting += [(item, depth + 1) for item in inner if not item.name.startswith(".")]
+        waiting += [(child, depth + 1) for child in inner if not child.name.startswith(".")]
 
 
 def _modified(path: Path) -> float:

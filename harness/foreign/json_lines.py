@@ -1,14 +1,19 @@
-"""JSON lines: the run logger's own rows as they are, flat rows of others with their counters and
-numbers named."""
+"""JSON lines: rows of the run logger as they are, and flat rows of other loggers."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from harness.artifacts.jsonl import has_place, parse_line
-from harness.foreign.lines import LineParser
-from harness.foreign.rows import COUNTERS, Row, as_number, flattened, make_row
+from harness.foreign.log_rows import COUNTERS, Row, as_number, flattened, make_row
+from harness.foreign.parser import LineParser, LogHead, LogParser
 
 _EVENTS = frozenset({"start", "epoch", "checkpoint", "attempt", "resume", "end"})
+
+
+def recognise(head: LogHead) -> LogParser | None:
+    # A dict as Python prints it is no JSON: it stands in the log of a program that prints.
+    printed = bool(head.lines) and head.lines[0].strip().startswith(b"{'")
+    return JsonLines() if head.first.startswith(b"{") and not printed else None
 
 
 class JsonLines(LineParser):
@@ -21,10 +26,10 @@ class JsonLines(LineParser):
         return self._rows(raw, torn=True)
 
     def _rows(self, raw: bytes, *, torn: bool) -> Iterable[Row]:
-        found = parse_line(raw.replace(b"\0", b""), _is_row)
-        if found.problem and not (torn and found.lost):
-            self.warnings.add(f"line {self.number} {found.problem}")
-        for plain in found.rows:
+        parsed = parse_line(raw.replace(b"\0", b""), _is_row)
+        if parsed.problem and not (torn and parsed.lost):
+            self.warnings.add(f"line {self.number} {parsed.problem}")
+        for plain in parsed.rows:
             if _is_ours(plain):
                 row: Row | None = _ours(plain)
             else:
@@ -44,7 +49,7 @@ def _is_ours(plain: Row) -> bool:
 
 
 def _ours(plain: Row) -> Row:
-    """A row of the run logger; what was written as "NaN" is a number again."""
+    """A row of the run logger, with "NaN" and the like as numbers again."""
     metrics = plain.get("metrics")
     if isinstance(metrics, dict):
         numbers = ((str(key), as_number(value)) for key, value in metrics.items())

@@ -7,23 +7,21 @@ Steps are often joined by carriage returns in one physical line; each of them is
 import re
 from collections.abc import Iterable
 
-from harness.foreign.lines import LineParser
-from harness.foreign.rows import Row, as_number, make_row, whole
+from harness.foreign.log_rows import Row, as_number, make_row, whole
+from harness.foreign.parser import LineParser, LogHead, LogParser
 
-_WHOLE = (  # a comma groups thousands; of "0,93" nothing is read
-    r"(?:\d{1,3}(?:,\d{3})+|\d+)(?!\d|,\d)"
-)
+# A comma groups thousands. The look-ahead refuses "0,93" as a whole: a part of it would be wrong.
+_WHOLE = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?!\d|,\d)"
 _STEP = re.compile(
-    r"\b(?:global[_"
-    rf" ]?step|step|iteration|iter|update)s?\b['\"]?[\s:=#\[(]*({_WHOLE})(?:\s*/\s*({_WHOLE}))?",
+    r"\b(?:global[_ ]?step|step|iteration|iter|update)s?\b['\"]?"
+    rf"[\s:=#\[(]*({_WHOLE})(?:\s*/\s*({_WHOLE}))?",
     re.IGNORECASE,
 )
 _EPOCH = re.compile(
     r"\bepoch\b['\"]?[\s:=#\[(]*['\"]?(\d+(?:\.\d+)?)(?:\s*/\s*(\d+))?", re.IGNORECASE
 )
-_BAR = re.compile(
-    r"\|\s*(\d+)/(\d+)\s*\["
-)  # tqdm: " 45%|####   | 45/100 [00:12<00:10, 4.3it/s, loss=0.5]"
+# tqdm: " 45%|####   | 45/100 [00:12<00:10, 4.3it/s, loss=0.5]"
+_BAR = re.compile(r"\|\s*(\d+)/(\d+)\s*\[")
 _NUMBER = rf"[-+]?(?:{_WHOLE}\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)"
 _VALUE = re.compile(
     rf"['\"]?([A-Za-z_][\w./@-]*)['\"]?\s*[:=]\s*['\"]?({_NUMBER})(?![\d:])\s*(ms\b|s\b|%)?",
@@ -37,9 +35,14 @@ _PLACES = frozenset(
 _LONGEST = 4000  # characters of a line that are looked at
 
 
+def recognise(head: LogHead) -> LogParser | None:
+    """Any text: this form comes last in the table."""
+    return StepLog()
+
+
 class StepLog(LineParser):
-    """A row a line that names a step or an epoch and a value; the block of values after a rule is
-    the run's summary."""
+    """One row for each line that names a step or an epoch and a value; the block of values after a
+    rule is the run's summary."""
 
     name = "step log"
 
@@ -47,14 +50,13 @@ class StepLog(LineParser):
         super().__init__()
         self._after_rule = False
         self._totals: dict[str, int] = {}
-        self._told: dict[str, int] = {}
+        self._reported: dict[str, int] = {}
 
     def feed(self, data: bytes) -> list[Row]:
         rows = super().feed(data)
         whole, cut, rest = self._feed.rest.rpartition(b"\r")
-        if (
-            cut
-        ):  # what is before the last carriage return is complete, whether or not the line ever ends
+        # A progress bar may never end its line: before its last carriage return all is complete.
+        if cut:
             self._feed.rest = rest
             rows += self.line(whole)
         return rows
@@ -63,8 +65,8 @@ class StepLog(LineParser):
         rows = []
         for part in self.text(raw).split("\r"):
             row = self._row(part[:_LONGEST])
-            if self._totals != self._told:
-                self._told = dict(self._totals)
+            if self._totals != self._reported:
+                self._reported = dict(self._totals)
                 rows.append({"event": "total", **self._totals})
             if row is not None:
                 rows.append(row)
@@ -74,8 +76,8 @@ class StepLog(LineParser):
         if _RULE.fullmatch(text):
             self._after_rule = True
             return None
-        if self._after_rule and (found := _SUMMARY.fullmatch(text.strip())):
-            summary = make_row([(found[1], found[2])])
+        if self._after_rule and (match := _SUMMARY.fullmatch(text.strip())):
+            summary = make_row([(match[1], match[2])])
             return None if summary is None else {"event": "summary", "metrics": summary["metrics"]}
         step, epoch, bar = _STEP.search(text), _EPOCH.search(text), _BAR.search(text)
         if not (step or epoch or bar):

@@ -15,9 +15,8 @@ from harness.domain.records import Run
 from harness.domain.statuses import FINAL_RUNS, Evidence, RunStatus, Tier
 from harness.driver.supervisors import is_going, is_held, is_supervised
 from harness.errors import NotFoundError, UsageError
-from harness.foreign.reader import LogReader
-from harness.foreign.rows import Row
-from harness.foreign.tail import ByteTail
+from harness.foreign.log_rows import Row
+from harness.foreign.reader import ByteTail, LogReader
 from harness.ledger.project import Project
 from harness.runs.alarms import watch_settings
 from harness.views.follow import MOST_RUNS, Heart, News, RunView, Target, trimmed

@@ -9,8 +9,8 @@ from harness.clock import Clock
 from harness.detectors.settings import WatchSettings
 from harness.domain.statuses import Evidence
 from harness.foreign.formats import require_readable
+from harness.foreign.log_rows import Row
 from harness.foreign.reader import LogReader
-from harness.foreign.rows import Row
 from harness.views.follow import MOST_RUNS, Heart, News, RunView, Target, trimmed
 from harness.views.run_picture import RunPicture
 

@@ -1,8 +1,12 @@
-"""Logs that others wrote, read as they grow: each row once, whatever the format and the damage."""
+"""Logs of other programs, read as they grow: each row once, whatever the format and the damage.
+
+`case_NN` in a name is the number of a reported case; its file is tests/artifacts/inputs/case-NN.
+"""
 
 import json
 import math
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +15,10 @@ import pytest
 from harness.artifacts.metrics_file import bad_values, effective
 from harness.detectors.watch import RunWatch
 from harness.errors import NotFoundError
-from harness.foreign.formats import find_logs
+from harness.foreign import formats
+from harness.foreign.formats import LogForm, find_logs
+from harness.foreign.log_rows import Row, make_row
+from harness.foreign.parser import LineParser
 from harness.foreign.reader import LogReader, read_whole
 
 CASES = Path(__file__).parents[1] / "artifacts" / "inputs"
@@ -291,7 +298,7 @@ def test_rows_that_are_there_twice_count_once(tmp_path: Path) -> None:
     assert (steps(found), reader.runs) == (list(range(30)), 1)
     twice = "".join(line + "\n" + line + "\n" for line in rows.splitlines())
     assert steps(rows_of(written(tmp_path, "handlers.jsonl", twice))) == list(range(30))
-    assert "30 rows had been there before, value for value, and count once" in reader.notes()
+    assert "30 rows repeated an earlier row exactly and counted once" in reader.notes()
 
 
 def test_several_runs_in_one_file_are_kept_apart(tmp_path: Path) -> None:
@@ -410,3 +417,25 @@ def test_a_folder_gives_its_logs_one_a_run(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(NotFoundError, match=r"metrics\.jsonl"):
         find_logs(tmp_path / "empty", most=8)
+
+
+def test_a_new_form_is_one_file_and_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    class Pairs(LineParser):
+        name = "pairs"
+
+        def line(self, raw: bytes) -> Iterable[Row]:
+            row = make_row(pair.split("=") for pair in self.text(raw).split())  # type: ignore[misc]
+            return [] if row is None else [row]
+
+    form = LogForm(("*.pairs",), lambda head: Pairs() if b"=" in head.first else None)
+    monkeypatch.setattr(formats, "FORMS", (form, *formats.FORMS))
+    log = tmp_path / "run" / "a.pairs"
+    log.parent.mkdir()
+    log.write_text("step=1 loss=0.5\nstep=2 loss=0.25\n", "utf-8")
+    assert find_logs(tmp_path, most=1) == [log]
+    reader, rows = read_whole(log)
+    assert reader.format == "pairs"
+    assert [(row["step"], row["metrics"]) for row in rows] == [
+        (1, {"loss": 0.5}),
+        (2, {"loss": 0.25}),
+    ]

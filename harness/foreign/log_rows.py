@@ -1,5 +1,4 @@
-"""What one row is: counters, numbers under `metrics`, a time; whatever the names of the program
-that wrote it."""
+"""One row of a log: counters, numbers under `metrics`, a time, whatever its program calls them."""
 
 import math
 import re
@@ -17,7 +16,7 @@ COUNTERS = {
     "trainer/global_step": "step",
     "epoch": "epoch",
 }
-"""What places a row, by the names that loggers give it."""
+"""Names that loggers give to the counters that place a row."""
 _TIMES = frozenset({"t", "time", "timestamp", "_timestamp", "wall_time", "ts", "datetime"})
 _RATES = frozenset({"learning_rate", "lr"})
 _TIME, _RATE, _METRIC = "time", "rate", "metric"
@@ -29,9 +28,10 @@ _GROUPED = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 
 
 def as_number(value: Any) -> float | int | None:
-    """`value` as a number, also from text such as "nan", "1e-3" or "12,345"; None when it is none.
-    A comma groups thousands: "0,93" is no number here. An integer that 64 bits do not hold is a
-    float, at worst an infinite one."""
+    """`value` as a number, also from text such as "nan", "1e-3" or "12,345"; else None.
+
+    A comma groups thousands, so "0,93" is no number. An integer beyond 64 bits becomes a float.
+    """
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):
@@ -57,16 +57,15 @@ def _as_float(value: int) -> float:
 
 
 def whole(number: float) -> float | int:
-    """A finite counter as an integer, when it is one that 64 bits hold."""
+    """A finite counter as an integer, when it is one of at most 64 bits."""
     return int(number) if number == int(number) and abs(number) < 2**63 else number
 
 
-def make_row(items: Iterable[tuple[str, Any]]) -> Row | None:
-    """A row of named values; what is no number is left out. None when nothing is left to
-    measure."""
+def make_row(pairs: Iterable[tuple[str, Any]]) -> Row | None:
+    """A row of named values, without those that are no number; None when no value is left."""
     row: Row = {}
     metrics: dict[str, float] = {}
-    for name, value in items:
+    for name, value in pairs:
         role = _roles.get(name) or _role(name)
         number = value if type(value) is float else as_number(value)
         if role is _TIME:
@@ -85,7 +84,7 @@ def make_row(items: Iterable[tuple[str, Any]]) -> Row | None:
 
 
 def _role(name: str) -> str:
-    """What a value of this name is for; remembered, since a log says the same few names in each
+    """What a value of this name is for. Remembered: a log repeats the same few names in each
     row."""
     key = name.lower()
     role = _TIME if key in _TIMES else _RATE if key in _RATES else COUNTERS.get(key, _METRIC)
@@ -95,8 +94,8 @@ def _role(name: str) -> str:
 
 
 def flattened(plain: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
-    """The entries of an object, those of an inner one as "outer/inner", one level deep; `metrics`
-    keeps plain names."""
+    """The entries of an object; those of an inner object as "outer/inner", of `metrics` as they
+    are."""
     for key, value in plain.items():
         if isinstance(value, Mapping) and not prefix:
             yield from flattened(value, "" if key == "metrics" else f"{key}/")
@@ -105,7 +104,6 @@ def flattened(plain: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str,
 
 
 def position(row: Row) -> float | None:
-    """The number that places a row: its step, else its epoch; the epoch of rows of the run
-    logger."""
+    """The number that places a row: its step, else its epoch; for the run logger its epoch."""
     names = ("epoch",) if row.get("event") == "epoch" else ("step", "epoch")
     return next((value for name in names if (value := row.get(name)) is not None), None)

@@ -1,26 +1,26 @@
-"""Which run a row belongs to: logs that hold several runs, the same rows twice, or what a resume
-logged again."""
+"""Which run a row belongs to: a log may hold several runs, copies of rows, and rows of a resume."""
 
 from typing import Any
 
-from harness.foreign.rows import Row, position
+from harness.foreign.log_rows import Row, position
 
 _REMEMBERED = 1000
 
 
-class Runs:
-    """Marks each row with its `run`; says where one starts (`start`) and where one was resumed
-    (`attempt`).
+class RunsInLog:
+    """Marks each row with its `run`, and adds rows `start` and `attempt` where a run starts or
+    resumes.
 
-    Where counters go back in all values of a row: to the first row or before it, another run
-    starts; else the run was resumed. Rows that stood there before, value for value, are a copy and
-    are left out. Rows of the run logger name their run themselves. Bounded memory.
+    When the counters of all values of a row go back, another run starts if they go back to the
+    first row or before it; else the run was resumed. A row that repeats an earlier one value for
+    value is a copy and is left out. Rows of the run logger name their run themselves. Memory is
+    bounded.
     """
 
     def __init__(self) -> None:
         self.count = 0
         self.copies = 0
-        """Rows that were left out."""
+        """Number of copies left out."""
         self._restart()
 
     def _restart(self) -> None:
@@ -29,14 +29,14 @@ class Runs:
         """Metric -> the place of its last row."""
         self._first: float | None = None
         self._early: dict[float, list[int]] = {}
-        """Place -> hashes of rows, of the first rows only."""
+        """Place -> hashes of its rows, for the first rows only."""
         self._copying = False
         self._last: tuple[float, dict[str, Any]] | None = None
         self._early_full = False
         self._label = f"run {self.count}"
 
     def feed(self, row: Row) -> list[Row]:
-        """`row` and what has to be said before it."""
+        """`row`, after the start or attempt that it begins."""
         if isinstance(row.get("run"), str):
             return [row]
         if row.get("event") == "start" and self._at:
@@ -46,9 +46,8 @@ class Runs:
         if place is None or not metrics:
             return [row]
         at = self._at
-        if self._early_full and all(
-            at.get(key, place) < place for key in metrics
-        ):  # it goes on: the usual case
+        # The usual case: the run goes on.
+        if self._early_full and all(at.get(key, place) < place for key in metrics):
             self._last = place, metrics
             for key in metrics:
                 at[key] = place
@@ -56,10 +55,10 @@ class Runs:
         if self._is_copy(place, metrics):
             self.copies += 1
             return []
-        said = self._went_back(place, metrics)
+        before = self._went_back(place, metrics)
         self._note(place, metrics)
         row["run"] = self._label
-        return [*said, row]
+        return [*before, row]
 
     def _is_copy(self, place: float, metrics: dict[str, Any]) -> bool:
         if (
@@ -67,11 +66,13 @@ class Runs:
             and self._last[0] == place
             and _digest(self._last[1]) == _digest(metrics)
         ):
-            return True  # two handlers that log the same row
+            return True  # two handlers logged the same row
         highest = max((self._at.get(key, place) for key in metrics), default=place)
         if place >= highest:
             self._copying = False
             return False
+        # Whether rows repeat is decided where they are remembered, and holds until they go on: a
+        # file that was appended to itself is then left out whole, in bounded memory.
         known = self._early.get(place)
         if known is not None:
             self._copying = _digest(metrics) in known

@@ -1,0 +1,167 @@
+"""What every log form stands on: the parser, and bases for forms of lines and of one JSON document.
+
+A new form is one file with a parser and a `recognise` function, and one row in `formats.FORMS`.
+"""
+
+import codecs
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from harness.artifacts.content import decode
+from harness.artifacts.jsonl import LineFeed, parse_document
+from harness.errors import UsageError
+from harness.foreign.log_rows import Row
+
+_LONGEST_LINE = 8 << 20
+_LARGEST_DOCUMENT = 256 << 20
+_MOST_WARNINGS = 20
+
+
+class Warnings:
+    """The first few in words, the others counted: a damaged log of millions of lines stays
+    readable."""
+
+    def __init__(self) -> None:
+        self.first: list[str] = []
+        self.count = 0
+
+    def add(self, text: str) -> None:
+        self.count += 1
+        if len(self.first) < _MOST_WARNINGS:
+            self.first.append(text)
+
+
+class LogHead(NamedTuple):
+    """The beginning of a log, by which its form is recognised."""
+
+    path: Path
+    first: bytes
+    """The first line that is not blank, as far as it is known; b"" while there is none."""
+    lines: list[bytes]
+    """The complete lines that are not blank."""
+
+
+class LogParser(ABC):
+    """Turns the bytes of one log into rows, as they come."""
+
+    name: str
+    """The form, in words."""
+    is_ledger = False
+    """Whether the log lists experiments, not the steps of one training."""
+
+    def __init__(self) -> None:
+        self.warnings = Warnings()
+
+    @abstractmethod
+    def feed(self, data: bytes) -> list[Row]:
+        """The rows that `data` completes."""
+
+    @abstractmethod
+    def finish(self) -> list[Row]:
+        """The last rows, when nothing more will come."""
+
+    def notes(self) -> list[str]:
+        """What a person should know about the log besides the warnings."""
+        return []
+
+
+class LineParser(LogParser):
+    """Calls `line` with each complete line, as UTF-8 bytes without its end."""
+
+    name = "lines"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.number = 0
+        """Number of the line that is being read, from 1."""
+        self._feed = LineFeed()
+        self._started = False
+
+    def feed(self, data: bytes) -> list[Row]:
+        if not self._started and data:
+            self._started = True
+            data = unmarked_utf16(data[:64]) + data
+        rows: list[Row] = []
+        for raw in self._feed.feed(data):
+            self.number += 1
+            rows += self.line(raw)
+        if len(self._feed.rest) > _LONGEST_LINE:
+            self.warnings.add(
+                f"line {self.number + 1} is longer than {_LONGEST_LINE >> 20} MiB; it was left out"
+            )
+            self._feed.rest = b""
+        return rows
+
+    def finish(self) -> list[Row]:
+        """The last line; a torn one is left out without a warning, since that is what a kill
+        leaves."""
+        rest, self._feed.rest = self._feed.rest, b""
+        return list(self.last(rest)) if rest.strip() else []
+
+    @abstractmethod
+    def line(self, raw: bytes) -> Iterable[Row]: ...
+
+    def last(self, raw: bytes) -> Iterable[Row]:
+        return self.line(raw)
+
+    def text(self, raw: bytes) -> str:
+        """`raw` as UTF-8, else as Latin-1 with a warning; without the NUL bytes that a crash
+        leaves."""
+        raw = raw.replace(b"\0", b"")
+        try:
+            return raw.decode("utf-8")
+        except UnicodeDecodeError:
+            self.warnings.add(f"line {self.number} is not UTF-8; it was read as Latin-1")
+            return raw.decode("latin-1")
+
+
+class DocumentParser(LogParser):
+    """Waits for one whole JSON document. A later document is a replaced file, with a new parser."""
+
+    name = "JSON"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._data = b""
+        self._done = False
+
+    def feed(self, data: bytes) -> list[Row]:
+        if not data or self._done:
+            return []
+        self._data += data
+        if len(self._data) > _LARGEST_DOCUMENT:
+            self.warnings.add(f"it has more than {_LARGEST_DOCUMENT >> 20} MiB; it was not read")
+            self._data, self._done = b"", True
+            return []
+        # Parse only when it may be complete: parsing after every block would be quadratic.
+        return self._read() if self._data.rstrip(b" \t\r\n\0").endswith((b"}", b"}\0")) else []
+
+    def finish(self) -> list[Row]:
+        if not self._done and self._data.strip():
+            self.warnings.add("its JSON document is not complete")
+        return []
+
+    @abstractmethod
+    def rows(self, document: Any) -> list[Row]: ...
+
+    def _read(self) -> list[Row]:
+        try:
+            document = parse_document(decode(self._data.strip(b"\0"), where=self.name))
+        except (ValueError, RecursionError, UsageError):
+            return []  # still being written: the next bytes may complete it
+        self._data, self._done = b"", True
+        return self.rows(document)
+
+
+def unmarked_utf16(head: bytes) -> bytes:
+    """The byte order mark that `head` lacks: of UTF-16 without one every other byte is 0."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or len(head) < 8:
+        return b""
+    odd, even = head[1::2], head[::2]
+    if odd.count(0) > 0.8 * len(odd) and even.count(0) < 0.2 * len(even):
+        return codecs.BOM_UTF16_LE
+    if even.count(0) > 0.8 * len(even) and odd.count(0) < 0.2 * len(odd):
+        return codecs.BOM_UTF16_BE
+    return b""
