@@ -17,8 +17,7 @@ from harness.cli.output import (
 )
 from harness.cli.tmux_pane import watched_beside
 from harness.domain.facts import LoopEnded
-from harness.driver.gateways import open_gateway
-from harness.driver.loop_runner import run_loop
+from harness.driver.loop_runner import open_gateway, run_loop
 from harness.plans.approval import require_approved
 
 SCENARIO = click.option(

@@ -12,8 +12,7 @@ from harness.artifacts.git import run_git
 from harness.demo.data import require_train_extra, write_tables
 from harness.demo.report import report
 from harness.domain.statuses import SandboxKind
-from harness.driver.gateways import open_gateway
-from harness.driver.loop_runner import run_loop
+from harness.driver.loop_runner import open_gateway, run_loop
 from harness.errors import UsageError
 from harness.files import atomic_write
 from harness.ledger.project import open_project

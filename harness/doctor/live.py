@@ -21,7 +21,7 @@ from harness.doctor.scene import Scene
 from harness.doctor.surroundings import Ended, clean_environment, run, temporary_folder
 from harness.errors import GatewayError
 from harness.model_gateway.gateway import Gateway
-from harness.model_gateway.scenario import Scenario, Session, Tool, Turn
+from harness.model_gateway.scenario import Scenario, ScenarioSession, ScenarioToolCall, ScenarioTurn
 from harness.model_gateway.scripted import Scripted
 from harness.model_gateway.wire import ATTEMPT, EXPERIMENT, ROLE
 
@@ -64,11 +64,11 @@ def cli_denies(scene: Scene) -> Check:
 
 
 def _scenario(folder: Path) -> Scenario:
-    call = Tool(
+    call = ScenarioToolCall(
         name="Write", input={"file_path": str(folder / ".harness/policy.json"), "content": ""}
     )
-    turns = (Turn(tools=(call,)), Turn(text="done"))
-    return Scenario(sessions=(Session(role=_PROBE, turns=turns),))
+    turns = (ScenarioTurn(tools=(call,)), ScenarioTurn(text="done"))
+    return Scenario(sessions=(ScenarioSession(role=_PROBE, turns=turns),))
 
 
 def _options(scene: Scene, session: str, log: Path) -> list[str]:

@@ -1,29 +1,96 @@
-"""The loop at work: ask `next_step`, do it, record it, until it says stop."""
+"""The loop at work: open the gateway, put leftovers in order, then do what `next_step` says until it
+stops."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from harness.domain.facts import LoopEnded
-from harness.domain.records import ApprovedPlan
+from harness.artifacts.locate import Layout
+from harness.domain.facts import LoopEnded, SessionEnded
+from harness.domain.records import ApprovedPlan, Session
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus
-from harness.driver.leftovers import close_cut_sessions
+from harness.driver.environment import session_folders
+from harness.driver.session import end_session_processes
 from harness.driver.steps import StepRunner
 from harness.driver.supervisors import is_held, is_supervised
+from harness.errors import RefusedError, UsageError
+from harness.ledger.ledger import Ledger
 from harness.ledger.project import Project
+from harness.ledger.spending import SpendingLog, session_usd, spent_elsewhere_usd
 from harness.loop.load_state import load_state
 from harness.loop.next_step import next_step
 from harness.loop.steps import SessionStep, Step, StopLoop, StopReason
 from harness.model_gateway.gateway import Gateway
+from harness.model_gateway.live import Live
+from harness.model_gateway.meter import Meter
+from harness.model_gateway.scenario import Recording, read_scenario
+from harness.model_gateway.scripted import Scripted
+from harness.process import identity, is_same_alive
 from harness.rendering.derived import write_derived
 from harness.runs.lock import looping
 from harness.runs.recover import recover
 
+KEY = "ANTHROPIC_API_KEY"
+UPSTREAM = "ANTHROPIC_BASE_URL"
+DEFAULT_UPSTREAM = "https://api.anthropic.com"
+SCRIPTED_RETRIES = 1
+"""A scenario gives the same answer every time."""
 POLL_SECONDS = 0.2
 UNFINISHED = tuple(status for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS)
 
 OnProgress = Callable[[Mapping[str, Any]], None]
+
+
+def open_gateway(
+    project: Project,
+    plan: ApprovedPlan,
+    environment: Mapping[str, str],
+    *,
+    scenario: Path | None = None,
+    record: Path | None = None,
+) -> Gateway:
+    """A gateway that is not started yet: of a scenario, or to the model service, with key and
+    budget.
+
+    Raises UsageError when both files are given or the scenario is invalid, RefusedError
+    (key_missing, budget_missing) when a live gateway lacks its key or the plan's budget.usd.
+    """
+    if scenario is not None and record is not None:
+        raise UsageError(
+            "--scenario and --record exclude each other: a scenario is replayed, not recorded.",
+            hint="Leave one out.",
+        )
+    if scenario is not None:
+        return Gateway(Scripted(read_scenario(scenario)), retries=SCRIPTED_RETRIES)
+    budget = plan.content["budget"].get("usd")
+    if budget is None:
+        raise RefusedError(
+            f"The plan {plan.name} has no budget.usd, and a real model endpoint costs money.",
+            hint=(
+                f"Add `usd` to the budget in {plan.path} and approve it, or pass `--scenario FILE`."
+            ),
+            code="budget_missing",
+        )
+    if not environment.get(KEY):
+        raise RefusedError(
+            f"{KEY} is not set; the model gateway needs it, and gives it to nothing else.",
+            hint=f"Set {KEY} in your terminal, or pass `--scenario FILE`.",
+            code="key_missing",
+        )
+    meter = Meter(
+        budget_usd=float(budget),
+        spent_before_usd=spent_elsewhere_usd(project.ledger, project.layout, plan.name),
+        log=SpendingLog(project.layout.spending, plan.name),
+    )
+    live = Live(
+        upstream=environment.get(UPSTREAM) or DEFAULT_UPSTREAM,
+        key=environment[KEY],
+        meter=meter,
+        observe=None if record is None else Recording(record),
+    )
+    return Gateway(live)
 
 
 def run_loop(
@@ -32,12 +99,11 @@ def run_loop(
     sandbox: Sandbox,
     on_progress: OnProgress = lambda _event: None,
 ) -> LoopEnded:
-    """Run experiments under the approved plan until `next_step` stops; returns why, as it was
-    recorded.
+    """Run experiments under the approved plan until `next_step` stops; return the recorded reason.
 
-    First whatever an earlier loop left is put in order: its sessions are ended and closed as cut,
-    runs without a supervisor are ended and closed by what happened. The gateway is started here and
-    stopped again. Raises RefusedError when no plan is approved or another loop is at work
+    First the leftovers of an earlier loop are put in order: its sessions are ended and closed as
+    cut, runs without a supervisor are ended and closed by what happened. The gateway is started and
+    stopped here. Raises RefusedError when no plan is approved or another loop is running
     (loop_running), GatewayError when the gateway could not answer.
     """
     plan = project.plan()
@@ -57,6 +123,32 @@ def run_loop(
             write_derived(project)
 
 
+def close_cut_sessions(ledger: Ledger, layout: Layout) -> list[Session]:
+    """Close every open session of a driver that is gone: end its processes, then record it as cut.
+
+    Raises RefusedError when the driver of an open session is alive: a project has one loop.
+    """
+    open_sessions = ledger.sessions(open_only=True)
+    for session in open_sessions:
+        if session.driver != identity() and is_same_alive(session.driver):
+            raise RefusedError(
+                f"Another loop is running in this project: session {session.id}, process"
+                f" {session.driver['pid']}.",
+                hint="Wait for it to end, or end that process, then run `harness continue`.",
+                code="loop_running",
+            )
+    for session in open_sessions:
+        ended = end_session_processes(session_folders(layout, session.id), session.id, grace=0.0)
+        detail = "its driver ended without closing it" + (
+            f"; {ended} of its processes were ended" if ended else ""
+        )
+        cost = session_usd(layout, session.id)
+        ledger.append(
+            SessionEnded(session=session.id, outcome="cut", detail=detail, turns=0, cost_usd=cost)
+        )
+    return open_sessions
+
+
 def _put_in_order(project: Project, on_progress: OnProgress) -> None:
     for session in close_cut_sessions(project.ledger, project.layout):
         on_progress({"event": "session_cut", "text": f"closed session {session.id}, which was cut"})
@@ -68,9 +160,8 @@ def _put_in_order(project: Project, on_progress: OnProgress) -> None:
                     "text": f"{experiment.id}: waiting for the supervisor of an earlier loop",
                 }
             )
-        while is_held(
-            project, experiment.id
-        ):  # a supervisor that outlived its driver finishes what it began
+        # A supervisor that outlived its driver finishes its runs; two would share the folder.
+        while is_held(project, experiment.id):
             project.clock.sleep(POLL_SECONDS)
     for finding in recover(project):
         on_progress({"event": "recovered", "text": f"{finding.message} {finding.hint}"})
@@ -113,7 +204,7 @@ def _end(
     *,
     nothing_done: bool,
 ) -> LoopEnded:
-    """Record the end, unless the loop had ended for the same reason and nothing was done since."""
+    """Record the end, unless the newest recorded end is the same and nothing was done since."""
     ended = LoopEnded(plan=plan.name, reason=step.reason.value, detail=step.detail)
     if not (nothing_done and project.ledger.loop_end() == ended):
         project.ledger.append(ended)

@@ -19,8 +19,7 @@ from harness.driver.environment import (
     session_folders,
     write_launcher,
 )
-from harness.driver.gateways import retries
-from harness.driver.session import Outcome, SessionOutcome, SessionSpec, run_session
+from harness.driver.session import SessionEnding, SessionOutcome, SessionSpec, run_session
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.table import session_tools
 from harness.errors import GatewayError
@@ -79,7 +78,7 @@ class RoleSessions:
         )
         self._record_start(step, spec)
         outcome = self._drive(step, spec, context)
-        if outcome.outcome is not Outcome.FINISHED:
+        if outcome.outcome is not SessionEnding.FINISHED:
             self._say(step, f"  session {outcome.outcome}: {outcome.detail}")
         if self._gateway.failure is not None:
             raise GatewayError(
@@ -101,7 +100,7 @@ class RoleSessions:
             attempt=step.attempt,
             gateway_url=self._gateway.url,
             interpreter=project.settings.interpreter,
-            retries=retries(self._gateway),
+            retries=self._gateway.retries,
         )
         return write_launcher(self._sandbox, confined, folders, environment, bundled_cli())
 
@@ -127,7 +126,7 @@ class RoleSessions:
             ),
             on_alarm=lambda text: self._say(step, f"    {text}"),
         )
-        outcome = SessionOutcome(outcome=Outcome.CUT, detail="the driver was interrupted")
+        outcome = SessionOutcome(outcome=SessionEnding.CUT, detail="the driver was interrupted")
         try:
             with watching(self._project, self._sandbox.kind, lambda: context.current):
                 outcome = run_session(
@@ -137,9 +136,9 @@ class RoleSessions:
                     pulse=context.pulse,
                     on_text=lambda text: self._say(step, f"  {spec.role.name}: {text}"),
                 )
-            if outcome.outcome is Outcome.FAILED and self._gateway.over_budget is not None:
+            if outcome.outcome is SessionEnding.FAILED and self._gateway.over_budget is not None:
                 outcome = replace(
-                    outcome, outcome=Outcome.CUT
+                    outcome, outcome=SessionEnding.CUT
                 )  # not its fault: the step is due again with more money
         finally:
             self._project.ledger.append(

@@ -1,5 +1,5 @@
-"""One session of one role: the Agent SDK driving the sandboxed Claude Code CLI, from first message
-to outcome."""
+"""One session of one role: the Agent SDK drives the sandboxed Claude Code CLI from the first message
+to the outcome, and no process is left behind."""
 
 import contextlib
 import time
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import psutil
 from claude_agent_sdk import (
     AssistantMessage,
     ClaudeAgentOptions,
@@ -24,22 +25,24 @@ from claude_agent_sdk import (
 )
 
 from harness.contract.roles import MCP_SERVER, Role
-from harness.driver.environment import SessionFolders
-from harness.driver.leftovers import end_session_processes
+from harness.driver.environment import SESSION, SessionFolders
+from harness.process import Mark
 
 DISALLOWED = ("SendMessage", "ListAgents")
-"""They could reach other sessions of the same machine."""
+"""They could reach other sessions on the same machine."""
 WATCH_SECONDS = 1.0
+TERM_SECONDS = 5.0
+POLL_SECONDS = 0.05
 TERMINATED = (-9, -15, 137, 143)
 
 Hooks = dict[str, list[HookMatcher]]
 
 
-class Outcome(StrEnum):
-    """How a session ended. All four are ordinary events of a loop."""
+class SessionEnding(StrEnum):
+    """How a session ended. All four are normal in a loop."""
 
     FINISHED = "finished"
-    CUT = "cut"  # ended from outside or silent: repeated under the same step
+    CUT = "cut"  # ended from outside, or silent for too long: the step is repeated
     REFUSED = "refused"  # the model declined
     FAILED = "failed"  # an error of the API or the CLI, or the turn limit
 
@@ -55,20 +58,20 @@ class SessionSpec:
     launcher: Path
     max_turns: int = 60
     silence_seconds: float = 900.0
-    """Without a message, and without a tool or hook of ours at work, before the session is cut."""
+    """Time without a message and without a harness tool or hook running, before it is cut."""
     model: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class SessionOutcome:
-    outcome: Outcome
+    outcome: SessionEnding
     detail: str
     turns: int = 0
     usage: dict[str, int] = field(default_factory=dict)
 
 
 class Pulse:
-    """When the session was last heard of; work of ours in progress counts as a sign of life."""
+    """Time of the last sign of life; a running harness tool or hook counts as one."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now, self._last, self._busy = now, now(), 0
@@ -97,10 +100,9 @@ def run_session(
     pulse: Pulse | None = None,
     on_text: Callable[[str], None] = lambda _text: None,
 ) -> SessionOutcome:
-    """Run one session to its end. What the CLI or the API does wrong is an outcome, never an
-    exception.
+    """Run one session to its end. An error of the CLI or the API is an outcome, not an exception.
 
-    `on_text` gets what the agent says. When this returns, or raises because it was interrupted, no
+    `on_text` gets the agent's text. When this returns, or raises because it was interrupted, no
     process of the session is left.
     """
     stderr: list[str] = []
@@ -142,7 +144,7 @@ async def _drive(
     on_text: Callable[[str], None],
 ) -> SessionOutcome:
     results: list[ResultMessage] = []
-    watch = _Watch(spec, pulse)
+    watch = _SilenceWatchdog(spec, pulse)
     error: ClaudeSDKError | None = None
     async with anyio.create_task_group() as group:
         group.start_soon(watch.run)
@@ -159,11 +161,13 @@ async def _drive(
             error = raised
         group.cancel_scope.cancel()
     if watch.cut:
-        return _outcome(Outcome.CUT, f"no sign of life for {spec.silence_seconds:g} s", results)
+        return _outcome(
+            SessionEnding.CUT, f"no sign of life for {spec.silence_seconds:g} s", results
+        )
     return judge(results, error, stderr)
 
 
-class _Watch:
+class _SilenceWatchdog:
     """Cuts a session that has gone silent."""
 
     def __init__(self, spec: SessionSpec, pulse: Pulse) -> None:
@@ -183,31 +187,33 @@ class _Watch:
 def judge(
     results: list[ResultMessage], error: ClaudeSDKError | None, stderr: list[str]
 ) -> SessionOutcome:
-    """What the results and the error add up to; the last result counts."""
+    """The outcome that follows from the results and the error; the last result counts."""
     last = results[-1] if results else None
     if last is not None and (last.stop_reason == "refusal" or last.terminal_reason == "refusal"):
-        return _outcome(Outcome.REFUSED, last.result or "the model declined", results)
+        return _outcome(SessionEnding.REFUSED, last.result or "the model declined", results)
     if last is not None and not last.is_error and last.subtype == "success":
-        return _outcome(Outcome.FINISHED, "", results)
+        return _outcome(SessionEnding.FINISHED, "", results)
     if last is not None:
         cut = (last.terminal_reason or "").startswith("aborted")
-        words = "; ".join(last.errors or []) or last.result or ""
+        reason = "; ".join(last.errors or []) or last.result or ""
         status = f" (status {last.api_error_status})" if last.api_error_status else ""
         return _outcome(
-            Outcome.CUT if cut else Outcome.FAILED,
-            f"{last.subtype}{status}: {words}"[:500],
+            SessionEnding.CUT if cut else SessionEnding.FAILED,
+            f"{last.subtype}{status}: {reason}"[:500],
             results,
         )
     if isinstance(error, ProcessError) and error.exit_code in TERMINATED:
         return _outcome(
-            Outcome.CUT, f"the Claude Code CLI was ended from outside ({error.exit_code})", results
+            SessionEnding.CUT,
+            f"the Claude Code CLI was ended from outside ({error.exit_code})",
+            results,
         )
-    said = stderr[-1] if stderr else "nothing on stderr"
+    last_line = stderr[-1] if stderr else "nothing on stderr"
     why = f"{type(error).__name__}: {error}" if error else "the CLI ended without a result"
-    return _outcome(Outcome.FAILED, f"{why}; {said}"[:500], results)
+    return _outcome(SessionEnding.FAILED, f"{why}; {last_line}"[:500], results)
 
 
-def _outcome(outcome: Outcome, detail: str, results: list[ResultMessage]) -> SessionOutcome:
+def _outcome(outcome: SessionEnding, detail: str, results: list[ResultMessage]) -> SessionOutcome:
     last = results[-1] if results else None
     usage = (last.usage or {}) if last else {}
     return SessionOutcome(
@@ -216,3 +222,43 @@ def _outcome(outcome: Outcome, detail: str, results: list[ResultMessage]) -> Ses
         turns=sum(result.num_turns for result in results),
         usage={name: value for name, value in usage.items() if isinstance(value, int)},
     )
+
+
+def end_session_processes(
+    folders: SessionFolders, session: str, *, grace: float = TERM_SECONDS
+) -> int:
+    """End all processes of a session and return how many were alive: TERM to the process in front of
+    the CLI, which forwards it, then KILL to the rest.
+
+    They are known by the session's name in their environment, so a reused process id is never hit.
+    """
+    alive = session_processes(session)
+    front = _front(folders)
+    if grace > 0 and front in {process.pid for process in alive}:
+        with contextlib.suppress(psutil.Error):
+            psutil.Process(front).terminate()
+        _until_gone(session, grace)
+    _mark(session).kill_all(TERM_SECONDS)
+    return len(alive)
+
+
+def session_processes(session: str) -> list[psutil.Process]:
+    """Living processes with the session's name in their environment."""
+    return _mark(session).processes()
+
+
+def _mark(session: str) -> Mark:
+    return Mark(variable=SESSION, value=session)
+
+
+def _front(folders: SessionFolders) -> int | None:
+    try:
+        return int(folders.pid.read_text("ascii"))
+    except (OSError, ValueError):
+        return None
+
+
+def _until_gone(session: str, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while session_processes(session) and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)

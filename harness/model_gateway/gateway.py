@@ -1,5 +1,4 @@
-"""The one loopback Messages endpoint of a driver's sessions. What answers behind it is an
-Answerer."""
+"""The one loopback Messages endpoint of a driver's sessions; an Answerer behind it answers."""
 
 import json
 import socket
@@ -21,6 +20,8 @@ from harness.model_gateway.wire import RecordedRequest, error_body, pairs, read_
 
 START_S = 20.0
 STOP_S = 10.0
+RETRIES = 10
+"""How often the CLI repeats a request after an error of a real service."""
 BUDGET_SPENT = "budget_spent"
 """The code of a Refusal for the budget."""
 
@@ -33,13 +34,12 @@ class Reply:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     close: Callable[[], Awaitable[None]] | None = None
-    """Called when the answer has ended, also when the client left before the first chunk; twice is
-    nothing."""
+    """Called when the answer has ended, even if the client left before the first chunk; a second
+    call does nothing."""
 
 
 class Refusal(GatewayError):
-    """This request is not answered, with a status that the CLI does not retry; later ones may
-    be."""
+    """This request gets no answer, with a status that the CLI does not retry; later ones may."""
 
     code = "request_refused"
 
@@ -58,15 +58,16 @@ class Answerer(Protocol):
 
 
 class Gateway:
-    """Serves one Answerer on 127.0.0.1 from a thread of its own, many sessions at once.
+    """Serves one Answerer on 127.0.0.1 from its own thread, to many sessions at once.
 
-    `requests` holds every request for a message, in order of arrival. `failure` is the reason why
-    the gateway ended for good: from then on every request is refused with it (400). `refused` is
-    the newest refusal of one request (403), `over_budget` the newest one for the budget.
+    `requests` holds every request for a message, in order of arrival. `failure` is why the gateway
+    has ended: from then on it refuses every request with that reason (400). `refused` is the newest
+    refusal of a single request (403), `over_budget` the newest refusal for the budget. `retries` is
+    how often the CLI should repeat a request after an error.
     """
 
-    def __init__(self, answerer: Answerer) -> None:
-        self.answerer = answerer
+    def __init__(self, answerer: Answerer, *, retries: int = RETRIES) -> None:
+        self.answerer, self.retries = answerer, retries
         self.requests: list[RecordedRequest] = []
         self.failure: str | None = None
         self.refused: str | None = None
@@ -94,8 +95,8 @@ class Gateway:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> str:
-        """Open the gateway on a free port; returns its URL once it answers. Raises GatewayError
-        when it does not."""
+        """Open the gateway on a free port and return its URL once it answers. Raises GatewayError
+        if it does not start."""
         if self._thread is not None:
             return self.url
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=128)
@@ -121,12 +122,11 @@ class Gateway:
         self.stop()
         raise GatewayError(
             "The model gateway did not start.",
-            hint="Try again; another process may hold the machine.",
+            hint="Try again; the machine may be busy.",
         )
 
     def stop(self) -> None:
-        """Close the gateway; streams that are still open are cut after two seconds. Closing twice
-        is nothing."""
+        """Close the gateway; open streams are cut after two seconds. A second call does nothing."""
         server, thread = self._server, self._thread
         self._server = self._thread = None
         if server is not None and thread is not None:
@@ -157,7 +157,7 @@ class Gateway:
             return _error(
                 400,
                 "invalid_request_error",
-                "The body is not a JSON object, or gives a name twice.",
+                "The body is not a JSON object, or repeats a key.",
             )
         self.requests.append(request)
         if self.failure is not None:
@@ -182,9 +182,9 @@ class Gateway:
             return _error(403, "permission_error", str(error))
 
     async def _broken(self, _: Request, error: Exception) -> Response:
-        known = isinstance(error, GatewayError)
+        ours = isinstance(error, GatewayError)
         return self._ended(
-            str(error) if known else f"The model gateway broke: {type(error).__name__}: {error}."
+            str(error) if ours else f"The model gateway failed: {type(error).__name__}: {error}."
         )
 
     def _ended(self, reason: str | None = None) -> Response:
@@ -205,13 +205,12 @@ async def _read(http: Request) -> tuple[RecordedRequest | None, bytes]:
     ), raw
 
 
-def _object(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Raises ValueError for a name that stands there twice: the service may count the other
-    value."""
-    found = dict(items)
-    if len(found) != len(items):
-        raise ValueError("a name twice in one object")
-    return found
+def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    # A repeated key would let the meter bound one value while the service charges for the other.
+    unique = dict(members)
+    if len(unique) != len(members):
+        raise ValueError("a key is repeated")
+    return unique
 
 
 async def _not_found(http: Request, _: Exception) -> Response:
@@ -232,8 +231,8 @@ def _response(reply: Reply) -> Response:
 
 
 class _Streaming(StreamingResponse):
-    """Ends its reply however it is left: the chunks alone are never begun when the client is gone
-    already."""
+    """Closes its reply however it ends: if the client is gone already, the chunks are never started
+    and cannot close it themselves."""
 
     def __init__(
         self,

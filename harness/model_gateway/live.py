@@ -29,19 +29,19 @@ NOT_RETURNED = NOT_SENT | {"content-encoding", "set-cookie", "server", "date"}
 OURS = "x-harness-"
 
 Observer = Callable[[RecordedRequest, dict[str, Any]], None]
-"""Told of each complete answer, as the JSON form of the message."""
+"""Called with each complete answer, as the JSON form of the message."""
 
 
 class Live:
-    """An Answerer that passes requests on to `upstream` and answers back as they come.
+    """An Answerer that forwards requests to `upstream`, and its answers as they arrive.
 
     Args:
         upstream: base URL of the service, e.g. https://api.anthropic.com.
-        key: its key; it stands in one header of requests to `upstream` and nowhere else.
-        meter: keeps the budget; a request whose worst case passes it is refused (403) and not sent.
-        timeout_s: the longest silence of the service before a request is given up (504).
-        trust_environment: whether proxies and certificates are taken from environment variables.
-        observe: told of each complete answer.
+        key: its key; it is in one header of requests to `upstream` and nowhere else.
+        meter: keeps the budget; a request whose worst case exceeds it is refused (403), not sent.
+        timeout_s: how long the service may be silent before a request fails (504).
+        trust_environment: whether proxies and certificates come from environment variables.
+        observe: called with each complete answer.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Live:
             self.meter.release(reservation)
             return _gateway_error(502, f"The model service cannot be reached: {_named(error)}.")
         except httpx.HTTPError as error:
-            self.meter.settle(reservation, None)  # it may have worked on it
+            self.meter.settle(reservation, None)  # the service may have worked on it
             return _gateway_error(504, f"The model service did not answer: {_named(error)}.")
         except BaseException:
             self.meter.settle(reservation, None)
@@ -82,7 +82,8 @@ class Live:
         headers = _returned(response.headers)
         if "event-stream" in response.headers.get("content-type", ""):
             stream = _Stream(
-                response, lambda told: self._learn(request, reservation, response.status_code, told)
+                response,
+                lambda message: self._settle(request, reservation, response.status_code, message),
             )
             return Reply(
                 body=stream.chunks(),
@@ -98,7 +99,7 @@ class Live:
         except BaseException:
             self.meter.settle(reservation, None)
             raise
-        self._learn(request, reservation, response.status_code, _whole(body))
+        self._settle(request, reservation, response.status_code, _whole(body))
         return Reply(body=body, status=response.status_code, headers=headers)
 
     async def count_tokens(self, request: RecordedRequest, raw: bytes) -> Reply:
@@ -129,15 +130,15 @@ class Live:
         built = self._client.build_request("POST", url, content=raw, headers=headers)
         return await self._client.send(built, stream=True, follow_redirects=False)
 
-    def _learn(
+    def _settle(
         self,
         request: RecordedRequest,
         reservation: Reservation,
         status: int,
         message: dict[str, Any] | None,
     ) -> None:
-        """Settle the reservation and tell the observer; a message that is not complete costs the
-        worst case."""
+        """Settle the reservation and call the observer; an incomplete message costs the worst
+        case."""
         if status != 200:
             self.meter.release(reservation)
             return
@@ -147,13 +148,16 @@ class Live:
 
 
 class _Stream:
-    """The answer's events as they come. However it ends, also before the first event, it is learnt
-    from once and the connection is closed, even when learning raises."""
+    """The answer's events as they arrive.
+
+    However it ends, even before the first event, it is settled once and the connection is closed,
+    even if settling raises.
+    """
 
     def __init__(
-        self, response: httpx.Response, learn: Callable[[dict[str, Any] | None], None]
+        self, response: httpx.Response, settle: Callable[[dict[str, Any] | None], None]
     ) -> None:
-        self._response, self._learn = response, learn
+        self._response, self._settle = response, settle
         self._reader = EventReader()
         self._closed = False
 
@@ -174,7 +178,7 @@ class _Stream:
             return
         self._closed = True
         try:
-            self._learn(self._reader.message())
+            self._settle(self._reader.message())
         finally:
             await self._response.aclose()
 

@@ -1,4 +1,4 @@
-"""Money: what each role spent, and whether one more request can still be paid in the worst case."""
+"""The budget: what each role spent, and whether one more request fits in the worst case."""
 
 import threading
 from collections.abc import Mapping
@@ -6,9 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.ledger.spending import SpendingLog
-from harness.model_gateway.bounds import require_bounded, worst_tokens
+from harness.model_gateway.costs import Price, price_of, require_bounded, worst_case_usd
 from harness.model_gateway.gateway import BUDGET_SPENT, Refusal
-from harness.model_gateway.prices import Price, price_of
 from harness.model_gateway.wire import RecordedRequest
 
 COUNTED = (
@@ -20,8 +19,8 @@ COUNTED = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spent:
-    """Of one role."""
+class RoleSpending:
+    """What one role has used."""
 
     requests: int = 0
     input_tokens: int = 0
@@ -42,16 +41,16 @@ class Reservation:
 
 @dataclass
 class Meter:
-    """Holds the budget. Reserves a request's worst case before it is sent and settles what it
-    really cost after."""
+    """Keeps the budget: reserves a request's worst case before it is sent, and settles its real cost
+    after."""
 
     budget_usd: float
     prices: Mapping[str, Price] = field(default_factory=dict)
     spent_before_usd: float = 0.0
-    """By earlier sessions on the same budget, but for what `log` knows."""
+    """By earlier sessions on the same budget, without what `log` holds."""
     log: SpendingLog | None = None
-    """Where every request is written down; what it holds already is read before the first one."""
-    roles: dict[str, Spent] = field(default_factory=dict)
+    """Where every request is recorded; what it already holds is read before the first request."""
+    roles: dict[str, RoleSpending] = field(default_factory=dict)
     reserved_usd: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _log_read: bool = field(default=False, repr=False)
@@ -61,25 +60,26 @@ class Meter:
         return self.spent_before_usd + sum(spent.usd for spent in self.roles.values())
 
     def reserve(self, request: RecordedRequest) -> Reservation:
-        """Raises Refusal when the price is not known or the worst case would pass the budget,
-        GatewayError when the reservation cannot be written down."""
+        """Raises Refusal when the price is unknown or the worst case exceeds the budget,
+        GatewayError when the reservation cannot be recorded."""
         model = str(request.body.get("model", ""))
         price = price_of(model, self.prices)
         if price is None:
             raise Refusal(
-                f"The price of the model {model!r} is not known, so its budget cannot be kept.",
+                f"The price of the model {model!r} is unknown, so the budget cannot be kept.",
                 hint="Use another model, or give its price to the model gateway.",
                 code="price_unknown",
             )
         require_bounded(request.body)
         worst = worst_case_usd(request, price)
         line = None
+        # The lock spans check and reservation: two requests must not both fit into the same rest.
         with self._lock:
             self._read_log()
             committed = self.spent_usd + self.reserved_usd
             if committed + worst > self.budget_usd:
                 raise Refusal(
-                    f"The budget would be passed: ${committed:.4f} of ${self.budget_usd:.4f} is"
+                    f"The budget would be exceeded: ${committed:.4f} of ${self.budget_usd:.4f} is"
                     f" spent or reserved, and this request of {request.where} may cost up to"
                     f" ${worst:.4f}.",
                     hint="Raise budget.usd in the plan, approve it, and run `harness continue`.",
@@ -91,19 +91,19 @@ class Meter:
         return Reservation(role=request.role, price=price, worst_usd=worst, line=line)
 
     def _read_log(self) -> None:
-        """At the first request, not before: by then no other loop writes to it."""
+        # Not before the first request: only then is it sure that no other loop writes to the log.
         if self.log is not None and not self._log_read:
             self.spent_before_usd += self.log.spent_usd()
         self._log_read = True
 
     def settle(self, reservation: Reservation, usage: Mapping[str, Any] | None) -> float:
-        """Replace a reservation by what was used; None, when nobody can say, is the worst case.
-        Returns dollars."""
+        """Replace a reservation by the real cost, and return it in dollars; without `usage` it is
+        the worst case."""
         usd = reservation.worst_usd if usage is None else reservation.price.cost(usage)
         counts = {name: usage.get(name, 0) for name in COUNTED} if usage is not None else {}
         with self._lock:
             self.reserved_usd = max(0.0, self.reserved_usd - reservation.worst_usd)
-            before = self.roles.get(reservation.role, Spent())
+            before = self.roles.get(reservation.role, RoleSpending())
             more = {name: getattr(before, name) + (count or 0) for name, count in counts.items()}
             self.roles[reservation.role] = replace(
                 before, requests=before.requests + 1, usd=before.usd + usd, **more
@@ -112,7 +112,7 @@ class Meter:
         return usd
 
     def release(self, reservation: Reservation) -> None:
-        """Nothing was charged: the request was never sent, or was refused by the service."""
+        """Nothing was charged: the request was never sent, or the service refused it."""
         with self._lock:
             self.reserved_usd = max(0.0, self.reserved_usd - reservation.worst_usd)
         self._write(reservation, 0.0, {})
@@ -120,14 +120,3 @@ class Meter:
     def _write(self, reservation: Reservation, usd: float, counts: Mapping[str, Any]) -> None:
         if self.log is not None and reservation.line is not None:
             self.log.settle(reservation.line, usd=usd, usage=counts)
-
-
-def worst_case_usd(request: RecordedRequest, price: Price) -> float:
-    """The input is bounded by `worst_tokens`, the output by max_tokens. Raises Refusal without the
-    latter."""
-    limit = request.body.get("max_tokens")
-    if not isinstance(limit, int) or limit < 1:
-        raise Refusal(
-            "The request has no max_tokens, so its cost has no bound.", hint="Send max_tokens."
-        )
-    return price.worst_case(worst_tokens(request), limit)

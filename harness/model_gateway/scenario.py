@@ -1,23 +1,34 @@
-"""Scenario files: what a scripted model says, session by session and turn by turn."""
+"""Scenario files: what a scripted model says, session by session and turn by turn.
+
+They are read for the scripted gateway; `Recording` writes one from live answers.
+"""
 
 import re
+import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import yaml  # type: ignore[import-untyped]
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from harness.artifacts.front_matter import FrontMatter, read_yaml
-from harness.errors import UsageError
+from harness.errors import GatewayError, UsageError
+from harness.files import atomic_write
+from harness.model_gateway.wire import RecordedRequest
 
+REFERENCE = re.compile(r"(\$?)\$\{([A-Za-z][A-Za-z0-9_-]*)\.([A-Za-z0-9_.-]+)\}")
+"""`${id.field}` or `${id.list.0}`; `$${id.field}` stands for the text itself."""
 _TOOL_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}\Z")
+_WORD = re.compile(r"[a-z][a-z_]{2,}(?:-[a-z]+)*\Z")
+_WIRE_ID = re.compile(r"toolu_[A-Za-z0-9_]+")
 
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Tool(_Strict):
+class ScenarioToolCall(_Strict):
     id: str | None = None
     """How later turns refer to the result: `${id.field}`."""
     name: str = Field(min_length=1)
@@ -31,11 +42,11 @@ class Tool(_Strict):
         return value
 
 
-class Turn(_Strict):
+class ScenarioTurn(_Strict):
     text: str = ""
-    tools: tuple[Tool, ...] = ()
+    tools: tuple[ScenarioToolCall, ...] = ()
     expect: tuple[str, ...] = ()
-    """Words that must stand in what the request brings new: the prompt or the tool results."""
+    """Words that the new part of the request must contain: the prompt or the tool results."""
 
     @field_validator("expect", mode="before")
     @classmethod
@@ -43,17 +54,17 @@ class Turn(_Strict):
         return [value] if isinstance(value, str) else value
 
     @model_validator(mode="after")
-    def _says_something(self) -> "Turn":
+    def _says_something(self) -> "ScenarioTurn":
         if not self.text and not self.tools:
             raise ValueError("expected text, tools or both")
         return self
 
 
-class Session(_Strict):
+class ScenarioSession(_Strict):
     role: str = Field(min_length=1)
     experiment: str = "1"
     attempt: str = "1"
-    turns: tuple[Turn, ...] = Field(min_length=1)
+    turns: tuple[ScenarioTurn, ...] = Field(min_length=1)
 
     @field_validator("experiment", "attempt", mode="before")
     @classmethod
@@ -61,7 +72,7 @@ class Session(_Strict):
         return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
     @model_validator(mode="after")
-    def _ids_once(self) -> "Session":
+    def _ids_once(self) -> "ScenarioSession":
         ids = Counter(tool.id for turn in self.turns for tool in turn.tools if tool.id is not None)
         if twice := [name for name, count in ids.items() if count > 1]:
             raise ValueError(f"the tool id {twice[0]!r} is used twice in this session")
@@ -73,7 +84,7 @@ class Session(_Strict):
 
 
 class Scenario(_Strict):
-    sessions: tuple[Session, ...] = Field(min_length=1)
+    sessions: tuple[ScenarioSession, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
     def _sessions_once(self) -> "Scenario":
@@ -85,15 +96,16 @@ class Scenario(_Strict):
             )
         return self
 
-    def session(self, role: str, experiment: str, attempt: str) -> Session | None:
+    def session(self, role: str, experiment: str, attempt: str) -> ScenarioSession | None:
         return next(
-            (item for item in self.sessions if item.key == (role, experiment, attempt)), None
+            (session for session in self.sessions if session.key == (role, experiment, attempt)),
+            None,
         )
 
 
 def read_scenario(path: Path) -> Scenario:
-    """Read a scenario. Raises UsageError that lists every problem with line, field and what was
-    expected."""
+    """Read a scenario. Raises UsageError that lists every problem with its line, field and the
+    expected form."""
     try:
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -110,19 +122,112 @@ def parse_scenario(text: str, *, where: str) -> Scenario:
     try:
         return Scenario.model_validate(document.data)
     except ValidationError as error:
-        problems = "\n".join(_problem(document, where, item) for item in error.errors())
+        problems = "\n".join(_problem(document, where, entry) for entry in error.errors())
         raise UsageError(
-            problems, hint="Correct these lines; docs has the form.", code="scenario_invalid"
+            problems,
+            hint="Correct these lines; docs/formats.md has the form.",
+            code="scenario_invalid",
         ) from error
 
 
-def _problem(document: FrontMatter, where: str, item: Any) -> str:
-    path = tuple(item["loc"])
+def _problem(document: FrontMatter, where: str, entry: Any) -> str:
+    path = tuple(entry["loc"])
     name = ".".join(str(part) for part in path) or "scenario"
-    if item["type"] == "missing":
+    if entry["type"] == "missing":
         what = "missing; it is required"
-    elif item["type"] == "extra_forbidden":
+    elif entry["type"] == "extra_forbidden":
         what = "unknown key"
     else:
-        what = f"found {item['input']!r:.80}; {item['msg'].removeprefix('Value error, ')}"
+        what = f"found {entry['input']!r:.80}; {entry['msg'].removeprefix('Value error, ')}"
     return f"{where}:{document.line_of(*path)}: {name}: {what}."
+
+
+class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
+    """Quotes every string that YAML 1.1 or 1.2 could read as something other than a string."""
+
+
+def _string(dumper: _Dumper, text: str) -> Any:
+    style = None if _WORD.match(text) else "|" if "\n" in text else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _string)
+
+
+class Recording:
+    """An observer for `Live`: `Live(..., observe=Recording(path))`.
+
+    The file is replaced after every answer. It holds the model's text and the inputs of its tools,
+    word for word, but no headers, thinking or requests. A repeated turn replaces the earlier one.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._turns: dict[tuple[str, str, str], dict[int, dict[str, Any]]] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, request: RecordedRequest, message: dict[str, Any]) -> None:
+        """Raises GatewayError for a subagent's request: a scenario cannot hold one."""
+        if request.subagent is not None:
+            raise GatewayError(
+                f"{request.where}: a subagent sent a request; a scenario cannot hold subagents.",
+                hint="Record a session without the Agent tool.",
+            )
+        with self._lock:
+            session = self._turns.setdefault(
+                (request.role, request.experiment, request.attempt), {}
+            )
+            session[request.turn] = _turn(request.turn, message)
+            atomic_write(self.path, as_yaml(self._turns))
+
+
+def as_yaml(turns: dict[tuple[str, str, str], dict[int, dict[str, Any]]]) -> str:
+    """The scenario: sessions in the order of their first answers, each up to its first missing
+    turn."""
+    sessions = []
+    for (role, experiment, attempt), known in turns.items():
+        whole: list[dict[str, Any]] = []
+        while len(whole) in known:
+            whole.append(known[len(whole)])
+        if whole:
+            sessions.append(
+                {"role": role, "experiment": experiment, "attempt": attempt, "turns": whole}
+            )
+    text = yaml.dump(
+        {"sessions": sessions}, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110
+    )
+    return (
+        "# Recorded from a live session; replay it with `harness run PLAN --scenario"
+        f" FILE`.\n{text}"
+    )
+
+
+def _turn(number: int, message: dict[str, Any]) -> dict[str, Any]:
+    content = [block for block in message.get("content", []) if isinstance(block, dict)]
+    uses = [block for block in content if block.get("type") == "tool_use"]
+    names = {block["id"]: f"turn-{number + 1}-{place + 1}" for place, block in enumerate(uses)}
+    text = "\n\n".join(
+        block["text"] for block in content if block.get("type") == "text" and block.get("text")
+    )
+    turn: dict[str, Any] = {}
+    if text or not uses:
+        turn["text"] = _plain(text or "(no text)", names)
+    if uses:
+        turn["tools"] = [
+            {"id": names[use["id"]], "name": use["name"], "input": _plain(use["input"], names)}
+            for use in uses
+        ]
+    return turn
+
+
+def _plain(value: Any, names: dict[str, str]) -> Any:
+    """Tool use ids of the service become the scenario's; text that looks like a reference stays
+    text."""
+    if isinstance(value, dict):
+        return {key: _plain(part, names) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_plain(part, names) for part in value]
+    if not isinstance(value, str):
+        return value
+    words = _WIRE_ID.sub(lambda match: names.get(match[0], match[0]), value)
+    return REFERENCE.sub(lambda match: "$" + match[0], words)

@@ -1,5 +1,5 @@
-"""Answers from a scenario: a pure function of the request, so that a request sent twice gets the
-same answer twice."""
+"""Answers from a scenario: a pure function of the request, so that a repeated request gets the same
+answer."""
 
 import hashlib
 import json
@@ -9,7 +9,13 @@ from typing import Any
 
 from harness.errors import GatewayError
 from harness.model_gateway.gateway import Reply
-from harness.model_gateway.scenario import Scenario, Session, Tool, Turn
+from harness.model_gateway.scenario import (
+    REFERENCE,
+    Scenario,
+    ScenarioSession,
+    ScenarioToolCall,
+    ScenarioTurn,
+)
 from harness.model_gateway.wire import (
     Block,
     Message,
@@ -20,14 +26,12 @@ from harness.model_gateway.wire import (
     tool_results,
 )
 
-REFERENCE = re.compile(r"(\$?)\$\{([A-Za-z][A-Za-z0-9_-]*)\.([A-Za-z0-9_.-]+)\}")
-"""`${id.field}` or `${id.list.0}`; `$${id.field}` stands for the words themselves."""
 _HINT = "Correct the scenario, or what the session did before this turn."
 
 
 class Scripted:
-    """An Answerer. Raises GatewayError, a loud end, for a request that the scenario does not
-    foresee."""
+    """An Answerer. A request that the scenario does not foresee raises GatewayError, which ends the
+    gateway."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
@@ -53,7 +57,7 @@ def scripted_message(scenario: Scenario, request: RecordedRequest) -> Message:
     for words in turn.expect:
         if words not in news:
             raise GatewayError(
-                f"{where}: expected {words!r} in what the request brings, found {news!r:.600}.",
+                f"{where}: expected {words!r} in the request, found {news!r:.600}.",
                 hint=_HINT,
             )
     results = _results(session, request)
@@ -68,34 +72,33 @@ def scripted_message(scenario: Scenario, request: RecordedRequest) -> Message:
         }
         for position, tool in enumerate(turn.tools)
     ]
-    said = json.dumps(blocks, ensure_ascii=False)
+    written = json.dumps(blocks, ensure_ascii=False)
     return Message(
-        id=f"msg_{_digest(request.where, request.turn, said)}",
+        id=f"msg_{_digest(request.where, request.turn, written)}",
         model=str(request.body.get("model", "scripted")),
         blocks=tuple(blocks),
         stop_reason="tool_use" if turn.tools else "end_turn",
-        usage={"input_tokens": tokens(request.bytes), "output_tokens": tokens(len(said))},
+        usage={"input_tokens": tokens(request.bytes), "output_tokens": tokens(len(written))},
     )
 
 
 def tokens(size: int) -> int:
-    """A plausible count for `size` bytes of text; nothing is decided by it."""
+    """A plausible count for `size` bytes of text; no decision depends on it."""
     return max(1, size // 4)
 
 
-def wire_id(session: Session, turn: int, position: int, tool: Tool) -> str:
-    """The tool use id on the wire: unique per session, turn and tool, and the same whenever it is
-    asked for."""
+def wire_id(session: ScenarioSession, turn: int, position: int, tool: ScenarioToolCall) -> str:
+    """The tool use id on the wire: unique for session, turn and tool, and always the same."""
     return f"toolu_{_digest(*session.key, turn, position, tool.id)}"
 
 
 def resolve(value: Any, results: Mapping[str, str], where: str) -> Any:
-    """`value` with every reference replaced. A string that is one reference takes the type of what
-    it refers to."""
+    """`value` with every reference replaced. A string that is a single reference gets the type of
+    the referenced value."""
     if isinstance(value, dict):
-        return {key: resolve(item, results, where) for key, item in value.items()}
+        return {key: resolve(part, results, where) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [resolve(item, results, where) for item in value]
+        return [resolve(part, results, where) for part in value]
     if not isinstance(value, str):
         return value
     whole = REFERENCE.fullmatch(value)
@@ -115,12 +118,12 @@ def _look_up(match: re.Match[str], results: Mapping[str, str], where: str) -> An
     if name not in results:
         known = ", ".join(sorted(results)) or "none"
         raise GatewayError(
-            f"{where}: {match[0]} refers to a tool result that is not there; known: {known}.",
+            f"{where}: {match[0]} refers to a missing tool result; known: {known}.",
             hint=_HINT,
         )
     for document in _documents(results[name]):
-        found, value = _follow(document, path.split("."))
-        if found:
+        exists, value = _follow(document, path.split("."))
+        if exists:
             return value
     raise GatewayError(
         f"{where}: {match[0]}: the result of {name} is {results[name]!r:.300}, without {path}.",
@@ -148,36 +151,36 @@ def _follow(value: Any, path: list[str]) -> tuple[bool, Any]:
     return True, value
 
 
-def _find(scenario: Scenario, request: RecordedRequest) -> tuple[Session, Turn]:
+def _find(scenario: Scenario, request: RecordedRequest) -> tuple[ScenarioSession, ScenarioTurn]:
     if request.subagent is not None:
         raise GatewayError(
-            f"{request.where}: a subagent asked, and a scenario has none.", hint=_HINT
+            f"{request.where}: a subagent sent a request; a scenario has none.", hint=_HINT
         )
     session = scenario.session(request.role, request.experiment, request.attempt)
     if session is None:
-        known = "; ".join("/".join(item.key) for item in scenario.sessions)
+        known = "; ".join("/".join(session.key) for session in scenario.sessions)
         raise GatewayError(
             f"The scenario has no session for {request.where}; it has {known}.", hint=_HINT
         )
     if request.turn >= len(session.turns):
         raise GatewayError(
-            f"{request.where}: the scenario has {len(session.turns)} turns, turn {request.turn + 1}"
-            f" was asked for with {newest_text(request.body)!r:.600}.",
+            f"{request.where}: the scenario has {len(session.turns)} turns, but turn"
+            f" {request.turn + 1} was requested with {newest_text(request.body)!r:.600}.",
             hint=_HINT,
         )
     return session, session.turns[request.turn]
 
 
-def _results(session: Session, request: RecordedRequest) -> dict[str, str]:
+def _results(session: ScenarioSession, request: RecordedRequest) -> dict[str, str]:
     """Scenario id -> result, of the tools of earlier turns whose results the request holds."""
-    given = tool_results(request.body)
-    found = {}
+    in_request = tool_results(request.body)
+    results = {}
     for number, turn in enumerate(session.turns[: request.turn]):
         for position, tool in enumerate(turn.tools):
             on_wire = wire_id(session, number, position, tool)
-            if tool.id is not None and on_wire in given:
-                found[tool.id] = given[on_wire]
-    return found
+            if tool.id is not None and on_wire in in_request:
+                results[tool.id] = in_request[on_wire]
+    return results
 
 
 def _digest(*parts: object) -> str:

@@ -1,5 +1,5 @@
-"""The Messages API as the Claude Code CLI speaks it: requests read, answers written as JSON or as
-an event stream."""
+"""The Messages API as the Claude Code CLI uses it: reads requests, writes answers as JSON or as an
+event stream."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -11,20 +11,20 @@ SESSION = "x-harness-session"
 LONGEST_SESSION = 100
 SUBAGENT = "x-claude-code-agent-id"
 KEYS = frozenset({"authorization", "x-api-key", "cookie", "proxy-authorization"})
-"""Headers that carry a secret; they are never kept nor passed on."""
+"""Headers that carry a secret; they are neither kept nor forwarded."""
 
 Block = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedRequest:
-    """One request for a message, as it came."""
+    """One request for a message, as it arrived."""
 
     role: str
     experiment: str
     attempt: str
     turn: int
-    """The number of assistant messages that it holds."""
+    """The number of assistant messages in it."""
     body: dict[str, Any]
     bytes: int
     headers: dict[str, str]
@@ -32,7 +32,7 @@ class RecordedRequest:
     subagent: str | None = None
     query: str = ""
     session: str = ""
-    """As the request says; nothing is allowed or refused by it."""
+    """As the request names it; no permission depends on it."""
 
     @property
     def where(self) -> str:
@@ -63,7 +63,7 @@ def read_request(
     kept = {name.lower(): value for name, value in headers.items() if name.lower() not in KEYS}
     messages = body.get("messages")
     roles = (
-        [item.get("role") for item in messages if isinstance(item, dict)]
+        [message.get("role") for message in messages if isinstance(message, dict)]
         if isinstance(messages, list)
         else []
     )
@@ -86,7 +86,7 @@ def blocks(content: Any) -> Iterator[Block]:
     if isinstance(content, str):
         yield {"type": "text", "text": content}
     elif isinstance(content, list):
-        yield from (item for item in content if isinstance(item, dict))
+        yield from (block for block in content if isinstance(block, dict))
 
 
 def text_of(content: Any) -> str:
@@ -101,8 +101,7 @@ def text_of(content: Any) -> str:
 
 
 def newest_text(body: dict[str, Any]) -> str:
-    """What came after the newest assistant message: the prompt, tool results, and what the CLI
-    added to them."""
+    """The text after the newest assistant message: the prompt, tool results and what the CLI adds."""
     newest: list[str] = []
     for message in body.get("messages", []):
         newest = (
@@ -168,8 +167,7 @@ def event(kind: str, **fields: Any) -> bytes:
 
 
 class EventReader:
-    """Puts a streamed answer together again from chunks cut anywhere; unknown events are left
-    aside."""
+    """Reassembles a streamed answer from chunks cut anywhere; unknown events are ignored."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -179,6 +177,7 @@ class EventReader:
         self.stop_reason: str | None = None
 
     def feed(self, chunk: bytes) -> None:
+        # The last part has no line end yet: it waits for the next chunk.
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         for line in lines:
             if line.startswith(b"data:"):
@@ -190,8 +189,8 @@ class EventReader:
                     self._take(data)
 
     def message(self) -> dict[str, Any] | None:
-        """Content, stop_reason and usage as the JSON form has them; None unless the answer came to
-        its end."""
+        """Content, stop_reason and usage as the JSON form has them; None if the answer is
+        incomplete."""
         if self.stop_reason is None or not self.usage:
             return None
         content = [self.blocks[index] for index in sorted(self.blocks)]
@@ -216,7 +215,7 @@ class EventReader:
 
 
 def _object(text: str) -> dict[str, Any]:
-    """A tool's input; what is not a JSON object is kept as text, as the CLI does."""
+    """A tool's input; anything but a JSON object is kept as text, as the CLI does."""
     try:
         value = json.loads(text)
     except ValueError:

@@ -14,14 +14,14 @@ from harness.demo import data
 from harness.demo.run import CONTENT, SCENARIO, free_directory, prepare, run_demo
 from harness.domain.statuses import Tier
 from harness.errors import MissingExtraError, UsageError
-from harness.model_gateway.scenario import Tool, read_scenario
+from harness.model_gateway.scenario import ScenarioToolCall, read_scenario
 from harness.plans.plan import read_plan
 
 WITH_TRAIN = all(importlib.util.find_spec(name) for name in data.NEEDED)
 needs_train = pytest.mark.skipif(not WITH_TRAIN, reason="the train extra is not installed")
 
 
-def tools() -> list[tuple[str, Tool]]:
+def tools() -> list[tuple[str, ScenarioToolCall]]:
     return [
         (s.role, tool)
         for s in read_scenario(SCENARIO).sessions

@@ -8,8 +8,15 @@ from claude_agent_sdk import CLIConnectionError, ProcessError, ResultMessage
 
 from harness.contract.roles import ROLE_BY_NAME
 from harness.driver.environment import SESSION, SessionFolders
-from harness.driver.leftovers import end_session_processes, session_processes
-from harness.driver.session import Outcome, Pulse, SessionSpec, judge, run_session
+from harness.driver.session import (
+    Pulse,
+    SessionEnding,
+    SessionSpec,
+    end_session_processes,
+    judge,
+    run_session,
+    session_processes,
+)
 
 
 def result(**changed: Any) -> ResultMessage:
@@ -29,36 +36,36 @@ def result(**changed: Any) -> ResultMessage:
 @pytest.mark.parametrize(
     ("results", "error", "expected", "words"),
     [
-        ([result()], None, Outcome.FINISHED, ""),
-        ([result(), result(num_turns=3)], None, Outcome.FINISHED, ""),
-        ([result(stop_reason="refusal", is_error=True)], None, Outcome.REFUSED, "declined"),
+        ([result()], None, SessionEnding.FINISHED, ""),
+        ([result(), result(num_turns=3)], None, SessionEnding.FINISHED, ""),
+        ([result(stop_reason="refusal", is_error=True)], None, SessionEnding.REFUSED, "declined"),
         (
             [result(subtype="error_max_turns", is_error=True)],
             None,
-            Outcome.FAILED,
+            SessionEnding.FAILED,
             "error_max_turns",
         ),
         (
             [result(is_error=True, api_error_status=529, result="Repeated 529")],
             None,
-            Outcome.FAILED,
+            SessionEnding.FAILED,
             "status 529",
         ),
         (
             [result(is_error=True, terminal_reason="aborted_streaming")],
             None,
-            Outcome.CUT,
+            SessionEnding.CUT,
             "success",
         ),
-        ([], ProcessError("died", exit_code=-9), Outcome.CUT, "outside"),
-        ([], ProcessError("died", exit_code=137), Outcome.CUT, "outside"),
-        ([], ProcessError("bad option", exit_code=1), Outcome.FAILED, "said on stderr"),
-        ([], CLIConnectionError("no answer"), Outcome.FAILED, "no answer"),
-        ([], None, Outcome.FAILED, "without a result"),
+        ([], ProcessError("died", exit_code=-9), SessionEnding.CUT, "outside"),
+        ([], ProcessError("died", exit_code=137), SessionEnding.CUT, "outside"),
+        ([], ProcessError("bad option", exit_code=1), SessionEnding.FAILED, "said on stderr"),
+        ([], CLIConnectionError("no answer"), SessionEnding.FAILED, "no answer"),
+        ([], None, SessionEnding.FAILED, "without a result"),
     ],
 )
 def test_results_and_errors_become_one_outcome(
-    results: list[ResultMessage], error: Any, expected: Outcome, words: str
+    results: list[ResultMessage], error: Any, expected: SessionEnding, words: str
 ) -> None:
     judged = judge(results, error, ["said on stderr"])
     assert judged.outcome is expected
@@ -104,7 +111,7 @@ def test_a_silent_cli_is_cut_and_nothing_of_it_is_left(tmp_path: Path) -> None:
         silence_seconds=1.0,
     )
     outcome = run_session(spec, tools=[], hooks={})
-    assert outcome.outcome is Outcome.CUT
+    assert outcome.outcome is SessionEnding.CUT
     assert "no sign of life" in outcome.detail
     assert session_processes(session) == []
     assert end_session_processes(folders, session) == 0

@@ -17,8 +17,8 @@ from toy_project import builder, oracle, play, tool, write_scenario
 from harness.domain.facts import SessionStarted
 from harness.domain.statuses import FINAL_RUNS, RunStatus, SandboxKind
 from harness.driver.environment import session_folders
-from harness.driver.gateways import open_gateway
-from harness.driver.leftovers import close_cut_sessions, session_processes
+from harness.driver.loop_runner import close_cut_sessions, open_gateway
+from harness.driver.session import session_processes
 from harness.errors import GatewayError, RefusedError
 from harness.ledger.project import Project
 from harness.ledger.verify import verify

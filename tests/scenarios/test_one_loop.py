@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.model_gateway.test_live_gateway import Service
 from toy_project import PLAN, approved, builder, make_project, oracle, write_scenario
 
 from harness.domain.statuses import SandboxKind
-from harness.driver.gateways import open_gateway
-from harness.driver.loop_runner import run_loop
+from harness.driver.loop_runner import open_gateway, run_loop
 from harness.ledger.project import Project
 from harness.runs.lock import looping
 from harness.sandbox.select import choose
+from tests.model_gateway.test_live_gateway import Service
 
 PACKAGE = Path(__file__).resolve().parents[2]
 
@@ -92,7 +91,7 @@ def test_a_refusal_for_the_budget_stops_the_loop_for_the_budget(
         )
         sessions = project.ledger.sessions()
     assert ended.reason == "budget", told
-    assert "The budget would be passed" in ended.detail
+    assert "The budget would be exceeded" in ended.detail
     assert [item.outcome for item in sessions] == ["cut"], told
     assert len([item for item in service.asked if "count_tokens" not in item["path"]]) == 1
     assert sessions[0].cost_usd is not None

@@ -27,7 +27,7 @@ from harness.domain.statuses import (
     SandboxKind,
     Verdict,
 )
-from harness.driver.leftovers import session_processes
+from harness.driver.session import session_processes
 from harness.ledger.project import Project
 from harness.ledger.verify import verify
 from harness.model_gateway.wire import newest_text, tool_results

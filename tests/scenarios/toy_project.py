@@ -10,8 +10,7 @@ import yaml
 
 from harness.domain.facts import LoopEnded
 from harness.domain.statuses import SandboxKind
-from harness.driver.gateways import open_gateway
-from harness.driver.loop_runner import run_loop
+from harness.driver.loop_runner import open_gateway, run_loop
 from harness.ledger.project import Project, open_project
 from harness.model_gateway.gateway import Gateway
 from harness.plans.approval import approve_plan

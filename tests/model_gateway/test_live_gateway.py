@@ -13,12 +13,11 @@ import pytest
 
 from harness.errors import GatewayError
 from harness.ledger.spending import SpendingLog
+from harness.model_gateway.costs import FAMILIES, Price, price_of, worst_case_usd
 from harness.model_gateway.gateway import Gateway
 from harness.model_gateway.live import Live, _Stream
-from harness.model_gateway.meter import Meter, worst_case_usd
-from harness.model_gateway.prices import FAMILIES, Price, price_of
-from harness.model_gateway.recording import Recording
-from harness.model_gateway.scenario import read_scenario
+from harness.model_gateway.meter import Meter
+from harness.model_gateway.scenario import Recording, read_scenario
 from harness.model_gateway.scripted import Scripted
 from harness.model_gateway.wire import Message, as_events, as_json, read_request
 
@@ -219,7 +218,9 @@ def test_the_worst_case_is_refused_before_it_is_sent(service):
     with Gateway(answerer) as gateway:
         answer = ask(gateway)
         assert answer.status_code == 403
-        assert "The budget would be passed: $0.0000 of $0.0040" in answer.json()["error"]["message"]
+        assert (
+            "The budget would be exceeded: $0.0000 of $0.0040" in answer.json()["error"]["message"]
+        )
         assert "Raise budget.usd in the plan, approve it" in gateway.refused
         assert gateway.over_budget == gateway.refused
         assert gateway.failure is None
@@ -286,8 +287,8 @@ def test_a_silent_service_is_given_up(service):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"model": "other-model"}, "price of the model 'other-model' is not known"),
-        ({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "billed apart"),
+        ({"model": "other-model"}, "price of the model 'other-model' is unknown"),
+        ({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, "bill it apart"),
         ({"speed": "fast"}, "speed 'fast' has a price of its own"),
         ({"max_tokens": None}, "no max_tokens"),
     ],
@@ -322,7 +323,7 @@ INSIDE = {"type": "content", "content": [{"type": "image", "source": URL}]}
                     {"role": "user", "content": [{"type": "container_upload", "file_id": "f"}]}
                 ]
             },
-            "brings a file",
+            "refers to a file",
         ),
         (
             {
@@ -600,4 +601,4 @@ def test_a_subagent_cannot_be_recorded(service, tmp_path):
             gateway.url + "/v1/messages", json=body, headers=headers, trust_env=False
         )
         assert answer.status_code == 400
-        assert "no place for one" in gateway.failure
+        assert "cannot hold subagents" in gateway.failure

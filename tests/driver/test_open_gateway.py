@@ -7,21 +7,19 @@ import pytest
 from toy_project import PLAN, approved, builder, make_project, write_scenario
 
 from harness.domain.facts import SessionEnded, SessionStarted
-from harness.driver.gateways import (
-    LIVE_RETRIES,
+from harness.driver.loop_runner import (
     SCRIPTED_RETRIES,
-    is_scripted,
+    close_cut_sessions,
     open_gateway,
-    retries,
 )
-from harness.driver.leftovers import close_cut_sessions
 from harness.errors import RefusedError, UsageError
 from harness.ledger.project import Project
 from harness.ledger.spending import SpendingLog, read_spending
 from harness.loop.load_state import load_state
-from harness.model_gateway.gateway import Gateway
+from harness.model_gateway.gateway import RETRIES, Gateway
 from harness.model_gateway.live import Live
 from harness.model_gateway.meter import Meter
+from harness.model_gateway.scripted import Scripted
 from harness.model_gateway.wire import read_request
 
 
@@ -39,8 +37,8 @@ def test_a_scenario_needs_neither_key_nor_budget(project: Project, tmp_path: Pat
     gateway = open_gateway(
         project, project.plan(), {}, scenario=write_scenario(tmp_path / "s.yaml", builder(1))
     )
-    assert is_scripted(gateway)
-    assert retries(gateway) == SCRIPTED_RETRIES
+    assert isinstance(gateway.answerer, Scripted)
+    assert gateway.retries == SCRIPTED_RETRIES
 
 
 def test_a_live_gateway_needs_a_budget_in_the_plan(project: Project) -> None:
@@ -102,5 +100,5 @@ def test_a_cut_session_is_closed_with_what_it_may_have_cost(project: Project) ->
 
 def test_a_live_endpoint_is_asked_again_more_patiently() -> None:
     gateway = Gateway(Live(upstream="http://127.0.0.1:9", key="k", meter=Meter(budget_usd=1.0)))
-    assert not is_scripted(gateway)
-    assert retries(gateway) == LIVE_RETRIES
+    assert not isinstance(gateway.answerer, Scripted)
+    assert gateway.retries == RETRIES

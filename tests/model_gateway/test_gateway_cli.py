@@ -164,7 +164,7 @@ def test_a_budget_refusal_is_not_retried_by_the_cli(tmp_path):
     with Gateway(answerer) as gateway:
         done = run_failing(gateway, tmp_path, CLAUDE_CODE_MAX_RETRIES="10")
         assert done.returncode != 0
-        assert "The budget would be passed" in done.stderr
-        assert "The budget would be passed" in str(gateway.refused)
+        assert "The budget would be exceeded" in done.stderr
+        assert "The budget would be exceeded" in str(gateway.refused)
         assert len(gateway.requests) == 1
     assert answerer.meter.spent_usd == 0

@@ -135,11 +135,11 @@ def test_tool_ids_differ_between_turns_and_attempts(gateway):
     [
         ("nobody", "1", "no session for role nobody, experiment 1, attempt 1; it has builder/1/1"),
         ("builder", "9", "no session for role builder, experiment 1, attempt 9"),
-        ("strict", "1", "expected 'magic' in what the request brings, found 'please begin'"),
+        ("strict", "1", "expected 'magic' in the request, found 'please begin'"),
         (
             "builder",
             "2",
-            "${open.experiment} refers to a tool result that is not there; known: none",
+            "${open.experiment} refers to a missing tool result; known: none",
         ),
     ],
 )
@@ -156,7 +156,7 @@ def test_what_is_not_foreseen_ends_the_gateway_loudly(gateway, role, attempt, wo
 def test_a_turn_too_many_ends_the_gateway(gateway):
     messages = [USER] + [{"role": "assistant", "content": "x"}, USER] * 3
     assert ask(gateway, messages).status_code == 400
-    assert "3 turns, turn 4 was asked for with 'please begin'" in gateway.failure
+    assert "3 turns, but turn 4 was requested with 'please begin'" in gateway.failure
 
 
 @pytest.mark.parametrize("text", ["no json", '{"present": 1}', "[1, 2]"])
@@ -168,7 +168,7 @@ def test_a_field_that_is_not_in_the_result_ends_the_gateway(gateway, text):
 
 def test_a_subagent_ends_the_gateway(gateway):
     assert ask(gateway, [USER], headers={"x-claude-code-agent-id": "a1"}).status_code == 400
-    assert "a subagent asked" in gateway.failure
+    assert "a subagent sent a request" in gateway.failure
 
 
 def test_json_on_a_line_of_its_own_is_found(gateway):
