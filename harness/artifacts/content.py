@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from harness.errors import NotFoundError, UsageError
+from harness.errors import HarnessError, NotFoundError, UsageError
 from harness.files import canonical_json, sha256_bytes
 
 MAX_TEXT_BYTES = 64 << 20
@@ -129,3 +129,17 @@ def _entry(path: Path) -> str:
     if path.is_symlink():
         return sha256_bytes(b"link:" + os.fsencode(os.readlink(path)))
     return hash_file(path)
+
+
+def content_hash(root: Path, relative: str) -> str | None:
+    """Hash of a checkpoint as it lies there now; None when it is absent, a link, outside `root`, or
+    cannot be read."""
+    path = root / relative
+    if ".." in Path(relative).parts or Path(relative).is_absolute():
+        return None
+    if linked(root, path) is not None:
+        return None
+    try:
+        return hash_path(path)
+    except (HarnessError, OSError):
+        return None

@@ -10,17 +10,16 @@ from typing import Any
 
 import orjson
 
-from harness.artifacts.content import hash_file, read_bytes
+from harness.artifacts.content import content_hash, hash_file, read_bytes
 from harness.contract.artifacts import BY_NAME, Scope
 from harness.domain.statuses import CLOSED_EXPERIMENTS
 from harness.errors import UsageError
 from harness.files import sha256_bytes
-from harness.gates.files import content_hash
 from harness.guard.accepted import Accepted, control_listing
-from harness.guard.control_files import GIT
+from harness.guard.control_files import GIT, MISSING
 from harness.guard.policy.snapshot import differs
 from harness.ledger.project import Project
-from harness.plans.frozen import MISSING, frozen_changes
+from harness.plans.approved import frozen_changes
 
 
 class ChangeKind(StrEnum):
@@ -152,7 +151,7 @@ def _runs(project: Project) -> Iterator[Change]:
                 item for item in project.ledger.checkpoints(experiment.id, run.id) if item.final
             ]
             for item in finals[-1:]:
-                actual = content_hash(project.layout, item.path)
+                actual = content_hash(project.layout.root, item.path)
                 if actual is not None and actual != item.id:
                     yield _change(
                         ChangeKind.RECORDED, project.layout.root, item.path, item.id, actual

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.audit.activity import Activity, Call, read_activities, transcripts_of, worktrees
-from harness.audit.attribution import NOBODY, Names, Suspect, spells, suspects
+from harness.audit.attribution import Names, Suspect, spells, suspects
 from harness.audit.changes import (
     Change,
     control_changes,
@@ -22,16 +22,11 @@ from harness.audit.changes import (
 from harness.audit.unguarded import Unguarded, judged_again, unguarded
 from harness.clock import parse_iso
 from harness.contract.installation import AGENTS
-from harness.domain.findings import Finding
 from harness.domain.records import Experiment
 from harness.domain.statuses import CLOSED_EXPERIMENTS
-from harness.errors import ConfigError
-from harness.gates.findings import finding
 from harness.guard.accepted import Accepted, accepted_list, note_receipts
 from harness.guard.agent_files import AgentFile, read_agents
 from harness.ledger.project import Project
-
-_MOST_NAMED = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,58 +95,32 @@ def audit_protected(
     )
 
 
-def control_findings(
+def changed_while_open(
     project: Project, experiment: Experiment, noticed: Collection[str], transcripts: Sequence[Path]
-) -> tuple[Finding, ...]:
+) -> tuple[tuple[Change, tuple[Suspect, ...]], ...]:
     """The control files that changed since a person accepted them and while `experiment` was open,
     each with the sessions that it falls into; without those in `noticed`, of which a gate knows
-    already.
+    already. Raises ConfigError (accepted_damaged).
 
     A decided experiment is not blamed for what changed after it.
     """
     if experiment.status in CLOSED_EXPERIMENTS:
         return ()
-    try:
-        accepted = accepted_list(project)
-    except ConfigError as error:
-        damaged = {
-            "path": str(project.layout.accepted),
-            "expected": "",
-            "actual": error.message,
-            "sessions": [],
-        }
-        return (finding("protected_path_changed", error.message, error.hint, **damaged),)
+    accepted = accepted_list(project)
     root, opened = project.layout.root, parse_iso(experiment.opened_at)
+    since_accepted = control_changes(root, accepted) if accepted else ()
     changes = [
         change
-        for change in (
-            *list_changes(project, accepted),
-            *(control_changes(root, accepted) if accepted else ()),
-        )
+        for change in (*list_changes(project, accepted), *since_accepted)
         if change.path not in noticed and (change.at is None or change.at >= opened)
     ]
     activities = activities_of(project, transcripts, opened) if changes else []
     return tuple(
-        _control_finding(
-            change, suspects(change, activities, lambda call, path: spells(call, path, str(root)))
+        (
+            change,
+            tuple(suspects(change, activities, lambda call, path: spells(call, path, str(root)))),
         )
         for change in changes
-    )
-
-
-def _control_finding(change: Change, found: Sequence[Suspect]) -> Finding:
-    who = (
-        "; ".join(f"session {item.session}, {item.words()}" for item in found[:_MOST_NAMED])
-        or NOBODY
-    )
-    return finding(
-        "protected_path_changed",
-        f"{change.path} had {change.expected[:12]} when it was accepted and has"
-        f" {change.actual[:12]}: {who}.",
-        path=change.path,
-        expected=change.expected,
-        actual=change.actual,
-        sessions=[item.session for item in found],
     )
 
 

@@ -12,7 +12,7 @@ from harness.domain.findings import Finding
 from harness.domain.records import Run
 from harness.domain.statuses import ExperimentStatus, RunStatus, Split, Verdict
 from harness.errors import HarnessError
-from harness.gates.evidence import counted_runs
+from harness.evaluation.scores import counted_runs
 from harness.gates.findings import outcome_of
 from harness.ledger.project import Project, open_layout, open_project
 from harness.ledger.verify import verify

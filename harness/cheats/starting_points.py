@@ -6,12 +6,7 @@ import subprocess
 import sys
 
 from harness.cheats.attack import Attack
-from harness.cheats.defended import (
-    NOTHING,
-    Parent,
-    judged,
-    open_one,
-)
+from harness.cheats.defended import NOTHING, Parent, judged, open_one
 from harness.cheats.place import LONGEST_S, Place
 from harness.cheats.programs import TRAIN, instead
 from harness.cheats.recorded import BY, CANDIDATE, PARENT, Seen, audited, checkpoints_of, opened

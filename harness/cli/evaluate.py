@@ -10,6 +10,7 @@ from harness.cli.changing import changing
 from harness.cli.output import emit, json_option, project_option, sandbox_for, sandbox_option
 from harness.domain.statuses import Split
 from harness.evaluation.experiment import evaluate_experiment
+from harness.gates.check import require_validation_passed
 from harness.views.snapshot import split_score
 from harness.views.tables import score_text
 
@@ -28,7 +29,9 @@ def command(experiment: str, split: str, sandbox: str, project: Path, as_json: b
     """
     with changing(project) as opened:
         chosen = Split(split.replace("-", "_"))
-        evaluations = evaluate_experiment(opened, experiment, chosen, sandbox_for(sandbox))
+        evaluations = evaluate_experiment(
+            opened, experiment, chosen, sandbox_for(sandbox), admit=require_validation_passed
+        )
         row = split_score(opened, opened.ledger.experiment(experiment), chosen)
     results: list[dict[str, Any]] = [
         {

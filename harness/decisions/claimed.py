@@ -9,10 +9,9 @@ from harness.artifacts.training_status import read_status
 from harness.domain.findings import Finding
 from harness.domain.statuses import Split
 from harness.errors import UsageError
-from harness.evaluation.score import Score, summarise
-from harness.evaluation.scores import counted_evaluations, plan_of
-from harness.gates.evidence import counted_runs
+from harness.evaluation.scores import Score, counted_evaluations, counted_runs, summarise
 from harness.ledger.project import Project
+from harness.plans.approved import plan_of
 
 
 def claim_notes(

@@ -21,7 +21,7 @@ from harness.domain.records import Run
 from harness.domain.statuses import CLOSED_EXPERIMENTS
 from harness.errors import HarnessError, NotFoundError, RefusedError, UsageError
 from harness.files import atomic_write
-from harness.gates.open_alarms import open_by_run, unanswered
+from harness.gates.alarms import open_by_run, unanswered
 from harness.ledger.project import Project
 
 _SHOWN_ROWS = 20
@@ -126,27 +126,6 @@ def record_methods(
     path = project.layout.experiment(experiment, "methods")
     atomic_write(path, "\n".join(lines))
     return path
-
-
-def standing_diagnosis(project: Project, experiment: str) -> Diagnosis | None:
-    """diagnosis.md as it can be read; None when it is absent or has another form."""
-    try:
-        return read_diagnosis(project.layout.experiment(experiment, "diagnosis"))
-    except HarnessError:
-        return None
-
-
-def undiagnosed_runs(project: Project, experiment: str) -> list[str]:
-    """Runs with an open alarm that diagnosis.md does not explain, in the order of registration."""
-    alarms = open_by_run(project, experiment)
-    if not alarms:
-        return []
-    rows = {run.id: run.rows for run in project.ledger.runs(experiment)}
-    return list(
-        dict.fromkeys(
-            run for run, _, _ in unanswered(standing_diagnosis(project, experiment), alarms, rows)
-        )
-    )
 
 
 def model_name(project: Project, experiment: str) -> str:

@@ -4,9 +4,10 @@ from harness.decisions.experiments import decide
 from harness.domain.records import Decision, Experiment, RecordedVerdict
 from harness.domain.statuses import DecisionKind, ExperimentStatus, GateName, Split, Verdict
 from harness.errors import RefusedError, UsageError
-from harness.evaluation.scores import counted_evaluations, plan_of
+from harness.evaluation.scores import counted_evaluations
 from harness.gates.check import standing
 from harness.ledger.project import Project
+from harness.plans.approved import plan_of
 
 
 def approve(

@@ -8,8 +8,7 @@ from harness.domain.facts import LoopEnded
 from harness.domain.records import Experiment, RaisedAlarm, Session
 from harness.domain.statuses import Evidence, Split, spoken
 from harness.errors import UsageError
-from harness.evaluation.score import summarise
-from harness.evaluation.scores import counted_evaluations
+from harness.evaluation.scores import counted_evaluations, summarise
 from harness.ledger.project import Project
 
 HEADS = ("experiment", "claim", "validation", "held-out", "gate", "decision")

@@ -7,7 +7,7 @@ from harness.detectors.alarm import Alarm
 from harness.domain.findings import as_text
 from harness.domain.records import ApprovedPlan, Objective
 from harness.domain.statuses import Direction
-from harness.gates.open_alarms import as_news
+from harness.gates.alarms import as_news
 from harness.loop.steps import Build, Diagnose, JudgeResult, Scout
 
 BRIEFING_CHARACTERS = 8000

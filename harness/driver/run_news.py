@@ -9,7 +9,7 @@ from harness.detectors.alarm import Alarm
 from harness.domain.records import Run
 from harness.domain.statuses import FINAL_RUNS, Evidence
 from harness.errors import UsageError
-from harness.gates.open_alarms import as_news
+from harness.gates.alarms import as_news
 from harness.ledger.project import Project
 
 EPOCH_SECONDS = 5.0

@@ -18,8 +18,8 @@ from harness.driver.role_sessions import RoleSessions
 from harness.driver.run_news import RunNews
 from harness.driver.supervisors import Supervisor, is_going, is_held
 from harness.evaluation.experiment import evaluate_experiment
-from harness.gates.check import check_gate
-from harness.gates.open_alarms import open_by_run
+from harness.gates.alarms import open_by_run
+from harness.gates.check import check_gate, require_validation_passed
 from harness.ledger.project import Project
 from harness.loop.steps import (
     Build,
@@ -36,6 +36,7 @@ from harness.loop.steps import (
     Wait,
 )
 from harness.model_gateway.gateway import Gateway
+from harness.plans.approved import objective_of
 from harness.runs.recover import recover
 
 BY = "harness"
@@ -81,7 +82,7 @@ class StepRunner:
             else project.ledger.experiment(step.experiment).hypothesis
         )
         prompt = build_message(
-            step, project.plan(), project.objective(), read_briefing(project.layout), known
+            step, project.plan(), objective_of(project.plan()), read_briefing(project.layout), known
         )
         context = self._sessions.run(step, BUILDER, prompt, parent=step.parent)
         if context.supervisor is not None and context.current is not None:
@@ -98,7 +99,9 @@ class StepRunner:
             f"{step.experiment}/{step.run}: {step.name}, attempt {step.attempt}, explains {codes}",
         )
         self._sessions.run(
-            step, CHECKER, diagnose_message(step, project.plan(), project.objective(), alarms)
+            step,
+            CHECKER,
+            diagnose_message(step, project.plan(), objective_of(project.plan()), alarms),
         )
 
     def _scout(self, step: Scout) -> None:
@@ -110,12 +113,12 @@ class StepRunner:
             for alarm in alarms
         ]
         self._sessions.run(
-            step, SCOUT, scout_message(step, project.plan(), project.objective(), codes)
+            step, SCOUT, scout_message(step, project.plan(), objective_of(project.plan()), codes)
         )
 
     def _judge(self, step: JudgeResult) -> None:
         self._say(step, f"{step.experiment}: oracle, attempt {step.attempt}")
-        prompt = judge_message(step, self._project.plan(), self._project.objective())
+        prompt = judge_message(step, self._project.plan(), objective_of(self._project.plan()))
         self._sessions.run(step, ORACLE, prompt)
 
     def _wait(self, step: Wait) -> None:
@@ -150,7 +153,13 @@ class StepRunner:
             step,
             f"{step.experiment}: predict and score on {on}, in the sandbox {self._sandbox.kind}",
         )
-        for item in evaluate_experiment(self._project, step.experiment, step.split, self._sandbox):
+        for item in evaluate_experiment(
+            self._project,
+            step.experiment,
+            step.split,
+            self._sandbox,
+            admit=require_validation_passed,
+        ):
             value = "no score" if item.value is None else f"{item.metric} {item.value:.4f}"
             self._say(step, f"  {item.run}: {value}")
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.domain.findings import Finding
+from harness.domain.metrics import Needs
 from harness.evaluation import problems
-from harness.evaluation.answers import as_number, class_name
 from harness.evaluation.predictions_file import RawColumns
 from harness.evaluation.scorer_program import Columns
-from harness.evaluation.scorers import Needs
+from harness.evaluation.truth import as_number, class_name
 
 SUM_TOLERANCE = 1e-3
 """How far from 1 a row's probabilities may sum: what four decimals lose over ten classes. The

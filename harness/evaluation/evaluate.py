@@ -14,6 +14,7 @@ from harness.artifacts.code_snapshot import Snapshot
 from harness.artifacts.objects import store_bytes
 from harness.clock import Clock, iso
 from harness.domain.findings import Finding
+from harness.domain.metrics import METRICS, IntervalMethod
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import SandboxKind, Split
 from harness.evaluation import intervals, problems
@@ -281,12 +282,14 @@ def _scored(
 
 
 def _interval(scored: Scored, job: ScoreJob, scorer: FrozenScorer) -> tuple[float, float] | None:
-    if scored.rows is not None:
+    """The 95% interval over rows, by the method that the metric's table row names; None for a
+    metric that has none, and for a script whose resamples took too long."""
+    if scorer.entry is not None or METRICS[scorer.name].interval is IntervalMethod.RESAMPLED:
+        return None if scored.resampled is None else intervals.percentile_interval(scored.resampled)
+    method = METRICS[scorer.name].interval
+    if method is IntervalMethod.ROWS and scored.rows is not None:
         return intervals.bootstrap_mean(scored.rows, seed=job.seed)
-    if scored.resampled is not None:
-        return intervals.percentile_interval(scored.resampled)
-    if scorer.entry is None:
-        return intervals.bootstrap_macro_f1(
-            job.labels, job.predictions["prediction"], seed=job.seed
-        )
+    if method is IntervalMethod.CLASS_PAIRS:
+        guesses = job.predictions["prediction"]
+        return intervals.bootstrap_macro_f1(job.labels, guesses, seed=job.seed)
     return None

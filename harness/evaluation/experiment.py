@@ -8,7 +8,7 @@ written from the facts. Killed anywhere, the next call goes on where this one st
 import os
 import secrets
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,18 +19,14 @@ from harness.domain.facts import EvaluationRecorded
 from harness.domain.findings import BYPASSED
 from harness.domain.records import ApprovedPlan, Checkpoint, Evaluation, Run
 from harness.domain.sandbox import Sandbox
-from harness.domain.statuses import GateName, RunStatus, Split, Verdict
-from harness.errors import RefusedError
+from harness.domain.statuses import RunStatus, Split
 from harness.evaluation.evaluate import EvaluationOutcome, EvaluationRequest, evaluate_run
 from harness.evaluation.frozen_files import scorer_of, table_of
 from harness.evaluation.predict import Limits
-from harness.evaluation.score import summarise
-from harness.evaluation.scores import counted_evaluations, plan_of
+from harness.evaluation.scores import counted_evaluations, counted_runs, summarise
 from harness.files import atomic_write, pretty_json
-from harness.gates.collect import changed
-from harness.gates.evidence import counted_runs
 from harness.ledger.project import Project
-from harness.plans.approval import data_paths
+from harness.plans.approved import data_paths, plan_of
 from harness.plans.plan import Plan, plan_from
 from harness.settings import require_interpreter
 
@@ -52,27 +48,29 @@ def evaluate_experiment(
     split: Split,
     sandbox: Sandbox,
     *,
+    admit: Callable[[Project, str], None],
     environment: Mapping[str, str] | None = None,
     shuffle_seed: int | None = None,
 ) -> list[Evaluation]:
     """Evaluate what has no value yet on `split`, and return the evaluations that are the
     experiment's score.
 
-    A look at held-out needs a PASS on validation that still stands. It is counted before it is
-    taken, one a call that has something to evaluate. What has a value already (same checkpoint,
-    scorer and plan version) is skipped. `shuffle_seed` orders the rows that predict sees; it is
-    drawn when not given. Raises NotFoundError, RefusedError (validation_not_passed,
-    query_budget_spent, no_plan), ConfigError (interpreter_missing) and SandboxError.
+    `admit` raises unless the experiment may be evaluated on held-out now
+    (`gates.check.require_validation_passed`). A held-out evaluation is counted before it is made,
+    one a call that has something to evaluate. What has a value already (same checkpoint, scorer and
+    plan version) is skipped. `shuffle_seed` orders the rows that predict sees; it is drawn when not
+    given. Raises NotFoundError, RefusedError (query_budget_spent, no_plan), ConfigError
+    (interpreter_missing), SandboxError, and what `admit` raises.
     """
-    found = project.ledger.experiment(experiment)
-    approved = plan_of(project, found)
+    approved = plan_of(project, project.ledger.experiment(experiment))
     plan = plan_from(approved.content)
     due = _due(project, experiment, approved, split)
     if due:
-        require_interpreter(project.settings)  # before a look at held-out is counted
+        # Whatever can be refused is refused before the evaluation is counted.
+        require_interpreter(project.settings)
         query = 0
         if split is Split.HELD_OUT:
-            _require_passed(project, experiment)
+            admit(project, experiment)
             query = project.ledger.query_held_out(experiment, plan.oracle.queries)
         job = _Job(
             project=project,
@@ -87,22 +85,6 @@ def evaluate_experiment(
             _record(job, run, evaluate_run(_request(job, run, checkpoint), sandbox, project.clock))
     write_scores(project, experiment)
     return counted_evaluations(project, experiment, approved, split)
-
-
-def _require_passed(project: Project, experiment: str) -> None:
-    """Held-out rows are for a candidate that passed on validation: every other look only wears them
-    out."""
-    newest = project.ledger.latest_verdict(experiment, GateName.VALIDATION)
-    stale = newest is not None and bool(changed(project, newest))
-    if newest is not None and newest.verdict is Verdict.PASS and not stale:
-        return
-    said = "none yet" if newest is None else "STALE" if stale else newest.verdict.value
-    raise RefusedError(
-        f"{experiment} gets no look at held-out: its verdict on validation is {said}; expected"
-        " PASS.",
-        hint=f"Run `harness gate check {experiment} --gate validation`.",
-        code="validation_not_passed",
-    )
 
 
 def awaiting(project: Project, experiment: str, split: Split) -> list[str]:

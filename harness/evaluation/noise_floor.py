@@ -26,6 +26,7 @@ from statistics import fmean, stdev
 import scipy
 
 from harness.domain.records import LEAST_SEEDS, Objective
+from harness.evaluation.outcome import FloorOf, Inconclusive, Worth
 
 _NORMAL = 1.959963984540054
 """The 97.5% quantile."""
@@ -34,16 +35,22 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class SeedComparison:
     difference: float
     """Candidate minus reference, in the metric's unit, whatever the direction."""
     floor: float | None
     """A difference within it is noise; None when there are too few seeds to know it."""
-    better: bool | None
-    """Better in the plan's direction and beyond the floor; None when it cannot be said."""
-    why: str
+    floor_of: FloorOf = FloorOf.SEEDS
+    outcome: Worth = Worth.UNKNOWN
+    """Against the floor, in the plan's direction."""
+    inconclusive: Inconclusive | None = None
     p: float | None = None
     """Two-sided, of the same test: below 0.05 beyond the floor."""
+
+    @property
+    def better(self) -> bool | None:
+        """Better in the plan's direction and beyond the floor; None when it cannot be said."""
+        return None if self.inconclusive else self.outcome is Worth.BETTER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +71,7 @@ def compare(
     *,
     row_noise: float = 0.0,
     paired: bool = False,
-) -> Comparison:
+) -> SeedComparison:
     """Compare two experiments by their scores, one a seed, both non-empty and finite. Raises
     ValueError.
 
@@ -72,13 +79,9 @@ def compare(
     """
     difference = _mean(candidate, "candidate") - _mean(reference, "reference")
     if min(len(candidate), len(reference)) < LEAST_SEEDS:
-        return _too_few(difference, f"{len(candidate)} against {len(reference)} seeds")
+        return _inconclusive(difference, Inconclusive.TOO_FEW_SEEDS)
     if len(reference) < len(candidate):
-        why = (
-            f"Inconclusive: {len(candidate)} seeds against {len(reference)} of the reference, which"
-            " needs as many."
-        )
-        return Comparison(difference=difference, floor=None, better=None, why=why)
+        return _inconclusive(difference, Inconclusive.REFERENCE_HAS_FEWER_SEEDS)
     degrees = len(candidate) + len(reference) - 2
     seeds = _Seeds(
         candidate=candidate,
@@ -96,12 +99,12 @@ def compare_to_baseline(
     *,
     row_noise: float = 0.0,
     paired: bool = False,
-) -> Comparison:
+) -> SeedComparison:
     """Compare an experiment without a parent with the trivial predictor's score, by the candidate's
     own spread."""
     difference = _mean(candidate, "candidate") - _mean([baseline], "baseline")
     if len(candidate) < LEAST_SEEDS:
-        return _too_few(difference, f"{len(candidate)} seeds against the trivial predictor")
+        return _inconclusive(difference, Inconclusive.TOO_FEW_SEEDS)
     k = len(candidate)
     floor = _quantile(k - 1) * stdev(candidate) * math.sqrt(1 / k)
     seeds = _Seeds(candidate=candidate, reference=[baseline], floor=floor, degrees=k - 1)
@@ -127,38 +130,30 @@ def _mean(values: Sequence[float], which: str) -> float:
     return fmean(values)
 
 
-def _too_few(difference: float, which: str) -> Comparison:
-    why = f"Inconclusive: {which}; {LEAST_SEEDS} seeds each are needed to know the noise."
-    return Comparison(difference=difference, floor=None, better=None, why=why)
+def _inconclusive(difference: float, reason: Inconclusive) -> SeedComparison:
+    return SeedComparison(difference=difference, floor=None, inconclusive=reason)
 
 
-def _judge(seeds: _Seeds, objective: Objective, row_noise: float, paired: bool) -> Comparison:
+def _judge(seeds: _Seeds, objective: Objective, row_noise: float, paired: bool) -> SeedComparison:
     mine, theirs = fmean(seeds.candidate), fmean(seeds.reference)
     gain, rounding = objective.gain(mine, theirs), _ROUNDING * max(abs(mine), abs(theirs))
     still = seeds.floor <= rounding
+    # Where a paired test over rows is made, the rows' noise is answered there. It stands in here
+    # only when the seeds do not differ, since a floor of 0 would make every difference a success.
     by_rows = row_noise > rounding and (still or not paired)
     p = _p(abs(gain), seeds.floor, rounding, seeds.degrees)
     if by_rows:
         p = max(p, _p(abs(gain), row_noise, rounding, None))
     floor = max(seeds.floor, row_noise) if by_rows else seeds.floor
-    if gain > max(floor, rounding):
-        better, words = True, "better by more than the noise"
-    elif gain < -max(floor, rounding):
-        better, words = False, "worse by more than the noise"
-    else:
-        better, words = False, "within the noise"
-    of_what = ""
+    floor_of = FloorOf.SEEDS
     if floor > seeds.floor:
-        of_what = (
-            " of the rows, since the seeds do not differ,"
-            if still
-            else " of the rows, more than the seeds',"
-        )
-    why = (
-        f"{mine - theirs:+.4g} against a noise floor{of_what} of {floor:.4g}"
-        f" ({objective.direction}): {words}."
+        floor_of = FloorOf.ROWS_ALONE if still else FloorOf.ROWS
+    outcome = Worth.WITHIN
+    if abs(gain) > max(floor, rounding):
+        outcome = Worth.BETTER if gain > 0 else Worth.WORSE
+    return SeedComparison(
+        difference=mine - theirs, floor=floor, floor_of=floor_of, outcome=outcome, p=p
     )
-    return Comparison(difference=mine - theirs, floor=floor, better=better, why=why, p=p)
 
 
 def _p(gain: float, floor: float, rounding: float, degrees: int | None) -> float:

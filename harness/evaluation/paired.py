@@ -14,14 +14,33 @@ contribution is the mean over an experiment's seeds.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import orjson
 import scipy
 from numpy.typing import NDArray
 
+from harness.artifacts.objects import ObjectDamagedError, load_object
+from harness.domain.metrics import METRICS, PerRow
+from harness.domain.records import ApprovedPlan, Evaluation
+from harness.domain.statuses import Split
+from harness.evaluation import metrics
+from harness.evaluation.frozen_files import scorer_of, table_of
 from harness.evaluation.intervals import percentile_interval, resampled_means
-from harness.evaluation.multiple import LEVEL
+from harness.evaluation.outcome import LEVEL
+from harness.evaluation.problems import Unscorable
+from harness.evaluation.rows import TableFile, read_verified, require
+from harness.evaluation.scorer_program import Columns
+from harness.evaluation.scoring import FrozenScorer
+from harness.evaluation.truth import Truth, read_truth
+from harness.files import sha256_bytes
+from harness.ledger.project import Project
 
 RESAMPLES = 4_999
 """With n resamples p is at least 1 / (n + 1): small enough for 250 corrected comparisons."""
@@ -122,3 +141,99 @@ def _error(differences: Rows) -> float:
         if len(differences) > 1
         else 0.0
     )
+
+
+_Frozen = tuple[str, TableFile, TableFile, str]
+"""Scorer, training rows, validation rows, label."""
+
+
+def paired(
+    project: Project,
+    approved: ApprovedPlan,
+    own: Sequence[Evaluation],
+    other: Sequence[Evaluation] | None,
+) -> Paired | None:
+    """The paired test of the evaluations `own` against `other`, or against the trivial predictor
+    for None.
+
+    None where rows are not known: a script's score, evaluations of before predictions were kept, a
+    clone without the vault.
+    """
+    mine, theirs = _hashes(own), _hashes(other or ())
+    scorer = scorer_of(approved)
+    if (
+        not _has_rows(scorer)
+        or not mine
+        or len({item.labels for item in (*own, *(other or ()))}) > 1
+    ):
+        return None
+    if other is not None and not theirs:
+        return None
+    objects = project.layout.objects
+    if not all((objects / name).is_file() for name in {*mine, *theirs}):
+        return None
+    frozen = (
+        scorer.name,
+        table_of(project, approved, "train"),
+        table_of(project, approved, Split.VALIDATION.value),
+        str(approved.splits[Split.VALIDATION.value]["label"]),
+    )
+    try:
+        return _paired(objects, frozen, mine, None if other is None else theirs)
+    except (Unscorable, ObjectDamagedError):
+        return None  # what is missing or changed is named by the gate's own checks
+
+
+def contributions(metric: str, labels: list[Any], predictions: Columns) -> Rows:
+    """What each row contributes to a metric of the table, shape (n,), in the order of `labels`: its
+    own value, or its influence where the metric is no mean. Raises KeyError for another name."""
+    file = import_module(f"{metrics.__name__}.{METRICS[metric].name}")
+    influence = METRICS[metric].per_row is PerRow.INFLUENCE
+    compute = file.influences if influence else file.rows
+    return np.asarray(compute(labels, predictions), dtype=np.float64)
+
+
+def _has_rows(scorer: FrozenScorer) -> bool:
+    return scorer.entry is None and METRICS[scorer.name].per_row is not PerRow.NONE
+
+
+def _hashes(evaluations: Sequence[Evaluation]) -> tuple[str, ...]:
+    """Of all predictions; empty when one has none."""
+    known = [item.predictions for item in evaluations if item.value is not None]
+    return tuple(name for name in known if name is not None) if None not in known else ()
+
+
+@lru_cache(maxsize=1024)
+def _paired(
+    objects: Path, frozen: _Frozen, own: tuple[str, ...], other: tuple[str, ...] | None
+) -> Paired:
+    mine = np.stack([_rows(objects, frozen, name) for name in own])
+    theirs = (
+        _trivial(frozen)[None, :]
+        if other is None
+        else np.stack([_rows(objects, frozen, name) for name in other])
+    )
+    seed = int(sha256_bytes("/".join([*own, "against", *(other or ())]).encode())[:12], 16)
+    exact = METRICS[frozen[0]].per_row is PerRow.RIGHT_OR_WRONG
+    return paired_test(mine, theirs, right_or_wrong=exact, seed=seed)
+
+
+@lru_cache(maxsize=256)
+def _rows(objects: Path, frozen: _Frozen, predictions: str) -> Rows:
+    return contributions(
+        frozen[0], _truth(frozen).labels, orjson.loads(load_object(objects, predictions))
+    )
+
+
+@lru_cache(maxsize=8)
+def _trivial(frozen: _Frozen) -> Rows:
+    truth = _truth(frozen)
+    return contributions(frozen[0], truth.labels, truth.baseline)
+
+
+@lru_cache(maxsize=8)
+def _truth(frozen: _Frozen) -> Truth:
+    name, train, validation, label = frozen
+    known = require(read_verified(train, "training"), label, "training")
+    asked = require(read_verified(validation, "validation"), label, "validation")
+    return read_truth(known, asked, FrozenScorer(name=name), which="validation")

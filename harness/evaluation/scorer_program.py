@@ -28,16 +28,15 @@ import random
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 Columns = dict[str, list[Any]]
 
 FROZEN = Path(__file__).parent / "frozen"
 """Where the harness puts a script and its import closure, after it verified their hashes."""
-
-EPSILON = sys.float_info.epsilon
-"""Probabilities are clipped to [EPSILON, 1 - EPSILON] before the logarithm, so one certain miss
-costs 36.04 nats."""
+METRIC = Path(__file__).parent / "metric.py"
+"""Where it puts a copy of `harness/evaluation/metrics/<name>.py`."""
 
 
 def mean(values: Sequence[float]) -> float:
@@ -49,60 +48,15 @@ def mean(values: Sequence[float]) -> float:
         return math.inf
 
 
-def accuracy_rows(labels: list[str], predictions: Columns) -> list[float]:
-    """1 where the class is right, else 0."""
-    return [
-        float(label == guess)
-        for label, guess in zip(labels, predictions["prediction"], strict=True)
-    ]
-
-
-def squared_error_rows(labels: list[float], predictions: Columns) -> list[float]:
-    return [
-        (label - guess) * (label - guess)
-        for label, guess in zip(labels, predictions["prediction"], strict=True)
-    ]
-
-
-def absolute_error_rows(labels: list[float], predictions: Columns) -> list[float]:
-    return [
-        abs(label - guess) for label, guess in zip(labels, predictions["prediction"], strict=True)
-    ]
-
-
-def log_loss_rows(labels: list[str], predictions: Columns) -> list[float]:
-    """-ln of the label's share of the row's probabilities, in nats; a class without a column has
-    probability 0."""
-    totals = [math.fsum(row) for row in zip(*predictions.values(), strict=True)]
-    losses = []
-    for index, label in enumerate(labels):
-        column = predictions.get(f"p_{label}")
-        share = column[index] / totals[index] if column is not None and totals[index] > 0 else 0.0
-        losses.append(-math.log(min(max(share, EPSILON), 1.0 - EPSILON)))
-    return losses
-
-
-def macro_f1(labels: list[str], predictions: Columns) -> float:
-    """The unweighted mean of F1 over the classes that occur in `labels`; a class never predicted
-    has F1 0."""
-    guesses = predictions["prediction"]
-    support: dict[str, int] = dict.fromkeys(labels, 0)
-    predicted = dict.fromkeys(support, 0)
-    hits = dict.fromkeys(support, 0)
-    for label, guess in zip(labels, guesses, strict=True):
-        support[label] += 1
-        if guess in predicted:
-            predicted[guess] += 1
-        hits[label] += label == guess
-    return mean([2 * hits[name] / (support[name] + predicted[name]) for name in support])
-
-
-ROWS: dict[str, Callable[[list[Any], Columns], list[float]]] = {
-    "accuracy": accuracy_rows,
-    "mse": squared_error_rows,
-    "mae": absolute_error_rows,
-    "log_loss": log_loss_rows,
-}
+def load_file(path: Path) -> ModuleType:
+    """The file as a module, outside any package."""
+    spec = importlib.util.spec_from_file_location(f"scored_by_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise SystemExit(f"{path.name} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module.__name__] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 def load_script(path: Path) -> Callable[[list[Any], list[dict[str, Any]]], float]:
@@ -110,13 +64,7 @@ def load_script(path: Path) -> Callable[[list[Any], list[dict[str, Any]]], float
     for folder in (str(FROZEN), str(path.parent)):
         if folder not in sys.path:
             sys.path.insert(0, folder)
-    spec = importlib.util.spec_from_file_location("frozen_scorer", path)
-    if spec is None or spec.loader is None:
-        raise SystemExit(f"{path.name} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["frozen_scorer"] = module
-    spec.loader.exec_module(module)
-    score = getattr(module, "score", None)
+    score = getattr(load_file(path), "score", None)
     if not callable(score):
         raise SystemExit(f"{path.name} has no function `score(labels, predictions)`")
     return score  # type: ignore[no-any-return]
@@ -167,31 +115,40 @@ def score_script(job: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def score_built_in(job: dict[str, Any]) -> dict[str, Any]:
-    name, labels, baseline = job["scorer"], job["labels"], job["baseline"]
-    if name == "macro_f1":
-        value = macro_f1(labels, job["predictions"])
-        reference = macro_f1(labels, baseline) if baseline else None
+def score_metric(job: dict[str, Any]) -> dict[str, Any]:
+    """A metric of the harness: `rows`, whose mean is the score, or `score`."""
+    metric = load_file(METRIC)
+    labels, predictions, baseline = job["labels"], job["predictions"], job["baseline"]
+    if not hasattr(metric, "rows"):
         return {
-            "value": plain(value),
+            "value": plain(metric.score(labels, predictions)),
             "rows": None,
-            "baseline": plain(reference),
-            "resampled": None,
+            "baseline": plain(metric.score(labels, baseline)) if baseline else None,
+            "resampled": resampled_metric(metric, job) or None,
         }
-    contributions = ROWS[name]
-    rows = contributions(labels, job["predictions"])
+    rows = metric.rows(labels, predictions)
     return {
         "value": plain(mean(rows)),
         "rows": [plain(row) for row in rows],
-        "baseline": plain(mean(contributions(labels, baseline))) if baseline else None,
+        "baseline": plain(mean(metric.rows(labels, baseline))) if baseline else None,
         "resampled": None,
     }
+
+
+def resampled_metric(metric: ModuleType, job: dict[str, Any]) -> list[float | str | None]:
+    draw, labels, columns = random.Random(job["seed"]), job["labels"], job["predictions"]
+    scores = []
+    for _ in range(job["resamples"]):
+        chosen = draw.choices(range(len(labels)), k=len(labels))
+        part = {name: [values[i] for i in chosen] for name, values in columns.items()}
+        scores.append(plain(metric.score([labels[i] for i in chosen], part)))
+    return scores
 
 
 def main(arguments: list[str]) -> None:
     job_path, result_path = (Path(argument) for argument in arguments)
     job = json.loads(job_path.read_text("utf-8"))
-    result = score_script(job) if job["script"] else score_built_in(job)
+    result = score_script(job) if job["script"] else score_metric(job)
     result_path.write_text(json.dumps(result, allow_nan=False), encoding="utf-8")
 
 

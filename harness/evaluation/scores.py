@@ -1,40 +1,139 @@
-"""Which recorded evaluations are an experiment's score, and how it compares with its parent's."""
+"""The score of an experiment: which runs and evaluations count, their mean over the seeds, and the
+spread."""
 
+import math
+from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean, stdev
 from typing import Any
 
-from harness.domain.records import ApprovedPlan, Evaluation, Experiment, Objective, Run
-from harness.domain.statuses import Split
-from harness.errors import RefusedError
-from harness.evaluation.judgement import TRIVIAL, Earlier, judge, p_of
-from harness.evaluation.noise_floor import Comparison, compare, compare_to_baseline
-from harness.evaluation.paired import Paired
-from harness.evaluation.paired_rows import paired
-from harness.evaluation.score import Score, row_noise, summarise
-from harness.gates.evidence import counted_runs
+from harness.domain.findings import Finding
+from harness.domain.records import ApprovedPlan, Evaluation, Run
+from harness.domain.statuses import Evidence, RunStatus, SandboxKind, Split
 from harness.ledger.project import Project
-from harness.plans.plan import plan_from
+
+_NO_ANSWER = frozenset({RunStatus.LOST, RunStatus.CANCELLED})
 
 
-def plan_of(project: Project, experiment: Experiment) -> ApprovedPlan:
-    """The newest version of the plan that the experiment was opened under. Raises RefusedError when
-    there is none."""
-    versions = [plan for plan in project.ledger.plans() if plan.name == experiment.plan]
-    if not versions:
-        raise RefusedError(
-            f"{experiment.id} was opened without an approved plan, so nothing says how to"
-            " judge it.",
-            hint=(
-                "A person approves a plan with `harness plan approve plan.md`; then open a new"
-                " experiment."
-            ),
-            code="no_plan",
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    metric: str
+    split: Split
+    mean: float
+    spread: float | None
+    """Sample standard deviation over seeds; None with one seed."""
+    n_seeds: int
+    values: tuple[float, ...]
+    """One a seed, in the order of seeds."""
+    interval: tuple[float, float] | None
+    """Mean of the seeds' intervals: the uncertainty that comes from the rows, which all seeds
+    share."""
+    baseline: float | None
+    """The trivial predictor's score on the same rows."""
+    evidence: Evidence
+
+    def plain(self) -> dict[str, Any]:
+        return {
+            **asdict(self),
+            "values": list(self.values),
+            "interval": list(self.interval) if self.interval else None,
+        }
+
+
+def summarise(evaluations: Sequence[Evaluation]) -> Score | None:
+    """The score of one experiment's evaluations on one split; of several of one seed the last
+    counts.
+
+    Evaluations without a value are left out; None when none is left. Raises ValueError when they
+    are of several experiments, splits, metrics or plan versions, because their mean would mean
+    nothing.
+    """
+    kinds = {(item.experiment, item.split, item.metric, item.plan_version) for item in evaluations}
+    if len(kinds) > 1:
+        raise ValueError(
+            "expected evaluations of one experiment, split, metric and plan version, got"
+            f" {sorted(kinds)}"
         )
-    return versions[-1]
+    newest = {item.seed: item for item in evaluations}
+    usable = [newest[seed] for seed in sorted(newest) if newest[seed].value is not None]
+    if not usable:
+        return None
+    values = tuple(float(item.value) for item in usable if item.value is not None)
+    return Score(
+        metric=usable[0].metric,
+        split=usable[0].split,
+        mean=fmean(values),
+        spread=stdev(values) if len(values) > 1 else None,
+        n_seeds=len(values),
+        values=values,
+        interval=_joined([item.interval for item in usable]),
+        baseline=usable[-1].baseline,
+        evidence=evidence_of([item.sandbox for item in usable]),
+    )
 
 
-def objective_of(approved: ApprovedPlan) -> Objective:
-    return plan_from(approved.content).objective()
+def evidence_of(sandboxes: Sequence[str]) -> Evidence:
+    """`recomputed`, or `recomputed, not isolated` when any of the sandboxes was none."""
+    isolated = all(sandbox != SandboxKind.NONE for sandbox in sandboxes)
+    return Evidence.RECOMPUTED if isolated else Evidence.RECOMPUTED_NOT_ISOLATED
+
+
+def row_noise(*scores: Score) -> float:
+    """Half width of the 95% interval over rows of a difference of these scores, in the metric's
+    unit; rows are taken as independent. 0 when a score has no interval."""
+    widths = [
+        (score.interval[1] - score.interval[0]) / 2
+        for score in scores
+        if score.interval is not None
+    ]
+    return math.hypot(*widths) if len(widths) == len(scores) else 0.0
+
+
+def seed_findings(evaluations: Sequence[Evaluation]) -> list[Finding]:
+    """`seed_ignored` for each checkpoint that two different seeds share: the training did not use
+    its seed."""
+    seeds: defaultdict[str, set[int]] = defaultdict(set)
+    for item in evaluations:
+        seeds[item.checkpoint].add(item.seed)
+    return [
+        Finding(
+            "seed_ignored",
+            f"Seeds {', '.join(map(str, sorted(shared)))} gave the same checkpoint"
+            f" {checkpoint[:12]}: their runs count as one, and the spread over seeds means"
+            " nothing.",
+            "Seed every random generator of the training with HARNESS_SEED, then train again.",
+            {"checkpoint": checkpoint, "seeds": sorted(shared)},
+        )
+        for checkpoint, shared in sorted(seeds.items())
+        if len(shared) > 1
+    ]
+
+
+def _joined(intervals: Sequence[tuple[float, float] | None]) -> tuple[float, float] | None:
+    known = [interval for interval in intervals if interval is not None]
+    if not known or len(known) < len(intervals):
+        return None
+    return fmean(low for low, _ in known), fmean(high for _, high in known)
+
+
+def counted_runs(runs: Sequence[Run]) -> list[Run]:
+    """One run a seed, in the order in which seeds were first registered: the seed's newest run that
+    was neither lost nor cancelled, else its newest. `runs` is oldest first.
+
+    An experiment is one code snapshot and one command, so only runs of the newest run's pair count;
+    all its seeds do, however they went. A run that was lost or cancelled says nothing about the
+    training and hides nothing; a run that failed does, and an older, luckier run of its seed does
+    not stand in for it.
+    """
+    chosen: dict[int, Run] = {}
+    for run in runs:
+        if (run.code, run.argv) != (runs[-1].code, runs[-1].argv):
+            continue
+        before = chosen.get(run.seed)
+        if before is None or run.status not in _NO_ANSWER or before.status in _NO_ANSWER:
+            chosen[run.seed] = run
+    return list(chosen.values())
 
 
 def counted_evaluations(
@@ -59,143 +158,3 @@ def counted_evaluations(
 
 def plain_score(score: Score | None) -> dict[str, Any] | None:
     return None if score is None else score.plain()
-
-
-def compared(
-    project: Project, experiment: Experiment, approved: ApprovedPlan
-) -> dict[str, Any] | None:
-    """{against, split, difference, floor, better, why, p, p_corrected, comparisons, no_longer,
-    paired, seeds} on validation, where experiments compete; None without a score.
-
-    Against the parent, when it was scored under the same version of the plan, else the trivial
-    predictor. Corrected for the plan's tries compared with the same reference so far: its earlier
-    experiments, and code or commands that an experiment left behind after their score was seen.
-    Later ones change no verdict, and say which earlier ones would no longer be better among all of
-    them.
-    """
-    reference = _reference(project, experiment, approved)
-    if reference is None and _scored_before(project, experiment):
-        own = summarise(counted_evaluations(project, experiment.id, approved, Split.VALIDATION))
-        return None if own is None else _without_reference(experiment.parent, approved, own.n_seeds)
-    found = judged(project, approved, experiment.id, reference)
-    if found is None:
-        return None
-    return {"against": reference or TRIVIAL, "split": Split.VALIDATION.value, **found}
-
-
-def _scored_before(project: Project, experiment: Experiment) -> bool:
-    """Whether the experiment has a parent with a score, under whatever version of the plan."""
-    if experiment.parent is None:
-        return False
-    return any(
-        item.value is not None
-        for item in project.ledger.evaluations(experiment.parent, Split.VALIDATION)
-    )
-
-
-def _without_reference(parent: str | None, approved: ApprovedPlan, seeds: int) -> dict[str, Any]:
-    """A parent that was scored under another version only: nothing else may stand in for it."""
-    why = f"Inconclusive: {parent} has no score under version {approved.version} of the plan."
-    known = {
-        "difference": None,
-        "floor": None,
-        "better": None,
-        "why": why,
-        "p": None,
-        "p_corrected": None,
-    }
-    split = Split.VALIDATION.value
-    none = {"comparisons": 0, "no_longer": [], "paired": None}
-    return {"against": parent, "split": split, **known, **none, "seeds": [seeds, 0]}
-
-
-def judged(
-    project: Project, approved: ApprovedPlan, candidate: str, reference: str | None
-) -> dict[str, Any] | None:
-    """A Judgement as plain data, and `seeds` [candidate's, reference's or None]; None when one has
-    no score.
-
-    `reference` None is the trivial predictor.
-    """
-    sides = _compare(project, approved, candidate, reference)
-    if sides is None:
-        return None
-    result, rows, counts = sides
-    objective = objective_of(approved)
-    found = judge(result, rows, _earlier(project, approved, candidate, reference), objective)
-    return {**found.plain(), "seeds": counts}
-
-
-def _compare(
-    project: Project, approved: ApprovedPlan, candidate: str, reference: str | None
-) -> tuple[Comparison, Paired | None, list[int | None]] | None:
-    mine = counted_evaluations(project, candidate, approved, Split.VALIDATION)
-    own, objective = summarise(mine), objective_of(approved)
-    if own is None:
-        return None
-    if reference is None:
-        if own.baseline is None:
-            return None
-        rows = paired(project, approved, mine, None)
-        noise = row_noise(own) if rows is None else rows.half_width
-        found = compare_to_baseline(
-            own.values, own.baseline, objective, row_noise=noise, paired=rows is not None
-        )
-        return found, rows, [own.n_seeds, None]
-    theirs = counted_evaluations(project, reference, approved, Split.VALIDATION)
-    other = summarise(theirs)
-    if other is None:
-        return None
-    rows = paired(project, approved, mine, theirs)
-    noise = row_noise(own, other) if rows is None else rows.half_width
-    found = compare(own.values, other.values, objective, row_noise=noise, paired=rows is not None)
-    return found, rows, [own.n_seeds, other.n_seeds]
-
-
-def _reference(project: Project, experiment: Experiment, approved: ApprovedPlan) -> str | None:
-    """The parent, when it was scored under this version of the plan."""
-    if experiment.parent is None:
-        return None
-    scored = summarise(counted_evaluations(project, experiment.parent, approved, Split.VALIDATION))
-    return experiment.parent if scored is not None else None
-
-
-def _earlier(
-    project: Project, approved: ApprovedPlan, candidate: str, reference: str | None
-) -> list[Earlier]:
-    """The plan's tries before `candidate` as it is now that were compared with the same reference,
-    oldest first."""
-    objective = objective_of(approved)
-    found: list[Earlier] = []
-    number = project.ledger.experiment(candidate).number
-    for item in sorted(project.ledger.experiments(), key=lambda item: item.number):
-        if item.plan != approved.name or item.number >= number or item.id == reference:
-            continue
-        if _reference(project, item, approved) != reference or (
-            reference is None and _scored_before(project, item)
-        ):
-            continue
-        found += _left_behind(project, approved, item.id)
-        sides = _compare(project, approved, item.id, reference)
-        if sides is None or p_of(sides[0], sides[1], objective) is None:
-            continue
-        made = judge(sides[0], sides[1], found, objective)
-        assert made.p is not None
-        found.append(Earlier(experiment=item.id, p=made.p, better=made.better is True))
-    return found + _left_behind(project, approved, candidate)
-
-
-def _left_behind(project: Project, approved: ApprovedPlan, experiment: str) -> list[Earlier]:
-    """One try for each code and command that was scored on validation before the experiment went on
-    with another: who looks, edits and looks again has chosen by validation. Each is taken to have
-    found nothing (p = 1), which corrects the others no less than its own p would."""
-    runs = project.ledger.runs(experiment)
-    seen = {
-        item.run
-        for item in project.ledger.evaluations(experiment, Split.VALIDATION)
-        if item.value is not None and item.plan_version == approved.version
-    }
-    last = {(run.code, tuple(run.argv)): run.id for run in runs if run.id in seen}
-    if runs:
-        last.pop((runs[-1].code, tuple(runs[-1].argv)), None)
-    return [Earlier(experiment=f"{experiment}/{run}", p=1.0, better=False) for run in last.values()]

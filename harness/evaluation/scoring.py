@@ -18,12 +18,14 @@ from typing import Any
 
 from harness import process
 from harness.artifacts.objects import ObjectDamagedError, load_object
+from harness.domain.metrics import METRICS, IntervalMethod
 from harness.evaluation import problems, scorer_program
 from harness.evaluation.problems import Unscorable
-from harness.evaluation.scorer_program import Columns
+from harness.evaluation.scorer_program import METRIC, Columns
 from harness.files import canonical_json, sha256_bytes
 
 PROGRAM = Path(scorer_program.__file__)
+_METRICS = PROGRAM.with_name("metrics")
 SCRIPT_RESAMPLES = 200
 """Of a script's score, for its interval: each costs one call."""
 _READ = 64_000
@@ -43,9 +45,10 @@ class FrozenScorer:
         """Of everything that decides the score: the script's files, or name and the scorer program
         itself."""
         parts = {"name": self.name, "entry": self.entry, "files": dict(self.files)}
-        return sha256_bytes(
-            canonical_json({**parts, "program": sha256_bytes(PROGRAM.read_bytes())})
-        )
+        program = PROGRAM.read_bytes()
+        if self.entry is None and self.name in METRICS:
+            program += _metric_file(self.name).read_bytes()
+        return sha256_bytes(canonical_json({**parts, "program": sha256_bytes(program)}))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +81,7 @@ def score(
         lay_out(scorer, objects, folder)
         plain = _call(scorer, job, folder, resamples=0, seconds=seconds)
         resampled = None
-        if scorer.entry is not None:
+        if _is_resampled(scorer):
             with contextlib.suppress(
                 Unscorable
             ):  # an interval is shown beside a score; without one the score stands
@@ -102,6 +105,7 @@ def lay_out(scorer: FrozenScorer, objects: Path, folder: Path) -> None:
     verified."""
     _write(folder / PROGRAM.name, PROGRAM.read_bytes())
     if scorer.entry is None:
+        _write(folder / METRIC.name, _metric_file(scorer.name).read_bytes())
         return
     if scorer.entry not in scorer.files:
         raise Unscorable(problems.scorer_failed(f"{scorer.name} has no frozen file {scorer.entry}"))
@@ -117,6 +121,14 @@ def lay_out(scorer: FrozenScorer, objects: Path, folder: Path) -> None:
             _write(folder / "frozen" / path, load_object(objects, expected))
         except ObjectDamagedError as error:
             raise Unscorable(problems.scorer_changed(relative, error.message)) from error
+
+
+def _is_resampled(scorer: FrozenScorer) -> bool:
+    return scorer.entry is not None or METRICS[scorer.name].interval is IntervalMethod.RESAMPLED
+
+
+def _metric_file(name: str) -> Path:
+    return _METRICS / f"{name}.py"
 
 
 def _call(

@@ -1,19 +1,32 @@
-"""Labels in the form that the scorer reads, and what they say about predictions: classes, and the
-trivial ones."""
+"""Labels in the form that the scorer reads, and what they say about predictions: the classes, and
+the answers of the trivial predictor.
 
+A class has one name however it was stored: the integer 3, the float 3.0 and the text "3.0" are the
+class "3" when the labels are numbers; True is "1". When labels are text, names are compared
+exactly.
+
+The trivial predictor is what a score must beat when an experiment has no parent. It knows the
+training labels and nothing about a row; the table of metrics says which one a metric takes. A
+script's is the majority class, or the mean where labels are fractions.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean, median
 from typing import Any
 
 from numpy.typing import NDArray
 
-from harness.evaluation import problems, trivial
-from harness.evaluation.answers import class_names, classes_of, is_numeric, numbers
+from harness.domain.metrics import METRICS, Needs, Trivial
+from harness.evaluation import problems
 from harness.evaluation.problems import Unscorable
 from harness.evaluation.scorer_program import Columns
-from harness.evaluation.scorers import BUILT_IN, Needs, needs_of
 from harness.evaluation.scoring import FrozenScorer
 
 Labels = NDArray[Any]
+_BOOLEANS = {"true": 1.0, "false": 0.0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,22 +60,24 @@ def read_truth(train: Labels, split: Labels, scorer: FrozenScorer, *, which: str
 
 
 def _needs(scorer: FrozenScorer) -> Needs:
-    try:
-        return needs_of(scorer.name, scorer.entry)
-    except KeyError as error:
-        why = f"{scorer.name} is not built in (those are {', '.join(BUILT_IN)}) and has no script"
-        raise Unscorable(problems.scorer_failed(why)) from error
+    if scorer.entry is not None:
+        return Needs.ANY
+    if scorer.name not in METRICS:
+        why = f"{scorer.name} is no built-in metric ({', '.join(METRICS)}) and has no script"
+        raise Unscorable(problems.scorer_failed(why))
+    return METRICS[scorer.name].needs
 
 
 def _numbers(train: Labels, split: Labels, scorer: FrozenScorer, needs: Needs) -> Truth:
     known = numbers(train)
-    if (
-        needs is Needs.ANY and train.dtype.kind in "biu"
-    ):  # a script's whole numbers are taken for classes
-        majority = trivial.majority_class(class_names(train), len(split))["prediction"]
+    # Nobody says whether a script's whole numbers are classes; the majority is the harder trivial
+    # predictor to beat by chance when they are.
+    if needs is Needs.ANY and train.dtype.kind in "biu":
+        majority = majority_class(class_names(train), len(split))["prediction"]
         baseline: Columns = {"prediction": [float(name) for name in majority]}
     else:
-        baseline = trivial.constant(known, len(split), scorer.name)
+        kind = Trivial.MEAN if needs is Needs.ANY else METRICS[scorer.name].trivial
+        baseline = constant(known, len(split), kind)
     labels = numbers(split)
     return Truth(
         needs=needs, labels=labels, numeric=True, classes=(), required=(), baseline=baseline
@@ -71,7 +86,7 @@ def _numbers(train: Labels, split: Labels, scorer: FrozenScorer, needs: Needs) -
 
 def _classes(train: Labels, split: Labels, needs: Needs, numeric: bool) -> Truth:
     known, labels = class_names(train), class_names(split)
-    predictor = trivial.class_prior if needs is Needs.PROBABILITIES else trivial.majority_class
+    predictor = class_prior if needs is Needs.PROBABILITIES else majority_class
     return Truth(
         needs=needs,
         labels=labels,
@@ -80,3 +95,93 @@ def _classes(train: Labels, split: Labels, needs: Needs, numeric: bool) -> Truth
         required=classes_of(known),
         baseline=predictor(known, len(split)),
     )
+
+
+def majority_class(train: Sequence[str], n: int) -> Columns:
+    """The commonest training class for each of n rows; of several the first in class order."""
+    counts = Counter(train)
+    best = max(counts.values())
+    return {"prediction": [next(name for name in classes_of(train) if counts[name] == best)] * n}
+
+
+def constant(train: Sequence[float], n: int, kind: Trivial) -> Columns:
+    """The training labels' median or mean for each of n rows."""
+    return {"prediction": [median(train) if kind is Trivial.MEDIAN else fmean(train)] * n}
+
+
+def class_prior(train: Sequence[str], n: int) -> Columns:
+    """Each class's frequency among the training labels, as probabilities, for each of n rows."""
+    counts = Counter(train)
+    return {f"p_{name}": [counts[name] / len(train)] * n for name in classes_of(train)}
+
+
+def is_numeric(values: NDArray[Any]) -> bool:
+    """Whether a label column holds numbers or booleans."""
+    if values.dtype.kind in "biuf":
+        return True
+    return values.dtype.kind == "O" and all(
+        isinstance(value, int | float) for value in values.tolist()
+    )
+
+
+def as_number(value: Any) -> float | None:
+    """A float, maybe not finite, of a number or of a text that spells one; else None."""
+    if isinstance(value, bool | int | float):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf
+    if not isinstance(value, str):
+        return None
+    text = value.strip()
+    try:
+        return float(text)
+    except ValueError:
+        return _BOOLEANS.get(text.lower())
+
+
+def class_name(value: Any, numeric: bool) -> str | None:
+    """The class that `value` names; None when it names none: not finite, or not a number among
+    numbers."""
+    if not numeric:
+        return value if isinstance(value, str) else str(value)
+    number = as_number(value)
+    if number is None or not math.isfinite(number):
+        return None
+    if isinstance(value, int):
+        return str(int(value))
+    return str(int(number)) if number.is_integer() else repr(number)
+
+
+def class_names(labels: NDArray[Any]) -> list[str]:
+    """Labels as class names. Raises ValueError naming the first row that is not one."""
+    numeric = is_numeric(labels)
+    names = []
+    for row, value in enumerate(labels.tolist()):
+        name = class_name(value, numeric)
+        if name is None:
+            raise ValueError(f"the label of row {row} is {value!r}; expected a class.")
+        names.append(name)
+    return names
+
+
+def numbers(labels: NDArray[Any]) -> list[float]:
+    """Labels as finite floats. Raises ValueError naming the first row that is not one."""
+    values = []
+    for row, value in enumerate(labels.tolist()):
+        number = as_number(value)
+        if number is None or not math.isfinite(number):
+            raise ValueError(f"the label of row {row} is {value!r}; expected a finite number.")
+        values.append(number)
+    return values
+
+
+def classes_of(*groups: Sequence[str]) -> tuple[str, ...]:
+    """All class names, sorted: numbers by size, then text."""
+    return tuple(sorted({name for group in groups for name in group}, key=_order))
+
+
+def _order(name: str) -> tuple[bool, float, str]:
+    number = as_number(name)
+    known = number is not None and math.isfinite(number)
+    return not known, number if known and number is not None else 0.0, name

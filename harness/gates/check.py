@@ -12,14 +12,15 @@ from harness.domain.facts import TamperingNoticed
 from harness.domain.findings import Finding
 from harness.domain.records import RecordedVerdict
 from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus, GateName, Split, Verdict
-from harness.evaluation.scores import counted_evaluations, plan_of
-from harness.gates import held_out, validation
+from harness.errors import RefusedError
+from harness.evaluation.scores import counted_evaluations
 from harness.gates.collect import changed, collect
 from harness.gates.evidence import GateEvidence, GateOutcome
+from harness.gates.verdict import judge
 from harness.guard.control_files import CHANGED
 from harness.ledger.project import Project
+from harness.plans.approved import plan_of
 
-GATES = {GateName.VALIDATION: validation.judge, GateName.HELD_OUT: held_out.judge}
 _NOTICED = {
     "plan_changed",
     "scorer_changed",
@@ -50,7 +51,7 @@ def check_gate(
     found = project.ledger.experiment(experiment)
     asked = gate if gate is not None else due_gate(project, found.id)
     evidence = collect(project, found.id, asked, transcripts)
-    outcome = GATES[asked](evidence)
+    outcome = judge(evidence)
     if found.status in CLOSED_EXPERIMENTS:
         return _shown(evidence, outcome)
     _notice(project, outcome.findings)
@@ -70,6 +71,20 @@ def due_gate(project: Project, experiment: str) -> GateName:
     approved = plan_of(project, project.ledger.experiment(experiment))
     looked = counted_evaluations(project, experiment, approved, Split.HELD_OUT)
     return GateName.HELD_OUT if looked else GateName.VALIDATION
+
+
+def require_validation_passed(project: Project, experiment: str) -> None:
+    """Raises RefusedError (validation_not_passed) unless a PASS on validation stands: held-out rows
+    are for such a candidate only, since every other evaluation wears them out."""
+    newest = project.ledger.latest_verdict(experiment, GateName.VALIDATION)
+    standing_now = "none yet" if newest is None else standing(project, newest).value
+    if standing_now != Verdict.PASS:
+        raise RefusedError(
+            f"{experiment} cannot be evaluated on held-out: its validation verdict is"
+            f" {standing_now}; expected PASS.",
+            hint=f"Run `harness gate check {experiment} --gate validation`.",
+            code="validation_not_passed",
+        )
 
 
 def standing(project: Project, verdict: RecordedVerdict) -> Verdict:
@@ -120,17 +135,14 @@ def _same(project: Project, evidence: GateEvidence, outcome: GateOutcome) -> Rec
         or last.verdict is not outcome.verdict
     ):
         return None
-    said = [_said(Finding.from_plain(plain)) for plain in last.findings]
-    return last if said == [_said(found) for found in outcome.findings] else None
+    before = [_identity(Finding.from_plain(plain)) for plain in last.findings]
+    return last if before == [_identity(finding) for finding in outcome.findings] else None
 
 
-def _said(found: Finding) -> dict[str, Any]:
-    """A finding as it is compared: which sessions are named beside a change depends on what is at
-    hand to look at."""
-    plain = found.plain()
-    return (
-        {**plain, "message": "", "data": found.data.get("path")} if found.code == CHANGED else plain
-    )
+def _identity(finding: Finding) -> tuple[str, Any]:
+    """A finding as it is compared, without its words. Which sessions are named beside a change
+    depends on the transcripts at hand."""
+    return finding.code, finding.data.get("path") if finding.code == CHANGED else dict(finding.data)
 
 
 def _notice(project: Project, findings: tuple[Finding, ...]) -> None:

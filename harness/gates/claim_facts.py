@@ -17,11 +17,10 @@ from harness.domain.findings import Finding
 from harness.domain.records import ApprovedPlan, Experiment, Run
 from harness.domain.statuses import Direction, RunStatus, Split
 from harness.errors import HarnessError, RefusedError
-from harness.evaluation.score import summarise
-from harness.evaluation.scores import counted_evaluations, objective_of, plan_of
-from harness.gates.evidence import counted_runs
+from harness.evaluation.scores import counted_evaluations, counted_runs, summarise
 from harness.gates.findings import finding
 from harness.ledger.project import Project
+from harness.plans.approved import objective_of, plan_of
 
 _LONGEST = 100_000
 """Characters of a result that a gate reads; what is longer fails, so that no number hides behind

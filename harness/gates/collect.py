@@ -1,6 +1,6 @@
 """Gathers all that a gate may look at. Nothing is changed and nothing is recorded."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,9 @@ from harness.artifacts.experiment_files import (
     read_result,
 )
 from harness.artifacts.front_matter import read_yaml
-from harness.audit.protected import control_findings
+from harness.audit.attribution import NOBODY, Suspect
+from harness.audit.changes import Change
+from harness.audit.protected import changed_while_open
 from harness.contract.artifacts import Scope
 from harness.contract.phases import required
 from harness.detectors.alarm import Alarm
@@ -23,32 +25,30 @@ from harness.domain.facts import TamperingNoticed
 from harness.domain.findings import Finding
 from harness.domain.records import ApprovedPlan, Evaluation, Experiment, RecordedVerdict, Run
 from harness.domain.statuses import GateName, Split
-from harness.evaluation.score import seed_findings, summarise
+from harness.errors import ConfigError
+from harness.evaluation.comparison import compared
 from harness.evaluation.scores import (
-    compared,
     counted_evaluations,
-    objective_of,
+    counted_runs,
     plain_score,
-    plan_of,
+    seed_findings,
+    summarise,
 )
 from harness.files import canonical_json, sha256_bytes
-from harness.gates.cadence import cadence_of
+from harness.gates.alarms import open_by_run
 from harness.gates.claim_facts import prose_findings
-from harness.gates.evidence import (
-    FileEvidence,
-    GateEvidence,
-    RunEvidence,
-    ValidationReference,
-    counted_runs,
-)
-from harness.gates.files import read_evidence
+from harness.gates.evidence import FileEvidence, GateEvidence, RunEvidence, ValidationReference
 from harness.gates.findings import finding
 from harness.gates.next_idea import next_idea
-from harness.gates.open_alarms import open_by_run
-from harness.gates.run_evidence import run_evidence
+from harness.gates.run_evidence import read_evidence, run_evidence
 from harness.ledger.project import Project
-from harness.plans.frozen import frozen_changes
-from harness.plans.seeds import seeds_of
+from harness.plans.approved import (
+    checkpoint_cadence,
+    frozen_changes,
+    objective_of,
+    plan_of,
+    seeds_of,
+)
 
 _PARSERS: dict[str, Any] = {
     "hypothesis": read_hypothesis,
@@ -60,6 +60,10 @@ _PARSERS: dict[str, Any] = {
 _VIEWS = frozenset({"score", "evaluation"})
 """Files that only show what the ledger says: they must be there, but their bytes are no
 evidence."""
+
+
+_MOST_NAMED = 3
+"""Sessions named beside a changed control file."""
 
 
 def collect(
@@ -103,7 +107,7 @@ def _collect(
         ignored_seeds=tuple(seed_findings(scored)),
         frozen_changes=tuple(frozen_changes(project)),
         tampering=tampering,
-        control_changes=control_findings(
+        control_changes=_control_findings(
             project, found, {item.data["path"] for item in tampering}, transcripts
         ),
         score=plain_score(summarise(scored)),
@@ -119,7 +123,7 @@ def _of_plan(project: Project, approved: ApprovedPlan, gate: GateName) -> dict[s
     return {
         "objective": objective_of(approved),
         "plan_version": approved.version,
-        "checkpoint_every": cadence_of(approved),
+        "checkpoint_every": checkpoint_cadence(approved),
         "isolation_required": approved.content.get("sandbox") == "required",
         "plan_seeds": seeds_of(
             plan for plan in project.ledger.plans() if plan.name == approved.name
@@ -141,7 +145,7 @@ def _hashes(found: GateEvidence, approved: ApprovedPlan) -> dict[str, str]:
     comparison, before = found.comparison, found.parent_score
     return {
         "plan": _digest([approved.sha256, approved.version, approved.splits, approved.scorer]),
-        "frozen": _digest([item.plain() for item in (*found.frozen_changes, *found.tampering)]),
+        "frozen": _digest(_identities((*found.frozen_changes, *found.tampering))),
         **_control_hash(found.control_changes),
         **_prose_hash(found.prose),
         **_alarm_hashes(found.alarms, found.diagnosis_file),
@@ -213,9 +217,42 @@ def _tampering(facts: Sequence[TamperingNoticed], experiment: str) -> tuple[Find
             f"{fact.what}: {fact.path} had {fact.actual[:12] or 'nothing'}; expected"
             f" {fact.expected[:12]}.",
             path=fact.path,
+            what=fact.what,
+            expected=fact.expected,
+            actual=fact.actual,
         )
         for fact in facts
         if fact.experiment == experiment
+    )
+
+
+def _control_findings(
+    project: Project, experiment: Experiment, noticed: Collection[str], transcripts: Sequence[Path]
+) -> tuple[Finding, ...]:
+    """One finding for each control file that changed while the experiment was open."""
+    try:
+        changes = changed_while_open(project, experiment, noticed, transcripts)
+    except ConfigError as error:
+        damaged = {
+            "path": str(project.layout.accepted),
+            "expected": "",
+            "actual": error.message,
+            "sessions": [],
+        }
+        return (finding("protected_path_changed", error.message, error.hint, **damaged),)
+    return tuple(_control_finding(change, suspects) for change, suspects in changes)
+
+
+def _control_finding(change: Change, suspects: Sequence[Suspect]) -> Finding:
+    named = [f"session {one.session}, {one.words()}" for one in suspects[:_MOST_NAMED]]
+    return finding(
+        "protected_path_changed",
+        f"{change.path} had {change.expected[:12]} when it was accepted and has"
+        f" {change.actual[:12]}: {'; '.join(named) or NOBODY}.",
+        path=change.path,
+        expected=change.expected,
+        actual=change.actual,
+        sessions=[one.session for one in suspects],
     )
 
 
@@ -235,9 +272,12 @@ def _alarm_hashes(
 ) -> dict[str, str]:
     if not alarms:
         return {}
-    said = {run: [alarm.plain() for alarm in raised] for run, raised in alarms.items()}
-    read = {} if file is None or file.sha256 is None else {"diagnosis": file.sha256}
-    return {"alarms": _digest(said), **read}
+    raised = {
+        run: [[one.code, one.severity, one.metric, one.row, one.recovered] for one in of_run]
+        for run, of_run in alarms.items()
+    }
+    diagnosis = {} if file is None or file.sha256 is None else {"diagnosis": file.sha256}
+    return {"alarms": _digest(raised), **diagnosis}
 
 
 def _prose(project: Project, experiment: str, result: ResultFile | None) -> tuple[Finding, ...]:
@@ -250,7 +290,7 @@ def _prose(project: Project, experiment: str, result: ResultFile | None) -> tupl
 
 def _prose_hash(prose: Sequence[Finding]) -> dict[str, str]:
     """Of what does not hold: another experiment's score may have changed since."""
-    return {"prose": _digest([item.plain() for item in prose])} if prose else {}
+    return {"prose": _digest(_identities(prose))} if prose else {}
 
 
 def _file_hashes(files: Sequence[FileEvidence]) -> dict[str, str]:
@@ -266,7 +306,15 @@ def _run_hashes(runs: Sequence[RunEvidence]) -> dict[str, str]:
     for item in runs:
         run, name = item.run, item.run.id
         hashes[name] = _digest(
-            [run.seed, run.status, run.code, run.sandbox, run.token, run.files, list(run.findings)]
+            [
+                run.seed,
+                run.status,
+                run.code,
+                run.sandbox,
+                run.token,
+                run.files,
+                *_identities(map(Finding.from_plain, run.findings)),
+            ]
         )
         for file in (item.metrics, item.status):
             if file.sha256 is not None:
@@ -301,8 +349,14 @@ def _plain(evaluation: Evaluation) -> list[Any]:
         item.predictions,
         item.sandbox,
         item.plan_version,
-        list(item.findings),
+        *_identities(map(Finding.from_plain, item.findings)),
     ]
+
+
+def _identities(findings: Iterable[Finding]) -> list[Any]:
+    """What findings say, without the words that they say it in: no hash covers a sentence, so that
+    a reworded message makes no verdict stale."""
+    return [[one.code, dict(one.data)] for one in findings]
 
 
 def _digest(value: Any) -> str:

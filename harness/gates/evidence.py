@@ -1,6 +1,6 @@
 """Everything that a gate may look at, gathered by `audit.collect`; a gate reads nothing else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,9 +16,7 @@ from harness.domain.records import (
     RecordedVerdict,
     Run,
 )
-from harness.domain.statuses import GateName, RunStatus, Tier, Verdict
-
-_NO_ANSWER = frozenset({RunStatus.LOST, RunStatus.CANCELLED})
+from harness.domain.statuses import GateName, Tier, Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,22 +154,3 @@ class GateOutcome:
     score: Mapping[str, Any] | None
     tier: Tier | None
     comparison: Mapping[str, Any] | None
-
-
-def counted_runs(runs: Sequence[Run]) -> list[Run]:
-    """One run a seed, in the order in which seeds were first registered: the seed's newest run that
-    was neither lost nor cancelled, else its newest. `runs` is oldest first.
-
-    An experiment is one code snapshot and one command, so only runs of the newest run's pair count;
-    all its seeds do, however they went. A run that was lost or cancelled says nothing about the
-    training and hides nothing; a run that failed does, and an older, luckier run of its seed does
-    not stand in for it.
-    """
-    chosen: dict[int, Run] = {}
-    for run in runs:
-        if (run.code, run.argv) != (runs[-1].code, runs[-1].argv):
-            continue
-        before = chosen.get(run.seed)
-        if before is None or run.status not in _NO_ANSWER or before.status in _NO_ANSWER:
-            chosen[run.seed] = run
-    return list(chosen.values())

@@ -1,17 +1,21 @@
 """Gathers what one run left behind: its files, its rows, its checkpoints."""
 
-from collections.abc import Sequence
-from typing import Any
+import os
+import stat
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
 
-from harness.artifacts.content import read_text
-from harness.artifacts.metrics_file import Metrics, read_rows
+from harness.artifacts.content import content_hash, linked, read_text
+from harness.artifacts.locate import Layout
+from harness.artifacts.metrics_file import Metrics, Row, place, read_rows
 from harness.artifacts.metrics_notes import notes_of, row_times
 from harness.artifacts.training_status import read_status
 from harness.domain.records import Checkpoint, Run
-from harness.files import sha256_bytes
-from harness.gates.cadence import longest_gap
-from harness.gates.evidence import CheckpointEvidence, RunEvidence
-from harness.gates.files import content_hash, read_evidence
+from harness.errors import HarnessError
+from harness.files import sha256_bytes, sha256_file
+from harness.gates.evidence import CheckpointEvidence, FileEvidence, RunEvidence
+from harness.gates.findings import finding
 from harness.ledger.project import Project
 
 
@@ -45,7 +49,7 @@ def run_evidence(project: Project, run: Run, counted: Sequence[Run]) -> RunEvide
         checkpoints=tuple(
             CheckpointEvidence(
                 checkpoint=item,
-                actual=(actual := content_hash(layout, item.path) if item.final else item.id),
+                actual=(actual := content_hash(layout.root, item.path) if item.final else item.id),
                 earlier=_earlier(project, item, counted),
                 removed=removed.get(item.id) if actual is None else None,
             )
@@ -88,3 +92,89 @@ def _of_rows(metrics: Metrics | None) -> dict[str, Any]:
         "times": row_times(metrics.rows),
         "notes": tuple(notes_of(metrics)),
     }
+
+
+def longest_gap(rows: Iterable[Row], effective: Iterable[Row]) -> tuple[float, float] | None:
+    """(first, last) of the longest stretch of logged epochs without a checkpoint; None when there
+    is none.
+
+    A checkpoint is of the epoch that its row names, else of the epoch row before it. Weights from
+    before the training are none. `rows` are all rows, with those of earlier attempts: a resume does
+    not undo what was saved.
+    """
+    saved, latest = set(), None
+    for row in rows:
+        if row.get("event") == "epoch":
+            latest = place(row)
+        elif row.get("event") == "checkpoint" and row.get("initial") is not True:
+            named = row.get("epoch")
+            epoch = named if isinstance(named, int | float) else latest
+            if epoch is not None:
+                saved.add(epoch)
+    longest: tuple[float, float] | None = None
+    first: float | None = None
+    logged = {
+        at for row in effective if row.get("event") == "epoch" and (at := place(row)) is not None
+    }
+    for epoch in sorted(logged | saved):
+        if epoch in saved:
+            first = None
+            continue
+        first = epoch if first is None else first
+        if longest is None or epoch - first > longest[1] - longest[0]:
+            longest = first, epoch
+    return longest
+
+
+Parsed = TypeVar("Parsed")
+
+
+def read_evidence(
+    layout: Layout, name: str, path: Path, parse: Callable[[Path], Parsed]
+) -> tuple[FileEvidence, Parsed | None]:
+    """The file as evidence, and what `parse` made of it; None when it is absent or `parse` refused
+    it.
+
+    A link is never followed, a pipe never opened.
+    """
+    shown = layout.relative(path)
+    link = linked(layout.root, path)
+    if link is not None:
+        found = finding(
+            "artifact_linked",
+            f"{layout.relative(link)} is a symbolic link, so {shown} is no evidence.",
+        )
+        return FileEvidence(name=name, path=shown, sha256=None, problems=(found,)), None
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return FileEvidence(name=name, path=shown, sha256=None), None
+    if not stat.S_ISREG(status.st_mode):
+        found = finding(
+            "artifact_unreadable",
+            f"{shown} is not a regular file.",
+            "Put a regular file in its place.",
+        )
+        return FileEvidence(name=name, path=shown, sha256=None, problems=(found,)), None
+    return _regular(name, shown, path, parse, status.st_size)
+
+
+def _regular(
+    name: str, shown: str, path: Path, parse: Callable[[Path], Parsed], size: int
+) -> tuple[FileEvidence, Parsed | None]:
+    try:
+        digest = sha256_file(path)
+        if not size:
+            found = finding("artifact_empty", f"{shown} is empty.")
+            return FileEvidence(name=name, path=shown, sha256=digest, problems=(found,)), None
+        return FileEvidence(name=name, path=shown, sha256=digest), parse(path)
+    except OSError as error:
+        found = finding(
+            "artifact_unreadable",
+            f"{shown} cannot be read: {error.strerror}.",
+            "Check its permissions.",
+        )
+        return FileEvidence(name=name, path=shown, sha256=None, problems=(found,)), None
+    except HarnessError as error:
+        found = finding("artifact_unreadable", f"{shown}: {error.message}", error.hint)
+        return FileEvidence(name=name, path=shown, sha256=digest, problems=(found,)), None

@@ -1,6 +1,7 @@
 """Checks of the numbers: recomputed for every seed, in the sandbox that the plan asks for, good
 enough, and not overclaimed."""
 
+import math
 from collections.abc import Iterator
 
 from harness.artifacts.experiment_files import agrees, precise_enough
@@ -154,3 +155,128 @@ def _all_seeds(evidence: GateEvidence) -> bool:
     scored = {item.seed for item in evidence.evaluations if item.value is not None}
     wanted = {item.run.seed for item in evidence.runs}
     return wanted <= scored and len(scored) >= evidence.objective.seeds
+
+
+MOST_SHARED = 0.05
+"""Of a split's rows: up to so many copies in the training rows are told at approval and block
+nothing. In CIFAR-10 3.3% and in CIFAR-100 10% of the test images have duplicates in training (Barz
+and Denzler 2020): docs/statistics.md."""
+MOST_GAP = 3.0
+"""Standard errors of the difference by which the score on validation may be better than on
+held-out: one honest look in 700 has more, when nothing was chosen by validation."""
+_HALF_WIDTH = 1.96  # standard errors in half of a 95% interval
+USUAL = 2.0
+"""Data of few distinct rows repeats by itself: up to this multiple of the training rows that have a
+twin among themselves may be shared, and MOST_SHARED more than the split's own twins explain, which
+oversampling does not raise."""
+
+
+def contamination(evidence: GateEvidence) -> Iterator[Finding]:
+    """The training rows hold no larger a part of the split than data of their kind repeats, exactly
+    or nearly; as it was at approval."""
+    shared = evidence.in_train
+    if shared is None:
+        return
+    which, exact = (
+        spoken(evidence.gate),
+        (shared["share"], shared["repeats"], shared.get("expected")),
+    )
+    if _too_many(*exact):
+        yield _contaminated(
+            f"{shared['rows']:g} rows of {which} ({exact[0]:.1%}) have a training row's inputs",
+            exact,
+        )
+        return
+    near = (shared.get("near", 0.0), shared.get("near_repeats", 0.0), shared.get("near_expected"))
+    if _too_many(*near):
+        yield _contaminated(
+            f"{near[0]:.1%} of the rows of {which} have the inputs of a training row, or nearly",
+            near,
+        )
+
+
+def _too_many(share: float, repeats: float, expected: float | None) -> bool:
+    if share <= MOST_SHARED:
+        return False
+    return share > USUAL * repeats or (expected is not None and share > MOST_SHARED + expected)
+
+
+def _contaminated(what: str, figures: tuple[float, float, float | None]) -> Finding:
+    share, repeats, expected = figures
+    limit = (
+        f"at most {MOST_SHARED:.0%} may, or {USUAL:g} times the {repeats:.1%} that repeat in"
+        " training"
+    )
+    if expected is not None:
+        limit += f", where the split's own twins explain {expected:.1%} at most"
+    return finding(
+        "split_contaminated", f"{what}; {limit}.", share=share, repeats=repeats, expected=expected
+    )
+
+
+def generalisation(evidence: GateEvidence) -> Iterator[Finding]:
+    """Held-out is not far below validation: a score that was found by trying on validation does not
+    carry over.
+
+    Rows of both splits are taken as independent: se = sqrt(se_validation^2 + se_held_out^2), from
+    the 95% intervals.
+    """
+    reference = evidence.validation.verdict if evidence.validation is not None else None
+    before, now = None if reference is None else reference.score, evidence.score
+    if before is None or now is None or not before.get("interval") or not now.get("interval"):
+        return
+    sign = 1 if evidence.objective.direction is Direction.MAXIMIZE else -1
+    gap = sign * (before["mean"] - now["mean"])
+    halves = [(high - low) / 2 for low, high in (before["interval"], now["interval"])]
+    error = math.hypot(*halves) / _HALF_WIDTH
+    if gap <= MOST_GAP * error:
+        return
+    yield finding(
+        "validation_overfitted",
+        f"{evidence.objective.metric} is {before['mean']:.4g} on validation and {now['mean']:.4g}"
+        f" on held-out: {gap:.3g} worse, where {MOST_GAP:g} standard errors are"
+        f" {MOST_GAP * error:.3g}.",
+        validation=before["mean"],
+        held_out=now["mean"],
+    )
+
+
+def confirmed(evidence: GateEvidence) -> Iterator[Finding]:
+    """What was better than its parent on validation is not worse than it on held-out, where nothing
+    was chosen by."""
+    comparison, now, before = evidence.comparison or {}, evidence.score, evidence.parent_score
+    if comparison.get("better") is not True or now is None or before is None:
+        return
+    gain = evidence.objective.gain(now["mean"], before["mean"])
+    if gain >= 0:
+        return
+    parent = comparison["against"]
+    yield finding(
+        "improvement_not_confirmed",
+        f"{evidence.experiment.id} is better than {parent} on validation"
+        f" ({comparison['difference']:+.3g}) and worse on held-out: {evidence.objective.metric}"
+        f" {now['mean']:.4g} against {before['mean']:.4g}.",
+        parent=parent,
+        held_out=now["mean"],
+        parent_held_out=before["mean"],
+    )
+
+
+def reference_seeds(evidence: GateEvidence) -> Iterator[Finding]:
+    """The experiment that it is compared with has as many scored seeds; the trivial predictor needs
+    none."""
+    comparison = evidence.comparison or {}
+    own, other = comparison.get("seeds", (0, None))
+    if other is None or other >= own:
+        return
+    parent = comparison["against"]
+    yield finding(
+        "reference_seeds_fewer",
+        f"{evidence.experiment.id} has {own} scored seeds on validation, its parent {parent} has"
+        f" {other}.",
+        f"Run `harness evaluate {parent}` if its seeds are trained; else open an experiment that"
+        f" repeats {parent} with the plan's seeds, and one with that as its parent.",
+        parent=parent,
+        seeds=own,
+        parent_seeds=other,
+    )

@@ -6,8 +6,10 @@ time.
 """
 
 import contextlib
+import fcntl
 import json
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -18,18 +20,9 @@ from harness.artifacts.locate import Layout
 from harness.clock import iso
 from harness.contract.installation import LOCAL_SETTINGS
 from harness.errors import ConfigError, NotFoundError, UsageError
-from harness.files import (
-    atomic_write,
-    canonical_json,
-    lock,
-    move_into_place,
-    pretty_json,
-    sha256_bytes,
-)
-from harness.guard.control_files import GIT, control_names, listing
+from harness.files import atomic_write, canonical_json, pretty_json, sha256_bytes
+from harness.guard.control_files import GIT, ControlLedger, GuardedProject, control_names, listing
 from harness.guard.hooks.counted import WORKTREES, counted
-from harness.ledger import Ledger
-from harness.ledger.project import Project
 from harness.settings import CONFIG
 
 _SCHEMA = 1
@@ -85,7 +78,7 @@ def read_accepted(layout: Layout) -> Accepted | None:
     return _read(layout.accepted)
 
 
-def accepted_list(project: Project) -> Accepted | None:
+def accepted_list(project: GuardedProject) -> Accepted | None:
     """The list as the ledger remembers it, where it can be had: an acceptance that was cut between
     its fact and the file has left it in `layout.accepted_next`. Else as `read_accepted`, which says
     what it raises."""
@@ -135,7 +128,7 @@ def accept(
     by: str,
     at: datetime,
     paths: Iterable[str] | None = None,
-    ledger: Ledger | None = None,
+    ledger: ControlLedger | None = None,
 ) -> Accepted:
     """Take the control files as they are now for what they should be; `ledger`, if given, remembers
     the list.
@@ -145,8 +138,7 @@ def accept(
     as `read_accepted`. Killed anywhere, the list is the old one or the new one for `accepted_list`,
     and the next call puts it in its place.
     """
-    layout.state.mkdir(parents=True, exist_ok=True)
-    with lock(layout.state):
+    with _alone(layout):
         if ledger is not None:
             _finish(layout, ledger)
         made = _made(layout, by, at, paths)
@@ -155,17 +147,17 @@ def accept(
         else:
             _write(layout.accepted_next, made)
             ledger.accept_control(sha256=made.sha256, files=len(made.files), by=by)
-            move_into_place(layout.accepted_next, layout.accepted)
+            os.replace(layout.accepted_next, layout.accepted)
     return made
 
 
-def _finish(layout: Layout, ledger: Ledger) -> None:
+def _finish(layout: Layout, ledger: ControlLedger) -> None:
     """End an acceptance that was cut: its fact says whether it took place."""
     if not layout.accepted_next.exists():
         return
     expected = ledger.accepted_list(ledger.writer)
     if expected is not None and _next(layout, expected) is not None:
-        move_into_place(layout.accepted_next, layout.accepted)
+        os.replace(layout.accepted_next, layout.accepted)
     else:
         layout.accepted_next.unlink()
 
@@ -183,7 +175,11 @@ def _made(layout: Layout, by: str, at: datetime, paths: Iterable[str] | None) ->
 
 
 def accept_on_record(
-    project: Project, *, by: str, at: datetime | None = None, paths: Iterable[str] | None = None
+    project: GuardedProject,
+    *,
+    by: str,
+    at: datetime | None = None,
+    paths: Iterable[str] | None = None,
 ) -> Accepted:
     """`accept`, and a fact that says what the list is from now on, so that a rewritten list is
     noticed.
@@ -205,8 +201,7 @@ def note_receipts(layout: Layout, *, cut: Iterable[str]) -> None:
     """
     if not layout.accepted.exists():
         return
-    layout.state.mkdir(parents=True, exist_ok=True)
-    with lock(layout.state):
+    with _alone(layout):
         accepted = read_accepted(layout)
         if accepted is None:
             return
@@ -214,6 +209,19 @@ def note_receipts(layout: Layout, *, cut: Iterable[str]) -> None:
         now = {**seen_receipts(layout), **kept}
         if now != dict(accepted.receipts):
             _write(layout.accepted, replace(accepted, receipts=now))
+
+
+@contextlib.contextmanager
+def _alone(layout: Layout) -> Iterator[None]:
+    """No other process changes the list meanwhile; the lock, of the state directory itself, ends
+    with its holder."""
+    layout.state.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(layout.state, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def seen_receipts(layout: Layout) -> dict[str, Seen]:

@@ -10,25 +10,65 @@ may make beforehand.
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from harness.artifacts.content import hash_file
+from harness.artifacts.locate import Layout
+from harness.clock import Clock
 from harness.contract.artifacts import PLUGIN_MANIFEST, PLUGIN_PROTECTED, PROTECTED
 from harness.contract.installation import MCP_SERVERS
 from harness.domain.statuses import SandboxKind
 from harness.errors import RefusedError, UsageError
 from harness.files import sha256_bytes
-from harness.ledger.ledger import Ledger
-from harness.ledger.project import Project
-from harness.plans.frozen import MISSING
 
+MISSING = "missing"
+"""Stands for the digest of a file that is not there."""
 GIT = ".git"
 CHANGED = "protected_path_changed"
 _FILES = (".git/config",)
 _NEVER_MADE = (MCP_SERVERS, *PLUGIN_PROTECTED)
 """An empty one would be a fault of its own: Claude Code would say that it cannot read it."""
 _UNREADABLE = "unreadable"
+
+
+class NoticedChange(Protocol):
+    """A fact that says that a file was changed, as the ledger gives it back."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def expected(self) -> str: ...
+    @property
+    def actual(self) -> str: ...
+    @property
+    def experiment(self) -> str | None: ...
+
+
+class ControlLedger(Protocol):
+    """What the guard asks of the ledger, which stands above it."""
+
+    @property
+    def writer(self) -> str: ...
+    def plan(self) -> object | None: ...
+    def tampering(self) -> Sequence[NoticedChange]: ...
+    def note_tampering(
+        self, *, what: str, path: str, expected: str, actual: str, experiment: str | None = None
+    ) -> object: ...
+    def accepted_list(self, writer: str) -> str | None: ...
+    def accept_control(self, *, sha256: str, files: int, by: str) -> object: ...
+
+
+class GuardedProject(Protocol):
+    """An opened project, as far as the guard reads it."""
+
+    @property
+    def layout(self) -> Layout: ...
+    @property
+    def ledger(self) -> ControlLedger: ...
+    @property
+    def clock(self) -> Clock: ...
 
 
 def control_names(root: Path) -> tuple[str, ...]:
@@ -71,7 +111,7 @@ def in_place(root: Path, paths: Iterable[Path]) -> tuple[Path, ...]:
 
 @contextlib.contextmanager
 def watching(
-    project: Project, sandbox: SandboxKind, experiment: Callable[[], str | None]
+    project: GuardedProject, sandbox: SandboxKind, experiment: Callable[[], str | None]
 ) -> Iterator[None]:
     """Record as tampering what changes at the protected paths meanwhile, where the sandbox cannot
     keep them as they are.
@@ -114,7 +154,7 @@ def listing(root: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def note_changes(
-    ledger: Ledger,
+    ledger: ControlLedger,
     root: Path,
     before: Mapping[str, str],
     names: Iterable[str],

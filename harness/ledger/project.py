@@ -8,11 +8,10 @@ from types import TracebackType
 
 from harness.artifacts.locate import Layout
 from harness.clock import Clock, SystemClock
-from harness.domain.records import ApprovedPlan, Objective
+from harness.domain.records import ApprovedPlan
 from harness.errors import ConfigError, RefusedError
 from harness.files import atomic_write
 from harness.ledger.ledger import Ledger
-from harness.plans.plan import plan_from
 from harness.settings import Settings, load_settings
 
 
@@ -35,10 +34,6 @@ class Project:
                 code="no_plan",
             )
         return approved
-
-    def objective(self) -> Objective:
-        """What the approved plan judges scores by. Raises RefusedError as `plan`."""
-        return plan_from(self.plan().content).objective()
 
     def close(self) -> None:
         self.ledger.close()

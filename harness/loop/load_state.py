@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.decisions.diagnoses import model_name, undiagnosed_runs
+from harness.decisions.diagnoses import model_name
 from harness.domain.findings import BYPASSED, STOPPED, Finding
 from harness.domain.records import (
     ApprovedPlan,
@@ -24,14 +24,13 @@ from harness.domain.statuses import (
     Verdict,
 )
 from harness.evaluation.experiment import awaiting
-from harness.evaluation.judgement import TRIVIAL
 from harness.evaluation.noise_floor import compare, compare_to_baseline
-from harness.evaluation.scores import objective_of
+from harness.evaluation.outcome import TRIVIAL, explain
+from harness.evaluation.scores import counted_runs
+from harness.gates.alarms import open_by_run, undiagnosed_runs
 from harness.gates.collect import changed
-from harness.gates.evidence import counted_runs
 from harness.gates.findings import FINDINGS
 from harness.gates.next_idea import next_ideas
-from harness.gates.open_alarms import open_by_run
 from harness.ledger.project import Project
 from harness.ledger.spending import spent_usd
 from harness.ledger.training_time import training_seconds
@@ -44,6 +43,7 @@ from harness.loop.state import (
     SessionState,
     VerdictState,
 )
+from harness.plans.approved import objective_of
 from harness.plans.plan import Plan, plan_from
 
 
@@ -238,7 +238,7 @@ def _verdict(
         findings=tuple(Finding.from_plain(plain) for plain in newest.findings),
         tier=newest.tier,
         better=comparison.get("better"),
-        why=f"against {comparison['against']}: {comparison['why']}"
+        why=f"against {comparison['against']}: {explain(comparison)}"
         if comparison
         else "there is nothing to compare.",
         recorded=len(mine),

@@ -17,22 +17,12 @@ from harness.guard.accepted import accept_on_record, read_accepted
 from harness.ledger.creation import require_never_made
 from harness.ledger.project import Project, approve_config, open_layout, open_project
 from harness.plans.data_review import contamination
-from harness.plans.frozen import frozen_changes
 from harness.plans.held_out import InVault, move_to_vault
 from harness.plans.plan import Plan
 from harness.plans.review import Draft, as_one_error, notes, read_draft, review_plan
 from harness.plans.scorer import freeze_scorer
 from harness.plans.splits import Split, described, load_split, make_split, split_paths
 from harness.settings import CONFIG
-
-__all__ = [
-    "approve_plan",
-    "check_plan",
-    "data_hashes",
-    "data_paths",
-    "frozen_changes",
-    "require_approved",
-]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,19 +117,6 @@ def require_approved(project: Project, path: Path | None = None) -> ApprovedPlan
             code="plan_changed",
         )
     return approved
-
-
-def data_paths(approved: ApprovedPlan) -> tuple[str, ...]:
-    """The tables of the plan, relative to the root: data, so no part of a code snapshot."""
-    content = approved.content["data"]
-    paths = {content["train"], content["held_out"]["path"]}
-    paths |= {split["path"] for split in approved.splits.values() if "path" in split}
-    return tuple(sorted(paths))
-
-
-def data_hashes(approved: ApprovedPlan) -> dict[str, str]:
-    """Split name -> hash of its file, as frozen."""
-    return {name: split["sha256"] for name, split in approved.splits.items()}
 
 
 def _held_out_hashes(project: Project) -> list[str]:

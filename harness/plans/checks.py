@@ -8,29 +8,13 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from harness.artifacts.front_matter import FrontMatter
+from harness.domain.metrics import METRICS
 from harness.domain.records import LEAST_SEEDS
 from harness.domain.statuses import Direction, GateMode
 from harness.plans.problems import Problem
-from harness.plans.schema import (
-    BUILT_IN_SCORERS,
-    Budget,
-    Data,
-    Gates,
-    Loop,
-    Oracle,
-    Part,
-    inside_project,
-)
+from harness.plans.schema import Budget, Data, Gates, Loop, Oracle, Part, inside_project
 
 PartT = TypeVar("PartT", bound=Part)
-
-_RANGES: dict[str, tuple[float, float]] = {
-    "accuracy": (0, 1),
-    "macro_f1": (0, 1),
-    "mse": (0, math.inf),
-    "mae": (0, math.inf),
-    "log_loss": (0, math.inf),
-}
 
 
 def contradictions(front: FrontMatter) -> list[Problem]:
@@ -68,27 +52,27 @@ def _part(front: FrontMatter, key: str, model: type[PartT]) -> PartT | None:
 
 def _scorer_problems(oracle: Oracle, front: FrontMatter) -> list[Problem]:
     path = ("oracle", "scorer")
-    natural = BUILT_IN_SCORERS.get(oracle.scorer)
-    if natural is None:
+    metric = METRICS.get(oracle.scorer)
+    if metric is None:
         try:
             if not inside_project(oracle.scorer).endswith(".py"):
                 raise ValueError
         except ValueError:
-            known = ", ".join(BUILT_IN_SCORERS)
+            known = ", ".join(METRICS)
             return [
                 Problem.about(
                     front,
                     path,
                     f"one of {known}, or a path such as scorer.py",
-                    known=BUILT_IN_SCORERS,
+                    known=METRICS,
                 )
             ]
         return []
     problems = []
-    if oracle.direction is not natural:
-        expected = f"{natural}, because the built-in scorer {oracle.scorer} is better that way"
+    if oracle.direction is not metric.direction:
+        expected = f"{metric.direction}, because {oracle.scorer} gets better that way"
         problems.append(Problem.about(front, ("oracle", "direction"), expected))
-    if oracle.metric in BUILT_IN_SCORERS and oracle.metric != oracle.scorer:
+    if oracle.metric in METRICS and oracle.metric != oracle.scorer:
         expected = f"{oracle.scorer}, as the scorer, or another name"
         problems.append(Problem.about(front, ("oracle", "metric"), expected))
     return problems
@@ -105,7 +89,8 @@ def _tier_problems(oracle: Oracle, loop: Loop, front: FrontMatter) -> list[Probl
                 f" {oracle.direction}"
             )
             problems.append(Problem.about(front, ("oracle", "tiers", higher.value), expected))
-    least, most = _RANGES.get(oracle.scorer, (-math.inf, math.inf))
+    known = METRICS.get(oracle.scorer)
+    least, most = known.range if known else (-math.inf, math.inf)
     for tier, value in tiers:
         if not least <= value <= most:
             expected = f"{least:g} to {most:g}, the range of {oracle.scorer}"

@@ -4,8 +4,8 @@ score."""
 from difflib import get_close_matches
 
 from harness.domain.findings import Finding
+from harness.domain.metrics import METRICS
 from harness.plans.plan import Plan
-from harness.plans.schema import BUILT_IN_SCORERS
 
 
 def metric_notes(plan: Plan) -> list[Finding]:
@@ -16,9 +16,9 @@ def metric_notes(plan: Plan) -> list[Finding]:
     """
     metric, scorer = plan.oracle.metric, plan.oracle.scorer
     by_script = plan.scorer_script is not None
-    if metric in BUILT_IN_SCORERS if by_script else metric == scorer:
+    if metric in METRICS if by_script else metric == scorer:
         return []
-    near = get_close_matches(metric, BUILT_IN_SCORERS if by_script else [scorer], n=1, cutoff=0.8)
+    near = get_close_matches(metric, METRICS if by_script else [scorer], n=1, cutoff=0.8)
     closest = near[0] if near else None
     if by_script:
         if closest is None:

@@ -13,9 +13,9 @@ from harness.artifacts.front_matter import read_front_matter
 from harness.errors import PlanError, UsageError
 from harness.plans.checks import contradictions
 from harness.plans.problems import as_error, from_pydantic, unusable
-from harness.plans.schema import BUILT_IN_SCORERS, HeldOut, Plan
+from harness.plans.schema import HeldOut, Plan
 
-__all__ = ["BUILT_IN_SCORERS", "HeldOut", "Plan", "parse_plan", "plan_from", "read_plan"]
+__all__ = ["HeldOut", "Plan", "parse_plan", "plan_from", "read_plan"]
 
 
 def plan_from(content: dict[str, Any]) -> Plan:

@@ -10,18 +10,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from harness.detectors.kinds import KINDS, known_thresholds
 from harness.detectors.settings import STOP_ON, WatchSettings
+from harness.domain.metrics import METRICS
 from harness.domain.records import Objective
 from harness.domain.statuses import Direction, GateMode, Tier
-
-BUILT_IN_SCORERS: dict[str, Direction] = {
-    "accuracy": Direction.MAXIMIZE,
-    "macro_f1": Direction.MAXIMIZE,
-    "mse": Direction.MINIMIZE,
-    "mae": Direction.MINIMIZE,
-    "log_loss": Direction.MINIMIZE,
-}
-"""Name -> the direction in which this metric gets better; a plan that says the other one
-contradicts itself."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}\Z")
 _SPLITS = ("val", "valid", "validation", "eval", "dev", "test")
@@ -224,4 +215,4 @@ class Plan(Part):
     @property
     def scorer_script(self) -> str | None:
         """The scorer's path relative to the project, or None for a built-in one."""
-        return None if self.oracle.scorer in BUILT_IN_SCORERS else self.oracle.scorer
+        return None if self.oracle.scorer in METRICS else self.oracle.scorer

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from harness.domain.statuses import Direction, Evidence, SandboxKind, Split
-from harness.evaluation.judgement import TRIVIAL, Worth, worth
+from harness.evaluation.outcome import TRIVIAL, Worth, worth
 from harness.projections.text import number
 
 Summary = Mapping[str, Any]

@@ -13,11 +13,11 @@ from harness.domain.records import ApprovedPlan, Run
 from harness.domain.sandbox import Confinement, Sandbox
 from harness.domain.statuses import CLOSED_EXPERIMENTS, RunStatus, SandboxKind
 from harness.errors import RefusedError
-from harness.gates.evidence import counted_runs
+from harness.evaluation.scores import counted_runs
 from harness.guard.control_files import in_place, protected_paths
 from harness.ledger.project import Project
 from harness.ledger.training_time import training_seconds
-from harness.plans.approval import data_hashes, data_paths, frozen_changes
+from harness.plans.approved import data_hashes, data_paths, frozen_changes
 from harness.plans.plan import Plan, plan_from
 from harness.runs.environment import ask_python, describe
 from harness.settings import require_interpreter

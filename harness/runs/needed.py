@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.artifacts.content import hash_file, linked, open_regular
+from harness.artifacts.content import content_hash, hash_file, linked, open_regular
 from harness.artifacts.locate import Layout
 from harness.artifacts.metrics_file import read_rows
 from harness.domain.models import ModelState
 from harness.domain.records import Checkpoint, Experiment, Run
 from harness.domain.statuses import FINAL_RUNS, ExperimentStatus, RunStatus
 from harness.errors import RefusedError, UsageError
-from harness.evaluation.scores import objective_of, plan_of
-from harness.gates.files import content_hash
 from harness.ledger.project import Project
+from harness.plans.approved import objective_of, plan_of
 
 _MARKER, _POINTERS = "COMPLETE", ("latest", "best")
 """What the Checkpointer writes: the mark of a whole checkpoint, and files that name one."""
@@ -157,7 +156,7 @@ def _pointed(pointer: Path) -> str:
 
 
 def _unless_changed(layout: Layout, item: Choice) -> Choice:
-    if item.why is None and content_hash(layout, item.checkpoint.path) != item.checkpoint.id:
+    if item.why is None and content_hash(layout.root, item.checkpoint.path) != item.checkpoint.id:
         return replace(item, why="it is not what was recorded, which is evidence")
     return item
 

@@ -16,7 +16,7 @@ from harness.domain.statuses import RunStatus
 from harness.errors import HarnessError
 from harness.guard.control_files import watching
 from harness.ledger.project import Project
-from harness.plans.seeds import seeds_for
+from harness.plans.approved import seeds_for
 from harness.runs.alarms import RunAlarms
 from harness.runs.collect import Ending, close_run, read_all, rows_of, write_run_json
 from harness.runs.endings import code_changed, findings_of, judge, leftovers

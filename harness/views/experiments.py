@@ -5,8 +5,9 @@ from typing import Any
 from harness.domain.records import Experiment, RecordedVerdict
 from harness.domain.statuses import CLOSED_EXPERIMENTS, Split, Verdict
 from harness.errors import RefusedError
-from harness.evaluation.score import Score, summarise
-from harness.evaluation.scores import counted_evaluations, judged
+from harness.evaluation.comparison import compare_experiments
+from harness.evaluation.outcome import explain
+from harness.evaluation.scores import Score, counted_evaluations, summarise
 from harness.gates.check import standing
 from harness.ledger.ledger import Ledger
 from harness.ledger.project import Project
@@ -152,13 +153,14 @@ def comparison(project: Project, candidate: str, reference: str) -> dict[str, An
     RefusedError when one has no score.
     """
     scores = {name: _score(project, name) for name in (candidate, reference)}
-    result = judged(project, project.plan(), candidate, reference)
+    result = compare_experiments(project, project.plan(), candidate, reference)
     assert result is not None  # both have a score
     return {
         "split": Split.VALIDATION,
         "candidate": _plain(candidate, scores[candidate]),
         "reference": _plain(reference, scores[reference]),
         **{name: value for name, value in result.items() if name != "seeds"},
+        "why": explain(result),
     }
 
 

@@ -18,6 +18,7 @@ from harness.errors import NotFoundError, UsageError
 from harness.foreign.log_rows import Row
 from harness.foreign.reader import ByteTail, LogReader
 from harness.ledger.project import Project
+from harness.plans.approved import objective_of
 from harness.runs.alarms import watch_settings
 from harness.views.follow import MOST_RUNS, Heart, News, RunView, Target, trimmed
 from harness.views.run_picture import RunPicture, shown_metrics
@@ -68,7 +69,7 @@ def progress(project: Project, experiment: str) -> dict[str, Any]:
     return {
         "experiment": experiment,
         "state": "running" if going else "ended" if runs else "not started",
-        "seeds_wanted": None if plan is None else project.objective().seeds,
+        "seeds_wanted": None if plan is None else objective_of(project.plan()).seeds,
         "evidence": Evidence.LOGGED.value,
         "runs": [_run(project, run) for run in runs],
     }
@@ -110,7 +111,7 @@ class ExperimentFollower:
         self.targets: Sequence[Target] = ()
         self._settings = watch_settings(project, experiment)
         if project.ledger.plan() is not None and project.ledger.program(experiment) is None:
-            objective = project.objective()
+            objective = objective_of(project.plan())
             self.targets = [
                 Target(value=objective.tiers[tier], name=tier.value)
                 for tier in Tier

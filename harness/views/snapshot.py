@@ -9,13 +9,13 @@ from harness.decisions.experiments import undecided_experiment
 from harness.domain.findings import Finding
 from harness.domain.records import ApprovedPlan, Experiment, RecordedVerdict
 from harness.domain.statuses import CLOSED_EXPERIMENTS, Split, Verdict, spoken
-from harness.evaluation.score import summarise
-from harness.evaluation.scores import counted_evaluations, plan_of
+from harness.evaluation.scores import counted_evaluations, summarise
 from harness.files import sha256_file
+from harness.gates.alarms import open_by_run
 from harness.gates.collect import changed
 from harness.gates.findings import finding
-from harness.gates.open_alarms import open_by_run
 from harness.ledger.project import Project
+from harness.plans.approved import plan_of
 from harness.runs.processes import is_alive
 
 _NAMED = 5

@@ -26,10 +26,10 @@ from harness.domain.statuses import (
 )
 from harness.errors import NotFoundError, RefusedError
 from harness.evaluation import experiment as evaluating
+from harness.evaluation.comparison import compared
 from harness.evaluation.experiment import awaiting, evaluate_experiment
-from harness.evaluation.judgement import TRIVIAL, worth
-from harness.evaluation.scores import compared
-from harness.gates.check import check_gate, due_gate, standing
+from harness.evaluation.outcome import TRIVIAL, explain, worth
+from harness.gates.check import check_gate, due_gate, require_validation_passed, standing
 from harness.gates.collect import changed, collect
 from harness.plans.approval import approve_plan
 from harness.projections.refresh import refresh
@@ -48,7 +48,13 @@ def evaluate(
 ) -> list[float | None]:
     sandbox = sandbox or InProcess()
     found = evaluate_experiment(
-        world.project, experiment, split, sandbox, environment={}, shuffle_seed=7
+        world.project,
+        experiment,
+        split,
+        sandbox,
+        environment={},
+        shuffle_seed=7,
+        admit=require_validation_passed,
     )
     return [item.value for item in found]
 
@@ -652,7 +658,7 @@ def test_tries_against_one_parent_are_counted_and_later_ones_change_no_verdict(
     first, second = (tried(world, parent, cuts) for cuts in ((0.3, 0.31, 0.32), (0.2, 0.21, 0.22)))
     assert [item["comparisons"] for item in (first, second)] == [1, 2]
     assert second["p_corrected"] >= second["p"]
-    assert "corrected for the 2 tries compared with this reference so far (Holm)" in second["why"]
+    assert "after Holm correction for 2 comparisons with this reference." in explain(second)
     verdict = world.project.ledger.latest_verdict("exp-0002", VALIDATION)
     assert verdict is not None
     assert verdict.comparison == first
@@ -678,9 +684,7 @@ def test_code_that_was_scored_and_left_behind_inside_one_experiment_is_a_try(wor
     comparison = check_gate(world.project, experiment, VALIDATION).comparison
     assert comparison is not None
     assert comparison["comparisons"] == 2
-    assert (
-        "corrected for the 2 tries compared with this reference so far (Holm)" in comparison["why"]
-    )
+    assert "after Holm correction for 2 comparisons with this reference." in explain(comparison)
     words = dict.fromkeys(("context", "choice", "alternatives", "reason"), "a test")
     decide(
         world.project,
@@ -784,6 +788,6 @@ def test_a_parent_of_another_version_of_the_plan_must_be_scored_again(world: Wor
     assert (verdict.verdict, codes(verdict)) == (Verdict.INCONCLUSIVE, {"reference_seeds_fewer"})
     assert verdict.comparison is not None
     assert verdict.comparison["better"] is None
-    assert "has no score under version 2 of the plan" in verdict.comparison["why"]
+    assert "exp-0001 has no score under plan version 2." in explain(verdict.comparison)
     evaluate(world, parent)
     assert check_gate(world.project, child, VALIDATION).verdict is Verdict.PASS

@@ -5,7 +5,7 @@ import pytest
 
 from harness.artifacts.metrics_file import effective
 from harness.gates.artifacts import cadence
-from harness.gates.cadence import longest_gap
+from harness.gates.run_evidence import longest_gap
 from tests.gates.evidence import evidence, run_evidence
 
 

@@ -12,7 +12,7 @@ from harness.domain.facts import TamperingNoticed
 from harness.domain.records import RecordedVerdict
 from harness.domain.statuses import GateName, Split, Verdict
 from harness.evaluation.experiment import evaluate_experiment
-from harness.gates.check import check_gate
+from harness.gates.check import check_gate, require_validation_passed
 from harness.guard.accepted import accept_on_record
 from harness.ledger import Ledger
 from harness.views.snapshot import experiment_row
@@ -33,7 +33,14 @@ def passed(world: World) -> str:
     experiment = world.open().id
     world.train(experiment)
     for split in Split:
-        evaluate_experiment(world.project, experiment, split, InProcess(), environment={})
+        evaluate_experiment(
+            world.project,
+            experiment,
+            split,
+            InProcess(),
+            environment={},
+            admit=require_validation_passed,
+        )
         if split is Split.VALIDATION:
             world.result(experiment)
         assert check_gate(world.project, experiment, GateName(split.value)).verdict is Verdict.PASS
@@ -99,7 +106,14 @@ def test_what_changed_before_the_experiment_is_not_its_fault(world: World, passe
     world.project.clock.sleep(20 * 365 * 86_400.0)  # far behind any file that is written now
     later = world.open_another(passed)
     world.train(later)
-    evaluate_experiment(world.project, later, Split.VALIDATION, InProcess(), environment={})
+    evaluate_experiment(
+        world.project,
+        later,
+        Split.VALIDATION,
+        InProcess(),
+        environment={},
+        admit=require_validation_passed,
+    )
     world.result(later)
     assert of_control(check_gate(world.project, later, GateName.VALIDATION)) == []
 

@@ -7,7 +7,7 @@ import pytest
 from harness.decisions.person import approve, reject
 from harness.domain.statuses import ExperimentStatus, GateName, Split, Verdict
 from harness.evaluation.experiment import evaluate_experiment
-from harness.gates.check import check_gate
+from harness.gates.check import check_gate, require_validation_passed
 from harness.views.snapshot import experiment_row
 from tests.audit.world import InProcess, World
 
@@ -17,7 +17,14 @@ def kept(world: World) -> str:
     experiment = world.open().id
     world.train(experiment)
     for split in Split:
-        evaluate_experiment(world.project, experiment, split, InProcess(), environment={})
+        evaluate_experiment(
+            world.project,
+            experiment,
+            split,
+            InProcess(),
+            environment={},
+            admit=require_validation_passed,
+        )
         if split is Split.VALIDATION:
             world.result(experiment)
         assert check_gate(world.project, experiment, GateName(split.value)).verdict is Verdict.PASS

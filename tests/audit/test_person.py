@@ -6,7 +6,7 @@ from harness.decisions.person import approve, reject
 from harness.domain.statuses import DecisionKind, ExperimentStatus, GateName, Split, Verdict
 from harness.errors import RefusedError, UsageError
 from harness.evaluation.experiment import evaluate_experiment
-from harness.gates.check import check_gate
+from harness.gates.check import check_gate, require_validation_passed
 from tests.audit.world import InProcess, World
 
 
@@ -29,7 +29,14 @@ def passed(world: World, judged: str) -> str:
 
 
 def evaluate(world: World, experiment: str, split: Split) -> None:
-    evaluate_experiment(world.project, experiment, split, InProcess(), environment={})
+    evaluate_experiment(
+        world.project,
+        experiment,
+        split,
+        InProcess(),
+        environment={},
+        admit=require_validation_passed,
+    )
 
 
 def facts(world: World) -> int:

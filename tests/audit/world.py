@@ -20,8 +20,8 @@ from harness.domain.statuses import RunStatus, SandboxKind
 from harness.domain.variables import CHECKPOINT, INPUTS, PREDICTIONS
 from harness.files import sha256_bytes, sha256_file
 from harness.ledger.project import Project, open_project
-from harness.plans.approval import approve_plan, data_paths
-from harness.plans.seeds import seeds_for
+from harness.plans.approval import approve_plan
+from harness.plans.approved import data_paths, seeds_for
 from harness.run_logger import RunLogger
 from harness.settings import create_config
 from tests.plan_text import plan_text

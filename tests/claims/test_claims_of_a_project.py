@@ -12,7 +12,7 @@ from harness.artifacts.git import run_git
 from harness.cli.main import harness
 from harness.domain.statuses import GateName, Split, Verdict
 from harness.evaluation.experiment import evaluate_experiment
-from harness.gates.check import check_gate
+from harness.gates.check import check_gate, require_validation_passed
 from tests.audit.world import GOOD, POOR, InProcess, World
 
 
@@ -28,7 +28,13 @@ def judged_experiment(world: World, cuts: tuple[float, ...] = GOOD) -> tuple[str
     opened = world.open("A cut").id
     world.train(opened, cuts)
     found = evaluate_experiment(
-        world.project, opened, Split.VALIDATION, InProcess(), environment={}, shuffle_seed=7
+        world.project,
+        opened,
+        Split.VALIDATION,
+        InProcess(),
+        environment={},
+        shuffle_seed=7,
+        admit=require_validation_passed,
     )
     world.result(opened)
     return opened, fmean(item.value for item in found if item.value is not None)

@@ -9,8 +9,9 @@ from harness.claims.known_facts import HOLDS
 from harness.claims.sentences import sentences
 from harness.domain.records import Objective
 from harness.domain.statuses import Direction, Tier
-from harness.evaluation.judgement import Earlier, judge
+from harness.evaluation.comparison import Earlier, combine
 from harness.evaluation.noise_floor import compare
+from harness.evaluation.outcome import explain
 from harness.evaluation.paired import paired_test
 from tests.claims.corpora import DISHONEST, KNOWN, OURS, PARENT, THROUGH
 from tests.claims.honest import HONEST
@@ -36,8 +37,9 @@ def test_what_the_gate_says_of_a_comparison_may_be_copied_into_a_result():
     candidate, reference = np.zeros((1, 400)), np.zeros((1, 400))
     candidate[0, :40], reference[0, 40:60] = 1, 1
     for paired in (None, paired_test(candidate, reference, right_or_wrong=True, seed=1)):
-        why = judge(compare(ours, theirs, objective), paired, earlier, objective).why
-        assert "(Holm)" in why
+        made = combine(compare(ours, theirs, objective), paired, earlier, objective).plain()
+        why = explain({**made, "seeds": [len(ours), len(theirs)]})
+        assert "Holm correction" in why
         assert failing(why) == [], why
 
 

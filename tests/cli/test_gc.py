@@ -18,7 +18,7 @@ from harness.domain.facts import CheckpointRecorded, CheckpointRemoved
 from harness.domain.statuses import ExperimentStatus, GateName, Split, Verdict
 from harness.errors import RefusedError
 from harness.evaluation.experiment import evaluate_experiment
-from harness.gates.check import check_gate
+from harness.gates.check import check_gate, require_validation_passed
 from harness.run_logger import RunLogger
 from harness.runs.lock import supervising
 from harness.training.store import Store
@@ -58,7 +58,13 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         record(made, saved.folder / "model.pt", epoch)
     record(made, made.root / RUN / "metrics.jsonl", 0)
     evaluate_experiment(
-        made.project, "exp-0001", Split.VALIDATION, InProcess(), environment={}, shuffle_seed=7
+        made.project,
+        "exp-0001",
+        Split.VALIDATION,
+        InProcess(),
+        environment={},
+        shuffle_seed=7,
+        admit=require_validation_passed,
     )
     made.result("exp-0001")
     yield made

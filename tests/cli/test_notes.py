@@ -12,6 +12,7 @@ from harness.cli import experiment as experiment_verbs
 from harness.cli import gate as gate_verbs
 from harness.domain.statuses import Split
 from harness.evaluation.experiment import evaluate_experiment
+from harness.gates.check import require_validation_passed
 from harness.run_logger import RunLogger
 from tests.audit.world import InProcess, World
 
@@ -32,7 +33,14 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     world = World.make(tmp_path)
     opened = world.open().id
     world.train(opened, log=with_a_nan)
-    evaluate_experiment(world.project, opened, Split.VALIDATION, InProcess(), environment={})
+    evaluate_experiment(
+        world.project,
+        opened,
+        Split.VALIDATION,
+        InProcess(),
+        environment={},
+        admit=require_validation_passed,
+    )
     world.result(opened)
     world.project.close()
     for name, value in world.environment.items():

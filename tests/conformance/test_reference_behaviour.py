@@ -11,7 +11,7 @@ from harness.domain.ids import experiment_id
 from harness.domain.records import Experiment, Run
 from harness.domain.statuses import RunStatus, Verdict
 from harness.gates.evidence import GateEvidence
-from harness.gates.validation import judge
+from harness.gates.verdict import judge
 from tests.gates.evidence import evidence, run, scored, with_run, without_file
 
 RUNNING, COMPLETED = RunStatus.RUNNING, RunStatus.COMPLETED

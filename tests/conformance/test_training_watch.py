@@ -16,7 +16,7 @@ from harness.domain.findings import as_text
 from harness.domain.statuses import ExperimentStatus, Verdict
 from harness.errors import UsageError
 from harness.gates.evidence import GateEvidence
-from harness.gates.validation import judge
+from harness.gates.verdict import judge
 from harness.loop.next_step import next_step
 from harness.loop.steps import Diagnose
 from harness.plans.plan import parse_plan

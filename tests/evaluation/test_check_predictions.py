@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.evaluation.answers import class_names, classes_of
+from harness.domain.metrics import Needs
 from harness.evaluation.check_predictions import Expected, check, differing
-from harness.evaluation.scorers import Needs
+from harness.evaluation.truth import class_names, classes_of
 
 IDS = ("r1", "r2", "r3")
 

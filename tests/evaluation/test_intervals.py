@@ -5,7 +5,7 @@ import pytest
 
 from harness.evaluation import intervals
 from harness.evaluation.intervals import bootstrap_macro_f1, bootstrap_mean, percentile_interval
-from harness.evaluation.scorer_program import macro_f1
+from harness.evaluation.metrics.macro_f1 import score as macro_f1
 
 
 def normal_interval(rows):

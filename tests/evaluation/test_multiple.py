@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.evaluation.multiple import LEVEL, holm
+from harness.evaluation.comparison import holm
+from harness.evaluation.outcome import LEVEL
 
 p_values = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 

@@ -9,6 +9,7 @@ from scipy.stats import ttest_1samp, ttest_ind
 from harness.domain.records import Objective
 from harness.domain.statuses import Direction, Tier
 from harness.evaluation.noise_floor import compare, compare_to_baseline, noise_floor
+from harness.evaluation.outcome import FloorOf, Inconclusive, Worth
 
 
 def objective(direction=Direction.MAXIMIZE):
@@ -63,9 +64,10 @@ def test_better_needs_a_difference_beyond_the_floor_in_the_plans_direction(
 
 
 def test_why_says_worse_within_or_too_few():
-    assert "worse by more" in compare([0.1, 0.1, 0.1], [0.9, 0.9, 0.9], objective()).why
-    assert "within the noise" in compare([0.1, 0.9, 0.5], [0.2, 0.8, 0.5], objective()).why
-    assert "2 against 3 seeds" in compare([1.0, 2.0], [1.0, 2.0, 3.0], objective()).why
+    assert compare([0.1, 0.1, 0.1], [0.9, 0.9, 0.9], objective()).outcome is Worth.WORSE
+    assert compare([0.1, 0.9, 0.5], [0.2, 0.8, 0.5], objective()).outcome is Worth.WITHIN
+    few = compare([1.0, 2.0], [1.0, 2.0, 3.0], objective())
+    assert (few.inconclusive, few.outcome) == (Inconclusive.TOO_FEW_SEEDS, Worth.UNKNOWN)
 
 
 def test_without_a_parent_the_trivial_score_is_compared_by_the_candidates_own_spread():
@@ -96,7 +98,7 @@ def test_never_better_both_ways_and_the_floor_is_symmetric(a, b):
 def test_seeds_that_do_not_differ_are_judged_by_the_rows_noise() -> None:
     same = compare([0.90] * 3, [0.89] * 3, objective(), row_noise=0.02)
     assert (same.better, same.floor) == (False, 0.02)
-    assert "the seeds do not differ" in same.why
+    assert same.floor_of is FloorOf.ROWS_ALONE
     assert compare([0.95] * 3, [0.89] * 3, objective(), row_noise=0.02).better is True
     assert compare_to_baseline([0.90] * 3, 0.89, objective(), row_noise=0.02).better is False
 
@@ -117,7 +119,7 @@ def test_without_pairs_a_tiny_spread_of_the_seeds_hides_no_noise_of_the_rows() -
     found = compare(*scores, objective(), row_noise=0.05)
     assert (found.better, found.floor) == (False, 0.05)
     assert found.p > 0.9
-    assert "of the rows, more than the seeds'," in found.why
+    assert found.floor_of is FloorOf.ROWS
     assert compare(*scores, objective(), row_noise=0.0005).better is True
     assert compare_to_baseline(scores[0], 0.8, objective(), row_noise=0.05).better is False
     wide = compare([0.90, 0.92, 0.94], [0.80, 0.85, 0.87], objective(), row_noise=0.01)
@@ -145,5 +147,5 @@ def test_p_against_the_trivial_score_and_of_the_rows_noise():
 def test_a_reference_with_fewer_seeds_is_not_beaten():
     found = compare([0.9, 0.91, 0.92, 0.93], [0.1, 0.11, 0.12], objective())
     assert (found.better, found.floor, found.p) == (None, None, None)
-    assert "4 seeds against 3 of the reference, which needs as many" in found.why
+    assert found.inconclusive is Inconclusive.REFERENCE_HAS_FEWER_SEEDS
     assert compare([0.9, 0.91, 0.92], [0.1, 0.11, 0.12, 0.13], objective()).better is True

@@ -3,8 +3,7 @@ import pytest
 from scipy.stats import binomtest
 from sklearn.metrics import f1_score
 
-from harness.evaluation.contributions import contributions
-from harness.evaluation.paired import mcnemar, paired_test
+from harness.evaluation.paired import contributions, mcnemar, paired_test
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from harness.domain.records import Evaluation
 from harness.domain.statuses import Evidence, Split
-from harness.evaluation.score import seed_findings, summarise
+from harness.evaluation.scores import seed_findings, summarise
 from harness.files import canonical_json
 
 

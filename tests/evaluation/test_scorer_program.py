@@ -2,8 +2,10 @@
 
 import json
 import math
+import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.domain.metrics import METRICS, PerRow
 from harness.evaluation import scorer_program
-from harness.evaluation.scorer_program import EPSILON, ROWS, log_loss_rows, macro_f1, mean
-from harness.evaluation.scorers import BUILT_IN
+from harness.evaluation.metrics import accuracy, log_loss, macro_f1, mae, mse
+from harness.evaluation.metrics.log_loss import EPSILON
+from harness.evaluation.scorer_program import mean
 
 metrics = pytest.importorskip(
     "sklearn.metrics", reason="the reference for our metrics is scikit-learn"
@@ -28,14 +32,19 @@ number_pairs = st.lists(st.tuples(numbers, numbers), min_size=1, max_size=60)
 
 
 def test_every_built_in_has_a_scorer():
-    assert set(BUILT_IN) == {*ROWS, "macro_f1"}
-    assert {name for name, scorer in BUILT_IN.items() if scorer.has_rows} == set(ROWS)
+    folder = Path(scorer_program.__file__).with_name("metrics")
+    assert set(METRICS) == {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    files = {name: import_module(f"harness.evaluation.metrics.{name}") for name in METRICS}
+    means = {PerRow.RIGHT_OR_WRONG, PerRow.VALUE}
+    for name, metric in METRICS.items():
+        assert hasattr(files[name], "rows") == (metric.per_row in means)
+        assert hasattr(files[name], "influences") == (metric.per_row is PerRow.INFLUENCE)
 
 
 @given(pairs)
 def test_accuracy(rows):
     labels, guesses = map(list, zip(*rows, strict=True))
-    ours = mean(ROWS["accuracy"](labels, {"prediction": guesses}))
+    ours = mean(accuracy.rows(labels, {"prediction": guesses}))
     assert ours == pytest.approx(metrics.accuracy_score(labels, guesses))
 
 
@@ -45,17 +54,17 @@ def test_macro_f1(rows):
     theirs = metrics.f1_score(
         labels, guesses, labels=sorted(set(labels)), average="macro", zero_division=0
     )
-    assert macro_f1(labels, {"prediction": guesses}) == pytest.approx(theirs)
+    assert macro_f1.score(labels, {"prediction": guesses}) == pytest.approx(theirs)
 
 
 @given(number_pairs)
 def test_errors(rows):
     labels, guesses = map(list, zip(*rows, strict=True))
     predictions = {"prediction": guesses}
-    assert mean(ROWS["mse"](labels, predictions)) == pytest.approx(
+    assert mean(mse.rows(labels, predictions)) == pytest.approx(
         metrics.mean_squared_error(labels, guesses)
     )
-    assert mean(ROWS["mae"](labels, predictions)) == pytest.approx(
+    assert mean(mae.rows(labels, predictions)) == pytest.approx(
         metrics.mean_absolute_error(labels, guesses)
     )
 
@@ -70,24 +79,25 @@ def test_log_loss(n, k, seed, certain):
     labels = [str(label) for label in generator.integers(0, k, size=n)]
     columns = {f"p_{name}": p[:, name].tolist() for name in range(k)}
     theirs = metrics.log_loss(labels, p, labels=[str(name) for name in range(k)])
-    assert mean(log_loss_rows(labels, columns)) == pytest.approx(theirs, rel=1e-6, abs=1e-12)
+    assert mean(log_loss.rows(labels, columns)) == pytest.approx(theirs, rel=1e-6, abs=1e-12)
 
 
 def test_log_loss_divides_by_the_sum_clips_and_takes_an_absent_class_as_impossible():
     columns = {"p_a": [0.4998], "p_b": [0.4998]}
-    assert log_loss_rows(["a"], columns) == [pytest.approx(math.log(2))]
-    assert log_loss_rows(["c"], columns) == [pytest.approx(-math.log(EPSILON))]
-    assert log_loss_rows(["a"], {"p_a": [0.0], "p_b": [1.0]}) == [pytest.approx(36.04, abs=0.01)]
+    assert log_loss.rows(["a"], columns) == [pytest.approx(math.log(2))]
+    assert log_loss.rows(["c"], columns) == [pytest.approx(-math.log(EPSILON))]
+    assert log_loss.rows(["a"], {"p_a": [0.0], "p_b": [1.0]}) == [pytest.approx(36.04, abs=0.01)]
 
 
 def test_a_sum_beyond_a_float_is_infinite_not_an_error():
-    assert mean(ROWS["mse"]([1e200], {"prediction": [-1e200]})) == math.inf
+    assert mean(mse.rows([1e200], {"prediction": [-1e200]})) == math.inf
     assert mean([1.7e308, 1.7e308]) == math.inf
 
 
 def test_it_runs_alone_with_the_standard_library_only(tmp_path):
     program = tmp_path / "copy.py"
     program.write_bytes(Path(scorer_program.__file__).read_bytes())
+    shutil.copy(mse.__file__, tmp_path / "metric.py")
     job = {
         "scorer": "mse",
         "script": None,

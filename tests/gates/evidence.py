@@ -25,7 +25,7 @@ from harness.domain.statuses import (
     Tier,
     Verdict,
 )
-from harness.evaluation.score import summarise
+from harness.evaluation.scores import summarise
 from harness.gates.evidence import (
     CheckpointEvidence,
     FileEvidence,

@@ -7,7 +7,7 @@ import pytest
 from harness.artifacts.experiment_files import Claim
 from harness.domain.statuses import GateName, Tier, Verdict
 from harness.gates.evidence import ValidationReference
-from harness.gates.held_out import judge
+from harness.gates.verdict import judge
 from tests.gates.evidence import MINIMIZE, evidence, scored, verdict
 
 HELD_OUT = evidence(GateName.HELD_OUT)

@@ -9,9 +9,10 @@ from harness.artifacts.experiment_files import Claim
 from harness.detectors.alarm import Alarm, Point, Severity
 from harness.domain.findings import Finding, as_text
 from harness.domain.statuses import RunStatus, Tier, Verdict
-from harness.gates.evidence import GateEvidence, counted_runs
+from harness.evaluation.scores import counted_runs
+from harness.gates.evidence import GateEvidence
 from harness.gates.findings import FINDINGS, finding
-from harness.gates.validation import judge
+from harness.gates.verdict import judge
 from harness.runs.reasons import bypassed
 from tests.gates.evidence import (
     MINIMIZE,

@@ -1,6 +1,6 @@
 import pytest
 
-from harness.gates.statistics import contamination, reference_seeds
+from harness.gates.scores import contamination, reference_seeds
 from tests.gates.evidence import evidence
 
 

@@ -13,7 +13,7 @@ from harness.domain.statuses import FINAL_RUNS, DecisionKind, RunStatus, Sandbox
 from harness.evaluation import experiment as evaluating
 from harness.evaluation.evaluate import EvaluationOutcome, EvaluationRequest
 from harness.evaluation.experiment import evaluate_experiment
-from harness.gates.check import check_gate
+from harness.gates.check import check_gate, require_validation_passed
 from harness.ledger.reads import LedgerReads
 from harness.ledger.writes import LedgerWrites
 from harness.loop.load_state import load_state
@@ -98,7 +98,12 @@ class Driver:
                 self.train(step.experiment)
             case Evaluate():
                 evaluate_experiment(
-                    project, step.experiment, step.split, NoSandbox(), environment={}
+                    project,
+                    step.experiment,
+                    step.split,
+                    NoSandbox(),
+                    environment={},
+                    admit=require_validation_passed,
                 )
             case CheckGate():
                 check_gate(project, step.experiment, step.gate)

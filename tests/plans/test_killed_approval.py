@@ -10,7 +10,8 @@ import pytest
 from harness.files import sha256_file
 from harness.ledger.ledger import Ledger
 from harness.ledger.project import Project
-from harness.plans.approval import approve_plan, frozen_changes
+from harness.plans.approval import approve_plan
+from harness.plans.approved import frozen_changes
 from tests.blobs import PLAN
 
 STEPS = 12

@@ -11,13 +11,8 @@ from harness.errors import HarnessError, NotFoundError, PlanError, RefusedError
 from harness.files import sha256_file
 from harness.ledger.project import Project, open_project
 from harness.plans import approval as plans
-from harness.plans.approval import (
-    approve_plan,
-    data_hashes,
-    data_paths,
-    frozen_changes,
-    require_approved,
-)
+from harness.plans.approval import approve_plan, require_approved
+from harness.plans.approved import data_hashes, data_paths, frozen_changes, objective_of
 from harness.plans.tables import read_table, write_table
 from tests.blobs import PLAN, table
 
@@ -86,7 +81,7 @@ def test_approval_freezes_the_plan_and_moves_held_out(project: Project, root: Pa
     assert codes(project) == []
     assert data_paths(approved) == ("data/held_out.npz", "data/train.npz", "data/validation.npz")
     assert data_hashes(approved)["held_out"] == held_out["sha256"]
-    assert project.objective().metric == "accuracy"
+    assert objective_of(project.plan()).metric == "accuracy"
 
 
 def test_no_plan_says_how_to_approve_one(project: Project) -> None:

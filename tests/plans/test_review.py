@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from harness.gates.statistics import contamination as judged
+from harness.gates.scores import contamination as judged
 from harness.plans.data_review import contamination, data_findings
 from tests.gates.evidence import evidence
 

@@ -1,6 +1,6 @@
 """Seeds are the plan's: repeatable, distinct, of 31 bits."""
 
-from harness.plans.seeds import seeds_for
+from harness.plans.approved import seeds_for
 
 
 def test_seeds_are_distinct_and_repeatable() -> None:

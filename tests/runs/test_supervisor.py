@@ -18,7 +18,7 @@ from harness.domain.statuses import ExperimentStatus, RunStatus, SandboxKind
 from harness.errors import NotFoundError, RefusedError, RunError
 from harness.ledger.project import Project
 from harness.plans.approval import approve_plan
-from harness.plans.seeds import seeds_for
+from harness.plans.approved import seeds_for
 from harness.runs import supervisor
 from harness.runs.lock import supervising
 

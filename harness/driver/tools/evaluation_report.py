@@ -3,8 +3,8 @@ from harness.domain.statuses import Split
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.definition import AgentTool, Answer, ExperimentArguments
 from harness.errors import NotFoundError
-from harness.evaluation.score import summarise
-from harness.evaluation.scores import counted_evaluations
+from harness.evaluation.scores import counted_evaluations, summarise
+from harness.plans.approved import objective_of
 
 
 async def evaluation_report(context: ToolContext, arguments: ExperimentArguments) -> Answer:
@@ -21,7 +21,7 @@ async def evaluation_report(context: ToolContext, arguments: ExperimentArguments
         "experiment": experiment.id,
         **score.plain(),
         "claim": claim_of(score.mean),
-        "tiers": {str(tier): value for tier, value in project.objective().tiers.items()},
+        "tiers": {str(tier): value for tier, value in objective_of(project.plan()).tiers.items()},
         "findings": [finding for evaluation in evaluations for finding in evaluation.findings],
     }
 

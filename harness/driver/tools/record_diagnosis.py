@@ -4,6 +4,7 @@ from harness.artifacts.next_ideas import CONFIDENCE
 from harness.decisions import diagnoses
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.definition import AgentTool, Answer, ExperimentArguments, argument
+from harness.gates.alarms import undiagnosed_runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +44,7 @@ async def record_diagnosis(context: ToolContext, arguments: RecordDiagnosis) -> 
         by=context.by,
     )
     context.on_change()
-    left = diagnoses.undiagnosed_runs(context.project, experiment.id)
+    left = undiagnosed_runs(context.project, experiment.id)
     return {"experiment": experiment.id, "written": str(path), "runs_left": left}
 
 

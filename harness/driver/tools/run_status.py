@@ -9,7 +9,8 @@ from harness.driver.tools.definition import (
     ExperimentArguments,
     argument,
 )
-from harness.gates.open_alarms import as_news, open_by_run
+from harness.gates.alarms import as_news, open_by_run
+from harness.plans.approved import objective_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +42,7 @@ def report(context: ToolContext, experiment: str) -> Answer:
     return {
         "experiment": experiment,
         "state": "running" if running else "ended" if runs else "not started",
-        "seeds_wanted": project.objective().seeds,
+        "seeds_wanted": objective_of(project.plan()).seeds,
         "runs": [
             {
                 "run": run.id,

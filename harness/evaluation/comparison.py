@@ -1,0 +1,257 @@
+"""One experiment against its reference: by seeds, by rows, and by how many comparisons were made.
+
+Better needs both: a difference beyond the seeds' noise floor, and, where the rows of both are
+known, one that the paired test over rows does not explain. The larger of the two p-values tests
+both at once (Berger, "Multiparameter hypothesis testing and acceptance sampling", 1982: the
+intersection-union test).
+
+The more is compared with one reference, the likelier one try is lucky. Holm's step-down procedure
+("A simple sequentially rejective multiple test procedure", 1979) corrects for the tries so far:
+with p-values in rising order, the i-th of m is multiplied by m - i + 1, and none may fall below the
+one before it. The chance of any false alarm among the m is then at most the level, whatever the
+dependence between them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from harness.domain.records import LEAST_SEEDS, ApprovedPlan, Experiment, Objective
+from harness.domain.statuses import Direction, Split
+from harness.evaluation.noise_floor import SeedComparison, compare, compare_to_baseline
+from harness.evaluation.outcome import LEVEL, TRIVIAL, FloorOf, Inconclusive, Worth
+from harness.evaluation.paired import Paired, paired
+from harness.evaluation.scores import counted_evaluations, row_noise, summarise
+from harness.ledger.project import Project
+from harness.plans.approved import objective_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Earlier:
+    """A comparison that was made with the same reference before."""
+
+    experiment: str
+    """Its id, or, of code or a command that an experiment left behind, the last run with it, e.g.
+    "exp-0001/run-03"."""
+    p: float
+    better: bool
+    """What its own verdict said, corrected for those before it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    difference: float
+    """Candidate minus reference, in the metric's unit, whatever the direction."""
+    direction: Direction
+    floor: float | None
+    floor_of: FloorOf
+    by_seeds: Worth
+    """The outcome before rows and corrections."""
+    inconclusive: Inconclusive | None
+    better: bool | None
+    """The outcome after them; None when it cannot be said."""
+    p: float | None
+    """Two-sided, of seeds and rows together; None when nothing can be said."""
+    p_corrected: float | None
+    comparisons: int
+    """With this reference, this one included."""
+    no_longer: Mapping[str, float]
+    """Earlier experiments that were better among those of their time and are within the noise among
+    all of these -> their corrected p."""
+    paired: Paired | None
+    least_seeds: int = LEAST_SEEDS
+
+    def plain(self) -> dict[str, Any]:
+        return {**asdict(self), "no_longer": dict(self.no_longer)}
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """The corrected p-values, in the given order, at most 1. Raises ValueError for one outside [0,
+    1]."""
+    if not all(0 <= p <= 1 for p in p_values):
+        raise ValueError(f"p-values lie in [0, 1], got {list(p_values)}")
+    corrected, least = [0.0] * len(p_values), 0.0
+    for place, index in enumerate(sorted(range(len(p_values)), key=lambda index: p_values[index])):
+        least = max(least, min(1.0, (len(p_values) - place) * p_values[index]))
+        corrected[index] = least
+    return corrected
+
+
+def joint_p(seeds: SeedComparison, rows: Paired | None, objective: Objective) -> float | None:
+    """The p-value of "better or worse, by seeds and by rows"; None when the seeds cannot say."""
+    if seeds.p is None or rows is None:
+        return seeds.p
+    agree = objective.gain(rows.gain, 0.0) * objective.gain(seeds.difference, 0.0) > 0
+    return max(seeds.p, rows.p) if agree else 1.0
+
+
+def combine(
+    seeds: SeedComparison, rows: Paired | None, earlier: Sequence[Earlier], objective: Objective
+) -> Comparison:
+    """`earlier`: the comparisons that were made with the same reference before, oldest first."""
+    p = joint_p(seeds, rows, objective)
+    corrected = [] if p is None else holm([*(try_.p for try_ in earlier), p])
+    better = seeds.better
+    if better and p is not None:
+        better = p <= LEVEL and corrected[-1] <= LEVEL
+    now = dict(zip([try_.experiment for try_ in earlier], corrected, strict=False))
+    no_longer = {
+        try_.experiment: now[try_.experiment]
+        for try_ in earlier
+        if try_.better and now.get(try_.experiment, 0) > LEVEL
+    }
+    return Comparison(
+        difference=seeds.difference,
+        direction=objective.direction,
+        floor=seeds.floor,
+        floor_of=seeds.floor_of,
+        by_seeds=seeds.outcome,
+        inconclusive=seeds.inconclusive,
+        better=better,
+        p=p,
+        p_corrected=corrected[-1] if corrected else None,
+        comparisons=len(earlier) + 1,
+        no_longer=no_longer,
+        paired=rows,
+    )
+
+
+def compared(
+    project: Project, experiment: Experiment, approved: ApprovedPlan
+) -> dict[str, Any] | None:
+    """`Comparison.plain`, `against`, `split` and `seeds` on validation, where experiments compete;
+    None without a score.
+
+    Against the parent, when it was scored under the same version of the plan, else the trivial
+    predictor. Corrected for the plan's tries compared with the same reference so far: its earlier
+    experiments, and code or commands that an experiment left behind after their score was seen.
+    Later ones change no verdict, and say which earlier ones would no longer be better among all of
+    them.
+    """
+    reference = _reference(project, experiment, approved)
+    if reference is None and _scored_before(project, experiment):
+        own = summarise(counted_evaluations(project, experiment.id, approved, Split.VALIDATION))
+        return None if own is None else _without_reference(experiment.parent, approved, own.n_seeds)
+    comparison = compare_experiments(project, approved, experiment.id, reference)
+    if comparison is None:
+        return None
+    return {"against": reference or TRIVIAL, "split": Split.VALIDATION.value, **comparison}
+
+
+def _scored_before(project: Project, experiment: Experiment) -> bool:
+    """Whether the experiment has a parent with a score, under whatever version of the plan."""
+    if experiment.parent is None:
+        return False
+    return any(
+        item.value is not None
+        for item in project.ledger.evaluations(experiment.parent, Split.VALIDATION)
+    )
+
+
+def _without_reference(parent: str | None, approved: ApprovedPlan, seeds: int) -> dict[str, Any]:
+    """A parent that was scored under another version only: nothing else may stand in for it."""
+    numbers = ("difference", "floor", "better", "p", "p_corrected", "paired")
+    return {
+        "against": parent,
+        "split": Split.VALIDATION.value,
+        "inconclusive": Inconclusive.REFERENCE_NOT_SCORED.value,
+        "plan_version": approved.version,
+        **dict.fromkeys(numbers),
+        "comparisons": 0,
+        "no_longer": {},
+        "seeds": [seeds, 0],
+    }
+
+
+def compare_experiments(
+    project: Project, approved: ApprovedPlan, candidate: str, reference: str | None
+) -> dict[str, Any] | None:
+    """A `Comparison` as plain data, and `seeds` [candidate's, reference's or None]; None when one has
+    no score.
+
+    `reference` None is the trivial predictor.
+    """
+    sides = _compare(project, approved, candidate, reference)
+    if sides is None:
+        return None
+    result, rows, counts = sides
+    earlier = _earlier(project, approved, candidate, reference)
+    return {**combine(result, rows, earlier, objective_of(approved)).plain(), "seeds": counts}
+
+
+def _compare(
+    project: Project, approved: ApprovedPlan, candidate: str, reference: str | None
+) -> tuple[SeedComparison, Paired | None, list[int | None]] | None:
+    mine = counted_evaluations(project, candidate, approved, Split.VALIDATION)
+    own, objective = summarise(mine), objective_of(approved)
+    if own is None:
+        return None
+    if reference is None:
+        if own.baseline is None:
+            return None
+        rows = paired(project, approved, mine, None)
+        noise = row_noise(own) if rows is None else rows.half_width
+        by_seeds = compare_to_baseline(
+            own.values, own.baseline, objective, row_noise=noise, paired=rows is not None
+        )
+        return by_seeds, rows, [own.n_seeds, None]
+    theirs = counted_evaluations(project, reference, approved, Split.VALIDATION)
+    other = summarise(theirs)
+    if other is None:
+        return None
+    rows = paired(project, approved, mine, theirs)
+    noise = row_noise(own, other) if rows is None else rows.half_width
+    by_seeds = compare(
+        own.values, other.values, objective, row_noise=noise, paired=rows is not None
+    )
+    return by_seeds, rows, [own.n_seeds, other.n_seeds]
+
+
+def _reference(project: Project, experiment: Experiment, approved: ApprovedPlan) -> str | None:
+    """The parent, when it was scored under this version of the plan."""
+    if experiment.parent is None:
+        return None
+    scored = summarise(counted_evaluations(project, experiment.parent, approved, Split.VALIDATION))
+    return experiment.parent if scored is not None else None
+
+
+def _earlier(
+    project: Project, approved: ApprovedPlan, candidate: str, reference: str | None
+) -> list[Earlier]:
+    """The plan's tries before `candidate` as it is now that were compared with the same reference,
+    oldest first."""
+    objective = objective_of(approved)
+    tries: list[Earlier] = []
+    number = project.ledger.experiment(candidate).number
+    for experiment in sorted(project.ledger.experiments(), key=lambda one: one.number):
+        another = experiment.plan != approved.name or experiment.number >= number
+        if another or experiment.id == reference:
+            continue
+        if _reference(project, experiment, approved) != reference or (
+            reference is None and _scored_before(project, experiment)
+        ):
+            continue
+        tries += _left_behind(project, approved, experiment.id)
+        sides = _compare(project, approved, experiment.id, reference)
+        if sides is None or joint_p(sides[0], sides[1], objective) is None:
+            continue
+        made = combine(sides[0], sides[1], tries, objective)
+        assert made.p is not None
+        tries.append(Earlier(experiment=experiment.id, p=made.p, better=made.better is True))
+    return tries + _left_behind(project, approved, candidate)
+
+
+def _left_behind(project: Project, approved: ApprovedPlan, experiment: str) -> list[Earlier]:
+    """One try for each code and command that was scored on validation before the experiment went on
+    with another: who looks, edits and looks again has chosen by validation. Each is taken to have
+    found nothing (p = 1), which corrects the others no less than its own p would."""
+    runs = project.ledger.runs(experiment)
+    seen = {
+        item.run
+        for item in project.ledger.evaluations(experiment, Split.VALIDATION)
+        if item.value is not None and item.plan_version == approved.version
+    }
+    last = {(run.code, tuple(run.argv)): run.id for run in runs if run.id in seen}
+    if runs:
+        last.pop((runs[-1].code, tuple(runs[-1].argv)), None)
+    return [Earlier(experiment=f"{experiment}/{run}", p=1.0, better=False) for run in last.values()]

@@ -1,0 +1,121 @@
+"""What a recorded comparison comes to, in one word and in sentences.
+
+Facts keep its numbers and codes; the words are made here, when they are shown. A sentence that is
+written anew therefore changes no hash and makes no verdict stale.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+LEVEL = 0.05
+"""Two-sided; one minus the level of every interval and floor."""
+TRIVIAL = "trivial predictor"
+"""What an experiment without a parent is compared with."""
+
+
+class Worth(StrEnum):
+    """One-word outcome of a comparison, as shown on every page."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    WITHIN = "within noise"
+    UNKNOWN = "noise unknown"
+
+
+class Inconclusive(StrEnum):
+    """Why the seeds cannot say whether one score is better."""
+
+    TOO_FEW_SEEDS = "too_few_seeds"
+    REFERENCE_HAS_FEWER_SEEDS = "reference_has_fewer_seeds"
+    REFERENCE_NOT_SCORED = "reference_not_scored"
+
+
+class FloorOf(StrEnum):
+    """Whose noise the floor of a comparison is."""
+
+    SEEDS = "seeds"
+    ROWS_ALONE = "rows_alone"
+    """All seeds score the same, so their spread says nothing."""
+    ROWS = "rows"
+    """The rows' noise is larger than the seeds'."""
+
+
+def worth(comparison: Mapping[str, Any]) -> Worth:
+    """The outcome by `better` and `p_corrected`: beyond the noise and not better is worse."""
+    if comparison["better"] is None or comparison["p_corrected"] is None:
+        return Worth.UNKNOWN
+    if comparison["better"]:
+        return Worth.BETTER
+    return Worth.WORSE if comparison["p_corrected"] <= LEVEL else Worth.WITHIN
+
+
+def explain(comparison: Mapping[str, Any]) -> str:
+    """The comparison in sentences: the seeds' test, the rows' test, the correction for several
+    comparisons, and the earlier experiments that this one costs their significance."""
+    if comparison["inconclusive"] == Inconclusive.REFERENCE_NOT_SCORED:
+        version = comparison["plan_version"]
+        return f"Inconclusive: {comparison['against']} has no score under plan version {version}."
+    sentences = [_by_seeds(comparison)]
+    if comparison["paired"] is not None:
+        sentences.append(_by_rows(comparison["paired"]))
+    p, corrected, count = (comparison[key] for key in ("p", "p_corrected", "comparisons"))
+    if p is not None:
+        if comparison["by_seeds"] == Worth.BETTER and p > LEVEL:
+            sentences.append("Not significant in the paired row-level test.")
+        elif comparison["by_seeds"] == Worth.BETTER and corrected > LEVEL:
+            sentences.append(f"Not significant after Holm correction for {count} comparisons.")
+        sentences.append(_correction(p, corrected, count))
+    for experiment, now in comparison["no_longer"].items():
+        sentences.append(
+            f"{experiment} is no longer significant after Holm correction for {count} comparisons"
+            f" (p = {now:.2g})."
+        )
+    return " ".join(sentences)
+
+
+def _by_seeds(comparison: Mapping[str, Any]) -> str:
+    own, reference = comparison["seeds"]
+    if comparison["inconclusive"] == Inconclusive.TOO_FEW_SEEDS:
+        least = comparison["least_seeds"]
+        if reference is None:
+            return f"Inconclusive: {own} seeds; the noise is known from {least} seeds on."
+        return (
+            f"Inconclusive: {own} seeds against {reference}; the noise is known from {least} seeds"
+            " each on."
+        )
+    if comparison["inconclusive"] == Inconclusive.REFERENCE_HAS_FEWER_SEEDS:
+        return (
+            f"Inconclusive: {own} seeds against {reference}; the reference needs at least as many."
+        )
+    source = {
+        FloorOf.SEEDS: "",
+        FloorOf.ROWS_ALONE: " of the rows (all seeds score the same)",
+        FloorOf.ROWS: " of the rows (larger than the seeds')",
+    }[FloorOf(comparison["floor_of"])]
+    outcome = {
+        Worth.BETTER: "better by more than the noise",
+        Worth.WORSE: "worse by more than the noise",
+        Worth.WITHIN: "within the noise",
+    }[Worth(comparison["by_seeds"])]
+    return (
+        f"{comparison['difference']:+.4g} against a noise floor{source} of"
+        f" {comparison['floor']:.4g} ({comparison['direction']}): {outcome}."
+    )
+
+
+def _by_rows(paired: Mapping[str, Any]) -> str:
+    ahead, behind = paired["candidate_ahead"], paired["reference_ahead"]
+    return (
+        f"On the same rows ({paired['test']}): {ahead} of {paired['n']} rows higher and {behind}"
+        f" lower, p = {paired['p']:.2g}."
+    )
+
+
+def _correction(p: float, corrected: float, count: int) -> str:
+    if count == 1:
+        return f"p = {p:.2g}; first comparison with this reference."
+    return (
+        f"p = {p:.2g}; {corrected:.2g} after Holm correction for {count} comparisons with this"
+        " reference."
+    )

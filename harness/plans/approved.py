@@ -1,0 +1,156 @@
+"""What an approved plan says, and whether what it froze is still the same.
+
+It is read from the plain content that the approval recorded, so that a reader of the ledger needs
+no schema.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from harness.artifacts.content import hash_file
+from harness.domain.findings import Finding
+from harness.domain.records import ApprovedPlan, Experiment, Objective
+from harness.domain.statuses import Direction, Tier
+from harness.errors import RefusedError, UsageError
+from harness.guard.control_files import MISSING
+from harness.ledger.project import Project
+
+
+def plan_of(project: Project, experiment: Experiment) -> ApprovedPlan:
+    """The newest version of the plan that the experiment was opened under. Raises RefusedError when
+    there is none."""
+    versions = [plan for plan in project.ledger.plans() if plan.name == experiment.plan]
+    if not versions:
+        raise RefusedError(
+            f"{experiment.id} was opened without an approved plan: nothing says how to judge it.",
+            hint=(
+                "A person approves a plan with `harness plan approve plan.md`; then open a new"
+                " experiment."
+            ),
+            code="no_plan",
+        )
+    return versions[-1]
+
+
+def objective_of(approved: ApprovedPlan) -> Objective:
+    """What scores are judged by."""
+    oracle = approved.content["oracle"]
+    tiers = {tier: oracle["tiers"].get(tier.value) for tier in Tier}
+    return Objective(
+        metric=oracle["metric"],
+        direction=Direction(oracle["direction"]),
+        tiers={tier: value for tier, value in tiers.items() if value is not None},
+        seeds=oracle["seeds"],
+        queries=oracle["queries"],
+    )
+
+
+def checkpoint_cadence(approved: ApprovedPlan) -> int | None:
+    """The plan's training.checkpoint_every; None for classical machine learning, whose rows are
+    folds or trials."""
+    content = approved.content
+    if content["workflow"] == "classical-ml":
+        return None
+    cadence: int = content["training"]["checkpoint_every"]
+    return cadence
+
+
+def data_paths(approved: ApprovedPlan) -> tuple[str, ...]:
+    """The tables of the plan, relative to the root: data, so no part of a code snapshot."""
+    content = approved.content["data"]
+    paths = {content["train"], content["held_out"]["path"]}
+    paths |= {split["path"] for split in approved.splits.values() if "path" in split}
+    return tuple(sorted(paths))
+
+
+def data_hashes(approved: ApprovedPlan) -> dict[str, str]:
+    """Split name -> hash of its file, as frozen."""
+    return {name: split["sha256"] for name, split in approved.splits.items()}
+
+
+def seeds_for(plan_sha256: str, count: int) -> list[int]:
+    """`count` distinct seeds of 31 bits, the same for every experiment of a plan, so that runs
+    compare in pairs."""
+    seeds: list[int] = []
+    for seed in _stream(plan_sha256):
+        if len(seeds) == count:
+            break
+        if seed not in seeds:
+            seeds.append(seed)
+    return seeds
+
+
+def seeds_of(versions: Iterable[ApprovedPlan]) -> frozenset[int]:
+    """Every seed that one of the versions asked for: a run keeps the seeds of the version it was
+    started under."""
+    return frozenset(
+        seed
+        for plan in versions
+        for seed in seeds_for(plan.sha256, plan.content["oracle"]["seeds"])
+    )
+
+
+def _stream(text: str) -> Iterator[int]:
+    number = 0
+    while True:
+        digest = hashlib.sha256(f"{text}/{number}".encode()).digest()
+        yield int.from_bytes(digest[:4], "big") & 0x7FFFFFFF
+        number += 1
+
+
+def frozen_changes(project: Project) -> list[Finding]:
+    """Findings plan_changed, scorer_changed and split_changed, each naming the file, the expected
+    and the actual hash.
+
+    The project's files and the vault's copies are read; nothing is changed. Raises RefusedError
+    when no plan is approved.
+    """
+    approved = project.plan()
+    root, state = project.layout.root, project.layout.state
+    findings = [
+        *_compare("plan_changed", root / approved.path, approved.path, approved.sha256, "The plan"),
+        *_scorer(project, approved),
+    ]
+    for name, split in approved.splits.items():
+        if "path" in split:
+            what = f"The {name} split"
+            findings += _compare(
+                "split_changed", root / split["path"], split["path"], split["sha256"], what
+            )
+        if "vault" in split:
+            path = state / split["vault"]
+            findings += _compare(
+                "split_changed", path, str(path), split["sha256"], f"The vault's {name} split"
+            )
+    return findings
+
+
+def _scorer(project: Project, approved: ApprovedPlan) -> list[Finding]:
+    findings = []
+    for relative, expected in approved.scorer["files"].items():
+        path = project.layout.root / relative
+        findings += _compare("scorer_changed", path, relative, expected, "The scorer's file")
+        frozen = project.layout.objects / expected
+        findings += _compare(
+            "scorer_changed", frozen, str(frozen), expected, f"The vault's copy of {relative}"
+        )
+    return findings
+
+
+def _compare(code: str, path: Path, name: str, expected: str, what: str) -> list[Finding]:
+    try:
+        actual = hash_file(path)
+    except UsageError:  # missing, unreadable or no file
+        actual = MISSING
+    if actual == expected:
+        return []
+    found = "is missing" if actual == MISSING else f"has SHA-256 {actual[:12]}"
+    return [
+        Finding(
+            code,
+            f"{what} {name} {found}; {expected[:12]} was approved.",
+            "Restore it, or let a person approve the plan again as a new version.",
+            {"path": name, "expected": expected, "actual": actual},
+        )
+    ]
