@@ -1,5 +1,4 @@
-"""Time as an argument: code that needs it takes a Clock, tests hand in one that they move
-themselves."""
+"""Time as an argument: code takes a Clock, and tests pass one that they move."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -12,7 +11,7 @@ class Clock(Protocol):
         ...
 
     def monotonic(self) -> float:
-        """Seconds that never go back; only differences mean anything."""
+        """Seconds that never go back; only differences have a meaning."""
         ...
 
     def sleep(self, seconds: float) -> None: ...
@@ -30,7 +29,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that stands still until it is told to move; `sleep` moves it."""
+    """A clock that moves only by `sleep`."""
 
     def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
         self._start = start
@@ -47,7 +46,7 @@ class ManualClock:
 
 
 def iso(moment: datetime) -> str:
-    """UTC ISO 8601 with milliseconds and a Z, the only form of time in our files."""
+    """UTC ISO 8601 with milliseconds and a Z, the only time format in our files."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -1,21 +1,19 @@
 """Every error that the harness raises on purpose.
 
-* HarnessError                 the root; carries code, message and fix, never a bare string
+* HarnessError                 the root; carries code, message and hint, never a bare string
   * UsageError                 the caller's input is wrong; exit code 2
     * PlanError                plan.md does not say what the harness needs
     * ConfigError              .harness/config.toml or the environment is wrong
     * NotFoundError            a named project, experiment or run does not exist
     * TransitionError          a status change that the transition table forbids
-    * RefusedError             a human verb below an agent, a budget that is spent, a step out of
-      order
+    * RefusedError             a person's command below an agent, a spent budget, a wrong order
   * LedgerError                the ledger cannot be read or written; exit code 3
     * LedgerDamagedError       the database or a fact is not what was written
     * LedgerBusyError          another process held the write lock beyond the timeout
     * LedgerReadOnlyError      the ledger's folder or file cannot be written
-  * SandboxError                  the isolation that was required could not be set up; exit code 3
-  * GatewayError                  the model gateway could not answer; exit code 3
-  * SessionError               an agent's session ended in a way that cannot be continued; exit code
-    3
+  * SandboxError               the required isolation could not be set up; exit code 3
+  * GatewayError               the model gateway could not answer; exit code 3
+  * SessionError               an agent's session cannot be continued; exit code 3
   * RunError                   a training process could not be launched or watched; exit code 3
   * MissingExtraError          an optional dependency is not installed; exit code 2
 
@@ -29,7 +27,7 @@ class HarnessError(Exception):
     Args:
         message: what, which, and what was expected, in one or two sentences.
         hint: the next step for the person who reads it.
-            Half characters, which no output can encode, are shown as `\udcff` in both.
+            Lone surrogates, which no output can encode, are escaped as `\udcff` in both.
         code: stable identifier in snake case; defaults to the class's own.
     """
 

@@ -1,5 +1,4 @@
-"""`harness audit`: what changed at the protected paths since a person accepted them, and in which
-session."""
+"""`harness audit`: what changed at protected paths, and in which session."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -24,16 +23,16 @@ from harness.projections.refresh import edited_pages
 from harness.rendering.snapshot import policy_snapshot
 
 _MOST_SESSIONS = 3
-_PUT_BACK = {
-    ChangeKind.PAGE: "the ledger says otherwise; `harness ledger rebuild` writes the page anew",
+_REMEDIES = {
+    ChangeKind.PAGE: "the ledger says otherwise; `harness ledger rebuild` rewrites the page",
     ChangeKind.LIST: (
-        "the ledger remembers another list of accepted files; compare them with git before you"
-        " accept"
+        "the ledger has a different list of accepted files; compare the files with git before you"
+        " accept them"
     ),
 }
 _NEXT = (
-    "Look at each; restore what should not have changed. A person accepts the rest with `harness"
-    " audit --accept`."
+    "Review each change and restore what should not have changed. A person then accepts the rest"
+    " with `harness audit --accept`."
 )
 
 
@@ -42,22 +41,21 @@ _NEXT = (
     "--accept",
     "accepting",
     is_flag=True,
-    help="Take the control files as they are now. A person's verb.",
+    help="Accept the control files as they are now. Must be run by a person.",
 )
 @click.option(
     "--transcripts",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     multiple=True,
-    help="A folder with Claude Code transcripts; default: where the CLI keeps them.",
+    help="A folder of Claude Code transcripts; default: where the CLI keeps them.",
 )
 @project_option
 @json_option
 def command(accepting: bool, transcripts: tuple[Path, ...], project: Path, as_json: bool) -> None:
-    """Name every protected file that changed, the session that it falls into, and the calls that no
-    guard stopped.
+    """List changed protected files, the sessions that may have changed them, and unguarded calls.
 
-    It remembers how far it saw the sessions' receipts, and changes nothing else. Exit 1 when
-    anything was found.
+    Records how far it read the sessions' receipts; writes nothing else. Exit 1 when anything was
+    found.
     """
     if accepting:
         by = require_person("audit --accept", environment())
@@ -75,17 +73,17 @@ def _accept(project: Project, by: str, *, as_json: bool) -> None:
     layout = project.layout
     try:
         before = accepted_list(project)
-    except ConfigError:  # damaged: it is what is being replaced
+    except ConfigError:  # the damaged list is the one that is replaced now
         before = None
     changes = (
         [change.path for change in control_changes(layout.root, before)]
         if before is not None
         else []
     )
-    made = accept_on_record(project, by=by)
-    document = {"accepted": _plain(made), "files": len(made.files), "changed": changes}
+    accepted = accept_on_record(project, by=by)
+    document = {"accepted": _plain(accepted), "files": len(accepted.files), "changed": changes}
     lines = [
-        f"accepted {len(made.files)} control files by {by}",
+        f"{by} accepted {len(accepted.files)} control files",
         *(f"  changed: {path}" for path in changes),
     ]
     emit(document, as_json=as_json, text=lambda: "\n".join(lines))
@@ -107,26 +105,30 @@ def _document(report: AuditReport, folders: Sequence[Path]) -> dict[str, Any]:
                 "actual": change.actual,
                 "changed_at": None if change.at is None else iso(change.at),
                 "sessions": [
-                    {"session": item.session, "confidence": item.words(), "calls": list(item.calls)}
-                    for item in found
+                    {
+                        "session": suspect.session,
+                        "confidence": suspect.words(),
+                        "calls": list(suspect.calls),
+                    }
+                    for suspect in suspects
                 ],
-                "covered": bool(found),
+                "covered": bool(suspects),
             }
-            for change, found in report.changes
+            for change, suspects in report.changes
         ],
         "unguarded": [
             {
-                "session": item.session,
-                "agent": item.agent,
-                "tool": item.tool,
-                "tool_use_id": item.call,
-                "time": iso(item.time),
-                "guard": item.guard,
-                "rule": item.rule,
-                "reason": item.reason,
-                "paths": list(item.paths),
+                "session": call.session,
+                "agent": call.agent,
+                "tool": call.tool,
+                "tool_use_id": call.call,
+                "time": iso(call.time),
+                "guard": call.guard,
+                "rule": call.rule,
+                "reason": call.reason,
+                "paths": list(call.paths),
             }
-            for item in report.unguarded
+            for call in report.unguarded
         ],
         "sessions": report.sessions,
         "calls_without_receipt": report.unseen,
@@ -146,44 +148,44 @@ def _document(report: AuditReport, folders: Sequence[Path]) -> dict[str, Any]:
 def _lines(report: AuditReport) -> Iterator[str]:
     if report.accepted is None:
         yield (
-            "nothing was accepted yet, so nobody can say what changed: a person runs `harness audit"
-            " --accept`"
+            "no files were accepted yet, so changes are unknown: a person runs"
+            " `harness audit --accept`"
         )
     else:
-        yield f"compared with what {report.accepted.by} accepted at {report.accepted.at}"
-    for change, found in report.changes:
-        yield from _change_lines(change, found)
-    for item in report.unguarded:
-        yield from _call_lines(item)
+        yield f"compared with the files that {report.accepted.by} accepted at {report.accepted.at}"
+    for change, suspects in report.changes:
+        yield from _change_lines(change, suspects)
+    for call in report.unguarded:
+        yield from _call_lines(call)
     for agent in report.agents:
         yield from (f"  agent {agent.path.name}: {problem}" for problem in agent.problems)
-    yield f"{report.sessions} sessions read; {report.unseen} calls without a receipt of the guard"
+    yield f"{report.sessions} sessions read; {report.unseen} calls without a guard receipt"
     yield "nothing found" if report.clean else _NEXT
 
 
-def _change_lines(change: Change, found: Sequence[Suspect]) -> Iterator[str]:
+def _change_lines(change: Change, suspects: Sequence[Suspect]) -> Iterator[str]:
     when = f"; last changed {iso(change.at)}" if change.at is not None else ""
     yield (
         f"{change.path} ({change.kind.value}): expected {change.expected[:12]}, is"
         f" {change.actual[:12]}{when}"
     )
-    if change.kind in _PUT_BACK:
-        yield f"  {_PUT_BACK[change.kind]}"
-    for item in found[:_MOST_SESSIONS]:
+    if change.kind in _REMEDIES:
+        yield f"  {_REMEDIES[change.kind]}"
+    for suspect in suspects[:_MOST_SESSIONS]:
         calls = ", ".join(
-            f"{call['tool']} {call['tool_use_id']} at {call['time']}" for call in item.calls
+            f"{call['tool']} {call['tool_use_id']} at {call['time']}" for call in suspect.calls
         )
-        yield f"  session {item.session}, {item.words()}" + (f": {calls}" if calls else "")
-    if len(found) > _MOST_SESSIONS:
-        yield f"  and {len(found) - _MOST_SESSIONS} more sessions"
-    if not found:
+        yield f"  session {suspect.session}, {suspect.words()}" + (f": {calls}" if calls else "")
+    if len(suspects) > _MOST_SESSIONS:
+        yield f"  and {len(suspects) - _MOST_SESSIONS} more sessions"
+    if not suspects:
         yield f"  {NOBODY}"
 
 
-def _call_lines(item: Unguarded) -> Iterator[str]:
-    who = f" (agent {item.agent})" if item.agent else ""
+def _call_lines(call: Unguarded) -> Iterator[str]:
+    who = f" (agent {call.agent})" if call.agent else ""
     yield (
-        f"session {item.session}{who}: {item.tool} {item.call} at {iso(item.time)}; the guard"
-        f" {item.guard}"
+        f"session {call.session}{who}: {call.tool} {call.call} at {iso(call.time)}; the guard"
+        f" {call.guard}"
     )
-    yield f"  {item.rule}: {item.reason}"
+    yield f"  {call.rule}: {call.reason}"

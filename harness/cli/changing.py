@@ -1,5 +1,4 @@
-"""The one way in which a verb opens a project to change it: what is derived from the ledger is
-written at its end."""
+"""Open a project for writing; on exit, write the files that derive from its ledger."""
 
 import contextlib
 from collections.abc import Iterator
@@ -15,14 +14,10 @@ from harness.rendering.derived import write_derived
 def changing(
     start: Path, *, restore: bool = False, new_config: bool = False, deriving: bool = False
 ) -> Iterator[Project]:
-    """The project that contains `start`, open for writing; see `open_project` for the arguments and
-    what is raised.
+    """The project that contains `start`, open for writing; arguments and errors as `open_project`.
 
-    In a clone whose facts are not imported yet a verb that is to record something is refused
-    (facts_not_imported); `deriving` says that this one records nothing.
-
-    Also a verb that fails or is interrupted may have recorded facts: they are shown, as far as the
-    ledger lets it, and its own error stays the answer.
+    A clone whose facts are not imported yet refuses commands that record facts
+    (facts_not_imported); `deriving` says that this command records none.
     """
     with open_project(start, environment(), restore=restore, new_config=new_config) as project:
         if not (restore or deriving):
@@ -30,6 +25,8 @@ def changing(
         try:
             yield project
         except BaseException:
+            # A failed or interrupted command may have recorded facts: the pages must show them,
+            # and a second error while writing them must not hide the first.
             with contextlib.suppress(HarnessError, OSError):
                 write_derived(project)
             raise

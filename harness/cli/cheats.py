@@ -1,4 +1,4 @@
-"""`harness cheats run | render`: the benchmark of cheats."""
+"""`harness cheats run | render`: the cheats benchmark."""
 
 import json
 import sys
@@ -10,55 +10,54 @@ import click
 
 from harness.cheats.bench import known_ids, run_bench
 from harness.cheats.report import figures, leave_one_out, merged, page, problems
-from harness.cli.output import VerbGroup, emit, json_option, sandbox_option
+from harness.cli.output import CommandGroup, emit, json_option, sandbox_option
 from harness.clock import SystemClock, iso
 from harness.errors import UsageError
 from harness.files import atomic_write, pretty_json
 
 
-@click.group("cheats", cls=VerbGroup)
+@click.group("cheats", cls=CommandGroup)
 def command() -> None:
-    """Try known cheats, and honest work, with all defences off and on."""
+    """Run known cheats and honest controls with all defences off, then on."""
 
 
 @command.command("run")
 @click.argument("ids", nargs=-1, metavar="[ID]...")
 @click.option(
-    "--jobs", type=click.IntRange(1, 64), default=2, help="How many at a time; default: 2."
+    "--jobs", type=click.IntRange(1, 64), default=2, help="How many run in parallel; default: 2."
 )
 @click.option(
     "--evidence",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Also write the document to this file; with ID, what stands there of others is kept.",
+    help="Also write the document to this file; with ID, its rows of other cheats are kept.",
 )
 @sandbox_option
 @json_option
 def run(
     ids: tuple[str, ...], jobs: int, evidence: Path | None, sandbox: str, as_json: bool
 ) -> None:
-    """Let each attack happen in two worlds, and each control in the defended one; all of them
-    without an ID.
+    """Run each attack undefended and defended, and each control defended; without ID, all of them.
 
-    Everything happens in folders of its own that are removed. Exit 1 when an attack did not succeed
-    undefended, one gets through that nobody knows of or is caught by nothing that has a name, fewer
-    than 95% are caught in a sandbox, a control is refused, or the lab itself failed.
+    Everything runs in temporary folders. Exit 1 when an attack did not succeed undefended, an
+    attack that is not listed as known gets through, an attack is caught by no named defence, fewer
+    than 95% are caught in a sandbox, a control is refused, or the benchmark itself failed.
     """
     if unknown := sorted(set(ids) - set(known_ids())):
         raise UsageError(
-            f"There is no attack or control {', '.join(unknown)}.",
+            f"No such attack or control: {', '.join(unknown)}.",
             hint=f"Known: {', '.join(known_ids())}.",
             code="unknown_cheat",
         )
     document = run_bench(ids, sandbox, jobs, tell=lambda line: click.echo(line, err=True))
     if ids and evidence is not None and evidence.is_file():
         document = merged(document, json.loads(evidence.read_text("utf-8")), known_ids())
-    found = problems(document)
-    whole = _evidence(document, sandbox, found)
+    faults = problems(document)
+    whole = _evidence(document, sandbox, faults)
     if evidence is not None:
         evidence.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(evidence, pretty_json(whole))
-    emit(whole, as_json=as_json, text=lambda: "\n".join(_lines(whole, found)))
-    sys.exit(1 if found else 0)
+    emit(whole, as_json=as_json, text=lambda: "\n".join(_lines(whole, faults)))
+    sys.exit(1 if faults else 0)
 
 
 @command.command("render")
@@ -76,12 +75,12 @@ def run(
 )
 @json_option
 def render(evidence: tuple[Path, ...], out: Path, as_json: bool) -> None:
-    """Write the tables of one or more documents of `cheats run --evidence`."""
+    """Write the tables of one or more EVIDENCE files, as `cheats run --evidence` wrote them."""
     atomic_write(out, page([json.loads(path.read_text("utf-8")) for path in evidence]))
     emit({"written": str(out)}, as_json=as_json, text=lambda: f"wrote {out}")
 
 
-def _evidence(document: dict[str, Any], sandbox: str, found: list[str]) -> dict[str, Any]:
+def _evidence(document: dict[str, Any], sandbox: str, faults: list[str]) -> dict[str, Any]:
     return {
         "name": f"cheats, sandbox {document['sandbox']}",
         "command": f"harness cheats run --sandbox {sandbox}",
@@ -91,7 +90,7 @@ def _evidence(document: dict[str, Any], sandbox: str, found: list[str]) -> dict[
         "seed": document["seed"],
         "figures": figures(document),
         "sandbox": document["sandbox"],
-        "problems": found,
+        "problems": faults,
         "attacks": document["attacks"],
         "controls": document["controls"],
         **({"kept": document["kept"]} if "kept" in document else {}),
@@ -99,18 +98,18 @@ def _evidence(document: dict[str, Any], sandbox: str, found: list[str]) -> dict[
     }
 
 
-def _lines(document: dict[str, Any], found: list[str]) -> list[str]:
-    said = document["figures"]
+def _lines(document: dict[str, Any], faults: list[str]) -> list[str]:
+    counts = document["figures"]
     lines = [
         (
-            f"{said['caught']} of {said['succeeded_undefended']} attacks that succeed undefended"
-            f" are caught ({said['caught_share']:.1%}), sandbox {document['sandbox']}"
+            f"{counts['caught']} of {counts['succeeded_undefended']} attacks that succeed"
+            f" undefended are caught ({counts['caught_share']:.1%}), sandbox {document['sandbox']}"
         ),
-        f"{said['controls_refused']} of {said['controls']} controls are refused",
+        f"{counts['controls_refused']} of {counts['controls']} controls are refused",
     ]
     missed = [row for row in document["attacks"] if not row["caught"] and "fault" not in row]
     lines += [f"  gets through: {row['id']}: {row['reason']}" for row in missed]
     idle = [row["defence"] for row in document["defences"] if not row["sole"]]
     if idle:
-        lines.append(f"  stop nothing that nothing else stops: {', '.join(idle)}")
-    return [*lines, *(f"  problem: {line}" for line in found)]
+        lines.append(f"  defences that are the only stop of no attack: {', '.join(idle)}")
+    return [*lines, *(f"  problem: {line}" for line in faults)]

@@ -1,5 +1,4 @@
-"""`harness claims audit`: every number that a text claims, against what was recomputed, logged or
-measured."""
+"""`harness claims audit`: check every number that a text claims against recorded evidence."""
 
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ from harness.artifacts.experiment_files import parse_result
 from harness.claims.judge import JudgedClaim, front_matter_claims, judged
 from harness.claims.known_facts import HOLDS, KnownFacts
 from harness.claims.sentences import sentences
-from harness.cli.output import VerbGroup, emit, environment, json_option, project_option
+from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
 from harness.errors import NotFoundError, UsageError
 from harness.gates.claim_facts import (
     commit_messages,
@@ -23,33 +22,36 @@ from harness.gates.claim_facts import (
 from harness.ledger.project import Project, open_project
 
 _NEXT = (
-    "Write the number that is known, or what shows it: docs/claims.md; a sentence without a number"
-    " claims nothing."
+    "Correct the number, or name the evidence that supports it (docs/claims.md). A sentence without"
+    " a number claims nothing."
 )
 
 
-@click.group("claims", cls=VerbGroup)
+@click.group("claims", cls=CommandGroup)
 def command() -> None:
-    """Numbers in prose, and what they rest on."""
+    """Check the numbers in texts against evidence."""
 
 
 @command.command("audit")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--git", "git", is_flag=True, help="Commit messages too.")
+@click.option("--git", "git", is_flag=True, help="Also read commit messages.")
 @click.option(
-    "--since", metavar="EXP", default=None, help="Of commits only those since EXP was opened."
+    "--since", metavar="EXP", default=None, help="With --git: only commits since EXP was opened."
 )
 @project_option
 @json_option
 def audit(
     files: tuple[Path, ...], git: bool, since: str | None, project: Path, as_json: bool
 ) -> None:
-    """Name every claim in FILES (of a folder: its .md files) and whether it is recomputed, logged,
-    contradicted or unsupported. Changes nothing; exit 1 when any is contradicted or unsupported."""
+    """Check every claim in FILES: recomputed, logged, contradicted or unsupported.
+
+    Of a folder, its .md files are read. Changes nothing. Exit 1 when a claim is contradicted or
+    unsupported.
+    """
     if (not files and not git) or (since and not git):
-        wrong = "--since is about commits" if files else "There is nothing to read"
+        problem = "--since needs --git" if files else "There is nothing to read"
         raise UsageError(
-            f"{wrong}; expected FILES, --git, or both.",
+            f"{problem}; expected FILES, --git, or both.",
             hint="E.g. `harness claims audit README.md`.",
         )
     with open_project(project, environment(), read_only=True) as opened:
@@ -57,34 +59,35 @@ def audit(
         claims = [claim for path in _texts(files) for claim in _of_file(opened, path, known)]
         for commit, message in commit_messages(opened, since) if git else []:
             claims += judged(sentences(message), known, file=f"commit {commit}")
-    wrong_ones = [claim for claim in claims if claim.kind not in HOLDS]
+    unsupported = [claim for claim in claims if claim.kind not in HOLDS]
     emit(
         {"claims": [_plain(claim) for claim in claims]},
         as_json=as_json,
-        text=lambda: _shown(claims, wrong_ones),
+        text=lambda: _text(claims, unsupported),
     )
-    sys.exit(1 if wrong_ones else 0)
+    sys.exit(1 if unsupported else 0)
 
 
 def _texts(files: tuple[Path, ...]) -> list[Path]:
-    found: list[Path] = []
+    paths: list[Path] = []
     for path in files:
         if not path.exists():
             raise NotFoundError(
-                f"{path} is not there.", hint="Name files or folders with Markdown."
+                f"{path} does not exist.", hint="Name Markdown files, or folders of them."
             )
-        found += sorted(path.rglob("*.md")) if path.is_dir() else [path]
-    return found
+        paths += sorted(path.rglob("*.md")) if path.is_dir() else [path]
+    return paths
 
 
 def _of_file(project: Project, path: Path, known: KnownFacts) -> list[JudgedClaim]:
     text = read_text(path)
     about = experiment_of_path(project.layout, path)
-    found = judged(text_sentences(project, path, text), known, file=str(path))
+    body = judged(text_sentences(project, path, text), known, file=str(path))
     if about is not None and path.name == "result.md":
         claims = parse_result(text, where=path.name).claims
-        found = front_matter_claims(text, claims, known, experiment=about, file=str(path)) + found
-    return found
+        front = front_matter_claims(text, claims, known, experiment=about, file=str(path))
+        return front + body
+    return body
 
 
 def _plain(claim: JudgedClaim) -> dict[str, Any]:
@@ -99,15 +102,15 @@ def _plain(claim: JudgedClaim) -> dict[str, Any]:
     }
 
 
-def _shown(claims: list[JudgedClaim], wrong: list[JudgedClaim]) -> str:
+def _text(claims: list[JudgedClaim], unsupported: list[JudgedClaim]) -> str:
     lines = [
-        f"{item.file}:{item.line}: {item.metric} {item.value} is {item.kind}: {item.evidence}"
-        for item in wrong
+        f"{claim.file}:{claim.line}: {claim.metric} {claim.value} is {claim.kind}: {claim.evidence}"
+        for claim in unsupported
     ]
     return "\n".join(
         [
             *lines,
-            f"{len(claims)} claims, {len(wrong)} of them without support",
-            *([_NEXT] if wrong else []),
+            f"{len(claims)} claims, {len(unsupported)} of them not supported",
+            *([_NEXT] if unsupported else []),
         ]
     )

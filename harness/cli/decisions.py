@@ -1,4 +1,4 @@
-"""`harness decisions`: who decided what, why, on which verdict."""
+"""`harness decisions`: who decided what, why, and on which verdict."""
 
 import sys
 from pathlib import Path
@@ -15,10 +15,10 @@ from harness.views.tables import render_table
 @project_option
 @json_option
 def command(experiment: str | None, project: Path, as_json: bool) -> None:
-    """List the decisions, oldest first; of one EXPERIMENT when it is named."""
+    """List all decisions, or those about EXPERIMENT, oldest first."""
     with open_project(project, environment(), read_only=True) as opened:
         if experiment is not None:
-            opened.ledger.experiment(experiment)  # one that does not exist is no empty list
+            opened.ledger.experiment(experiment)  # an unknown id is an error, not an empty list
         decisions = opened.ledger.decisions(experiment)
     rows = [
         {
@@ -40,6 +40,6 @@ def command(experiment: str | None, project: Path, as_json: bool) -> None:
         text=lambda: (
             render_table("", columns, table, colour=sys.stdout.isatty())
             if rows
-            else "no decision yet"
+            else "no decisions yet"
         ),
     )

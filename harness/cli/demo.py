@@ -1,4 +1,4 @@
-"""`harness demo [DIR]`: the main job, offline and without a key."""
+"""`harness demo [DIR]`: the whole workflow, offline and without an API key."""
 
 import sys
 from pathlib import Path
@@ -18,9 +18,9 @@ from harness.demo.run import free_directory, run_demo
 @sandbox_option
 @json_option
 def command(directory: Path | None, seed: int | None, sandbox: str, as_json: bool) -> None:
-    """Leave a judged project in DIRECTORY (default: ./demo-project): four experiments, one kept.
+    """Run four experiments in DIRECTORY (default: ./demo-project); one is kept.
 
-    Agents are played by a script, through the real Claude Code CLI; training, scoring and gates are
+    A script plays the agents through the real Claude Code CLI. Training, scoring and gates are
     real.
     """
     target = directory or free_directory(Path("demo-project"))

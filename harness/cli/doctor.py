@@ -1,4 +1,4 @@
-"""`harness doctor`: is every guard alive?"""
+"""`harness doctor`: check that every guard works."""
 
 import sys
 from pathlib import Path
@@ -11,18 +11,15 @@ from harness.doctor.session import enclosing_session
 
 
 @click.command("doctor")
-@click.option("--quick", is_flag=True, help="Do not start the Claude Code CLI.")
-@click.option(
-    "--verbose", is_flag=True, help="Show every check that is in order, not only how many."
-)
+@click.option("--quick", is_flag=True, help="Skip the check that starts the Claude Code CLI.")
+@click.option("--verbose", is_flag=True, help="List the passed checks too, not only their number.")
 @project_option
 @json_option
 def command(quick: bool, verbose: bool, project: Path, as_json: bool) -> None:
-    """Check that every hook of the project runs, denies and lets pass; exit 1 when any guard is
-    dead.
+    """Check that every hook runs, denies and allows as it must; exit 1 when a guard does not work.
 
-    Each hook is started as the settings say; then the Claude Code CLI once, against a scripted
-    model on this machine.
+    Starts each hook as the settings do, then the Claude Code CLI once against a scripted local
+    model.
     """
     report = run_doctor(project, environment(), start_cli=not quick, session=enclosing_session())
     emit(report.document(), as_json=as_json, text=lambda: "\n".join(report.lines(verbose=verbose)))

@@ -1,4 +1,4 @@
-"""`harness evaluate EXP`: score its checkpoints where labels never meet the agent's code."""
+"""`harness evaluate EXP`: score its checkpoints; labels never meet the agent's code."""
 
 import sys
 from pathlib import Path
@@ -22,37 +22,42 @@ from harness.views.tables import score_text
 @project_option
 @json_option
 def command(experiment: str, split: str, sandbox: str, project: Path, as_json: bool) -> None:
-    """Recompute the score of EXPERIMENT from its checkpoints, one evaluation a seed.
+    """Recompute the score of EXPERIMENT from its checkpoints, one evaluation per seed.
 
-    A look at held-out counts against the plan's query budget. Exit 1 when a checkpoint could not be
-    scored.
+    A held-out evaluation counts against the plan's query budget. Exit 1 when a checkpoint could not
+    be scored.
     """
     with changing(project) as opened:
         chosen = Split(split.replace("-", "_"))
         evaluations = evaluate_experiment(
             opened, experiment, chosen, sandbox_for(sandbox), admit=require_validation_passed
         )
-        row = split_score(opened, opened.ledger.experiment(experiment), chosen)
+        total = split_score(opened, opened.ledger.experiment(experiment), chosen)
     results: list[dict[str, Any]] = [
         {
-            "run": item.run,
-            "seed": item.seed,
-            "value": item.value,
-            "n": item.n,
-            "findings": list(item.findings),
+            "run": evaluation.run,
+            "seed": evaluation.seed,
+            "value": evaluation.value,
+            "n": evaluation.n,
+            "findings": list(evaluation.findings),
         }
-        for item in evaluations
+        for evaluation in evaluations
     ]
-    ok = bool(results) and all(item["value"] is not None for item in results)
-    lines = [f"{item['run']}  seed {item['seed']}  {_number(item['value'])}" for item in results]
+    ok = bool(results) and all(row["value"] is not None for row in results)
+    lines = [f"{row['run']}  seed {row['seed']}  {_number(row['value'])}" for row in results]
     lines += [f"  - {', '.join(runs)}: {text}" for text, runs in _by_finding(results).items()]
     lines.append(
-        f"{experiment}  {score_text(row)}"
+        f"{experiment}  {score_text(total)}"
         if results
         else f"{experiment} has no completed run to evaluate"
     )
     emit(
-        {"experiment": experiment, "split": chosen, "evaluations": results, "score": row["score"]},
+        {
+            "experiment": experiment,
+            "split": chosen,
+            "evaluations": results,
+            "score": total["score"],
+        },
         as_json=as_json,
         text=lambda: "\n".join(lines),
     )
@@ -64,10 +69,9 @@ def _number(value: float | None) -> str:
 
 
 def _by_finding(results: list[dict[str, Any]]) -> dict[str, list[str]]:
-    """What was found -> the runs that it was found for: the same crash of three seeds is told
-    once."""
+    """Finding -> the runs that have it: the same crash of three seeds is printed once."""
     runs: dict[str, list[str]] = {}
-    for item in results:
-        for found in item["findings"]:
-            runs.setdefault(f"{found['message']} {found['hint']}", []).append(item["run"])
+    for row in results:
+        for finding in row["findings"]:
+            runs.setdefault(f"{finding['message']} {finding['hint']}", []).append(row["run"])
     return runs

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from harness.cli.changing import changing
-from harness.cli.output import VerbGroup, emit, environment, json_option, project_option
+from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
 from harness.cli.person import caller, session_of
 from harness.decisions.claimed import claim_notes
 from harness.decisions.experiments import open_experiment, record_result
@@ -21,13 +21,13 @@ from harness.views.snapshot import experiment_row, experiment_rows
 from harness.views.tables import experiments_table, render_table, score_text
 
 
-@click.group("experiment", cls=VerbGroup)
+@click.group("experiment", cls=CommandGroup)
 def command() -> None:
-    """Open and look at experiments: one hypothesis, one configuration, one code snapshot each."""
+    """Open and inspect experiments. Each has one hypothesis, configuration and code snapshot."""
 
 
 @command.command("new")
-@click.option("--hypothesis", required=True, help="One line: what is tried.")
+@click.option("--hypothesis", required=True, help="One line: what you try.")
 @click.option("--rationale", default="", help="Why it should help.")
 @click.option("--parent", default=None, help="The experiment it builds on, e.g. exp-0001.")
 @project_option
@@ -49,7 +49,7 @@ def new(hypothesis: str, rationale: str, parent: str | None, project: Path, as_j
         as_json=as_json,
         text=lambda: (
             f"opened {experiment.id}: {folder}\n"
-            f"next: write its config.yaml, then `harness train {experiment.id}` (or `-- COMMAND`)"
+            f"next: write its config.yaml, then run `harness train {experiment.id} [-- COMMAND]`"
         ),
     )
 
@@ -61,11 +61,11 @@ def new(hypothesis: str, rationale: str, parent: str | None, project: Path, as_j
     "claims",
     multiple=True,
     metavar="METRIC=VALUE",
-    help="A recomputed number, digit for digit.",
+    help="A recomputed number, copied digit for digit.",
 )
-@click.option("--summary", required=True, help="What the evaluation says.")
+@click.option("--summary", required=True, help="What the evaluation shows.")
 @click.option(
-    "--shortfall", "shortfalls", multiple=True, help="What is missing, most important first."
+    "--shortfall", "shortfalls", multiple=True, help="What is missing; the most important first."
 )
 @project_option
 @json_option
@@ -77,19 +77,21 @@ def result(
     project: Path,
     as_json: bool,
 ) -> None:
-    """Write result.md of EXPERIMENT: `harness experiment result exp-0001 --claim accuracy=0.94
-    --summary TEXT`."""
-    read = _claims(claims)
+    """Write result.md of EXPERIMENT.
+
+    E.g. `harness experiment result exp-0001 --claim accuracy=0.94 --summary TEXT`.
+    """
+    claimed = _claims(claims)
     with changing(project) as opened:
         path = record_result(
             opened,
             experiment,
-            claims=read,
+            claims=claimed,
             summary=summary,
             shortfalls=shortfalls,
             by=caller(environment()),
         )
-        findings = claim_notes(opened, experiment, read)
+        findings = claim_notes(opened, experiment, claimed)
     lines = [f"wrote {path}", as_text(findings), f"next: `harness gate check {experiment}`"]
     emit(
         {
@@ -113,7 +115,7 @@ def list_command(project: Path, as_json: bool) -> None:
         {"experiments": rows},
         as_json=as_json,
         text=lambda: (
-            experiments_table(rows, colour=sys.stdout.isatty()) if rows else "no experiment yet"
+            experiments_table(rows, colour=sys.stdout.isatty()) if rows else "no experiments yet"
         ),
     )
 
@@ -125,9 +127,9 @@ def list_command(project: Path, as_json: bool) -> None:
 def show(experiment: str, project: Path, as_json: bool) -> None:
     """Show one EXPERIMENT: runs, checkpoints, evaluations, verdicts, decisions."""
     with open_project(project, environment(), read_only=True) as opened:
-        found = opened.ledger.experiment(experiment)
-        row = experiment_row(opened, found)
-        document = {**row, **details(opened, found)}
+        record = opened.ledger.experiment(experiment)
+        row = experiment_row(opened, record)
+        document = {**row, **details(opened, record)}
     emit(document, as_json=as_json, text=lambda: _show_text(row, document))
 
 
@@ -137,39 +139,38 @@ def show(experiment: str, project: Path, as_json: bool) -> None:
 @project_option
 @json_option
 def compare_command(candidate: str, reference: str, project: Path, as_json: bool) -> None:
-    """Say whether CANDIDATE is better than REFERENCE beyond the noise floor; exit 1 when it is
-    not."""
+    """Compare CANDIDATE with REFERENCE; exit 1 unless it is significantly better."""
     with open_project(project, environment(), read_only=True) as opened:
         document = comparison(opened, candidate, reference)
     sides = (document["candidate"], document["reference"])
     lines = [
-        f"{side['id']}  {side['score']:.4g}  {side['n_seeds']} seeds, {side['evidence']}"
+        f"{side['experiment']}  {side['score']:.4g}  {side['n_seeds']} seeds, {side['evidence']}"
         for side in sides
     ]
     emit(document, as_json=as_json, text=lambda: "\n".join([*lines, document["why"]]))
     sys.exit(0 if document["better"] else 1)
 
 
-def _claims(given: Sequence[str]) -> dict[str, str]:
-    """Metric -> the number as it was typed: how many digits it has is part of the claim."""
-    read: dict[str, str] = {}
-    for text in given:
+def _claims(options: Sequence[str]) -> dict[str, str]:
+    """Metric -> the number as typed: its number of digits is part of the claim."""
+    claims: dict[str, str] = {}
+    for text in options:
         metric, sign, value = text.partition("=")
-        if not sign or not metric.strip() or metric.strip() in read:
-            what = "is given twice" if sign and metric.strip() else "is no claim"
+        if not sign or not metric.strip() or metric.strip() in claims:
+            what = "is given twice" if sign and metric.strip() else "is not a claim"
             raise UsageError(
                 f"--claim {text!r} {what}; expected METRIC=VALUE.",
                 hint="E.g. `--claim accuracy=0.94`.",
             )
-        read[metric.strip()] = value.strip()
-    return read
+        claims[metric.strip()] = value.strip()
+    return claims
 
 
 def _show_text(row: dict[str, Any], document: dict[str, Any]) -> str:
     elsewhere = ", checked elsewhere" if document["checked"] == "elsewhere" else ""
     gate = f" ({spoken(row['gate'])} gate)" if row["gate"] else ""
     head = [
-        f"{row['id']}  {row['status']}  {row['hypothesis']}",
+        f"{row['experiment']}  {row['status']}  {row['hypothesis']}",
         f"parent   {row['parent'] or '-'}",
         f"score    {score_text(row)}",
         f"verdict  {document['standing'] or '-'}{elsewhere}{gate}",
@@ -185,8 +186,8 @@ def _show_text(row: dict[str, Any], document: dict[str, Any]) -> str:
         if rows := document[title]:
             columns = list(rows[0])
             cells = [
-                [("-" if item[column] is None else item[column]) for column in columns]
-                for item in rows
+                [("-" if row[column] is None else row[column]) for column in columns]
+                for row in rows
             ]
             parts.append(render_table(title, columns, cells, colour=sys.stdout.isatty()))
     return "\n".join(parts)

@@ -7,7 +7,7 @@ import click
 
 from harness.audit.activity import transcript_home
 from harness.cli.changing import changing
-from harness.cli.output import VerbGroup, emit, environment, json_option, project_option
+from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.decisions.person import approve, reject
 from harness.domain.findings import Finding, as_text
@@ -15,12 +15,12 @@ from harness.domain.records import Decision, RecordedVerdict
 from harness.domain.statuses import GateName, Verdict, spoken
 from harness.gates.check import check_gate
 
-REASON = click.option("--reason", required=True, help="Why; it stands in the decision log.")
+REASON = click.option("--reason", required=True, help="Why; recorded in the decision log.")
 
 
-@click.group("gate", cls=VerbGroup)
+@click.group("gate", cls=CommandGroup)
 def command() -> None:
-    """Ask a gate, or answer it as a person."""
+    """Ask a gate for its verdict, or decide as a person."""
 
 
 @command.command("check")
@@ -29,15 +29,15 @@ def command() -> None:
     "--gate",
     type=click.Choice(["validation", "held-out"]),
     default=None,
-    help="Default: the next one due.",
+    help="Default: the gate that is due next.",
 )
 @project_option
 @json_option
 def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> None:
-    """Judge EXPERIMENT on its evidence; exit 0 only for PASS. Looking twice gives the same answer.
+    """Judge EXPERIMENT on its evidence; exit 0 only for PASS.
 
-    Of an experiment that is kept or discarded nothing is recorded: the verdict that it was decided
-    on stands.
+    The same evidence gives the same verdict. For a kept or discarded experiment nothing is
+    recorded: the verdict of its decision stands.
     """
     with changing(project) as opened:
         name = GateName(gate.replace("-", "_")) if gate else None
@@ -65,7 +65,7 @@ def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> No
     shown = (
         ""
         if verdict.id
-        else f"  {experiment} is decided: nothing was recorded, its verdict stands."
+        else f"  {experiment} is already decided: its verdict stands, nothing was recorded."
     )
     then = _next(verdict) if verdict.id and verdict.verdict is Verdict.PASS else ""
     emit(
@@ -80,15 +80,19 @@ def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> No
 @click.argument("experiment")
 @REASON
 @click.option(
-    "--override", is_flag=True, help="Keep it although a gate did not pass; recorded as OVERRIDE."
+    "--override",
+    is_flag=True,
+    help="Keep it although a gate did not pass; recorded as an OVERRIDE.",
 )
 @project_option
 @json_option
 def approve_command(
     experiment: str, reason: str, override: bool, project: Path, as_json: bool
 ) -> None:
-    """Keep EXPERIMENT: it has a PASS on validation and on held-out, or --override. A person's
-    verb."""
+    """Keep EXPERIMENT, which needs a PASS on validation and held-out, or --override.
+
+    Must be run by a person.
+    """
     by = require_person("gate approve", environment())
     with changing(project) as opened:
         decisions = approve(opened, experiment, by=by, reason=reason, override=override)
@@ -101,7 +105,7 @@ def approve_command(
 @project_option
 @json_option
 def reject_command(experiment: str, reason: str, project: Path, as_json: bool) -> None:
-    """Discard EXPERIMENT. A person's verb."""
+    """Discard EXPERIMENT. Must be run by a person."""
     by = require_person("gate reject", environment())
     with changing(project) as opened:
         decisions = reject(opened, experiment, by=by, reason=reason)
@@ -112,8 +116,8 @@ def _next(verdict: RecordedVerdict) -> str:
     """The step after a PASS."""
     if verdict.gate == GateName.VALIDATION:
         return (
-            f"next: `harness evaluate {verdict.experiment} --split held-out`, then the same gate"
-            " check again"
+            f"next: `harness evaluate {verdict.experiment} --split held-out`, then"
+            f" `harness gate check {verdict.experiment}` again"
         )
     return f"next: `harness gate approve {verdict.experiment} --reason TEXT`"
 

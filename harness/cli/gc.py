@@ -1,4 +1,4 @@
-"""`harness gc`: free disk without breaking lineage."""
+"""`harness gc`: free disk space; the lineage stays intact."""
 
 import sys
 from pathlib import Path
@@ -14,14 +14,13 @@ from harness.runs.removal import Removal, remove_unneeded
 
 @click.command("gc")
 @click.argument("experiments", nargs=-1, metavar="[EXP]...")
-@click.option("--dry-run", is_flag=True, help="Say what would go, and change nothing.")
+@click.option("--dry-run", is_flag=True, help="List what would be removed; change nothing.")
 @project_option
 @json_option
 def command(experiments: tuple[str, ...], dry_run: bool, project: Path, as_json: bool) -> None:
-    """Remove checkpoints of EXP, by default of all experiments, that nothing rests on; each removal
-    is recorded.
+    """Remove the checkpoints of EXP (default: all experiments) that nothing depends on.
 
-    Exit 1 when one that should have gone could not be removed.
+    Each removal is recorded. Exit 1 when a checkpoint could not be removed.
     """
     opening = open_project(project, environment(), read_only=True) if dry_run else changing(project)
     with opening as opened:
@@ -38,12 +37,12 @@ def _named(project: Project, experiments: tuple[str, ...]) -> list[str]:
 
 
 def _lines(done: Removal, *, dry_run: bool) -> list[str]:
-    said = "would remove" if dry_run else "removed"
+    verb = "would remove" if dry_run else "removed"
     return [
         *(f"kept {item['path']}: {item['why']}" for item in done.kept),
         *(
-            f"{said} {item['path']}  {item['bytes']:,} bytes  {item['sha256'][:12]}"
+            f"{verb} {item['path']}  {item['bytes']:,} bytes  {item['sha256'][:12]}"
             for item in done.removed
         ),
-        f"{said} {len(done.removed)} checkpoints, {done.bytes:,} bytes; {len(done.kept)} kept",
+        f"{verb} {len(done.removed)} checkpoints, {done.bytes:,} bytes; {len(done.kept)} kept",
     ]

@@ -1,4 +1,4 @@
-"""`harness handoff`: tell the next session what it has to know."""
+"""`harness handoff`: leave a note for the next session."""
 
 import sys
 from pathlib import Path
@@ -17,15 +17,15 @@ STDIN = "-"
 
 @click.command("handoff")
 @click.argument("source", required=False, metavar="[-]")
-@click.option("--note", default=None, help="The hand-off itself.")
+@click.option("--note", default=None, help="The text of the hand-off.")
 @click.option(
     "--file",
     type=click.Path(dir_okay=False, path_type=Path),
     default=None,
-    help="Read it from a file.",
+    help="Read the text from a file.",
 )
 @click.option(
-    "--experiment", default=None, help="What it is about; default: the one that is not decided yet."
+    "--experiment", default=None, help="The experiment it is about; default: the undecided one."
 )
 @project_option
 @json_option
@@ -37,9 +37,9 @@ def command(
     project: Path,
     as_json: bool,
 ) -> None:
-    """Record a hand-off of at most 4,000 characters; the next session reads it in its briefing.
+    """Record a hand-off of at most 4,000 characters for the briefing of the next session.
 
-    Exactly one of --note TEXT, --file FILE and - (standard input).
+    Needs exactly one of --note TEXT, --file FILE and - (standard input).
     """
     text = _text(source, note, file)
     by, session = caller(environment()), session_of(environment())
@@ -56,17 +56,21 @@ def command(
     emit(
         document,
         as_json=as_json,
-        text=lambda: f"wrote {path}; the next session's briefing shows it",
+        text=lambda: f"wrote {path}; the briefing of the next session shows it",
     )
 
 
 def _text(source: str | None, note: str | None, file: Path | None) -> str:
-    if sum(given is not None for given in (source, note, file)) != 1 or source not in (None, STDIN):
+    if sum(option is not None for option in (source, note, file)) != 1 or source not in (
+        None,
+        STDIN,
+    ):
         raise UsageError(
-            "A hand-off is one text.", hint="Give one of `--note TEXT`, `--file FILE` and `-`."
+            "A hand-off needs exactly one text.",
+            hint="Use one of `--note TEXT`, `--file FILE` and `-`.",
         )
     if note is not None:
         return note
     if file is not None:
         return read_text(file)
-    return decode(sys.stdin.buffer.read(), where="the standard input")
+    return decode(sys.stdin.buffer.read(), where="standard input")

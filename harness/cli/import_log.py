@@ -1,4 +1,4 @@
-"""`harness import`: take the log of a run that the harness did not start into the record."""
+"""`harness import`: record the log of a run that the harness did not start."""
 
 from pathlib import Path
 
@@ -16,13 +16,13 @@ _MOST_LOGS = 50
 
 @click.command("import")
 @click.argument("path", type=click.Path(exists=True, path_type=Path))
-@click.option("--experiment", default=None, help="The experiment that it belongs to.")
+@click.option("--experiment", default=None, help="The experiment that the log belongs to.")
 @project_option
 @json_option
 def command(path: Path, experiment: str | None, project: Path, as_json: bool) -> None:
-    """Record what the log at PATH says, a file or a folder of logs, with its hash.
+    """Record the log at PATH, a file or a folder of logs, with its hash.
 
-    It is `logged`: shown beside an experiment, never read by a gate.
+    Its numbers are `logged`: shown beside an experiment, never read by a gate.
     """
     with changing(project) as opened:
         logs = find_logs(path, most=_MOST_LOGS)

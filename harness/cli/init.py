@@ -1,4 +1,4 @@
-"""`harness init`: put the harness into a repository, or take it out again."""
+"""`harness init`: install the harness in a repository, or remove it."""
 
 import sys
 from collections import Counter
@@ -24,30 +24,29 @@ _NEXT = "next: fill in {plan}, then `harness plan check {plan}` and `harness pla
 
 @click.command("init")
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path), default=".")
-@click.option("--dry-run", is_flag=True, help="Show every change, and make none.")
-@click.option("--remove", "take_out", is_flag=True, help="Take the harness out again.")
+@click.option("--dry-run", is_flag=True, help="Show every change; make none.")
+@click.option("--remove", "take_out", is_flag=True, help="Remove the harness.")
 @click.option(
     "--hooks",
     type=click.Choice([mode.value for mode in HooksMode]),
     default=None,
     help=(
-        "project: in .claude/ (default); plugin: the plugin's, nothing is written outside"
-        " .harness/; none: no hooks."
+        "project: hooks in .claude/ (default); plugin: the plugin's hooks, nothing is written"
+        " outside .harness/; none: no hooks."
     ),
 )
 @json_option
 def command(
     directory: Path, dry_run: bool, take_out: bool, hooks: str | None, as_json: bool
 ) -> None:
-    """Make DIRECTORY a project with hooks, agents and slash commands; what a person wrote there
-    stays. A person's verb.
+    """Make DIRECTORY a project with hooks, agents and slash commands; your own files stay.
 
-    A second call changes nothing; a newer harness replaces what is as it was written and names what
-    was edited. Exit 1 when a file was left as it is, or a guard is dead afterwards.
+    A second call changes nothing. A newer harness replaces the files that nobody edited and lists
+    the edited ones. Exit 1 when a file was left as it is or a guard does not work afterwards. Must
+    be run by a person.
     """
-    by = require_person(
-        "init", environment(), needs_terminal=False
-    )  # it approves no plan and no score
+    # No terminal needed: init approves no plan and no score, and scripts set projects up.
+    by = require_person("init", environment(), needs_terminal=False)
     if take_out:
         _print_removal(
             remove(directory, environment(), by=by, dry_run=dry_run),
@@ -87,8 +86,14 @@ def _print_removal(done: Removal, *, dry_run: bool, as_json: bool) -> None:
         "root": str(done.place.root),
         **_files(done.changes, done.conflicts, done.notes, dry_run=dry_run),
     }
-    lines = [*_shown(done.changes, dry_run=dry_run), *_told(done.conflicts), *done.notes]
-    lines.append("nothing was changed" if dry_run else f"the harness is out of {done.place.root}")
+    lines = [
+        *_change_lines(done.changes, dry_run=dry_run),
+        *_conflict_lines(done.conflicts),
+        *done.notes,
+    ]
+    lines.append(
+        "nothing was changed" if dry_run else f"removed the harness from {done.place.root}"
+    )
     emit(document, as_json=as_json, text=lambda: "\n".join(lines))
     sys.exit(1 if done.conflicts else 0)
 
@@ -98,19 +103,24 @@ def _files(
 ) -> dict[str, Any]:
     return {
         "dry_run": dry_run,
-        "changes": [{"path": item.path, "action": item.action} for item in changes],
+        "changes": [{"path": change.path, "action": change.action} for change in changes],
         "conflicts": [
-            {"path": item.path, "message": item.message, "hint": item.hint} for item in conflicts
+            {"path": conflict.path, "message": conflict.message, "hint": conflict.hint}
+            for conflict in conflicts
         ],
         "notes": list(notes),
     }
 
 
 def _lines(done: Installation, report: Report | None, *, dry_run: bool) -> list[str]:
-    lines = _shown(done.changes, dry_run=dry_run) or ["nothing to do: all of it is there already"]
-    lines += [f"not {path}: it {why}" for path, why in done.rejected if why != "does not exist"]
+    lines = _change_lines(done.changes, dry_run=dry_run) or [
+        "nothing to do: the project is up to date"
+    ]
+    lines += [
+        f"rejected {path}: it {why}" for path, why in done.rejected if why != "does not exist"
+    ]
     lines += [f"{done.interpreter} runs the hooks"] if done.interpreter else []
-    lines += [*_told(done.conflicts), *done.notes]
+    lines += [*_conflict_lines(done.conflicts), *done.notes]
     if dry_run:
         return [*lines, "nothing was changed"]
     if report is not None:
@@ -121,19 +131,19 @@ def _lines(done: Installation, report: Report | None, *, dry_run: bool) -> list[
         )
     if done.place.mode is HooksMode.PLUGIN:
         lines.append(
-            "the hooks are the plugin's; it enforces here once it is installed in Claude Code"
+            "the plugin provides the hooks; they work here once it is installed in Claude Code"
         )
-    plan = next((item.path for item in done.changes if item.path.endswith("plan.md")), None)
+    plan = next((change.path for change in done.changes if change.path.endswith("plan.md")), None)
     return [*lines, _NEXT.format(plan=plan)] if plan else lines
 
 
-def _shown(changes: Sequence[Change], *, dry_run: bool) -> list[str]:
-    """One line a file, of the vendored ones one in all; with a dry run the whole difference."""
+def _change_lines(changes: Sequence[Change], *, dry_run: bool) -> list[str]:
+    """One line per file, one for all vendored files; with a dry run the whole diff."""
     if dry_run:
-        return [item.text() for item in changes]
-    copies = [item for item in changes if item.path.startswith(VENDORED)]
-    lines = [f"{_DONE[item.action]} {item.path}" for item in changes if item not in copies]
-    counts = Counter(_DONE[item.action] for item in copies)
+        return [change.text() for change in changes]
+    vendored = [change for change in changes if change.path.startswith(VENDORED)]
+    lines = [f"{_DONE[one.action]} {one.path}" for one in changes if one not in vendored]
+    counts = Counter(_DONE[change.action] for change in vendored)
     return [
         *lines,
         *(
@@ -146,5 +156,5 @@ def _shown(changes: Sequence[Change], *, dry_run: bool) -> list[str]:
 _DONE = {"create": "wrote", "change": "changed", "delete": "removed"}
 
 
-def _told(conflicts: Sequence[Conflict]) -> list[str]:
-    return [f"left as it is: {item.message}\n  {item.hint}" for item in conflicts]
+def _conflict_lines(conflicts: Sequence[Conflict]) -> list[str]:
+    return [f"left as it is: {conflict.message}\n  {conflict.hint}" for conflict in conflicts]

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from harness.cli.changing import changing
-from harness.cli.output import VerbGroup, emit, environment, json_option, project_option
+from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.ledger.exchange import export_facts, import_facts
 from harness.ledger.project import open_layout
@@ -16,7 +16,7 @@ from harness.rendering.derived import write_derived
 FOLDER = click.argument("folder", type=click.Path(file_okay=False, path_type=Path), required=False)
 
 
-@click.group("ledger", cls=VerbGroup)
+@click.group("ledger", cls=CommandGroup)
 def command() -> None:
     """Check, rebuild and exchange the append-only store of facts."""
 
@@ -25,12 +25,11 @@ def command() -> None:
 @project_option
 @json_option
 def verify_command(project: Path, as_json: bool) -> None:
-    """Re-derive every hash; exit 1 and name the fact when anything was changed, reordered or
-    cut."""
+    """Re-derive every hash; exit 1 and name the fact that was changed, moved or cut."""
     layout = open_layout(project, environment())
     problems = verify(layout.ledger_db, layout.anchors, layout.facts_dir)
     document = {"verified": not problems, "problems": [problem._asdict() for problem in problems]}
-    lines = [problem.message for problem in problems] or ["every fact is as it was written"]
+    lines = [problem.message for problem in problems] or ["every fact is unchanged"]
     emit(document, as_json=as_json, text=lambda: "\n".join(lines))
     sys.exit(1 if problems else 0)
 
@@ -39,7 +38,7 @@ def verify_command(project: Path, as_json: bool) -> None:
 @project_option
 @json_option
 def rebuild_command(project: Path, as_json: bool) -> None:
-    """Derive the state and every projection anew from the facts."""
+    """Rebuild the state and every page from the facts."""
     with changing(project, deriving=True) as opened:
         opened.ledger.rebuild()
         written = write_derived(opened, everything=True)
@@ -55,12 +54,11 @@ def rebuild_command(project: Path, as_json: bool) -> None:
 @project_option
 @json_option
 def export_command(folder: Path | None, project: Path, as_json: bool) -> None:
-    """Write the facts as text, one file a writer, to FOLDER (default: the project's
-    memory/facts)."""
+    """Write the facts as text, one file per writer, to FOLDER (default: memory/facts)."""
     with changing(project, deriving=True) as opened:
         written = export_facts(opened.ledger, folder or opened.layout.facts_dir)
         target = folder or opened.layout.facts_dir
-    lines = [f"wrote {path}" for path in written] or [f"nothing new: {target} has every fact"]
+    lines = [f"wrote {path}" for path in written] or [f"nothing to write: {target} has every fact"]
     emit(
         {"written": [str(path) for path in written]}, as_json=as_json, text=lambda: "\n".join(lines)
     )
@@ -71,8 +69,10 @@ def export_command(folder: Path | None, project: Path, as_json: bool) -> None:
 @project_option
 @json_option
 def import_command(folder: Path | None, project: Path, as_json: bool) -> None:
-    """Take in facts from FOLDER (default: the project's memory/facts), e.g. after a clone. A
-    person's verb."""
+    """Import facts from FOLDER (default: memory/facts), e.g. after a clone.
+
+    Must be run by a person.
+    """
     require_person("ledger import", environment())
     with changing(project, restore=True) as opened:
         imported = import_facts(opened.ledger, folder or opened.layout.facts_dir)

@@ -1,4 +1,4 @@
-"""The command table and the one place where errors become exit codes.
+"""The command table, and the one place where errors become exit codes.
 
 Exit codes: 0 done, for gates only PASS; 1 the answer is no; 2 usage or configuration; 3 the harness
 failed; 130 interrupted.
@@ -12,13 +12,13 @@ from importlib.metadata import version
 
 import click
 
-from harness.cli.output import VerbGroup, fail
+from harness.cli.output import CommandGroup, fail
 from harness.errors import HarnessError
 
 _EXPERIMENT = re.compile(r"exp-\d{4,}")
 
-# verb -> module:command; imported only when the verb is called, so that `harness status` starts
-# quickly.
+# command -> module:attribute. A module is imported when its command runs: `harness status` must
+# not pay for the imports of `harness train`.
 COMMANDS: dict[str, str] = {
     "init": "harness.cli.init:command",
     "doctor": "harness.cli.doctor:command",
@@ -47,36 +47,36 @@ COMMANDS: dict[str, str] = {
 }
 
 
-# Shown by `harness --help`, which would otherwise import every verb for its first line.
+# Printed by `harness --help`, which would otherwise import every command for its first line.
 SUMMARIES: dict[str, str] = {
     "init": "Make a folder a project.",
-    "doctor": "Is every guard alive? Name the dead one and its hint.",
-    "demo": "Run the main job offline: four experiments, one kept.",
-    "run": "Run agents by the approved plan.",
-    "continue": "Go on where the loop was cut.",
-    "status": "Show where the project is.",
+    "doctor": "Check that every guard works.",
+    "demo": "Run the whole workflow offline: four experiments, one kept.",
+    "run": "Run agents on the approved plan.",
+    "continue": "Resume an interrupted loop.",
+    "status": "Show the state of the project.",
     "plan": "Check or approve a plan.",
     "experiment": "Open, list, show and compare experiments; write a result.",
-    "train": "Train an experiment, supervised.",
+    "train": "Train an experiment under supervision.",
     "evaluate": "Recompute an experiment's score.",
-    "gate": "Ask a gate, or answer it as a person.",
-    "audit": "Name what changed at protected paths, and in which session.",
-    "claims": "Audit the numbers that texts claim.",
+    "gate": "Ask a gate for its verdict, or decide as a person.",
+    "audit": "List changes to protected files, and the sessions behind them.",
+    "claims": "Check the numbers that texts claim.",
     "decisions": "List who decided what, and why.",
-    "watch": "Follow the runs that train now.",
-    "import": "Record what a log of another program says.",
-    "gc": "Free disk: remove checkpoints that nothing rests on.",
-    "handoff": "Tell the next session what it has to know.",
-    "priors": "List, add and check lessons.",
+    "watch": "Follow runs while they train.",
+    "import": "Record the log of another program.",
+    "gc": "Free disk: remove checkpoints that nothing depends on.",
+    "handoff": "Leave a note for the next session.",
+    "priors": "List, add and check priors (lessons).",
     "mcp": "Serve the agents' tools over stdio.",
-    "cheats": "Try known cheats, with all defences off and on.",
+    "cheats": "Run known cheats with all defences off, then on.",
     "posttrain": "Specify, run, judge and promote training programs.",
     "ledger": "Verify, rebuild, export or import the facts.",
-    "render": "Write what is derived from the contract.",
+    "render": "Write the files that derive from the contract.",
 }
 
 
-class LazyGroup(VerbGroup):
+class LazyGroup(CommandGroup):
     def list_commands(self, _context: click.Context) -> list[str]:
         return list(COMMANDS)
 
@@ -100,24 +100,18 @@ def harness() -> None:
 
 
 def after_interrupt(words: list[str]) -> str:
-    """What goes on from where the verb in `words` was stopped: `continue` is the agents' loop and
-    nobody else's."""
+    """How to resume the interrupted command in `words`; `continue` resumes only the loop."""
     verb = words[0] if words and words[0] in COMMANDS else ""
     if verb in ("run", "continue"):
-        return "`harness continue` goes on from the ledger."
+        return "Resume with `harness continue`."
     if verb in ("train", "evaluate"):
         named = next((word for word in words[1:] if _EXPERIMENT.fullmatch(word)), "EXP")
-        return f"`harness {verb} {named}` goes on: seeds that are done are not repeated."
-    return (
-        f"`harness {verb} --help` says how it is called."
-        if verb
-        else "Nothing in the ledger is lost."
-    )
+        return f"Resume with `harness {verb} {named}`; completed seeds are not repeated."
+    return f"See `harness {verb} --help`." if verb else "Nothing in the ledger is lost."
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The `harness` command. Never shows a traceback for an error that the harness raises on
-    purpose."""
+    """The `harness` command. A HarnessError never prints a traceback."""
     words = sys.argv[1:] if arguments is None else arguments
     as_json = "--json" in (words[: words.index("--")] if "--" in words else words)
     try:
@@ -134,9 +128,9 @@ def main(arguments: list[str] | None = None) -> None:
     except HarnessError as error:
         fail(error.code, error.message, error.hint, error.exit_code, as_json=as_json)
     except BrokenPipeError:
-        sys.stderr.close()  # whoever read us has gone; Python would complain while flushing
+        sys.stderr.close()  # the reader is gone; Python would complain while flushing
         sys.exit(0)
-    except Exception as error:  # noqa: BLE001 - the boundary: a fault of ours ends as exit 3, said in one sentence
+    except Exception as error:  # noqa: BLE001 - the boundary: a bug of ours ends as exit 3
         traceback.print_exc()
         fail(
             "harness_failed",

@@ -1,4 +1,4 @@
-"""`harness mcp`: the agents' tools for `claude` and for plugins, over stdio."""
+"""`harness mcp`: serve the agents' tools to `claude` and plugins over stdio."""
 
 from pathlib import Path
 
@@ -14,9 +14,9 @@ from harness.driver.mcp_server import serve
 @project_option
 @json_option
 def command(sandbox: str, project: Path, as_json: bool) -> None:
-    """Serve the agents' tools on stdin and stdout until they are closed; a client such as `claude`
-    starts it.
+    """Serve the agents' tools on stdin and stdout until they close; `claude` starts this.
 
-    --json is how it speaks anyway. A project that cannot be opened is the answer of each call.
+    --json changes nothing: MCP is JSON. If the project cannot be opened, each call answers with
+    that error.
     """
     serve(project, environment(), lambda: sandbox_for(sandbox).kind, session_of(environment()))

@@ -1,4 +1,4 @@
-"""What all commands share: options, command groups, and how answers, errors and progress are printed."""
+"""What all commands share: options, command groups, printed answers, errors and progress."""
 
 import os
 import sys
@@ -20,13 +20,13 @@ def project_option(function: Callable[..., Any]) -> Callable[..., Any]:
         "--project",
         type=click.Path(file_okay=False, path_type=Path),
         default=".",
-        help="A folder of the project; default: the current one.",
+        help="A folder in the project; default: the current folder.",
     )(function)
 
 
 def json_option(function: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
-        "--json", "as_json", is_flag=True, help="One JSON object on stdout and nothing else."
+        "--json", "as_json", is_flag=True, help="Print one JSON object on stdout and nothing else."
     )(function)
 
 
@@ -35,13 +35,15 @@ def sandbox_option(function: Callable[..., Any]) -> Callable[..., Any]:
         "--sandbox",
         type=click.Choice(["auto", "bwrap", "landlock", "none"]),
         default="auto",
-        help="The isolation around agents' code; auto takes the strongest that works here.",
+        help="Isolation of agent code; auto picks the strongest that works here.",
     )(function)
 
 
 def sandbox_for(sandbox: str, *, required: bool = False) -> Sandbox:
-    """The sandbox that `--sandbox` asks for. Raises SandboxError when it does not work here or
-    `required` forbids it."""
+    """The sandbox that `--sandbox` names.
+
+    Raises SandboxError when it does not work here, or when it is none and `required`.
+    """
     return choose(None if sandbox == "auto" else SandboxKind(sandbox), required=required)
 
 
@@ -50,15 +52,15 @@ def environment() -> Mapping[str, str]:
 
 
 def emit(document: Mapping[str, Any], *, as_json: bool, text: Callable[[], str]) -> None:
-    """Print the answer: the document, or `text()` for people."""
-    if sys.stdout is None:  # closed by whoever started us: nobody asks for the answer
+    """Print the answer: the document as JSON, or `text()`."""
+    if sys.stdout is None:  # the caller closed it: nobody reads the answer
         return
     sys.stdout.write(pretty_json(dict(document)) if as_json else text().rstrip("\n") + "\n")
     sys.stdout.flush()
 
 
 def fail(code: str, message: str, hint: str, exit_code: int, *, as_json: bool) -> NoReturn:
-    """Say what went wrong and leave: JSON on stdout when asked for, a sentence on stderr always."""
+    """Exit with the error: as JSON on stdout, or as text on stderr."""
     if as_json:
         sys.stdout.write(pretty_json({"error": {"code": code, "message": message, "hint": hint}}))
     else:
@@ -66,25 +68,24 @@ def fail(code: str, message: str, hint: str, exit_code: int, *, as_json: bool) -
     sys.exit(exit_code)
 
 
-class VerbGroup(click.Group):
+class CommandGroup(click.Group):
     def resolve_command(
         self, context: click.Context, words: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does. Raises UsageError that names the nearest verbs for a word that is no
-        verb."""
+        """As click does; the error for an unknown command names the nearest ones."""
         known = self.list_commands(context)
         if words and words[0] not in known and not words[0].startswith("-"):
             near = get_close_matches(words[0], known, n=2)
-            said = (
+            guess = (
                 f" Did you mean {' or '.join(f'`{context.command_path} {name}`' for name in near)}?"
                 if near
                 else ""
             )
-            context.fail(f"There is no verb {words[0]!r}.{said}")
+            context.fail(f"No such command: {words[0]!r}.{guess}")
         return super().resolve_command(context, words)
 
 
 def print_event(event: Mapping[str, Any]) -> None:
-    """Print `event["text"]`; the rest of an event is for programs."""
+    """Print `event["text"]` on stderr, one line; the rest of an event is for programs."""
     sys.stderr.write(f"{event['text']}\n")
     sys.stderr.flush()

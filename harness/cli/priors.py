@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from harness.cli.changing import changing
-from harness.cli.output import VerbGroup, emit, environment, json_option, project_option
+from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.decisions.priors import CHECK_SECONDS, CheckedPrior, check_priors
 from harness.domain.records import Prior
@@ -17,31 +17,33 @@ from harness.errors import UsageError
 from harness.ledger.project import open_project
 
 
-@click.group("priors", cls=VerbGroup)
+@click.group("priors", cls=CommandGroup)
 def command() -> None:
-    """Lessons with their evidence, their rule and, where it can be one, their executable check."""
+    """Lessons of the project, each with evidence, a rule and, where possible, a check to run."""
 
 
 @command.command("list")
 @project_option
 @json_option
 def list_command(project: Path, as_json: bool) -> None:
-    """List all priors, oldest first, also those that a later one supersedes."""
+    """List all priors, oldest first; superseded ones too."""
     with open_project(project, environment(), read_only=True) as opened:
         priors = opened.ledger.priors()
-    lines = [f"{item.id}  {item.lesson}{_standing(item)}\n        {item.rule}" for item in priors]
+    lines = [
+        f"{prior.id}  {prior.lesson}{_standing(prior)}\n        {prior.rule}" for prior in priors
+    ]
     emit(
-        {"priors": [_plain(item) for item in priors]},
+        {"priors": [_plain(prior) for prior in priors]},
         as_json=as_json,
-        text=lambda: "\n".join(lines) or "no prior yet",
+        text=lambda: "\n".join(lines) or "no priors yet",
     )
 
 
 @command.command("add")
 @click.option("--lesson", required=True, help="One line: what was learned.")
-@click.option("--evidence", required=True, help="What showed it: experiments, runs, sources.")
-@click.option("--rule", required=True, help="What follows from it.")
-@click.option("--check", default=None, help="A command that ends with 0 as long as the rule holds.")
+@click.option("--evidence", required=True, help="What shows it: experiments, runs, sources.")
+@click.option("--rule", required=True, help="The rule that follows.")
+@click.option("--check", default=None, help="A command that exits 0 while the rule holds.")
 @click.option("--supersedes", default=None, help="The prior that this one replaces, e.g. p-0001.")
 @project_option
 @json_option
@@ -54,7 +56,7 @@ def add(
     project: Path,
     as_json: bool,
 ) -> None:
-    """Record a prior. A person's verb: its check is a command that others will run."""
+    """Record a prior. Must be run by a person: others will run its check."""
     by = require_person("priors add", environment())
     words = None if check is None else _words(check)
     with changing(project) as opened:
@@ -71,20 +73,19 @@ def add(
     type=click.FloatRange(min=0.1),
     default=CHECK_SECONDS,
     show_default=True,
-    help="A check.",
+    help="Time limit of one check.",
 )
 @project_option
 @json_option
 def check_command(prior: Sequence[str], seconds: float, project: Path, as_json: bool) -> None:
-    """Run the checks of the named priors, by default of all that stand; exit 1 when one does not
-    hold."""
+    """Run the checks of PRIOR (default: of all that are in force); exit 1 when one fails."""
     with open_project(project, environment(), read_only=True) as opened:
-        checked = check_priors(opened, prior, environment(), seconds=seconds)
-    ok = not any(item.holds.broken for item in checked)
+        results = check_priors(opened, prior, environment(), seconds=seconds)
+    ok = not any(result.holds.broken for result in results)
     emit(
-        {"ok": ok, "checks": [_answer(item) for item in checked]},
+        {"ok": ok, "checks": [_result(result) for result in results]},
         as_json=as_json,
-        text=lambda: "\n".join(_said(item) for item in checked) or "no prior yet",
+        text=lambda: "\n".join(_result_text(result) for result in results) or "no priors yet",
     )
     sys.exit(0 if ok else 1)
 
@@ -94,7 +95,7 @@ def _words(check: str) -> list[str]:
         return shlex.split(check)
     except ValueError as error:
         raise UsageError(
-            f"--check cannot be read as words: {error}.", hint="Quote it as for a shell."
+            f"--check is not a valid command line: {error}.", hint="Quote it as for a shell."
         ) from error
 
 
@@ -116,25 +117,28 @@ def _plain(prior: Prior) -> dict[str, Any]:
     }
 
 
-def _answer(item: CheckedPrior) -> dict[str, Any]:
+def _result(result: CheckedPrior) -> dict[str, Any]:
     return {
-        "id": item.prior.id,
-        "lesson": item.prior.lesson,
-        "check": None if item.prior.check is None else list(item.prior.check),
-        "result": item.holds,
-        "exit_code": item.exit_code,
-        "seconds": round(item.seconds, 1),
-        "output": item.output,
+        "id": result.prior.id,
+        "lesson": result.prior.lesson,
+        "check": None if result.prior.check is None else list(result.prior.check),
+        "result": result.holds,
+        "exit_code": result.exit_code,
+        "seconds": round(result.seconds, 1),
+        "output": result.output,
     }
 
 
-def _said(item: CheckedPrior) -> str:
-    """A check that holds is one line; of one that does not, the end of what it printed stands
-    below."""
-    head = f"{item.holds:<8}  {item.prior.id}  {item.prior.lesson}"
-    if not item.holds.broken:
+def _result_text(result: CheckedPrior) -> str:
+    """One line for a check that holds; below a failed one the end of its output."""
+    head = f"{result.holds:<8}  {result.prior.id}  {result.prior.lesson}"
+    if not result.holds.broken:
         return head
-    command = shlex.join(item.prior.check or ())
+    command = shlex.join(result.prior.check or ())
     return "\n".join(
-        [head, f"          {command}", *(f"          {line}" for line in item.output.splitlines())]
+        [
+            head,
+            f"          {command}",
+            *(f"          {line}" for line in result.output.splitlines()),
+        ]
     )

@@ -1,5 +1,4 @@
-"""`harness posttrain observe|promote|reject|rollback|serve-path`: a model's way to be served, and
-what is served."""
+"""`harness posttrain observe|promote|reject|rollback|serve-path`: which model is served."""
 
 import sys
 from pathlib import Path
@@ -15,7 +14,7 @@ from harness.posttrain.serving import rollback, serve_path
 from harness.posttrain.shadow import OUTCOMES, observe
 from harness.posttrain.vocabulary import Profile
 
-REASON = click.option("--reason", required=True, help="Why; it stands in the decision log.")
+REASON = click.option("--reason", required=True, help="Why; recorded in the decision log.")
 PROFILE = click.option(
     "--profile",
     type=click.Choice([item.value for item in Profile]),
@@ -31,7 +30,7 @@ PROFILE = click.option(
 @project_option
 @json_option
 def observe_command(model: str, outcome: str, note: str, project: Path, as_json: bool) -> None:
-    """Record one answer of a MODEL in shadow: what became of it."""
+    """Record the outcome of one answer of MODEL in shadow mode."""
     with changing(project) as opened:
         fact = observe(opened, model, outcome, by=caller(environment()), note=note)
     emit(
@@ -47,12 +46,14 @@ def observe_command(model: str, outcome: str, note: str, project: Path, as_json:
 @project_option
 @json_option
 def promote_command(model: str, reason: str, project: Path, as_json: bool) -> None:
-    """Take MODEL's next step when every check holds; exit 1 names those that do not. A person's
-    verb."""
+    """Promote MODEL one step if every check passes; exit 1 and list the failed checks if not.
+
+    Must be run by a person.
+    """
     by = require_person("posttrain promote", environment())
     with changing(project) as opened:
-        made = promote(opened, model, by=by, reason=reason)
-    _promotion(made, as_json=as_json)
+        promotion = promote(opened, model, by=by, reason=reason)
+    _print_promotion(promotion, as_json=as_json)
 
 
 @click.command("reject")
@@ -61,14 +62,14 @@ def promote_command(model: str, reason: str, project: Path, as_json: bool) -> No
 @project_option
 @json_option
 def reject_command(model: str, reason: str, project: Path, as_json: bool) -> None:
-    """Never serve MODEL, also not when it is served now. A person's verb."""
+    """Never serve MODEL, even if it is served now. Must be run by a person."""
     by = require_person("posttrain reject", environment())
     with changing(project) as opened:
-        made = reject_model(opened, model, by=by, reason=reason)
+        decision = reject_model(opened, model, by=by, reason=reason)
     emit(
-        {"decision": made.id, "kind": made.kind},
+        {"decision": decision.id, "kind": decision.kind},
         as_json=as_json,
-        text=lambda: f"{made.id}  {made.kind} by {made.by}",
+        text=lambda: f"{decision.id}  {decision.kind} by {decision.by}",
     )
 
 
@@ -76,7 +77,7 @@ def reject_command(model: str, reason: str, project: Path, as_json: bool) -> Non
 @click.option(
     "--to",
     default=None,
-    help="A model that was served before; default: the one before the present.",
+    help="A model that was served before; default: the previous one.",
 )
 @REASON
 @PROFILE
@@ -85,20 +86,20 @@ def reject_command(model: str, reason: str, project: Path, as_json: bool) -> Non
 def rollback_command(
     to: str | None, reason: str, profile: str, project: Path, as_json: bool
 ) -> None:
-    """Serve an earlier good model again. A person's verb."""
+    """Serve an earlier good model again. Must be run by a person."""
     by = require_person("posttrain rollback", environment())
     with changing(project) as opened:
-        made = rollback(opened, profile, by=by, reason=reason, to=to)
+        serving = rollback(opened, profile, by=by, reason=reason, to=to)
     document = {
-        "profile": made.profile,
-        "model": made.model,
-        "before": made.before,
-        "decision": made.decision,
+        "profile": serving.profile,
+        "model": serving.model,
+        "before": serving.before,
+        "decision": serving.decision,
     }
     emit(
         document,
         as_json=as_json,
-        text=lambda: f"{made.profile}: {(made.model or '')[:12]} is served",
+        text=lambda: f"{serving.profile}: {(serving.model or '')[:12]} is served",
     )
 
 
@@ -107,7 +108,7 @@ def rollback_command(
 @project_option
 @json_option
 def serve_path_command(profile: str, project: Path, as_json: bool) -> None:
-    """Where the deployed model lies, its bytes checked. An error says that none is."""
+    """Print the path of the deployed model after checking its bytes; an error if there is none."""
     with open_project(project, environment(), read_only=True) as opened:
         path = serve_path(opened, profile)
     emit({"profile": profile, "path": str(path)}, as_json=as_json, text=lambda: str(path))
@@ -116,31 +117,31 @@ def serve_path_command(profile: str, project: Path, as_json: bool) -> None:
 VERBS = (observe_command, promote_command, reject_command, rollback_command, serve_path_command)
 
 
-def _promotion(made: Promotion, *, as_json: bool) -> None:
+def _print_promotion(promotion: Promotion, *, as_json: bool) -> None:
     checks = [
         {
-            "constraint": item.constraint,
-            "actual": item.actual,
-            "threshold": item.threshold,
-            "passed": item.passed,
+            "constraint": check.constraint,
+            "actual": check.actual,
+            "threshold": check.threshold,
+            "passed": check.passed,
         }
-        for item in made.checks
+        for check in promotion.checks
     ]
     document = {
-        "model": made.model,
-        "before": made.before,
-        "after": made.after,
-        "moved": made.moved,
+        "model": promotion.model,
+        "before": promotion.before,
+        "after": promotion.after,
+        "moved": promotion.moved,
         "checks": checks,
     }
     lines = [
-        f"{made.model[:12]}  {made.before} -> {made.after}"
-        if made.moved
-        else f"{made.model[:12]} stays {made.before}"
+        f"{promotion.model[:12]}  {promotion.before} -> {promotion.after}"
+        if promotion.moved
+        else f"{promotion.model[:12]} stays {promotion.before}"
     ]
     lines += [
-        f"  {'ok' if item.passed else 'NO'}  {item.constraint}: {item.actual} ({item.threshold})"
-        for item in made.checks
+        f"  {'ok' if one.passed else 'NO'}  {one.constraint}: {one.actual} ({one.threshold})"
+        for one in promotion.checks
     ]
     emit(document, as_json=as_json, text=lambda: "\n".join(lines))
-    sys.exit(0 if made.moved else 1)
+    sys.exit(0 if promotion.moved else 1)

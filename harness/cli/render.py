@@ -1,4 +1,4 @@
-"""`harness render`: write what is derived from the contract and the templates."""
+"""`harness render`: write the files that derive from the contract and the templates."""
 
 import sys
 from pathlib import Path
@@ -16,20 +16,19 @@ from harness.settings import CONFIG, find_root
 
 
 @click.command("render")
-@click.option("--check", is_flag=True, help="Write nothing; exit 1 when a rendered file differs.")
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 if a rendered file differs.")
 @project_option
 @json_option
 def command(check: bool, project: Path, as_json: bool) -> None:
-    """Render agents and slash commands from the contract, and the policy snapshot that hooks read.
+    """Render agents and slash commands from the contract, and the policy snapshot for the hooks.
 
-    In the harness's own repository also its plugin and its settings.
+    In the harness's own repository also the plugin and its settings.
     """
     root = _root(project)
     differing = []
     if not check and (root / CONFIG).exists():
-        with changing(
-            root, deriving=True
-        ) as opened:  # first: hooks deny without it, whatever else is amiss
+        # The snapshot comes first: hooks deny every call without it, even if rendering fails.
+        with changing(root, deriving=True) as opened:
             differing.append(opened.layout.relative(write_policy_snapshot(opened)))
     differing += [str(path) for path in render(root, check=check)]
     if not check:
@@ -39,15 +38,14 @@ def command(check: bool, project: Path, as_json: bool) -> None:
         {"differing" if check else "written": differing},
         as_json=as_json,
         text=lambda: (
-            "\n".join(f"{path} {verb}" for path in differing) or "all rendered files are fresh"
+            "\n".join(f"{path} {verb}" for path in differing) or "all rendered files are up to date"
         ),
     )
     sys.exit(1 if check and differing else 0)
 
 
 def _accept(root: Path, written: list[str]) -> None:
-    """What a person rendered they accept, as the audit understands it; what an agent had rendered
-    stays noticed."""
+    """Accept what a person rendered; the audit still reports what an agent rendered."""
     if caller(environment()) != HUMAN or not (root / CONFIG).exists():
         return
     with changing(root, deriving=True) as opened:
@@ -56,8 +54,7 @@ def _accept(root: Path, written: list[str]) -> None:
 
 
 def _root(start: Path) -> Path:
-    """The project that contains `start`; `start` itself where there is none: a repository that is
-    no project yet."""
+    """The project that contains `start`, or `start`: a repository may not be a project yet."""
     try:
         return find_root(start)
     except NotFoundError:

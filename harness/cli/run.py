@@ -1,4 +1,4 @@
-"""`harness run PLAN` and `harness continue`: the loop."""
+"""`harness run PLAN` and `harness continue`: the loop of agents and experiments."""
 
 import sys
 from pathlib import Path
@@ -23,12 +23,12 @@ from harness.plans.approval import require_approved
 SCENARIO = click.option(
     "--scenario",
     type=click.Path(dir_okay=False, exists=True, path_type=Path),
-    help="Play the agents from this file; needs neither a key nor budget.usd.",
+    help="Play the agents from this file; needs no API key and no budget.usd.",
 )
 RECORD = click.option(
     "--record",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the live sessions to this file.",
+    help="Record the live sessions in this file.",
 )
 
 
@@ -47,8 +47,7 @@ def command(
     project: Path,
     as_json: bool,
 ) -> None:
-    """Run experiments by the approved PLAN until its target, its budget or its patience is
-    reached."""
+    """Run experiments on the approved PLAN until its target, budget or patience is reached."""
     _loop(project, plan, scenario, record, sandbox, as_json)
 
 
@@ -61,7 +60,7 @@ def command(
 def continue_command(
     scenario: Path | None, record: Path | None, sandbox: str, project: Path, as_json: bool
 ) -> None:
-    """Go on where the loop was cut: close what was lost, end what is left over, then run."""
+    """Resume an interrupted loop: close lost runs, end leftover processes, then run on."""
     _loop(project, None, scenario, record, sandbox, as_json)
 
 

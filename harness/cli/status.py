@@ -1,4 +1,4 @@
-"""`harness status`: where the project is."""
+"""`harness status`: the state of the project."""
 
 import sys
 from pathlib import Path
@@ -15,12 +15,12 @@ from harness.views.tables import experiments_table
 
 @click.command("status")
 @click.option(
-    "--briefing", "only_briefing", is_flag=True, help="Print what the next session is told."
+    "--briefing", "only_briefing", is_flag=True, help="Print the briefing of the next session."
 )
 @project_option
 @json_option
 def command(only_briefing: bool, project: Path, as_json: bool) -> None:
-    """Show the plan, the sandbox, what runs now and the newest experiments."""
+    """Show the plan, the sandbox, the open runs and the newest experiments."""
     with open_project(project, environment(), read_only=True) as opened:
         if only_briefing:
             text = briefing(opened.ledger)
@@ -40,15 +40,16 @@ def _text(picture: dict[str, Any]) -> str:
             if plan
             else "plan     none approved: `harness plan approve plan.md`"
         ),
-        f"sandbox     {picture['sandbox']}",
+        f"sandbox  {picture['sandbox']}",
         f"state    {picture['paths']['state']}",
     ]
     if picture["facts_wait"]:
-        lines.append("memory   this clone's facts are not read in yet: `harness ledger import`")
+        lines.append(
+            "memory   the facts of this clone are not imported yet: `harness ledger import`"
+        )
     if plan and plan["changed"]:
         lines.append(
-            f"         {plan['path']} has changed since: `harness plan approve` makes it a new"
-            " version"
+            f"         {plan['path']} has changed since; `harness plan approve` makes a new version"
         )
     if picture["active"]:
         lines.append(f"active   {picture['active']}")
@@ -57,7 +58,7 @@ def _text(picture: dict[str, Any]) -> str:
         + ("" if run["alive"] else "  (process gone)")
         for run in picture["runs"]
     ]
-    lines += [f"alarm    {found['message']}" for found in picture["alarms"]]
+    lines += [f"alarm    {finding['message']}" for finding in picture["alarms"]]
     rows = picture["experiments"]
-    table = experiments_table(rows, colour=sys.stdout.isatty()) if rows else "no experiment yet\n"
+    table = experiments_table(rows, colour=sys.stdout.isatty()) if rows else "no experiments yet\n"
     return "\n".join(lines) + "\n\n" + table

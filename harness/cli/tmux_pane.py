@@ -1,4 +1,4 @@
-"""The dashboard beside the pane of tmux in which a command runs."""
+"""A tmux pane that shows the dashboard beside the current command."""
 
 import contextlib
 import shlex
@@ -10,20 +10,22 @@ from pathlib import Path
 from harness.errors import UsageError
 
 _PASSED = ("XDG_STATE_HOME", "VIRTUAL_ENV", "LANG", "LC_ALL", "NO_COLOR")
-"""tmux starts a pane with its server's environment: these come from ours."""
+"""tmux starts a pane with its server's environment, so these are passed explicitly."""
 
 
 def split(words: Sequence[str], environ: Mapping[str, str]) -> str:
-    """Open `harness watch WORDS` in a pane of its own; returns tmux's id of it. Raises UsageError
-    outside tmux."""
+    """Open `harness watch WORDS` in a new pane and return its tmux id.
+
+    Raises UsageError outside tmux.
+    """
     if not environ.get("TMUX"):
         raise UsageError(
-            "This is no pane of tmux: the variable TMUX is not set.",
-            hint="Start tmux first, or call `harness watch` in another terminal.",
+            "This terminal is not a tmux pane: TMUX is not set.",
+            hint="Start tmux first, or run `harness watch` in another terminal.",
             code="no_tmux",
         )
-    given = [f"{name}={environ[name]}" for name in _PASSED if name in environ]
-    command = ["env", *given, sys.executable, "-m", "harness", "watch", *words]
+    variables = [f"{name}={environ[name]}" for name in _PASSED if name in environ]
+    command = ["env", *variables, sys.executable, "-m", "harness", "watch", *words]
     where = ["-t", environ["TMUX_PANE"]] if environ.get("TMUX_PANE") else []
     size = ["-l", "45%"]
     answer = _tmux(
@@ -35,8 +37,10 @@ def split(words: Sequence[str], environ: Mapping[str, str]) -> str:
 
 @contextlib.contextmanager
 def watched_beside(project: Path, environ: Mapping[str, str], *, wanted: bool) -> Iterator[None]:
-    """Inside tmux, a pane that follows the project's runs for as long as the block lasts. Without
-    tmux, or where it refuses, nothing: a run does not depend on being watched."""
+    """Inside tmux, show the project's runs in a pane while the block runs.
+
+    Without tmux, or when tmux refuses, does nothing: a run must not depend on its dashboard.
+    """
     if not wanted or not environ.get("TMUX"):
         yield
         return
@@ -49,7 +53,7 @@ def watched_beside(project: Path, environ: Mapping[str, str], *, wanted: bool) -
         yield
     finally:
         if pane is not None:
-            with contextlib.suppress(UsageError):  # a person has closed it
+            with contextlib.suppress(UsageError):  # the person closed it
                 _tmux(["kill-pane", "-t", pane], environ)
 
 

@@ -1,4 +1,4 @@
-"""`harness train EXP [-- COMMAND]`: the only way to train."""
+"""`harness train EXP [-- COMMAND]`: the only way to start training."""
 
 import sys
 from pathlib import Path
@@ -24,12 +24,12 @@ from harness.runs.supervisor import train
 @click.argument("experiment")
 @click.argument("training_command", nargs=-1, type=click.UNPROCESSED)
 @click.option(
-    "--session", default=None, hidden=True, help="The agent's session that asked for this run."
+    "--session", default=None, hidden=True, help="The agent session that asked for this run."
 )
 @click.option(
     "--resume",
     is_flag=True,
-    help="A run that stopped before its end goes on from its last checkpoint.",
+    help="Resume interrupted runs from their last checkpoint.",
 )
 @sandbox_option
 @project_option
@@ -43,13 +43,12 @@ def command(
     project: Path,
     as_json: bool,
 ) -> None:
-    """Train EXPERIMENT once for each seed of the plan, supervised: `harness train exp-0001 --
-    python train.py`.
+    """Train EXPERIMENT under supervision, once per seed of the plan.
 
-    Without a command the plan's training.entry is used. With --resume a seed's run that stopped
-    goes on as a further attempt, if its command, code, data and sandbox are the same and nothing of
-    it was changed; the training command finds its checkpoints where it left them. Exit 1 when a run
-    failed or hit a limit.
+    E.g. `harness train exp-0001 -- python train.py`; the default command is the plan's
+    training.entry. --resume continues a seed's interrupted run as a further attempt, if command,
+    code, data, sandbox and the run's files are unchanged; its checkpoints are where the training
+    command left them. Exit 1 when a run failed or hit a limit.
     """
     with changing(project) as opened:
         report = train(

@@ -1,4 +1,4 @@
-"""`harness watch`: follow runs of the project, or logs that other programs write."""
+"""`harness watch`: follow the project's runs, or the logs of other programs."""
 
 import os
 import re
@@ -31,13 +31,17 @@ _EXPERIMENT = re.compile(r"exp-\d+")
 
 @click.command("watch")
 @click.argument("target", nargs=-1)
-@click.option("--once", is_flag=True, help="Show where the runs are now, and leave.")
-@click.option("--follow", is_flag=True, help="Go on: to the next experiment, or for ever on a log.")
+@click.option("--once", is_flag=True, help="Show the current state and exit.")
 @click.option(
-    "--split", "beside", is_flag=True, help="Open it beside this pane of tmux, and leave."
+    "--follow", is_flag=True, help="Keep watching: the next experiment, or a log without end."
 )
 @click.option(
-    "--plain", is_flag=True, help="Lines instead of a screen; so it is where no terminal reads."
+    "--split", "beside", is_flag=True, help="Open it in a tmux pane beside this one and exit."
+)
+@click.option(
+    "--plain",
+    is_flag=True,
+    help="Print lines, not a screen; the default when stdout is not a terminal.",
 )
 @project_option
 @json_option
@@ -50,12 +54,11 @@ def command(
     project: Path,
     as_json: bool,
 ) -> None:
-    """Follow TARGET until its training ends: an experiment (default: the active one), or logs that
-    other programs write, files or folders, several side by side.
+    """Follow TARGET until its training ends: an experiment (default: the active one) or log files.
 
-    Known are JSON lines, CSV and TSV, trainer_state.json, printed steps, and TensorBoard's event
-    files. Exit 1 when the newest run of a seed did not complete. With --json only the end is
-    printed, as one object.
+    Several logs or folders of logs are shown side by side. Formats: JSON lines, CSV, TSV,
+    trainer_state.json, printed steps and TensorBoard event files. Exit 1 when the newest run of a
+    seed did not complete. --json prints only the final state, as one object.
     """
     if beside:
         pane = split([*target, "--project", str(project.resolve())], environment())
@@ -90,8 +93,7 @@ def _watch_project(
     follow: bool,
     as_json: bool,
 ) -> None:
-    """Ends the program. With `follow` only a person, or the end of the project's folder, ends
-    it."""
+    """Follow, then exit the program; with `follow` only an interrupt ends it."""
     with open_project(place, environment(), read_only=True) as opened:
         done: set[str] = set()
         while True:
@@ -115,24 +117,23 @@ def _watch_project(
 def _experiment(
     project: Project, named: str | None, console: Console | None, *, waits: bool, done: set[str]
 ) -> str:
-    """The experiment to follow; with `waits` the first that is not `done` yet, however long that
-    takes."""
+    """The experiment to follow; with `waits`, wait for the first that is not in `done`."""
     try:
-        found = watched(project, named)
-        if found not in done:
-            return found
+        experiment = watched(project, named)
+        if experiment not in done:
+            return experiment
     except NotFoundError:
         if named is not None or not waits:
             raise
-    told = (
+    message = (
         f"waiting for {'the next' if done else 'the first'} run at"
         f" {project.layout.project('checklist').parent}"
     )
     if console is None:
-        click.echo(told, err=True)
+        click.echo(message, err=True)
         return _wait(project, done)
     with screen(console) as show:
-        show([Text(told, style="yellow")])
+        show([Text(message, style="yellow")])
         return _wait(project, done)
 
 
@@ -140,11 +141,11 @@ def _wait(project: Project, done: set[str]) -> str:
     while True:
         project.clock.sleep(POLL_SECONDS)
         try:
-            found = watched(project, None)
+            experiment = watched(project, None)
         except NotFoundError:
             continue
-        if found not in done:
-            return found
+        if experiment not in done:
+            return experiment
 
 
 def _follow(
@@ -165,15 +166,15 @@ def _follow(
 
 
 def _logs(targets: Sequence[str]) -> list[Path]:
-    """Raises UsageError for what is neither a path nor an experiment."""
+    """The log files to follow. Raises UsageError for a target that is no path and no experiment."""
     paths = [Path(text) for text in targets]
     for path, text in zip(paths, targets, strict=True):
         if not path.exists() and os.sep not in text and not path.suffix:
             raise UsageError(
-                f"There is no log {text!r}, and it is no experiment's id either.",
+                f"{text!r} is neither a log file nor an experiment id.",
                 hint=(
-                    "Name an experiment, e.g. exp-0001, or a log; one that is not there yet as"
-                    " ./run.log."
+                    "Name an experiment, e.g. exp-0001, or a log; write a log that does not exist"
+                    " yet as ./run.log."
                 ),
                 code="no_log",
             )
@@ -194,7 +195,7 @@ def _text(document: dict[str, Any]) -> str:
             (
                 run["status"]
                 if run["alive"] or run["status"] in FINAL_RUNS
-                else f"{run['status']} (nobody watches it)"
+                else f"{run['status']} (unsupervised)"
             ),
             _epoch(run),
             "  ".join(f"{name} {number(value)}" for name, value in run["metrics"].items()) or "-",
@@ -211,7 +212,7 @@ def _text(document: dict[str, Any]) -> str:
     head = (
         f"{document['experiment']}: {document['state']} ({document['evidence']}, not recomputed)\n"
     )
-    table = render_table("", columns, rows, colour=sys.stdout.isatty()) if rows else "no run yet\n"
+    table = render_table("", columns, rows, colour=sys.stdout.isatty()) if rows else "no runs yet\n"
     return _printable(head + table + "\n".join(alarms))
 
 

@@ -31,7 +31,7 @@ def _row(project: Project, experiment: Experiment) -> dict[str, Any]:
     verdicts = project.ledger.verdicts(experiment.id)
     decisions = project.ledger.decisions(experiment.id)
     return {
-        "id": experiment.id,
+        "experiment": experiment.id,
         "hypothesis": experiment.hypothesis,
         "claims": _claims(project, experiment),
         "scores": {split.value: _score(project, experiment, split) for split in Split},
@@ -78,9 +78,9 @@ def _text(project: Project, ended: LoopEnded, rows: list[dict[str, Any]], second
         for line in table
     ]
     for row in rows:
-        lines += ["", f"{row['id']}: {row['hypothesis']}"]
+        lines += ["", f"{row['experiment']}: {row['hypothesis']}"]
         lines += [f"  ! {alarm}" for alarm in row["alarms"]]
-        path = project.layout.experiment(row["id"], "diagnosis")
+        path = project.layout.experiment(row["experiment"], "diagnosis")
         lines += [
             f"  explained by {name}: {project.layout.relative(path)}"
             for name in row["diagnosed_by"]
@@ -111,7 +111,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
         _number(row["scores"][split.value]) for split in (Split.VALIDATION, Split.HELD_OUT)
     )
     return (
-        row["id"],
+        row["experiment"],
         claims or "none",
         validation,
         held_out,

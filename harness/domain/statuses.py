@@ -1,4 +1,4 @@
-"""The closed sets of words that the ledger stores, and which status may follow which."""
+"""The enumerations that the ledger stores, and the transitions between statuses."""
 
 from enum import StrEnum
 
@@ -19,8 +19,8 @@ class RunStatus(StrEnum):
     COMPLETED = "completed"
     FAILED = "failed"
     KILLED = "killed"  # the harness ended it: a limit, a stop, a fatal alarm
-    LOST = "lost"  # its supervisor died and what became of it cannot be known
-    CANCELLED = "cancelled"  # a person said so
+    LOST = "lost"  # its supervisor died; the outcome is unknown
+    CANCELLED = "cancelled"  # by a person
 
 
 class Verdict(StrEnum):
@@ -44,8 +44,7 @@ class DecisionKind(StrEnum):
 
 
 class Evidence(StrEnum):
-    """How well a number is known. Only `recomputed` can decide a score; `claimed` decides
-    nothing."""
+    """How well a number is known. Only `recomputed` decides a score; `claimed` decides nothing."""
 
     CLAIMED = "claimed"
     LOGGED = "logged"
@@ -60,15 +59,14 @@ class SandboxKind(StrEnum):
 
 
 class HooksMode(StrEnum):
-    """How the hooks of a project come to an interactive session."""
+    """Where an interactive session gets the hooks of a project."""
 
     PROJECT = "project"
-    """Vendored into the project and named in its settings; in the harness's own repository its
-    hooks/ as they stand."""
+    """Vendored into the project and named in its settings; our own repository uses its hooks/."""
     PLUGIN = "plugin"
-    """The plugin's, which the person has installed; nothing of the harness is outside .harness/."""
+    """From the installed plugin; the harness writes only inside .harness/."""
     NONE = "none"
-    """None: agents of the loop are guarded by the driver, an interactive session by nobody."""
+    """No hooks: the driver guards the loop's agents; interactive sessions are unguarded."""
 
 
 class Direction(StrEnum):
@@ -95,18 +93,19 @@ class GateName(StrEnum):
 
 
 def spoken(name: str) -> str:
-    """A split's or a gate's name as people write it: held-out."""
+    """The name of a split or a gate for display: held-out."""
     return name.replace("_", "-")
 
 
 class GateMode(StrEnum):
     """How much the loop decides without a person."""
 
-    SUPERVISED = "supervised"  # a person keeps; the loop only discards
-    AUTO = (  # the loop keeps and discards; where the numbers leave it open, it waits for a person
-        "auto"
-    )
-    FULL_AUTO = "full-auto"  # it waits for nobody: what the numbers leave open is discarded
+    SUPERVISED = "supervised"
+    """A person keeps; the loop only discards."""
+    AUTO = "auto"
+    """The loop keeps and discards; when the numbers do not decide, it waits for a person."""
+    FULL_AUTO = "full-auto"
+    """The loop never waits: when the numbers do not decide, it discards."""
 
 
 RUN_TRANSITIONS: dict[RunStatus, frozenset[RunStatus]] = {
@@ -144,14 +143,14 @@ EXPERIMENT_TRANSITIONS: dict[ExperimentStatus, frozenset[ExperimentStatus]] = {
             ExperimentStatus.DISCARDED,
         }
     ),
-    ExperimentStatus.KEPT: frozenset(
-        {ExperimentStatus.DISCARDED}
-    ),  # an OVERRIDE or a ROLLBACK by a person
-    ExperimentStatus.DISCARDED: frozenset({ExperimentStatus.KEPT}),  # an OVERRIDE by a person
+    # A person's OVERRIDE or ROLLBACK.
+    ExperimentStatus.KEPT: frozenset({ExperimentStatus.DISCARDED}),
+    # A person's OVERRIDE.
+    ExperimentStatus.DISCARDED: frozenset({ExperimentStatus.KEPT}),
 }
 
 FINAL_RUNS = frozenset(RunStatus) - {RunStatus.PENDING, RunStatus.RUNNING}
-"""Nothing of such a run is going on."""
+"""Statuses of runs that have ended."""
 CLOSED_EXPERIMENTS = frozenset({ExperimentStatus.KEPT, ExperimentStatus.DISCARDED})
 
 
@@ -171,9 +170,8 @@ def require_experiment_transition(
 
 def _require(name: str, before: StrEnum, after: StrEnum, allowed: frozenset[StrEnum]) -> None:
     if after not in allowed:
-        following = ", ".join(sorted(allowed)) or "nothing: it is final"
+        following = ", ".join(sorted(allowed)) or "nothing, the status is final"
         raise TransitionError(
-            f"{name} is {before}; it cannot become {after} (what may follow {before}:"
-            f" {following}).",
-            hint=f"Look at it with `harness experiment show {name.split('/')[0]}`.",
+            f"{name} is {before} and cannot become {after}; allowed: {following}.",
+            hint=f"Inspect it with `harness experiment show {name.split('/')[0]}`.",
         )

@@ -1,4 +1,4 @@
-"""Numbers with their nouns, as sentences say them."""
+"""Counts with their nouns, for messages."""
 
 
 def some(count: int, noun: str) -> str:

@@ -178,7 +178,7 @@ def _score(project: Project, identifier: str) -> Score:
 
 def _plain(identifier: str, score: Score) -> dict[str, Any]:
     return {
-        "id": identifier,
+        "experiment": identifier,
         "score": score.mean,
         "spread": score.spread,
         "n_seeds": score.n_seeds,

@@ -103,7 +103,7 @@ def experiment_row(project: Project, experiment: Experiment) -> dict[str, Any]:
     worth = None if verdict is None else verdict.verdict
     splits = (Split.HELD_OUT, Split.VALIDATION) if verdict is None else (Split(verdict.gate),)
     return {
-        "id": experiment.id,
+        "experiment": experiment.id,
         "status": experiment.status,
         "hypothesis": experiment.hypothesis,
         "parent": experiment.parent,

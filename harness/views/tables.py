@@ -70,7 +70,7 @@ def experiments_table(rows: Sequence[dict[str, Any]], *, colour: bool = False) -
         ),
         [
             (
-                row["id"],
+                row["experiment"],
                 row["status"],
                 row["parent"] or "-",
                 score_text(row),

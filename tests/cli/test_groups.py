@@ -19,9 +19,9 @@ def test_a_typo_is_told_the_nearest_verb(words: list[str], nearest: str) -> None
     with pytest.raises(click.UsageError) as error:
         harness.main(words, prog_name="harness", standalone_mode=False)
     typed = words[0] if len(words) == 2 and words[0] == "experment" else words[1]
-    assert error.value.message == f"There is no verb {typed!r}. Did you mean {nearest}?"
+    assert error.value.message == f"No such command: {typed!r}. Did you mean {nearest}?"
 
 
 def test_a_word_that_is_near_nothing_gets_no_suggestion() -> None:
-    with pytest.raises(click.UsageError, match=r"There is no verb 'xyzzy'\.\Z"):
+    with pytest.raises(click.UsageError, match=r"No such command: 'xyzzy'\.\Z"):
         harness.main(["xyzzy"], prog_name="harness", standalone_mode=False)

@@ -162,6 +162,6 @@ def test_with_the_plugin_s_hooks_nothing_is_outside_the_harness_folder(journey: 
     before = tree(journey.root)
     answer = journey.harness("init", "--hooks", "plugin")
     assert answer.exit_code == 0, answer.stderr
-    assert "the hooks are the plugin's" in answer.stdout
+    assert "the plugin provides the hooks" in answer.stdout
     assert {path.split("/")[0] for path in set(tree(journey.root)) - set(before)} == {".harness"}
     assert journey.harness("init", "--hooks", "some").exit_code == 2

@@ -79,7 +79,7 @@ def test_status_document(kept: Journey) -> None:
     assert Path(document["paths"]["ledger"]).is_file()
     assert not Path(document["paths"]["ledger"]).is_relative_to(kept.root)
     (row,) = document["experiments"]
-    assert (row["id"], row["status"], row["verdict"], row["split"]) == (
+    assert (row["experiment"], row["status"], row["verdict"], row["split"]) == (
         "exp-0001",
         "kept",
         "PASS",

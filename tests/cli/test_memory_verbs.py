@@ -83,7 +83,7 @@ def test_what_is_no_hand_off_is_refused(opened: Journey, words: tuple[str, ...])
 
 
 def test_priors_are_added_by_a_person_listed_and_checked(journey: Journey) -> None:
-    assert journey.harness("priors", "list").stdout == "no prior yet\n"
+    assert journey.harness("priors", "list").stdout == "no priors yet\n"
     assert journey.harness("priors", "check").exit_code == 0
     refused = journey.harness("priors", "add", *PRIOR, "--json", **INSIDE)
     assert (refused.exit_code, refused.document["error"]["code"]) == (2, "human_verb")

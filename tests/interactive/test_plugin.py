@@ -152,7 +152,7 @@ def test_its_slash_commands_answer_from_the_harness(bare: Journey) -> None:
     played = play(bare.root, bare.home, words, send=list(typed), options=options)
     status, decisions, gate = (newest_text(request.body) for request in played.requests)
     assert "toy, version 1" in status
-    assert "no decision yet" in decisions
+    assert "no decisions yet" in decisions
     assert "exp-0007" in gate
     assert "harness experiment list" in gate
 

@@ -121,7 +121,17 @@ def outcome(journey: Journey) -> dict[str, Any]:
     rows = journey.harness("experiment", "list", "--json").document["experiments"]
     require_launches_told(rows)
     decisions = journey.harness("decisions", "--json").document["decisions"]
-    kept = ("id", "status", "hypothesis", "parent", "score", "n_seeds", "split", "tier", "verdict")
+    kept = (
+        "experiment",
+        "status",
+        "hypothesis",
+        "parent",
+        "score",
+        "n_seeds",
+        "split",
+        "tier",
+        "verdict",
+    )
     return {
         "experiments": [
             {name: row[name] for name in kept}
