@@ -1,5 +1,4 @@
-"""Where a project is and how it is set: `.harness/config.toml` and the state directory outside the
-project."""
+"""Where a project is, and its settings: `.harness/config.toml` and the state directory."""
 
 import os
 import re
@@ -30,17 +29,16 @@ class Settings:
     """Ledger, vault and anchors: outside the project, out of agents' reach."""
     project_id: str
     interpreter: str | None
-    """The Python that runs `python ...` commands of the plan: a path, absolute, or a name to be
-    found on PATH. None is the one that runs the harness."""
+    """The Python for the plan's `python ...` commands: an absolute path, or a name on PATH.
+    None: the one that runs the harness."""
     memory_dir: str
     """Relative to the root; `.harness/memory` unless set."""
     readable: tuple[str, ...]
     """Further absolute paths that sandboxed processes may read, e.g. a data disk."""
     known_checkpoints: tuple[str, ...] = ()
-    """Files and folders of weights that no run may hand in as its own; relative to the root, or
-    absolute."""
+    """Files and folders of weights that no run may submit as its own; relative or absolute."""
     hooks: HooksMode | None = None
-    """As `harness init --hooks` was told; None: what stands in the project says it."""
+    """The choice of `harness init --hooks`; None: the project's files show it."""
 
 
 def state_home(environment: Mapping[str, str]) -> Path:
@@ -52,9 +50,11 @@ def state_home(environment: Mapping[str, str]) -> Path:
 
 
 def find_root(start: Path) -> Path:
-    """The nearest folder at or above `start` with `.harness/config.toml`; from a linked git
-    worktree without one, the project at the same place of the main worktree. Raises NotFoundError
-    when there is none."""
+    """The nearest folder at or above `start` with `.harness/config.toml`.
+
+    From a linked git worktree without one: the project at the same place in the main worktree.
+    Raises NotFoundError when there is none.
+    """
     here = start.resolve()
     passed: list[Path] = []
     for folder in (here, *here.parents):
@@ -131,14 +131,15 @@ def load_settings(start: Path, environment: Mapping[str, str]) -> Settings:
 
 
 def _values(path: Path) -> dict[str, object]:
-    """What stands in config.toml; NUL, which no path can hold, is refused wherever it stands."""
+    """The values of config.toml; NUL is refused in every value, since no path can contain it."""
     try:
         values: dict[str, object] = tomllib.loads(path.read_text("utf-8"))
-    except (ValueError, RecursionError) as error:  # also what Python's own numbers cannot hold
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # ValueError: also a number that Python cannot hold
         what = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        raise ConfigError(
-            f"{path} is not TOML: {what}.", hint="Fix the line that is named."
-        ) from error
+        raise ConfigError(f"{path} is not TOML: {what}.", hint="Fix the named line.") from error
     except OSError as error:
         raise ConfigError(
             f"{path} cannot be read: {error.strerror}.", hint="Check its permissions."
@@ -156,13 +157,14 @@ def _values(path: Path) -> dict[str, object]:
 
 
 def require_interpreter(settings: Settings) -> str:
-    """The Python that runs `python ...` commands: the project's setting, else the one that runs the
-    harness. Raises ConfigError (interpreter_missing) when the one that is set is not there or
-    cannot be executed."""
+    """The Python for `python ...` commands: the project's setting, else the one we run on.
+
+    Raises ConfigError (interpreter_missing) when the set one is missing or not executable.
+    """
     if settings.interpreter is None:
         return sys.executable
-    found = shutil.which(settings.interpreter)
-    if found is None:
+    path = shutil.which(settings.interpreter)
+    if path is None:
         raise ConfigError(
             f"{settings.root / CONFIG}: the interpreter {settings.interpreter} does not exist or"
             " cannot be executed.",
@@ -172,12 +174,11 @@ def require_interpreter(settings: Settings) -> str:
             ),
             code="interpreter_missing",
         )
-    return found
+    return path
 
 
 def create_config(root: Path, *, name: str, token: str | None = None) -> Path:
-    """Write `.harness/config.toml` with a new project id made from `name`; an existing file is left
-    as it is."""
+    """Write `.harness/config.toml` with a new project id made from `name`, unless it exists."""
     path = root / CONFIG
     if not path.exists():
         atomic_write(path, new_config(name, token or secrets.token_hex(4)))
@@ -185,15 +186,16 @@ def create_config(root: Path, *, name: str, token: str | None = None) -> Path:
 
 
 def new_config(name: str, token: str) -> str:
-    """The text of config.toml of a new project called `name`; `token` tells it from others of that
-    name."""
+    """The config.toml of a new project `name`; `token` makes its id unique."""
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "project"
     return f'project_id = "{slug}-{token}"\n'
 
 
 def _interpreter(path: Path, root: Path, values: Mapping[str, object]) -> str | None:
-    """A relative path is the project's, whatever folder a command is started in; no link is
-    followed, because a virtual environment is one. A name without a slash is left for PATH."""
+    """The interpreter setting; a relative path starts at the root, a bare name is left for PATH.
+
+    Links are not followed: in a virtual environment the Python is one.
+    """
     value = _text(path, values, "interpreter")
     return os.path.normpath(root / value) if value is not None and "/" in value else value
 
@@ -218,11 +220,10 @@ def _text(path: Path, values: Mapping[str, object], key: str) -> str | None:
 
 
 def main_worktree(folder: Path) -> Path | None:
-    """The main worktree when `folder` is the top of a linked one: its .git file leads there,
-    through `commondir`.
+    """The main worktree, if `folder` is the top of a linked one; else None.
 
-    A bare repository has none, whatever stands beside it. handlers.place has the same rule for
-    hooks, which import nothing from here; one test holds both to it.
+    The .git file leads there through `commondir`. A bare repository has no main worktree.
+    guard.hooks.place has the same rule, since hooks import nothing from here; one test checks both.
     """
     try:
         link = folder / ".git"
@@ -234,12 +235,12 @@ def main_worktree(folder: Path) -> Path | None:
         return (
             common.parent if common.name == ".git" and common.parent != folder.resolve() else None
         )
-    except (OSError, ValueError, RuntimeError):  # the last: links in a circle
+    except (OSError, ValueError, RuntimeError):  # RuntimeError: a cycle of links
         return None
 
 
 def in_main_worktree(root: Path) -> Path | None:
-    """What `root` is in the main worktree, when it is in a linked one and that is a project."""
+    """The counterpart of `root` in the main worktree, if that is a project; else None."""
     for folder in (root, *root.parents):
         main = main_worktree(folder)
         if main is not None:

@@ -1,4 +1,4 @@
-"""The demo's data: MNIST-1D, drawn anew. Needs the `train` extra; only this file knows that."""
+"""The demo's data: freshly drawn MNIST-1D. Only this module needs the `train` extra."""
 
 import importlib.util
 import subprocess
@@ -15,12 +15,12 @@ _SEED_LIMIT = 2**32
 
 
 def require_train_extra() -> None:
-    """Raises MissingExtraError saying how to get what the demo trains with."""
+    """Raises MissingExtraError if torch or mnist1d is not installed."""
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise MissingExtraError(
             f"The demo trains real networks and needs {' and '.join(missing)}, which the base"
-            " install leaves out.",
+            " install does not contain.",
             hint=(
                 "Run `pip install 'experiment-harness[train]'` (in a clone: `make setup`), then"
                 " `harness demo` again."
@@ -31,9 +31,8 @@ def require_train_extra() -> None:
 def write_tables(folder: Path, *, held_out_seed: int, environment: Mapping[str, str]) -> None:
     """Write train.npz (4,000 rows), validation.npz and held_out.npz (1,000 each) into `folder`.
 
-    Training and validation rows are the same in every demo; `held_out_seed` is reduced to 32 bits
-    and kept away from their two seeds. Raises MissingExtraError, or RunError when the generator
-    failed.
+    Training and validation rows are the same in every demo. `held_out_seed` is reduced to 32 bits
+    and never equals their seeds. Raises MissingExtraError, or RunError when the generator failed.
     """
     require_train_extra()
     folder.mkdir(parents=True, exist_ok=True)
@@ -50,9 +49,9 @@ def write_tables(folder: Path, *, held_out_seed: int, environment: Mapping[str, 
         check=False,
     )
     if done.returncode != 0:
-        last = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
+        last = done.stderr.strip().splitlines()[-1:] or ["no error output"]
         raise RunError(
-            f"Drawing the MNIST-1D tables ended with exit code {done.returncode}: {last[0]}.",
+            f"The MNIST-1D generator failed with exit code {done.returncode}: {last[0]}.",
             hint=(
                 "Check the disk and the `mnist1d` package, then run the demo again in an empty"
                 " folder."

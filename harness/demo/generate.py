@@ -1,4 +1,4 @@
-"""The program that draws MNIST-1D tables; its own process, because it seeds the global generators.
+"""Draw MNIST-1D tables, in a process of its own: the generator seeds global random state.
 
 MNIST-1D: Greydanus and Kobak, "Scaling down deep learning with MNIST-1D" (ICML 2024), package
 `mnist1d`. Run as `python -m harness.demo.generate FOLDER TRAIN_SEED VALIDATION_SEED HELD_OUT_SEED`.
@@ -14,8 +14,7 @@ ROWS = {"train": 4000, "validation": 1000, "held_out": 1000}
 
 
 def draw(path: Path, *, seed: int, rows: int) -> None:
-    """Write `rows` fresh examples: x (rows, 40) float32, y (rows,) int64 in 0..9, id (rows,) int64
-    from 0."""
+    """Write `rows` fresh examples: x (rows, 40) float32, y and id (rows,) int64; y is in 0..9."""
     arguments = get_dataset_args()
     arguments.seed, arguments.num_samples, arguments.train_split = seed, rows, 1.0
     table = make_dataset(arguments)

@@ -1,5 +1,4 @@
-"""The demo's last words: one row an experiment, each number with its evidence level, and what to
-open next."""
+"""The demo's report: a row per experiment, each number with its evidence level, and next steps."""
 
 from typing import Any
 
@@ -16,7 +15,7 @@ HEADS = ("experiment", "claim", "validation", "held-out", "gate", "decision")
 
 def report(project: Project, ended: LoopEnded, *, seconds: float) -> dict[str, Any]:
     """{project, reason, detail, experiments[], seconds, text}."""
-    experiments = [_row(project, item) for item in project.ledger.experiments()]
+    experiments = [_row(project, one) for one in project.ledger.experiments()]
     return {
         "project": str(project.layout.root),
         "reason": ended.reason,
@@ -35,11 +34,11 @@ def _row(project: Project, experiment: Experiment) -> dict[str, Any]:
         "hypothesis": experiment.hypothesis,
         "claims": _claims(project, experiment),
         "scores": {split.value: _score(project, experiment, split) for split in Split},
-        "verdicts": {item.gate: item.verdict for item in verdicts},
+        "verdicts": {one.gate: one.verdict for one in verdicts},
         "decision": decisions[-1].kind if decisions else None,
-        "alarms": [_alarm(item) for item in project.ledger.alarms(experiment.id)],
+        "alarms": [_alarm(raised) for raised in project.ledger.alarms(experiment.id)],
         "diagnosed_by": [
-            item.id for item in project.ledger.sessions() if _explains(item, experiment)
+            session.id for session in project.ledger.sessions() if _explains(session, experiment)
         ],
         "findings": list(verdicts[-1].findings) if verdicts else [],
     }
@@ -93,12 +92,9 @@ def _text(project: Project, ended: LoopEnded, rows: list[dict[str, Any]], second
         f"{ended.reason}: {ended.detail} ({seconds:.0f} s)",
         "",
         f"Open next, in {root}:",
-        f"  {relative(project.layout.project('checklist'))}   all experiments, one line each",
-        f"  {relative(project.layout.decision_log)}   what was decided, and why",
-        (
-            f"  {relative(project.layout.project('receipts'))}/   every tool call that was allowed"
-            " or denied"
-        ),
+        f"  {relative(project.layout.project('checklist'))}   all experiments, one row each",
+        f"  {relative(project.layout.decision_log)}   the decisions, and the reasons",
+        (f"  {relative(project.layout.project('receipts'))}/   every tool call, allowed or denied"),
         f"  `harness status --project {root}`, then `harness ledger verify --project {root}`",
     ]
     return "\n".join(lines)

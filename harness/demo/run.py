@@ -1,5 +1,4 @@
-"""`harness demo`: the main job on MNIST-1D, with agents that a scenario plays, in a folder of its
-own."""
+"""`harness demo`: the whole workflow on MNIST-1D, with agents that a scenario plays."""
 
 import os
 import shutil
@@ -31,12 +30,12 @@ OnProgress = Callable[[Mapping[str, Any]], None]
 
 
 def free_directory(wanted: Path) -> Path:
-    """`wanted`, or the first of `wanted`-2, `wanted`-3, ... that is not there yet."""
-    number, found = 1, wanted
-    while found.exists():
+    """`wanted`, or the first of `wanted`-2, `wanted`-3, ... that does not exist yet."""
+    number, free = 1, wanted
+    while free.exists():
         number += 1
-        found = wanted.with_name(f"{wanted.name}-{number}")
-    return found
+        free = wanted.with_name(f"{wanted.name}-{number}")
+    return free
 
 
 def run_demo(
@@ -47,12 +46,12 @@ def run_demo(
     environment: Mapping[str, str],
     on_progress: OnProgress = lambda _event: None,
 ) -> dict[str, Any]:
-    """Make an ordinary project in `directory`, run its loop, and say what came of it.
+    """Make a project in `directory`, run its loop and report the results.
 
-    `sandbox` is a kind, or None or "auto" for the strongest that works; `seed` draws the held-out
-    rows, None is a fresh one that is written down nowhere. Returns {project, target_hit, reason,
-    detail, experiments[], seconds, text}. Raises MissingExtraError without the `train` extra,
-    UsageError when `directory` holds something.
+    `sandbox`: a kind; None or "auto" is the strongest that works. `seed` draws the held-out rows;
+    None draws a fresh seed that is stored nowhere. Returns {project, target_hit, reason, detail,
+    experiments[], seconds, text}. Raises MissingExtraError without the `train` extra, UsageError
+    when `directory` is not empty.
     """
     started = time.monotonic()
     require_train_extra()
@@ -66,8 +65,7 @@ def run_demo(
         )
         _say(
             on_progress,
-            "a scenario plays the agents, through the real Claude Code CLI, in the sandbox"
-            f" {chosen.kind}",
+            f"a scenario plays the agents through the real Claude Code CLI; sandbox: {chosen.kind}",
         )
         gateway = open_gateway(project, plan, environment, scenario=SCENARIO)
         ended = run_loop(project, gateway, chosen, on_progress=on_progress)
@@ -78,17 +76,16 @@ def run_demo(
 def prepare(
     directory: Path, *, seed: int | None, environment: Mapping[str, str], on_progress: OnProgress
 ) -> Path:
-    """The project as a person would make it before the plan's approval: plan, data, a repository
-    where there is git."""
+    """Make the project as a person would: plan, data and, if git is there, a repository."""
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise UsageError(
-            f"{directory} exists and is not an empty folder; the demo writes a project of its own.",
-            hint="Name a folder that does not exist yet: `harness demo DIR`.",
+            f"{directory} is not an empty folder; the demo creates a new project.",
+            hint="Name a new folder: `harness demo DIR`.",
             code="directory_not_empty",
         )
     directory.mkdir(parents=True, exist_ok=True)
     root = directory.resolve()
-    _say(on_progress, f"a new project in {root}")
+    _say(on_progress, f"new project in {root}")
     shutil.copyfile(CONTENT / "plan.md", root / "plan.md")
     atomic_write(root / ".gitignore", _IGNORED)
     scaffold(root)

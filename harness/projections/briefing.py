@@ -1,4 +1,4 @@
-"""BRIEFING.md: what the next session has to know, in at most 8,000 characters."""
+"""BRIEFING.md: what the next session needs to know, in at most 8,000 characters."""
 
 from typing import Any
 
@@ -27,13 +27,13 @@ _HAND_OFFS = 2
 
 def briefing(ledger: Ledger) -> str:
     overview = read_overview(ledger)
-    text = _known(ledger, overview)
+    text = _facts(ledger, overview)
     if len(text) > LIMIT:
         return text[: LIMIT - 2].rstrip() + "…\n"
     return text + _hand_offs(ledger, LIMIT - len(text))
 
 
-def _known(ledger: Ledger, overview: Overview) -> str:
+def _facts(ledger: Ledger, overview: Overview) -> str:
     return page(
         [BANNER],
         ["# Briefing"],
@@ -48,12 +48,12 @@ def _known(ledger: Ledger, overview: Overview) -> str:
 
 
 def _hand_offs(ledger: Ledger, room: int) -> str:
-    """The newest hand-offs, newest first, as far as there is room: what a session claims is cut
-    before any fact."""
+    """The newest hand-offs that fit in `room`: claims of a session are cut before any fact."""
     text = "\n## Hand-offs\n"
     begun = False
-    for item in reversed(ledger.hand_offs(newest=_HAND_OFFS)):
-        lines = excerpt(item, hand_off_name(item.at, item.hash), room - len(text) - 2)
+    for hand_off in reversed(ledger.hand_offs(newest=_HAND_OFFS)):
+        name = hand_off_name(hand_off.at, hand_off.hash)
+        lines = excerpt(hand_off, name, room - len(text) - 2)
         if not lines:
             break
         text += "\n" + "\n".join(lines) + "\n"
@@ -66,8 +66,8 @@ def _priors(ledger: Ledger) -> list[str]:
     if not standing:
         return []
     hidden = len(standing) - _PRIORS
-    more = [f"- ... and {hidden} older ones: `harness priors list`"] if hidden > 0 else []
-    return ["## Priors", "", *(prior_line(item) for item in standing[-_PRIORS:]), *more]
+    more = [f"- ... and {hidden} older: `harness priors list`"] if hidden > 0 else []
+    return ["## Priors", "", *(prior_line(prior) for prior in standing[-_PRIORS:]), *more]
 
 
 def _objective(overview: Overview) -> list[str]:
@@ -91,7 +91,7 @@ def _where(ledger: Ledger, overview: Overview) -> list[str]:
     if tampering:
         last = tampering[-1]
         lines.append(
-            f"- tampering was noticed {len(tampering)} times, last:"
+            f"- tampering noticed {len(tampering)} times; last:"
             f" {one_line(f'{last.what}: {last.path}', 300)}"
         )
     return lines
@@ -134,8 +134,8 @@ def _verdict(overview: Overview) -> list[str]:
 
 def _decisions(ledger: Ledger) -> list[str]:
     lines = [
-        f"- {item.id} {item.kind} {item.experiment or ''} by {one_line(item.by, 40)}:"
-        f" {one_line(item.reason, 240)}"
-        for item in ledger.decisions(newest=_DECISIONS)
+        f"- {one.id} {one.kind} {one.experiment or ''} by {one_line(one.by, 40)}:"
+        f" {one_line(one.reason, 240)}"
+        for one in ledger.decisions(newest=_DECISIONS)
     ]
     return lines or ["None yet."]

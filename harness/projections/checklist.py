@@ -1,8 +1,7 @@
-"""CHECKLIST.md: one row an experiment; the newest and all unfinished ones first, older ones on
-pages of 1,000.
+"""CHECKLIST.md: one row per experiment; the newest and all unfinished ones first.
 
-Rows leave the first page in batches, so that minting an experiment rewrites one file of bounded
-size.
+Older experiments are on pages of 1,000. Rows leave the first page in batches, so that a new
+experiment rewrites one file of bounded size.
 """
 
 from collections.abc import Mapping
@@ -40,13 +39,12 @@ _NEXT = {
 
 
 def boundary(last: int) -> int:
-    """The highest number that is on an older page when `last` is the highest of all; 0 when none
-    is."""
+    """The highest experiment number on an older page; 0 if none. `last`: the highest of all."""
     return max(0, (last - NEWEST) // BATCH * BATCH)
 
 
 def page_of(experiment_number: int) -> tuple[int, int]:
-    """First and last number of the older page that holds an experiment."""
+    """First and last number of the older page that has this experiment."""
     first = (experiment_number - 1) // PAGE * PAGE + 1
     return first, first + PAGE - 1
 
@@ -81,8 +79,7 @@ def checklist_row(experiment: Mapping[str, Any], plan: Mapping[str, Any] | None)
 def first_page(
     newest: list[str], unfinished: list[str], unfinished_total: int, last: int, layout: Layout
 ) -> str:
-    """CHECKLIST.md. `newest`: rows above the boundary; `unfinished`: rows of unfinished experiments
-    below it."""
+    """CHECKLIST.md from the rows above the boundary and the unfinished ones below it."""
     edge = boundary(last)
     older = [
         f"- [{experiment_id(first)} to {experiment_id(min(first + PAGE - 1, edge))}]({target.name})"
@@ -91,7 +88,7 @@ def first_page(
     ]
     hidden = unfinished_total - len(unfinished)
     more = (
-        [f"{hidden} more unfinished ones: `harness experiment list`, and on their pages below."]
+        [f"{hidden} more unfinished: see `harness experiment list` or the pages below."]
         if hidden
         else []
     )
@@ -107,22 +104,19 @@ def first_page(
 
 
 def older_page(first: int, rows: list[str], edge: int) -> str:
-    """The page of experiments `first` to `first + 999`, as far as they are below the boundary
-    `edge`."""
+    """The page of experiments `first` to `first + 999`, up to the boundary `edge`."""
     until = min(first + PAGE - 1, edge)
     title = f"# Experiments {experiment_id(first)} to {experiment_id(until)}"
     return page([BANNER], [title], table(COLUMNS, rows))
 
 
 def _seeds(counted: int, launched: int) -> str:
-    """The seeds that the score is over, and of how many launches, so that a best of N shows its
-    N."""
+    """Seeds in the score, and the launches: a best of N must show its N."""
     return f"seeds: {counted}" + (f" of {launched} launches" if launched > counted else "")
 
 
 def _next_planned(status: str, summary: Mapping[str, Any]) -> str | None:
-    """The first idea of next.md as it was when judged; without one what follows from the
-    experiment's state."""
+    """The first idea of next.md at the verdict, else the step that the status implies."""
     if idea := summary.get("next_planned"):
         return str(idea)
     if summary["child"] is not None:

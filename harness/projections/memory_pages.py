@@ -1,4 +1,4 @@
-"""What the project remembers: DECISION_LOG.md, PRIORS.md and the hand-offs below sessions/."""
+"""Pages of the project's memory: DECISION_LOG.md, PRIORS.md, and a page per hand-off."""
 
 import shlex
 
@@ -9,7 +9,7 @@ HEAD = page([BANNER], ["# Decisions"])
 
 
 def entry(decision: Decision) -> str:
-    """One decision, with the empty line before it. Texts are quoted: they cannot forge an entry."""
+    """One decision with an empty line before it. Quoted texts cannot forge an entry."""
     about = f" {inline(decision.experiment)}" if decision.experiment else ""
     facts = [
         f"- time: {decision.at}",
@@ -30,85 +30,81 @@ def entry(decision: Decision) -> str:
 
 
 _INTRODUCTION = (
-    "What was learned here, with what showed it and the rule that follows. `harness priors check`"
-    " runs the checks."
+    "Lessons of this project, each with its evidence and the rule that follows. `harness priors"
+    " check` runs the checks."
 )
 _LINE = 300
 
 
 def priors_page(priors: list[Prior]) -> str:
-    standing = [item for item in priors if item.superseded_by is None]
-    gone = [item for item in priors if item.superseded_by is not None]
+    in_force = [prior for prior in priors if prior.superseded_by is None]
+    superseded = [prior for prior in priors if prior.superseded_by is not None]
     return page(
         [BANNER],
         ["# Priors"],
         [_INTRODUCTION] if priors else ["None yet."],
-        *(block for item in standing for block in _entry(item)),
+        *(block for prior in in_force for block in _prior_blocks(prior)),
         (
             [
                 "## Superseded",
                 "",
                 *(
-                    f"- {inline(item.id)} by {item.superseded_by}: {inline(item.lesson)}"
-                    for item in gone
+                    f"- {inline(prior.id)} by {prior.superseded_by}: {inline(prior.lesson)}"
+                    for prior in superseded
                 ),
             ]
-            if gone
+            if superseded
             else []
         ),
     )
 
 
-def prior_line(item: Prior) -> str:
+def prior_line(prior: Prior) -> str:
     """One prior for the briefing."""
-    return (
-        f"- {inline(item.id)} {one_line(f'{inline(item.lesson)} Rule: {inline(item.rule)}', _LINE)}"
-    )
+    text = f"{inline(prior.lesson)} Rule: {inline(prior.rule)}"
+    return f"- {inline(prior.id)} {one_line(text, _LINE)}"
 
 
-def _entry(item: Prior) -> list[list[str]]:
+def _prior_blocks(prior: Prior) -> list[list[str]]:
     check = (
         "none"
-        if item.check is None
-        else f"`{inline(shlex.join(item.check)).replace('`', chr(39))}`"
+        if prior.check is None
+        else f"`{inline(shlex.join(prior.check)).replace('`', chr(39))}`"
     )
-    facts = [f"- check: {check}", f"- recorded: {item.at} by {inline(item.by)}"]
-    if item.supersedes:
-        facts.append(f"- supersedes: {inline(item.supersedes)}")
+    facts = [f"- check: {check}", f"- recorded: {prior.at} by {inline(prior.by)}"]
+    if prior.supersedes:
+        facts.append(f"- supersedes: {inline(prior.supersedes)}")
     return [
-        [f"## {inline(item.id)} {inline(item.lesson)}"],
-        ["evidence:", "", *quoted(item.evidence)],
-        ["rule:", "", *quoted(item.rule)],
+        [f"## {inline(prior.id)} {inline(prior.lesson)}"],
+        ["evidence:", "", *quoted(prior.evidence)],
+        ["rule:", "", *quoted(prior.rule)],
         facts,
     ]
 
 
 CLAIMED = "claimed, not checked"
 _LEAST = 200
-"""Characters below which a cut hand-off says nothing."""
+"""An excerpt below this many characters is useless."""
 
 
-def hand_off_page(item: HandOff) -> str:
-    facts = [f"- by: {inline(item.by)}", f"- time: {item.at}"]
-    if item.session:
-        facts.append(f"- session: {inline(item.session)}")
-    if item.experiment:
-        facts.append(f"- experiment: {inline(item.experiment)}")
-    return page(
-        [BANNER], ["# Hand-off"], facts, [f"What it says is {CLAIMED}:", "", *quoted(item.text)]
-    )
+def hand_off_page(hand_off: HandOff) -> str:
+    facts = [f"- by: {inline(hand_off.by)}", f"- time: {hand_off.at}"]
+    if hand_off.session:
+        facts.append(f"- session: {inline(hand_off.session)}")
+    if hand_off.experiment:
+        facts.append(f"- experiment: {inline(hand_off.experiment)}")
+    return page([BANNER], ["# Hand-off"], facts, [f"Text, {CLAIMED}:", "", *quoted(hand_off.text)])
 
 
-def excerpt(item: HandOff, name: str, room: int) -> list[str]:
-    """The hand-off in at most `room` characters, newlines included; [] when too little of it would
-    be left.
+def excerpt(hand_off: HandOff, name: str, room: int) -> list[str]:
+    """The hand-off in at most `room` characters, newlines included; [] if too little would fit.
 
-    `name`: of the page that has all of it, for one that is cut.
+    `name`: the page with the full text, named in a cut one.
     """
-    about = f", {inline(item.experiment)}" if item.experiment else ""
-    head = [f"By {inline(item.by, 80)}, {item.at}{about}; {CLAIMED}:", ""]
-    rest = f"> … cut; all of it: sessions/{name}"
-    lines = quoted(item.text)
+    about = f", {inline(hand_off.experiment)}" if hand_off.experiment else ""
+    head = [f"By {inline(hand_off.by, 80)}, {hand_off.at}{about}; {CLAIMED}:", ""]
+    rest = f"> … cut; full text: sessions/{name}"
+    lines = quoted(hand_off.text)
     if _size([*head, *lines]) <= room:
         return [*head, *lines]
     left = room - _size([*head, rest])

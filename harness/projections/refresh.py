@@ -1,5 +1,4 @@
-"""Writing the projections that are out of date or gone. Files are functions of the facts, byte for
-byte."""
+"""Write the projections that are out of date or missing; each is a pure function of the facts."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,10 +22,9 @@ Note = dict[str, Any] | None
 
 
 def refresh(ledger: Ledger, layout: Layout, *, everything: bool = False) -> list[Path]:
-    """Bring every stale or missing projection up to date; the files that were written.
+    """Write every stale or missing projection, or with `everything` all; returns the files written.
 
-    With `everything` all of them are made anew. Nothing is synced: what a power cut takes is made
-    again.
+    Nothing is synced to disk: a projection that a power cut loses is written again.
     """
     if not everything and not _due(ledger, layout):
         return []
@@ -91,7 +89,7 @@ def _digests(note: Note) -> dict[str, str]:
 
 
 def _put(path: Path, text: str, layout: Layout) -> dict[str, str]:
-    """Write a page; its entry among the digests of the note."""
+    """Write a page; returns its entry for the digests of the note."""
     data = text.encode("utf-8")
     atomic_write(path, data, durable=False)
     return {layout.relative(path): sha256_bytes(data)}
@@ -115,7 +113,7 @@ def _due(ledger: Ledger, layout: Layout) -> set[str]:
 
 
 def _older_pages(layout: Layout, edge: int) -> dict[int, Path]:
-    """First number -> path of each page that must exist."""
+    """First number -> path, of each page that must exist."""
     return {
         first: layout.checklist_page(first, first + checklist.PAGE - 1)
         for first in range(1, edge + 1, checklist.PAGE)
@@ -128,10 +126,8 @@ def _checklist(
     plans = {(plan.name, plan.version): plan.content for plan in ledger.plans()}
     inputs = ledger.checklist_inputs(dirty_only=not everything)
     rows = {
-        item["number"]: checklist.checklist_row(
-            item, plans.get((item["plan"], item["plan_version"]))
-        )
-        for item in inputs
+        one["number"]: checklist.checklist_row(one, plans.get((one["plan"], one["plan_version"])))
+        for one in inputs
     }
     ledger.store_checklist_rows(rows)
     last = ledger.last_number()
@@ -155,7 +151,7 @@ def _checklist(
 def _decision_log(
     ledger: Ledger, layout: Layout, note: Note, everything: bool
 ) -> tuple[list[Path], Note]:
-    """Appended to when the file is as it was left; written anew when it is not."""
+    """Append the new decisions, or rewrite the file if it was edited."""
     path = layout.decision_log
     before = path.read_bytes() if note is not None and path.exists() else None
     continues = before is not None and sha256_bytes(before) == _digests(note).get(
@@ -186,12 +182,12 @@ def _briefing(
 def _hand_offs(
     ledger: Ledger, layout: Layout, note: Note, everything: bool
 ) -> tuple[list[Path], Note]:
-    """A page is written once; what is there stays, unless everything is made anew."""
+    """A page is written once and stays, unless everything is rewritten."""
     written, digests = [], _digests(note)
-    for item in ledger.hand_offs():
-        path = layout.hand_off(item.at, item.hash)
+    for hand_off in ledger.hand_offs():
+        path = layout.hand_off(hand_off.at, hand_off.hash)
         if everything or not path.exists() or layout.relative(path) not in digests:
-            digests |= _put(path, hand_off_page(item), layout)
+            digests |= _put(path, hand_off_page(hand_off), layout)
             written.append(path)
     return written, {"digests": digests}
 
@@ -199,7 +195,7 @@ def _hand_offs(
 def _priors(
     ledger: Ledger, layout: Layout, note: Note, everything: bool
 ) -> tuple[list[Path], Note]:
-    """A page of that name that a person wrote, at the top of a repository, is set aside."""
+    """A PRIORS.md that a person wrote, at the top of a repository, is set aside."""
     path = layout.project("priors")
     if path.is_file() and not path.read_bytes().startswith(BANNER.encode("utf-8")):
         set_aside(path, "not-ours")

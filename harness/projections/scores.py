@@ -1,5 +1,4 @@
-"""An experiment's score as far as it is known, from its summary in the ledger (see
-harness.ledger.apply)."""
+"""The score of an experiment, from its summary in the ledger."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,12 +11,12 @@ from harness.projections.text import number
 
 Summary = Mapping[str, Any]
 _ROUNDING = 1e-12
-"""A difference below it is the arithmetic's."""
+"""A smaller difference is a rounding error."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """A score with the level of what it rests on."""
+    """A score with its evidence level."""
 
     split: Split
     mean: float
@@ -26,26 +25,25 @@ class Shown:
 
 
 def shown_score(summary: Summary, split: Split) -> Shown | None:
-    """The last verdict's score on `split`; before there is one, the mean of the evaluations so far;
-    else None."""
+    """The newest verdict's score on `split`, else the mean of the evaluations so far, else None."""
     judged = summary["scores"].get(split.value)
     evaluated = summary["evaluated"].get(split.value, {})
-    known = [item for item in evaluated.values() if item["value"] is not None]
+    scored = [one for one in evaluated.values() if one["value"] is not None]
     if judged is not None:
         return Shown(
             split=split,
             mean=judged["mean"],
-            n_seeds=judged["n_seeds"] or len(known),
+            n_seeds=judged["n_seeds"] or len(scored),
             evidence=judged["evidence"] or _evidence(evaluated),
         )
-    if not known:
+    if not scored:
         return None
-    mean = fmean(item["value"] for item in known)
-    return Shown(split=split, mean=mean, n_seeds=len(known), evidence=_evidence(evaluated))
+    mean = fmean(one["value"] for one in scored)
+    return Shown(split=split, mean=mean, n_seeds=len(scored), evidence=_evidence(evaluated))
 
 
 def direction_of(plan: Mapping[str, Any] | None) -> Direction | None:
-    """The direction that an approved plan's front matter states; it is never guessed."""
+    """The direction in the plan's front matter; never guessed."""
     stated = ((plan or {}).get("oracle") or {}).get("direction")
     return Direction(stated) if stated in set(Direction) else None
 
@@ -55,12 +53,11 @@ def metric_of(plan: Mapping[str, Any] | None) -> str:
 
 
 def change_text(summary: Summary, parent: Summary | None) -> str | None:
-    """The signed difference on validation and what it is worth, both as the newest verdict recorded
-    them: a gate's comparison has one home (harness.evaluation.judgement), and no page makes
-    another.
+    """The signed validation difference and its outcome, as the newest verdict recorded them.
 
-    Before a verdict compared, the difference of the scores so far to the parent's, without one to
-    the trivial predictor's, `not compared yet`. None when there is nothing to compare with.
+    Only gates compare (harness.evaluation.judgement); a page never does. Before the first verdict:
+    the plain difference to the parent, or to the trivial predictor, marked `not compared yet`.
+    None when there is nothing to compare with.
     """
     recorded = summary.get("comparison")
     if recorded is not None and recorded["difference"] is not None:
@@ -95,5 +92,5 @@ def _worth(recorded: Mapping[str, Any]) -> str:
 
 
 def _evidence(evaluated: Mapping[str, Mapping[str, Any]]) -> str:
-    isolated = all(item["sandbox"] != SandboxKind.NONE for item in evaluated.values())
+    isolated = all(one["sandbox"] != SandboxKind.NONE for one in evaluated.values())
     return (Evidence.RECOMPUTED if isolated else Evidence.RECOMPUTED_NOT_ISOLATED).value

@@ -6,6 +6,7 @@ from typing import Any
 from harness.domain.facts import LoopEnded
 from harness.domain.records import ApprovedPlan, Experiment, RecordedVerdict, Run
 from harness.domain.statuses import CLOSED_EXPERIMENTS, Direction, ExperimentStatus, Split, spoken
+from harness.domain.words import some
 from harness.ledger import Ledger
 from harness.projections.scores import Shown, direction_of, metric_of, shown_score
 from harness.projections.text import BANNER, cell, inline, number, one_line, page, row, table
@@ -19,7 +20,7 @@ class Overview:
     plan: ApprovedPlan | None
     counts: dict[str, Any]
     unfinished: list[Experiment]
-    """The newest of them, oldest first."""
+    """The newest ones, oldest first."""
     open_runs: list[Run]
     verdict: RecordedVerdict | None
     end: LoopEnded | None
@@ -50,7 +51,7 @@ def counts_line(overview: Overview) -> str:
 
 
 def next_step(overview: Overview) -> str:
-    """What comes next, from the facts alone."""
+    """The next step, from the facts alone."""
     current = overview.current
     if overview.plan is None:
         return "A person approves a plan: `harness plan approve plan.md`."
@@ -63,7 +64,7 @@ def next_step(overview: Overview) -> str:
     if current.status is ExperimentStatus.RUNNING:
         busy = sum(run.experiment == current.id for run in overview.open_runs)
         return (
-            f"Wait for {busy} runs of {current.id}."
+            f"Wait for {some(busy, 'run')} of {current.id}."
             if busy
             else f"Evaluate and judge {current.id}."
         )
@@ -71,8 +72,10 @@ def next_step(overview: Overview) -> str:
 
 
 def best_line(ledger: Ledger, overview: Overview) -> str:
-    """The best score of the approved plan by its direction: of the kept experiments, else of the
-    undecided ones, else of the discarded ones, which is said."""
+    """The best validation score under the approved plan: of kept, else undecided experiments.
+
+    If there are only discarded ones, their best, and the line says so.
+    """
     if overview.plan is None:
         return "none yet"
     content = overview.plan.content
@@ -80,15 +83,15 @@ def best_line(ledger: Ledger, overview: Overview) -> str:
     if direction is None:
         return "unknown: the plan states no direction"
     for statuses in ([ExperimentStatus.KEPT], _UNFINISHED, [ExperimentStatus.DISCARDED]):
-        found = _best(ledger, overview.plan.name, direction, statuses)
-        if found is not None:
-            return _best_text(ledger, metric_of(content), *found)
+        best = _best(ledger, overview.plan.name, direction, statuses)
+        if best is not None:
+            return _best_text(ledger, metric_of(content), *best)
     return "none yet"
 
 
 def _best_text(ledger: Ledger, metric: str, experiment: Experiment, score: Shown) -> str:
     discarded = experiment.status is ExperimentStatus.DISCARDED
-    of = "none that stands; of the discarded ones " if discarded else ""
+    of = "none kept; best discarded: " if discarded else ""
     status = "" if discarded else f" ({experiment.status})"
     held_out = shown_score(ledger.summary(experiment.id), Split.HELD_OUT)
     beyond = f"; held-out {number(held_out.mean)}, {held_out.evidence}" if held_out else ""
@@ -129,7 +132,7 @@ def state_page(ledger: Ledger) -> str:
         ["## Open sessions"],
         _sessions(ledger),
         ["## Noticed tampering"],
-        [f"- {inline(f'{item.what}: {item.path}', 300)}" for item in ledger.tampering()[-20:]]
+        [f"- {inline(f'{one.what}: {one.path}', 300)}" for one in ledger.tampering()[-20:]]
         or ["None."],
     )
 
@@ -158,7 +161,7 @@ def _summary(ledger: Ledger, overview: Overview) -> list[str]:
     if plan is not None:
         allowed = (plan.content.get("oracle") or {}).get("queries", "?")
         lines.append(
-            f"- looks at held-out: {ledger.queries(plan.name, Split.HELD_OUT)} of {allowed}"
+            f"- held-out evaluations: {ledger.queries(plan.name, Split.HELD_OUT)} of {allowed}"
         )
     return lines
 
@@ -167,12 +170,14 @@ def _experiments(overview: Overview) -> list[str]:
     if not overview.unfinished:
         return ["None."]
     rows = [
-        row((cell(item.id), cell(item.status), cell(item.hypothesis)))
-        for item in reversed(overview.unfinished)
+        row((cell(one.id), cell(one.status), cell(one.hypothesis)))
+        for one in reversed(overview.unfinished)
     ]
     shown = table(("experiment", "status", "hypothesis"), rows)
     return (
-        [*shown, "", f"The newest {UNFINISHED_SHOWN}."] if len(rows) == UNFINISHED_SHOWN else shown
+        [*shown, "", f"Only the newest {UNFINISHED_SHOWN} are shown."]
+        if len(rows) == UNFINISHED_SHOWN
+        else shown
     )
 
 
@@ -196,7 +201,7 @@ def _runs(overview: Overview) -> list[str]:
 
 def _sessions(ledger: Ledger) -> list[str]:
     lines = [
-        f"- {inline(item.id)}: {inline(item.role)}, {inline(item.step)}, since {item.started_at}"
-        for item in ledger.sessions(open_only=True)
+        f"- {inline(one.id)}: {inline(one.role)}, {inline(one.step)}, since {one.started_at}"
+        for one in ledger.sessions(open_only=True)
     ]
     return lines or ["None."]

@@ -1,6 +1,6 @@
-"""Run pictures on a terminal of any width: lines of text, none wider than asked for.
+"""Run pictures as lines of text for a terminal of any width.
 
-From 100 columns on several runs stand side by side; below 24 a line says the least that helps.
+From 100 columns on, runs stand side by side; below 24, only the essentials are shown.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from harness.views.run_picture import RunPicture
 from harness.views.tables import count, duration, number
 
 _BLOCK = 50
-"""Columns that a run wants for itself before another one is put beside it."""
+"""Columns that a run needs before another one is put beside it."""
 _MOST_BESIDE = 4
 _TINY = 24
 _NARROW = 56
@@ -44,8 +44,7 @@ _SEVERITY = {
 def draw(
     follower: Follower, *, width: int, height: int | None = None, ascii_only: bool = False
 ) -> list[Text]:
-    """The whole screen. With `height` runs are given fewer lines each, and what does not fit is
-    counted."""
+    """The whole screen. With `height` each run gets fewer lines, and hidden lines are counted."""
     width = max(1, width)
     views = follower.views()
     lines = [_head(follower, views, width)]
@@ -71,7 +70,7 @@ def draw(
 
 
 def waiting(follower: Follower, width: int) -> list[Text]:
-    """Nothing is logged yet: which path is watched, whole, over as many lines as it takes."""
+    """The full path of the awaited log, over as many lines as needed."""
     text = f"waiting for the first row at {follower.waits_for}"
     return [
         Text(text[start : start + width], style="yellow") for start in range(0, len(text), width)
@@ -86,7 +85,7 @@ def block(
     room: int | None,
     ascii_only: bool = False,
 ) -> list[Text]:
-    """One run: its state, its progress, a line a metric, what it costs, its alarms."""
+    """One run: state, progress, a line per metric, cost, alarms."""
     picture = view.picture
     lines = [_title(view), _progress(view, width, ascii_only=ascii_only)]
     tail = [line for parts in (_costs(picture), _saved(picture)) for line in _wrapped(parts, width)]
@@ -122,7 +121,7 @@ def _head(follower: Follower, views: Sequence[RunView], width: int) -> Text:
         )
     room = width - cell_len(states.plain)
     title = follower.title
-    if cell_len(title) > room and room > 8:  # of a path its end says more
+    if cell_len(title) > room and room > 8:  # the end of a path is more useful
         title = "…" + set_cell_size(title[::-1], room - 1)[::-1].lstrip()
     text = Text(title, style="bold").append_text(states)
     if width - cell_len(text.plain) > cell_len(_LOGGED):
@@ -137,9 +136,9 @@ def _title(view: RunView) -> Text:
     text.append("  ")
     text.append(view.status, style=_STATUS.get(view.status, ""))
     if view.status in ("lost", "quiet", "stopped") and view.age_s is not None:
-        text.append(f", nothing new for {duration(view.age_s)}", style=_STATUS[view.status])
+        text.append(f", no change for {duration(view.age_s)}", style=_STATUS[view.status])
     if view.behind is not None:
-        text.append(f"  reading, {view.behind:.0%} to go", style="dim")
+        text.append(f"  reading, {view.behind:.0%} left", style="dim")
     return text
 
 
@@ -188,7 +187,7 @@ def _metric(
     *,
     ascii_only: bool,
 ) -> list[Text]:
-    """One line, or on a narrow screen one of numbers and one that is drawn."""
+    """One line; on a narrow screen one with numbers and one with the curve."""
     trace, best = picture.traces[name], picture.best(name)
     current = number(trace.current)
     if width < _TINY:
@@ -224,7 +223,7 @@ def _drawn(picture: RunPicture, name: str, width: int, *, ascii_only: bool) -> T
 
 
 def _goal(picture: RunPicture, name: str, targets: Sequence[Target], *, ascii_only: bool) -> Text:
-    """The first tier that the best value does not reach yet, else the last one."""
+    """The first tier that the best value does not reach, else the last one."""
     best, direction = picture.best(name), picture.direction(name)
     if not targets or not picture.is_goal(name) or direction is None:
         return Text("")
@@ -257,7 +256,7 @@ def _costs(picture: RunPicture) -> list[str]:
 
 
 def _wrapped(parts: Sequence[str], width: int) -> list[Text]:
-    """The parts in as many lines as they take, none of them broken."""
+    """The parts over as many lines as needed; no part is broken."""
     lines: list[str] = []
     for part in parts:
         if lines and cell_len(lines[-1]) + 2 + cell_len(part) <= width:
@@ -282,7 +281,7 @@ def _saved(picture: RunPicture) -> list[str]:
 
 
 def _alarm(alarm: Alarm, width: int) -> list[Text]:
-    """The message whole, over as many lines as it takes, at most three."""
+    """The message, over at most three lines."""
     mark, style = _SEVERITY[alarm.severity]
     if width < _TINY:
         return [Text(f"{mark} {alarm.code}", style=style)]

@@ -14,13 +14,12 @@ from harness.ledger.project import Project
 
 
 def details(project: Project, experiment: Experiment) -> dict[str, Any]:
-    """`folder`, and as lists, oldest first, `runs`, `alarms`, `checkpoints`, `evaluations`,
-    `verdicts` and `decisions`.
+    """The folder of an experiment, and lists of all it has, oldest first.
 
-    `standing` is what the newest verdict is worth now: STALE when something that it read changed.
-    `checked` is "here", or "elsewhere" where a decided experiment's checkpoints are not, as in a
-    clone: there the verdict is what the ledger says, and nothing can be read again. A checkpoint's
-    `removed` is when `harness gc` removed it, or None.
+    `standing` is the newest verdict as of now: STALE if its evidence changed. `checked` is
+    "elsewhere" when the checkpoints of a decided experiment are not on this machine, as in a clone:
+    the verdict is then the ledger's and is not re-checked. `removed` is the time at which
+    `harness gc` removed a checkpoint, or None.
     """
     ledger = project.ledger
     verdicts = ledger.verdicts(experiment.id)
@@ -36,13 +35,13 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
         "alarms": _alarms(ledger, experiment.id),
         "imported": [
             {
-                "log": item["path"],
-                "format": item["format"],
-                "runs": len(item["runs"]),
-                "by": item["by"],
-                "at": item["at"],
+                "log": log["path"],
+                "format": log["format"],
+                "runs": len(log["runs"]),
+                "by": log["by"],
+                "at": log["at"],
             }
-            for item in ledger.imported_logs(experiment.id)
+            for log in ledger.imported_logs(experiment.id)
         ],
         "checkpoints": [
             {
@@ -132,8 +131,7 @@ def _standing(project: Project, verdict: RecordedVerdict, *, elsewhere: bool) ->
 
 
 def _lacks_checkpoints(project: Project, experiment: Experiment) -> bool:
-    """Whether there are final checkpoints on record that `harness gc` did not remove, and none of
-    them is here: they are not committed to git."""
+    """Whether all final checkpoints that `harness gc` kept are missing: git does not carry them."""
     removed = {
         (fact.run, fact.checkpoint) for fact, _ in project.ledger.removed_checkpoints(experiment.id)
     }
@@ -146,11 +144,11 @@ def _lacks_checkpoints(project: Project, experiment: Experiment) -> bool:
 
 
 def comparison(project: Project, candidate: str, reference: str) -> dict[str, Any]:
-    """{candidate, reference: {id, score, spread, n_seeds, evidence}, difference, floor, better,
-    why, p, p_corrected, comparisons, paired}.
+    """The comparison of two experiments on validation, where experiments compete.
 
-    Scores are those of the plan version in force. Raises NotFoundError for an unknown id,
-    RefusedError when one has no score.
+    Keys: `candidate` and `reference` {experiment, score, spread, n_seeds, evidence}, and those of
+    `evaluation.judgement`. Scores are those of the plan in force. Raises NotFoundError for an
+    unknown id, RefusedError when one has no score.
     """
     scores = {name: _score(project, name) for name in (candidate, reference)}
     result = compare_experiments(project, project.plan(), candidate, reference)
@@ -165,12 +163,12 @@ def comparison(project: Project, candidate: str, reference: str) -> dict[str, An
 
 
 def _score(project: Project, identifier: str) -> Score:
-    found = project.ledger.experiment(identifier)
-    score = summarise(counted_evaluations(project, found.id, project.plan(), Split.VALIDATION))
+    experiment = project.ledger.experiment(identifier)
+    score = summarise(counted_evaluations(project, experiment.id, project.plan(), Split.VALIDATION))
     if score is None:
         raise RefusedError(
-            f"{found.id} has no recomputed score on validation under the plan in force.",
-            hint=f"Run `harness evaluate {found.id}` first.",
+            f"{experiment.id} has no recomputed validation score under the plan in force.",
+            hint=f"Run `harness evaluate {experiment.id}` first.",
             code="no_score",
         )
     return score

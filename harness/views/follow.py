@@ -1,5 +1,4 @@
-"""What a watcher follows: the runs of an experiment, or logs that others write. Both give run
-pictures to draw."""
+"""What a watcher follows: the runs of an experiment, or the logs of other programs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,29 +10,29 @@ from harness.views.run_picture import RunPicture
 
 MOST_NEWS = 1000
 MOST_RUNS = 24
-"""Drawn side by side or one below the other; of more the newest."""
+"""The newest runs are drawn, side by side or one below the other."""
 
 
 @dataclass(kw_only=True)
 class RunView:
-    """A picture with what is known of its run besides its rows."""
+    """A run picture with what is known about its run besides the rows."""
 
     picture: RunPicture
     status: str
-    """As in the ledger, or lost. Of other logs: waiting, reading, running, quiet, stopped, lost,
-    completed, failed, ended (another run follows in the file), ledger."""
+    """A status of the ledger, or lost. Of a foreign log: waiting, reading, running, quiet, stopped,
+    lost, completed, failed, ended (another run follows in the file), ledger."""
     seed: int | None = None
     age_s: float | None = None
-    """Seconds since it said anything."""
+    """Seconds since its file last changed."""
     reason: str = ""
     notes: list[str] = field(default_factory=list)
     behind: float | None = None
-    """The share of the file that is still to be read; None when all is."""
+    """The share of the file that is still unread; None when all is read."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """A tier of the plan, about the metrics that a picture calls its goal."""
+    """A tier of the plan, for the goal metric of a run picture."""
 
     value: float
     name: str
@@ -41,25 +40,26 @@ class Target:
 
 @dataclass(frozen=True, kw_only=True)
 class News:
-    """One thing that happened in a run: a row, an alarm, or rows and notes of which only the number
-    is left."""
+    """An event of a run: a row, an alarm, or the number of rows and notes that were left out."""
 
     run: str
     seed: int | None = None
     row: Mapping[str, Any] | None = None
-    """As readers give it: names and texts in it are whatever the training wrote."""
+    """As the reader gives it: the training code chose its names and texts."""
     began: float | None = None
-    """When the run's first row was written, Unix seconds."""
+    """Time of the run's first row, Unix seconds."""
     alarm: Alarm | None = None
     left_out: int = 0
-    """Rows."""
+    """Number of rows."""
     notes_left_out: int = 0
-    """Alarms that are notes."""
+    """Number of alarms with severity note."""
 
 
 def trimmed(news: list[News]) -> list[News]:
-    """`news`, or when it is long the newest of it, the warnings before, and the number of rows and
-    notes of each run that were left out: what a look holds in memory does not grow with the log."""
+    """`news` in bounded memory, however long the log is.
+
+    Keeps the newest entries and earlier warnings; counts the other rows and notes of each run.
+    """
     if len(news) <= 2 * MOST_NEWS:
         return news
     before = news[:-MOST_NEWS]
@@ -72,7 +72,7 @@ def trimmed(news: list[News]) -> list[News]:
 
 
 def counted(news: Iterable[News]) -> list[News]:
-    """One of each run, with how many rows and notes there are."""
+    """One entry per run: its number of rows and notes."""
     runs: dict[tuple[str, int | None], News] = {}
     for item in news:
         key = item.run, item.seed
@@ -92,19 +92,18 @@ class Follower(Protocol):
 
     @property
     def waits_for(self) -> str:
-        """The path at which the first row is awaited."""
+        """The path where the first row is expected."""
         ...
 
     @property
     def targets(self) -> Sequence[Target]: ...
 
     def poll(self, *, seconds: float) -> list[News]:
-        """Read what is new, for about `seconds` at most; what is left then comes with the next
-        call."""
+        """Read new rows for about `seconds` at most; the next call continues."""
         ...
 
     def finish(self) -> list[News]:
-        """What is left when nothing more will come."""
+        """The rest, once nothing more will come."""
         ...
 
     def views(self) -> list[RunView]: ...
@@ -119,13 +118,15 @@ class Follower(Protocol):
 
 
 class Heart:
-    """How long ago a file changed. After the first look only a clock that never goes back is
-    asked."""
+    """The age of a file's last change.
+
+    Only the first call uses the wall clock, which may be moved; later ones use the monotonic clock.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self.beats = 0
-        """How many changes were seen, the first look included."""
+        """Number of changes seen, the first call included."""
         self._seen: tuple[float, int] | None = None
         self._age, self._since = 0.0, clock.monotonic()
 

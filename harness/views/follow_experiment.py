@@ -26,28 +26,28 @@ from harness.views.snapshot import active
 
 _ALARM_BYTES = 4 << 20
 LOOKED_AT = 20
-"""Experiments, newest first, among which one with a run is looked for."""
+"""Newest experiments that are searched for one with a run."""
 
 
 def watched(project: Project, experiment: str | None) -> str:
-    """The experiment to follow: the one that is named, else the active one, else the newest with
-    any run: one whose runs all failed is what a person wants to see.
+    """The experiment to follow: the named one, else the active one, else the newest with a run.
 
-    Raises NotFoundError for an unknown id, and when nothing runs or has run.
+    Failed runs count: a person wants to see them. Raises NotFoundError for an unknown id, and when
+    no run was started yet.
     """
     if experiment is not None:
         return project.ledger.experiment(experiment).id
-    found = active(project) or _newest_with_runs(project)
-    if found is None:
+    candidate = active(project) or _newest_with_runs(project)
+    if candidate is None:
         raise NotFoundError(
-            "No run of this project was started yet.",
+            "This project has no run yet.",
             hint=(
-                "Start one with `harness train EXP`; `harness experiment list` shows the"
-                " experiments."
+                "Start one with `harness train EXP`; list experiments with"
+                " `harness experiment list`."
             ),
             code="nothing_runs",
         )
-    return found
+    return candidate
 
 
 def _newest_with_runs(project: Project) -> str | None:
@@ -56,13 +56,12 @@ def _newest_with_runs(project: Project) -> str | None:
 
 
 def is_watched_over(project: Project, experiment: str) -> bool:
-    """Whether somebody still trains the experiment, also between two of its runs."""
+    """Whether a process trains the experiment; True between two of its runs too."""
     return is_going(project, experiment) or is_held(project, experiment)
 
 
 def progress(project: Project, experiment: str) -> dict[str, Any]:
-    """{experiment, state, seeds_wanted, evidence, runs[]}; `state` is running, ended or not
-    started."""
+    """{experiment, state, seeds_wanted, evidence, runs[]}; state: running, ended, not started."""
     runs = project.ledger.runs(experiment)
     going = is_watched_over(project, experiment)
     plan = project.ledger.plan()
@@ -82,11 +81,10 @@ def all_completed(document: dict[str, Any]) -> bool:
 
 
 def _run(project: Project, run: Run) -> dict[str, Any]:
-    """`alive`: somebody watches it; an open run without is one whose supervisor died."""
+    """`alive`: supervised. The supervisor of an open run that is not alive has died."""
     status = None
-    with contextlib.suppress(
-        UsageError
-    ):  # of a damaged file nothing is known; the ledger's part stands
+    # Without a readable status file the ledger's part of the row is still true.
+    with contextlib.suppress(UsageError):
         status = read_status(project.layout.run(run.experiment, run.id, "status"))
     return {
         "run": run.id,
@@ -102,7 +100,7 @@ def _run(project: Project, run: Run) -> dict[str, Any]:
 
 
 class ExperimentFollower:
-    """The runs of one experiment, with what the ledger and their supervisor say of them."""
+    """Follows the runs of one experiment."""
 
     def __init__(self, project: Project, experiment: str) -> None:
         self._project, self.experiment = project, experiment
@@ -127,30 +125,29 @@ class ExperimentFollower:
         return str(self._project.layout.experiment(self.experiment) / "runs")
 
     def poll(self, *, seconds: float) -> list[News]:
-        self._over = not is_watched_over(
-            self._project, self.experiment
-        )  # asked first: what comes until then is read
+        # Ask before reading: rows that are written until the answer are then read too.
+        self._over = not is_watched_over(self._project, self.experiment)
         clock = self._project.clock
         end = clock.monotonic() + seconds
         news: list[News] = []
         for run in self._project.ledger.runs(self.experiment):
-            known = self._runs.get(run.id)
-            if known is None:
-                known = self._runs[run.id] = _RunFollower(self._project, run, self._settings)
-            known.run = run
-            news += known.poll()
-            while known.reader.behind and clock.monotonic() < end:
-                news = trimmed(news + known.poll())
+            follower = self._runs.get(run.id)
+            if follower is None:
+                follower = self._runs[run.id] = _RunFollower(self._project, run, self._settings)
+            follower.run = run
+            news += follower.poll()
+            while follower.reader.behind and clock.monotonic() < end:
+                news = trimmed(news + follower.poll())
         return news
 
     def finish(self) -> list[News]:
-        return [news for item in self._runs.values() for news in item.finish()]
+        return [news for follower in self._runs.values() for news in follower.finish()]
 
     def views(self) -> list[RunView]:
-        return [item.view() for item in self._runs.values()][-MOST_RUNS:]
+        return [follower.view() for follower in self._runs.values()][-MOST_RUNS:]
 
     def over(self) -> bool:
-        return self._over and not any(item.reader.behind for item in self._runs.values())
+        return self._over and not any(one.reader.behind for one in self._runs.values())
 
     def succeeded(self) -> bool:
         return all_completed(self.document())
@@ -158,16 +155,15 @@ class ExperimentFollower:
     def document(self) -> dict[str, Any]:
         document = progress(self._project, self.experiment)
         for run in document["runs"]:
-            known = self._runs.get(run["run"])
+            follower = self._runs.get(run["run"])
             run["alarms"] = (
-                [] if known is None else [alarm.plain() for alarm in known.picture.alarms]
+                [] if follower is None else [alarm.plain() for alarm in follower.picture.alarms]
             )
         return document
 
 
 class _RunFollower:
-    """One run of an experiment. Its files are written by the code that is watched: links there are
-    not followed."""
+    """Follows one run. The watched code writes its files, so links are not followed."""
 
     def __init__(self, project: Project, run: Run, settings: WatchSettings) -> None:
         self._project, self.run = project, run
@@ -188,17 +184,19 @@ class _RunFollower:
         return news
 
     def _new_alarms(self) -> list[Alarm]:
-        """The supervisor's alarms that were not there before. It replaces its small file whole at
-        each of them."""
+        """The supervisor's alarms that were not reported yet.
+
+        For each alarm the supervisor replaces its whole small file.
+        """
         before, data = self._alarms.replacements, self._alarms.read(_ALARM_BYTES)
         if self._alarms.replacements != before:
             self._alarm_lines = LineFeed()
         if not self._alarms.present:
             return []
-        said = [alarm for line in self._alarm_lines.feed(data) for alarm in _alarms(line)]
-        self.picture.alarms_from(said)
+        alarms = [alarm for line in self._alarm_lines.feed(data) for alarm in _alarms(line)]
+        self.picture.alarms_from(alarms)
         new = [
-            alarm for alarm in said if (alarm.code, alarm.metric, alarm.row) not in self._reported
+            alarm for alarm in alarms if (alarm.code, alarm.metric, alarm.row) not in self._reported
         ]
         self._reported |= {(alarm.code, alarm.metric, alarm.row) for alarm in new}
         return new
@@ -229,7 +227,7 @@ class _RunFollower:
             status=status.value,
             seed=self.run.seed,
             age_s=None if self.run.status in FINAL_RUNS else self._heart.age_s,
-            reason=self.run.reason or ("" if alive else "nobody watches it: its supervisor died"),
+            reason=self.run.reason or ("" if alive else "unsupervised: its supervisor died"),
             notes=[*self.picture.notes(), *self.reader.notes()],
             behind=left / size if left and size else None,
         )
@@ -239,10 +237,9 @@ class _RunFollower:
 
 
 def _alarms(line: bytes) -> list[Alarm]:
-    found = []
+    alarms = []
     for row in parse_line(line).rows:
-        with contextlib.suppress(
-            KeyError, TypeError, ValueError
-        ):  # not one that a supervisor wrote
-            found.append(Alarm.from_plain(row))
-    return found
+        # Skip a row that no supervisor wrote.
+        with contextlib.suppress(KeyError, TypeError, ValueError):
+            alarms.append(Alarm.from_plain(row))
+    return alarms

@@ -1,5 +1,4 @@
-"""Following logs of runs that the harness did not start: nobody answers for them but the file
-itself."""
+"""Follow the logs of runs that the harness did not start: the file is the only source."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,14 +15,15 @@ from harness.views.run_picture import RunPicture
 
 QUIET_S = 30.0
 LOST_S = 600.0
-"""A log without a new byte for so long, or for 20 times as long as its rows usually take, has
-stopped. It is lost when that was before our eyes or short of its total; of one that was old when we
-came nothing more is known."""
+"""A log without new bytes for this time, or for 20 usual row times, has stopped.
+
+It is lost if we saw it grow or if it is short of its total; otherwise its end is unknown.
+"""
 _LOST_ROWS = 20.0
 
 
 class LogFollower:
-    """Logs at `paths`: none of them needs to be there yet."""
+    """The logs at `paths`; they need not exist yet."""
 
     targets: Sequence[Target] = ()
 
@@ -81,7 +81,7 @@ class LogFollower:
 
 
 class _LogRuns:
-    """One file with the runs in it."""
+    """One log file and the runs in it."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
         self.path, self.short = path, path.name
@@ -149,8 +149,8 @@ class _LogRuns:
         return "quiet" if age > max(QUIET_S, 3 * usual) else "running"
 
     def _notes(self) -> list[str]:
-        found = self.reader.notes()
-        return [self.reader.problem, *found] if self.reader.problem else found
+        notes = self.reader.notes()
+        return [self.reader.problem, *notes] if self.reader.problem else notes
 
     def _picture(self, run: str) -> RunPicture:
         picture = self._pictures.get(run)
@@ -166,7 +166,7 @@ class _LogRuns:
 
 
 def plain(view: RunView) -> dict[str, Any]:
-    """A run of a foreign log as --json gives it."""
+    """A run of a foreign log for --json."""
     picture = view.picture
     return {
         "run": picture.title,

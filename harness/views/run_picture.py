@@ -1,5 +1,4 @@
-"""One run as a watcher sees it, built row by row in bounded memory: where it is, how fast, how
-good, what is wrong."""
+"""One run as a watcher sees it, built row by row in bounded memory."""
 
 import math
 from collections import deque
@@ -28,9 +27,11 @@ _ENDINGS = {"completed": "completed", "failed": "failed"}
 
 
 class RunPicture:
-    """Rows as readers of logs give them go into `feed`; alarms come from a RunWatch, unless
-    `alarms_from` gives those of the run's supervisor. `said` is what the log itself says of its
-    end."""
+    """Progress, speed, metrics and alarms of a run.
+
+    `feed` takes the rows of a log reader. Alarms come from a RunWatch, or from the run's supervisor by
+    `alarms_from`. `said` is the end that the log itself reports.
+    """
 
     def __init__(
         self, name: str, settings: WatchSettings, *, title: str = "", watches: bool = True
@@ -40,7 +41,7 @@ class RunPicture:
         self.place: float | None = None
         self.unit = "epoch"
         self.step: float | None = None
-        """Where rows say an epoch and a step."""
+        """Set when rows have both an epoch and a step."""
         self.total: float | None = None
         self.traces: dict[str, Trace] = {}
         self.rate: float | None = None
@@ -52,19 +53,19 @@ class RunPicture:
         self.said: str | None = None
         self.resumes = 0
         self.not_put_back: str | None = None
-        """What the newest resume that was not exact did without."""
+        """What the newest inexact resume did not restore."""
         self.first_time: float | None = None
         self.last_time: float | None = None
-        """Unix seconds, as the rows say them."""
+        """Unix seconds, from the rows."""
         self._directions = settings.directions
         self._watch = RunWatch(settings) if watches else None
         self._alarms: dict[tuple[str, str], Alarm] = {}
         self._paces: deque[float] = deque(maxlen=_PACE_ROWS)
-        """Seconds a unit, between rows."""
+        """Seconds per epoch or step, between rows."""
         self._pace_from: tuple[float, float] | None = None
 
     def feed(self, plain: Mapping[str, Any]) -> list[Alarm]:
-        """The alarms that this row raises or ends."""
+        """Add a row; returns the alarms that it raises or ends."""
         self.rows += 1
         row = row_from(plain, self.rows)
         if row.event == "epoch":
@@ -82,29 +83,29 @@ class RunPicture:
             self._alarms[alarm.subject] = alarm
 
     def alarms_from(self, alarms: Iterable[Alarm]) -> None:
-        """Take these, the supervisor's, in place of those that a watch of ours would raise."""
+        """Use the supervisor's alarms in place of our own watch."""
         if self._watch is not None:
             self._watch, self._alarms = None, {}
         self.take_alarms(alarms)
 
     @property
     def alarms(self) -> list[Alarm]:
-        """Those that stand, the gravest first."""
+        """Open alarms, the most severe first."""
         return sorted(
             open_alarms(list(self._alarms.values())), key=lambda item: -item.severity.weight
         )
 
     def notes(self) -> list[str]:
-        """What a person should know of its rows."""
+        """Notes on the rows for a person."""
         return (
             []
             if self.not_put_back is None
-            else [f"resumed, not exactly: {self.not_put_back} not put back"]
+            else [f"inexact resume: {self.not_put_back} not restored"]
         )
 
     @property
     def done(self) -> float | None:
-        """The share of the work that is behind, 0 to 1."""
+        """The share of the work that is done, 0 to 1."""
         if self.place is None or not self.total:
             return None
         passed = self.place + (self.unit == "epoch")
@@ -112,8 +113,7 @@ class RunPicture:
 
     @property
     def seconds_each(self) -> float | None:
-        """The usual time of one epoch or step: the median, so that a pause or a clock that was
-        moved changes little."""
+        """Median time of one epoch or step: a pause or a moved clock changes it little."""
         return median(self._paces) if self._paces else None
 
     @property
@@ -126,7 +126,7 @@ class RunPicture:
         )
 
     def direction(self, metric: str) -> Direction | None:
-        """The plan's, else what the name leaves no doubt about."""
+        """The plan's direction, else the one that the metric's name implies."""
         if metric in self._directions:
             return self._directions[metric]
         return {MetricRole.LOSS: Direction.MINIMIZE, MetricRole.SCORE: Direction.MAXIMIZE}.get(
@@ -134,7 +134,7 @@ class RunPicture:
         )
 
     def is_goal(self, metric: str) -> bool:
-        """Whether the plan's targets are about it, under one of its spellings."""
+        """Whether it is the plan's metric, in any spelling."""
         return metric in self._directions
 
     def best(self, metric: str) -> Best | None:
@@ -144,8 +144,7 @@ class RunPicture:
         return trace.smallest if direction is Direction.MINIMIZE else trace.largest
 
     def shown(self) -> list[str]:
-        """The metrics in the order in which they are worth a line: the plan's, losses, scores,
-        others."""
+        """The metrics to draw: the plan's first, then losses, scores, gradients, others."""
         ranks = {MetricRole.LOSS: 1, MetricRole.SCORE: 2, MetricRole.GRADIENT: 3}
         names = [
             name for name in self.traces if role_of(name) not in _NOT_DRAWN or self.is_goal(name)

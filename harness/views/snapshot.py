@@ -1,5 +1,4 @@
-"""One picture of a project, as plain data: what `status`, `experiment list` and later the
-dashboards show."""
+"""The state of a project as plain data: what `status` and `experiment list` show."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,12 +18,11 @@ from harness.plans.approved import plan_of
 from harness.runs.processes import is_alive
 
 _NAMED = 5
-"""Pieces of changed evidence in one message."""
+"""Changed files that one message names."""
 
 
 def snapshot(project: Project, *, sandbox: str, newest: int | None = 20) -> dict[str, Any]:
-    """Project, plan, sandbox, paths and the newest experiments (all when `newest` is None), newest
-    last."""
+    """Project, plan, sandbox, paths and the `newest` experiments (None: all), newest last."""
     ledger = project.ledger
     plan = ledger.plan()
     return {
@@ -56,13 +54,13 @@ def snapshot(project: Project, *, sandbox: str, newest: int | None = 20) -> dict
 
 
 def _standing_alarms(project: Project) -> list[dict[str, Any]]:
-    """Findings of the experiment that is worked on."""
+    """Open alarms of the undecided experiment."""
     current = undecided_experiment(project)
     return [] if current is None else _alarms(project, current)
 
 
 def active(project: Project, *, newest: int | None = 20) -> str | None:
-    """The experiment that a person means who asks what is going on, among the newest."""
+    """The experiment in work, looked for among the `newest`; None when there is none."""
     ledger = project.ledger
     return active_experiment(
         [(item, ledger.runs(item.id)) for item in ledger.experiments(newest=newest)], is_alive
@@ -70,7 +68,7 @@ def active(project: Project, *, newest: int | None = 20) -> str | None:
 
 
 def _plan(project: Project, plan: ApprovedPlan) -> dict[str, Any]:
-    """`changed`: the file is not what was approved, or is gone."""
+    """`changed`: the file differs from the approved one, or is gone."""
     path = project.layout.root / plan.path
     changed = not path.is_file() or sha256_file(path) != plan.sha256
     return {
@@ -91,16 +89,15 @@ def experiment_rows(project: Project, *, newest: int | None = None) -> list[dict
 
 
 def experiment_row(project: Project, experiment: Experiment) -> dict[str, Any]:
-    """The documented row of `experiment list`: the score is the recomputed mean, or null; never a
-    claim.
+    """A row of `experiment list`, as docs/cli.md says; `score` is the recomputed mean or None.
 
-    Score, tier, verdict and findings are of one split: the newest verdict's; without a verdict
-    held-out when it was looked at, else validation.
+    Score, tier, verdict and findings belong to one split: that of the newest verdict. Without a
+    verdict it is held-out if it was evaluated, else validation.
     """
     verdicts = project.ledger.verdicts(experiment.id)
     verdict = verdicts[-1] if verdicts else None
     stale = () if verdict is None else _stale(project, experiment, verdict)
-    worth = None if verdict is None else verdict.verdict
+    outcome = None if verdict is None else verdict.verdict
     splits = (Split.HELD_OUT, Split.VALIDATION) if verdict is None else (Split(verdict.gate),)
     return {
         "experiment": experiment.id,
@@ -109,14 +106,14 @@ def experiment_row(project: Project, experiment: Experiment) -> dict[str, Any]:
         "parent": experiment.parent,
         **split_score(project, experiment, *splits),
         "tier": verdict.tier if verdict else None,
-        "verdict": Verdict.STALE if stale else worth,
+        "verdict": Verdict.STALE if stale else outcome,
         "gate": verdict.gate if verdict else None,
         "findings": [*_findings(verdict, stale), *_alarms(project, experiment)],
     }
 
 
 def _alarms(project: Project, experiment: Experiment) -> list[dict[str, Any]]:
-    """The open alarms of an experiment that is not decided, a finding each."""
+    """The open alarms of an undecided experiment, one finding each."""
     if experiment.status in CLOSED_EXPERIMENTS:
         return []
     return [
@@ -131,15 +128,16 @@ def _alarms(project: Project, experiment: Experiment) -> list[dict[str, Any]]:
 
 
 def _stale(project: Project, experiment: Experiment, verdict: RecordedVerdict) -> tuple[str, ...]:
-    """What an undecided experiment's verdict read and has changed since; a decided one's verdict is
-    history."""
+    """The evidence of the verdict that changed since; of a decided experiment none counts."""
     return () if experiment.status in CLOSED_EXPERIMENTS else changed(project, verdict)
 
 
 def split_score(project: Project, experiment: Experiment, *splits: Split) -> dict[str, Any]:
-    """{metric, score, spread, n_seeds, split, interval, evidence} of the counted runs on the first
-    of `splits` that has a score; each null when none has. And `launches`: how many runs were
-    registered, whether they count or not."""
+    """The score of the counted runs on the first of `splits` that has one, and `launches`.
+
+    Keys: metric, score, spread, n_seeds, split, interval, evidence; all None without a score.
+    `launches` counts every registered run.
+    """
     launches = len(project.ledger.runs(experiment.id))
     for split in splits if experiment.plan else ():
         evaluations = counted_evaluations(
@@ -164,8 +162,7 @@ def split_score(project: Project, experiment: Experiment, *splits: Split) -> dic
 
 
 def _findings(verdict: RecordedVerdict | None, stale: Sequence[str]) -> list[dict[str, Any]]:
-    """A stale verdict's findings are of evidence that is gone: what is told instead is what
-    changed."""
+    """The verdict's findings; of a stale one only what changed: its evidence no longer exists."""
     if verdict is None:
         return []
     if not stale:
@@ -173,11 +170,11 @@ def _findings(verdict: RecordedVerdict | None, stale: Sequence[str]) -> list[dic
     named = ", ".join(stale[:_NAMED]) + (
         f" and {len(stale) - _NAMED} more" if len(stale) > _NAMED else ""
     )
-    told = Finding(
+    stale_finding = Finding(
         "verdict_stale",
         f"{verdict.id} ({verdict.verdict} on {spoken(verdict.gate)}) is STALE; changed since:"
         f" {named}.",
-        f"`harness gate check {verdict.experiment}` judges what is there now.",
+        f"Run `harness gate check {verdict.experiment}` to judge the current evidence.",
         {"verdict": verdict.id, "changed": list(stale)},
     )
-    return [told.plain()]
+    return [stale_finding.plain()]

@@ -1,4 +1,4 @@
-"""Tables, scores, numbers and durations as text for a terminal; colours only where it shows them."""
+"""Tables, scores, numbers and durations as text for a terminal."""
 
 import io
 import math
@@ -24,7 +24,7 @@ _STYLES = {
 def render_table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, colour: bool = False
 ) -> str:
-    """A table no wider than the terminal; cells are text, never markup."""
+    """A table no wider than the terminal. Cells are plain text, never markup."""
     table = Table(
         title=title or None, title_justify="left", title_style="bold", header_style="bold", box=None
     )
@@ -41,8 +41,7 @@ def render_table(
 
 
 def score_text(row: dict[str, Any]) -> str:
-    """E.g. "0.931 ±0.004 [0.915, 0.946] validation, 3 seeds, recomputed"; a dash when there is no
-    score."""
+    """E.g. "0.931 ±0.004 [0.915, 0.946] validation, 3 seeds, recomputed"; "-" without a score."""
     if row["score"] is None:
         return "-"
     spread = "" if row["spread"] is None else f" ±{row['spread']:.3f}"
@@ -86,7 +85,7 @@ def experiments_table(rows: Sequence[dict[str, Any]], *, colour: bool = False) -
 
 
 def _short(text: str, longest: int = 80) -> str:
-    """`experiment show` has the whole text."""
+    """Cut to `longest` characters; `experiment show` has the whole text."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
 
@@ -100,7 +99,7 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 def duration(seconds: float | None) -> str:
-    """E.g. "42 s", "3 m 20 s", "2 h 05 m", "3 d 4 h"; "?" when it is not known."""
+    """E.g. "42 s", "3 m 20 s", "2 h 05 m", "3 d 4 h"; "?" when unknown."""
     if seconds is None or not math.isfinite(seconds) or seconds < 0:
         return "?"
     if seconds < _MINUTE:
@@ -114,8 +113,7 @@ def duration(seconds: float | None) -> str:
 
 
 def number(value: float | None) -> str:
-    """At most nine characters for what metrics are: four significant digits, whole numbers as they
-    are."""
+    """A metric in at most nine characters: four significant digits, small integers unchanged."""
     if value is None:
         return "-"
     if not math.isfinite(value):

@@ -1,5 +1,4 @@
-"""A metric over a whole run in a bounded memory: however long the run, no spike and no NaN is
-lost."""
+"""A metric over a whole run in bounded memory; no spike and no NaN is lost."""
 
 import math
 from collections.abc import Sequence
@@ -13,13 +12,13 @@ _ASCII_ABOVE, _ASCII_BELOW = "^", "v"
 _FENCE = 3.0
 """Interquartile ranges beyond the quartiles."""
 _FAR = 0.5
-"""Of the whole height: so far from the newest value of its rows an extreme gets an arrow."""
+"""Share of the height between an extreme and its rows' last value that draws an arrow."""
 _LOG_FROM = 20.0
 
 
 @dataclass(slots=True)
 class Bucket:
-    """Rows in a row: their extremes, and how many were not finite."""
+    """Consecutive rows: their extremes, and how many values were not finite."""
 
     place: float | None
     low: float = math.inf
@@ -48,8 +47,7 @@ class Best:
 
 
 class Trace:
-    """`add` costs O(1); 512 buckets at most, which cover twice as many rows each time they are
-    full."""
+    """At most 512 buckets; `add` is O(1) amortized: full buckets are merged in pairs."""
 
     def __init__(self) -> None:
         self.current: float | None = None
@@ -77,7 +75,7 @@ class Trace:
             self.largest = Best(value=value, place=place)
 
     def drop_from(self, place: float) -> None:
-        """Forget what was logged from `place` on: a resume logs it again."""
+        """Forget the rows from `place` on: a resume logs them again."""
         self._buckets = [item for item in self._buckets if item.place is None or item.place < place]
         kept = [item for item in self._buckets if item.rows > item.bad]
         self.bad = sum(item.bad for item in self._buckets)
@@ -91,9 +89,11 @@ class Trace:
             )
 
     def sparkline(self, width: int, *, ascii_only: bool = False) -> str:
-        """At most `width` characters, low to high: `!` where any value was not finite, an arrow
-        where one within the character's rows was far from the others. Logarithmic where positive
-        values span more than a factor of 20."""
+        """At most `width` characters, from low to high.
+
+        `!`: a value was not finite; an arrow: one value is far from the others. Positive values
+        that span more than a factor of 20 are drawn on a log scale.
+        """
         columns = self._columns(width)
         finite = [item for item in columns if not item.bad]
         if not finite:
@@ -127,7 +127,7 @@ class Trace:
 
 
 class _Scale:
-    """A value's height: 0 for the smallest of those given, 1 for the largest."""
+    """Maps a value to its height: 0 for the smallest of `values`, 1 for the largest."""
 
     def __init__(self, values: Sequence[float]) -> None:
         low, high = min(values), max(values)
@@ -148,7 +148,7 @@ class _Scale:
 
 
 def _fence(ordered: Sequence[float]) -> tuple[float, float]:
-    """Below and above which a height is far from the others (Tukey's outer fences)."""
+    """Tukey's outer fences: heights beyond them are far from the others."""
     count = len(ordered)
     lower, upper = ordered[count // 4], ordered[(3 * count) // 4 - (count % 4 == 0)]
     return lower - _FENCE * (upper - lower), upper + _FENCE * (upper - lower)

@@ -1,4 +1,4 @@
-"""Following on a terminal, as a screen that is drawn anew, or anywhere else, as lines that stay."""
+"""Follow on a terminal, as a screen that is redrawn, or elsewhere, as lines."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,15 +20,13 @@ from harness.views.tables import count, number
 
 POLL_SECONDS = 0.5
 READ_SECONDS = 0.3
-"""What one look spends on a long backlog before the screen is drawn."""
+"""Time to read a long backlog before the screen is drawn."""
 ROWS_A_LOOK = 10
-"""Printed of each run, so that neither who comes late nor a fast loop floods the lines; the
-newest."""
+"""Newest rows of each run to print: a late start or a fast loop must not flood the output."""
 
 
 def on_screen(console: Console, follower: Follower, clock: Clock, *, ends: bool = True) -> None:
-    """Draw until the follower is over, on the terminal's other screen; then leave the last picture
-    on the first."""
+    """Draw on the alternate screen until the follower is over; then print the final picture."""
     with screen(console) as show:
         while True:
             over = follow_once(follower)
@@ -41,7 +39,7 @@ def on_screen(console: Console, follower: Follower, clock: Clock, *, ends: bool 
 
 @contextmanager
 def screen(console: Console) -> Iterator[Callable[[Iterable[Text]], None]]:
-    """The terminal's other screen; it gives a function that draws lines there."""
+    """Open the terminal's alternate screen; yields a function that draws lines on it."""
     with Live(console=console, screen=True, auto_refresh=False) as live:
         yield lambda lines: live.update(Group(*lines), refresh=True)
 
@@ -49,17 +47,19 @@ def screen(console: Console) -> Iterator[Callable[[Iterable[Text]], None]]:
 def in_lines(
     follower: Follower, clock: Clock, say: Callable[[str], None], *, ends: bool = True
 ) -> None:
-    """One line a row and an alarm. What is awaited is said once; of alarms that were there before
-    us, notes are only counted."""
-    said, earlier = False, True
+    """Print one line per row and alarm.
+
+    The path that is waited for is printed once. Notes that were there before us are only counted.
+    """
+    announced, earlier = False, True
     while True:
         news = follower.poll(seconds=READ_SECONDS)
         over = follower.over()
         news += follower.finish() if over else []
         views = follower.views()
-        if not news and not said and not any(view.picture.rows for view in views):
+        if not news and not announced and not any(view.picture.rows for view in views):
             say(f"waiting for the first row at {follower.waits_for}")
-        said = True
+        announced = True
         for line in lines_of(news, earlier=earlier):
             say(line)
         if over and ends:
@@ -69,7 +69,7 @@ def in_lines(
 
 
 def follow_once(follower: Follower) -> bool:
-    """Read what is new. True when nothing more will come; then it is all read."""
+    """Read new rows. True when everything is read and nothing more will come."""
     follower.poll(seconds=READ_SECONDS)
     if not follower.over():
         return False
@@ -78,13 +78,13 @@ def follow_once(follower: Follower) -> bool:
 
 
 def read_all(follower: Follower) -> None:
-    """All that is there now, a last line without its end too."""
+    """Read everything, an unfinished last line too."""
     follower.poll(seconds=float("inf"))
     follower.finish()
 
 
 def drawn(console: Console, follower: Follower, *, whole: bool = False) -> list[Text]:
-    """What fits the console now; with `whole` all of it."""
+    """The lines that fit the console; with `whole` all lines."""
     width, height = console.size
     ascii_only = not console.encoding.lower().startswith("utf")
     lines = draw(follower, width=width, height=None if whole else height, ascii_only=ascii_only)
@@ -94,31 +94,33 @@ def drawn(console: Console, follower: Follower, *, whole: bool = False) -> list[
 
 
 def lines_of(news: Iterable[News], *, earlier: bool = False) -> Iterator[str]:
-    """Alarms all of them, with `earlier` only those that are no notes, and whether they are over;
-    of the rows the newest of each run. How many were left out is said."""
+    """All alarms and the newest rows of each run, with the number of left-out rows.
+
+    With `earlier`, notes are only counted and recovered alarms are marked.
+    """
     by_run: dict[str, list[News]] = {}
     for item in news:
         by_run.setdefault(item.run, []).append(item)
     for run, items in by_run.items():
-        out = [item for item in items if item.row is not None][:-ROWS_A_LOOK]
-        out += [
+        left_out = [item for item in items if item.row is not None][:-ROWS_A_LOOK]
+        left_out += [
             item
             for item in items
             if earlier and item.alarm and item.alarm.severity is Severity.NOTE
         ]
-        dropped, over = {id(item) for item in out}, _over(items) if earlier else set()
-        for left in counted(
-            [*out, *(item for item in items if item.row is None and item.alarm is None)]
+        dropped, over = {id(item) for item in left_out}, _over(items) if earlier else set()
+        for total in counted(
+            [*left_out, *(item for item in items if item.row is None and item.alarm is None)]
         ):
-            told = [some(left.left_out, "row")] if left.left_out else []
-            told += [some(left.notes_left_out, "note")] if left.notes_left_out else []
-            if told:
-                yield f"{run}  {' and '.join(told)} before"
+            counts = [some(total.left_out, "row")] if total.left_out else []
+            counts += [some(total.notes_left_out, "note")] if total.notes_left_out else []
+            if counts:
+                yield f"{run}  {' and '.join(counts)} before"
         for item in items:
             if id(item) in dropped:
                 continue
             if item.alarm is not None:
-                alarm, mark = item.alarm, "  (over)" if id(item) in over else ""
+                alarm, mark = item.alarm, "  (recovered)" if id(item) in over else ""
                 yield (
                     f"{run}  alarm  {alarm.severity.value} {alarm.code} "
                     f" {one_line(alarm.message, 200)}{mark}"
@@ -128,19 +130,19 @@ def lines_of(news: Iterable[News], *, earlier: bool = False) -> Iterator[str]:
 
 
 def _over(items: Sequence[News]) -> set[int]:
-    """The ids of those whose alarm a later one says to be over."""
+    """Python ids of the alarms that a later row ends."""
     ended: set[tuple[str, str]] = set()
-    found = set()
+    over = set()
     for item in reversed(items):
         if item.alarm is not None and item.alarm.recovered:
             ended.add(item.alarm.subject)
         elif item.alarm is not None and item.alarm.subject in ended:
-            found.add(id(item))
-    return found
+            over.add(id(item))
+    return over
 
 
 def _row(news: News, plain: Mapping[str, Any]) -> str:
-    """Empty for a row that says neither where it stands nor any number."""
+    """One line; empty for a row without a position or without metrics."""
     row = row_from(plain, 1)
     where = [
         f"{unit} {count(value)}"

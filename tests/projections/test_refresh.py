@@ -405,7 +405,7 @@ def test_a_discarded_experiment_is_not_the_best(tmp_path, layout):
         life(ledger, 0.6)
         refresh(ledger, layout)
         assert (
-            "- best: none that stands; of the discarded ones exp-0001: accuracy 0.6"
+            "- best: none kept; best discarded: exp-0001: accuracy 0.6"
             in layout.state_md.read_text()
         )
         life(ledger, 0.5, keep=True)
@@ -462,7 +462,7 @@ def test_a_hand_off_is_cut_before_any_fact(tmp_path, layout):
         assert "older" not in text
         assert "xxx" in text
         whole = layout.hand_off(*ledger.hand_off_keys()[-1])
-        assert f"cut; all of it: sessions/{whole.name}" in text
+        assert f"cut; full text: sessions/{whole.name}" in text
         for _ in range(5):
             decided(ledger, name, "ESCALATE", reason="r" * 3000)
         for index in range(40):
@@ -574,9 +574,7 @@ def test_tampering_is_told_until_its_experiment_is_decided_or_the_plan_approved_
     def told():
         refresh(ledger, layout)
         return [
-            line
-            for line in layout.briefing.read_text().splitlines()
-            if "tampering was noticed" in line
+            line for line in layout.briefing.read_text().splitlines() if "tampering noticed" in line
         ]
 
     with open_ledger(tmp_path) as ledger:
@@ -584,9 +582,9 @@ def test_tampering_is_told_until_its_experiment_is_decided_or_the_plan_approved_
         name = ledger.open_experiment(hypothesis="h", parent=None, by="me").id
         noticed(experiment=name)
         noticed()
-        assert told() == ["- tampering was noticed 2 times, last: scorer_changed: score.py"]
+        assert told() == ["- tampering noticed 2 times; last: scorer_changed: score.py"]
         ledger.move_experiment(name, ExperimentStatus.DISCARDED, "decided")
-        assert told() == ["- tampering was noticed 1 times, last: scorer_changed: score.py"]
+        assert told() == ["- tampering noticed 1 times; last: scorer_changed: score.py"]
         ledger.append(plan(2))
         assert told() == []
         assert len(ledger.tampering()) == 2

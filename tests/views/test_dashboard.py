@@ -147,10 +147,10 @@ def test_a_log_that_stops_is_lost_with_its_age_and_clocks_may_jump(tmp_path: Pat
     assert (follower.views()[0].status, follower.over()) == ("running", False)
     clock.sleep(40)
     follower.poll(seconds=0)
-    assert "quiet, nothing new for 40 s" in text_of(follower)
+    assert "quiet, no change for 40 s" in text_of(follower)
     clock.sleep(700)
     follower.poll(seconds=0)
-    assert "lost, nothing new for 12 m 20 s" in text_of(follower)
+    assert "lost, no change for 12 m 20 s" in text_of(follower)
     assert (follower.over(), follower.succeeded()) == (True, False)
 
 
@@ -297,7 +297,7 @@ def test_an_experiment_shows_targets_seeds_and_the_supervisors_alarms(world: Wor
     text = text_of(follower, 120)
     assert "must 0.8" in text
     assert "run-01  seed 7  running" in text
-    assert "run-02  seed 8  lost, nothing new for" in text
+    assert "run-02  seed 8  lost, no change for" in text
     assert "alarm" not in text
     alarm = {
         "code": "stall",
