@@ -17,7 +17,8 @@ _MASKED = tuple(
         (r"\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?)?", 0),
         (r"\b\d{1,2}:\d{2}(?::\d{2})?\b", 0),
         (
-            r"\b\d{1,2}\.? (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?(?: \d{4})?\b",
+            r"\b\d{1,2}\.? (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+            r"(?: \d{4})?\b",
             re.I,
         ),
         (
@@ -27,14 +28,14 @@ _MASKED = tuple(
         (r"(?<![\d.,])(?:19|20)\d\d(?![\d.%])(?!\s?(?:%|rows|examples|samples))", 0),
         (r"\bv?\d+(?:\.\d+){2,}\b|\bv\d+(?:\.\d+)*\b", 0),
         (
-            r"\b(?:python|torch|pytorch|numpy|linux|kernel|version|release|ubuntu|cuda|cli|schema|sqlite)\s*"
-            r"(?:>=|<=|==)?\s*"
-            r"\d+(?:\.\d+)*\b",
+            r"\b(?:python|torch|pytorch|numpy|linux|kernel|version|release|ubuntu|cuda|cli|schema"
+            r"|sqlite)\s*(?:>=|<=|==)?\s*\d+(?:\.\d+)*\b",
             re.I,
         ),
         (
-            r"(?:#|§|\b(?:issue|section|sec\.|step|figure|table|page|p\.|line|port|exit(?: code)?|code|chapter|adr|rule|"
-            r"pr|phase|part|version|eq\.|equation|signal|errno|item)\s?#?)\s?\d+(?:\.\d+)*\b",
+            r"(?:#|§|\b(?:issue|section|sec\.|step|figure|table|page|p\.|line|port|exit(?: code)?"
+            r"|code|chapter|adr|rule|pr|phase|part|version|eq\.|equation|signal|errno"
+            r"|item)\s?#?)\s?\d+(?:\.\d+)*\b",
             re.I,
         ),
         (r"\b(?:ln|log\d*|sqrt|exp)\s?\(?\d+(?:\.\d+)?", 0),
@@ -42,15 +43,15 @@ _MASKED = tuple(
         (r"(?<![\w.])(?=[\da-f]*[a-f])(?=[\da-f]*\d)[\da-f]{7,64}\b", 0),
         (r"\b(?!(?:f1|r2|top-?1)\b)[A-Za-z_][\w-]*\d[\w-]*(?:\.\w+)*", re.I),
         (
-            r"(?<![\w.])(?!(?:(?:val|valid|validation|dev|eval|test|train|training)/[a-z_]+|\d[\d,]*/\d[\d,]*)"
-            r"(?![\w/-]|\.\w))"
-            r"[\w.-]*/[\w./-]+",
+            r"(?<![\w.])(?!(?:(?:val|valid|validation|dev|eval|test|train|training)/[a-z_]+"
+            r"|\d[\d,]*/\d[\d,]*)(?![\w/-]|\.\w))[\w.-]*/[\w./-]+",
             re.I,
         ),
     )
 )
 _NUMERAL = re.compile(
-    r"(?<![\w.,])(?P<sign>[-+−]?)(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,2},\d{1,2}(?=\s?%)|\d+(?:\.\d+)?|\.\d+)"
+    r"(?<![\w.,])(?P<sign>[-+−]?)(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?"
+    r"|\d{1,2},\d{1,2}(?=\s?%)|\d+(?:\.\d+)?|\.\d+)"
     r"(?P<exponent>e[-+]?\d{1,3})?(?=\b|\D|$)(?!\.\d)(?P<unit>\s?(?:%|percent\b|per cent\b|pp\b"
     r"|(?:percentage )?points?\b|[x×](?!\w)|times\b|-?fold\b))?",
     re.I,
@@ -65,7 +66,8 @@ NUMBER_WORDS = {word: number for number, word in enumerate(_ONES.split())} | {
 }
 _WORD = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
 _WORDS = re.compile(
-    rf"\b(?P<words>(?:{_WORD})(?:[- ](?:{_WORD}))?)(?P<point> point(?P<digits>(?: (?:{_WORD}))+))?"
+    rf"\b(?P<words>(?:{_WORD})(?:[- ](?:{_WORD}))?)"
+    rf"(?P<point> point(?P<digits>(?: (?:{_WORD}))+))?"
     r"(?:(?P<unit>\s?-?(?:%|percent\b|per cent\b|(?:percentage )?points?\b|times\b|fold\b))"
     r"|(?=[ -](?:random |different )?(?:seeds?|runs|launches|tries|rows|examples|samples)\b))",
     re.I,

@@ -1,4 +1,4 @@
-"""Judge the claims of a text: recomputed, logged, contradicted or unsupported, with the evidence."""
+"""Judge the claims of a text: recomputed, logged, contradicted or unsupported, with evidence."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""The role of a number in its sentence: forecast, another experiment's value, setting, score or share."""
+"""The role of a number in its sentence: forecast, other experiment, setting, score or share."""
 
 import re
 from collections.abc import Iterator
@@ -12,13 +12,13 @@ from harness.claims.parsed_sentence import ParsedSentence, adjacent_metric
 _NEAR = 160
 _CUT = re.compile(r"[;:,.]\s+|\s(?:and|but|so|because|since|while|yet|though|then)\s", re.I)
 _ASSERTS = re.compile(
-    r"\b(?:is|was|are|were|has|had|came|ends?|ended|gave|gives|got|gets|stands|hits?|reach\w*|achiev\w*|scor\w+)\b",
+    r"\b(?:is|was|are|were|has|had|came|ends?|ended|gave|gives|got|gets|stands|hits?|reach\w*"
+    r"|achiev\w*|scor\w+)\b",
     re.I,
 )
 _FORECAST = re.compile(
-    r"\b(?:would|might|may|(?:we|i|and) (?:expect|hope)|expect(?:ing|s|ed)|hop(?:e"
-    r" (?:to|for)|ing)|suppose"
-    r"|hypothes\w+|next:)(?!\w)",
+    r"\b(?:would|might|may|(?:we|i|and) (?:expect|hope)|expect(?:ing|s|ed)|hop(?:e (?:to|for)|ing)"
+    r"|suppose|hypothes\w+|next:)(?!\w)",
     re.I,
 )
 _SETS_OUT = re.compile(
@@ -63,8 +63,8 @@ class Reference(StrEnum):
 
 
 _FILLERS = (
-    r"the|its|an?|experiment|run|model|network|had|has|is|was|got|gets|reached|reaches|scored|scores?|at|of|validation"
-    r"|held-out|on|recomputed|mean|only|about|ends?|ended|stands|with"
+    r"the|its|an?|experiment|run|model|network|had|has|is|was|got|gets|reached|reaches|scored"
+    r"|scores?|at|of|validation|held-out|on|recomputed|mean|only|about|ends?|ended|stands|with"
 )
 _COMPARES = r"than|over|against|to|with|beats?|beat|from|versus|vs\.?"
 _EARLIER = r"baseline|reference|previous\w*|before|earlier|parent|instead of|had been"
@@ -74,8 +74,8 @@ _AFTER = re.compile(
     re.I | re.S,
 )
 _OTHER_AFTER = re.compile(
-    r"\s*[,(]?\s*(?:(?:before|earlier|previously)(?=\s*(?:[,.;)]|\Z))|(?:for|of|in) the"
-    r" (?:baseline|reference)\b)",
+    r"\s*[,(]?\s*(?:(?:before|earlier|previously)(?=\s*(?:[,.;)]|\Z))"
+    r"|(?:for|of|in) the (?:baseline|reference)\b)",
     re.I,
 )
 
@@ -122,10 +122,9 @@ def _of_cell(context: str) -> Reference | None:
 
 _NEAR = 160
 _CONTINUES = re.compile(
-    r"(?:[\s,;:()/–→>-]|\b(?:and|or|but|is|was|now|then|to|from|it|this|we|ours|later|finally|even|only|about|at|reach\w*"
-    r"|on|in|for|of|the|by|validation|val|held[-"
-    r" ]out|test|train\w*|over|above|vs|mean|again|rose|rises|climb\w*"
-    r"|still)\b)*\Z",
+    r"(?:[\s,;:()/–→>-]|\b(?:and|or|but|is|was|now|then|to|from|it|this|we|ours|later|finally"
+    r"|even|only|about|at|reach\w*|on|in|for|of|the|by|validation|val|held[- ]out|test|train\w*"
+    r"|over|above|vs|mean|again|rose|rises|climb\w*|still)\b)*\Z",
     re.I,
 )
 _APART = re.compile(r"[,;]|\b(?:with|without|while|and|but|change|at)\b", re.I)
@@ -251,10 +250,13 @@ def _said_to_be_a_score(parsed: ParsedSentence, figure: Figure) -> bool:
 _WORDS = {**NUMBER_WORDS, "hundred": 100}
 _WORD = "|".join(sorted(_WORDS, key=len, reverse=True))
 _COUNT = rf"\d{{1,3}}(?:,\d{{3}})+|\d+|(?:{_WORD})(?:[- ](?:{_WORD}))?"
-_ROWS = r"(?:rows|row|examples?|samples?|images?|predictions?|answers?|questions?|problems?|cases|inputs?|items|sentences)"
+_ROWS = (
+    r"(?:rows|row|examples?|samples?|images?|predictions?|answers?|questions?|problems?|cases"
+    r"|inputs?|items|sentences)"
+)
 _RATIO = re.compile(
-    rf"(?<![\w.,/-])(?P<part>{_COUNT})(?: {_ROWS})?\s*(?:/|\b(?:out"
-    r" of|of|in)\b)\s*(?:(?:the|all|our|every|each|a) )?"
+    rf"(?<![\w.,/-])(?P<part>{_COUNT})(?: {_ROWS})?\s*"
+    r"(?:/|\b(?:out of|of|in)\b)\s*(?:(?:the|all|our|every|each|a) )?"
     rf"(?P<whole>{_COUNT})(?![\w/%-]|[.,]\d)",
     re.I,
 )
@@ -262,14 +264,13 @@ _RIGHT = r"(?:right|correct|correctly|solves?|solved|accurate)"
 _WRONG = r"(?:wrong|wrongly|incorrect|incorrectly|misclassified|mistaken)"
 _WRONG_VERB = r"(?:misclassif(?:y|ies|ied)|fails on|failed on|errs on|mistakes|is wrong about)"
 _FEW = (
-    r"(?:\s+(?:on|in|for|about|at|only|just|all|but|nearly|almost|over|more than|at least|no less"
-    r" than|the)){0,3}\s*\Z"
+    r"(?:\s+(?:on|in|for|about|at|only|just|all|but|nearly|almost|over|more than|at least"
+    r"|no less than|the)){0,3}\s*\Z"
 )
 _BEHIND = (
-    r"[\s-]*(?:of (?:the |all |our |its )*)?(?:(?:validation|val|held-out|test|\d[\d,]*)"
-    rf" )*(?:{_ROWS} )?"
-    r"(?:(?:is|are|was|were|come out|came out|got)"
-    r" )?(?:(?:classified|predicted|labelled|answered|solved) )?"
+    r"[\s-]*(?:of (?:the |all |our |its )*)?(?:(?:validation|val|held-out|test|\d[\d,]*) )*"
+    rf"(?:{_ROWS} )?(?:(?:is|are|was|were|come out|came out|got) )?"
+    r"(?:(?:classified|predicted|labelled|answered|solved) )?"
 )
 _OF_ROWS = re.compile(rf"\s+of\b[^.;]{{0,30}}\b{_ROWS}\b", re.I)
 

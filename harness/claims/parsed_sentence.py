@@ -61,17 +61,18 @@ def _metric_pattern(metrics: frozenset[str]) -> re.Pattern[str]:
 
 
 _CONNECTS = re.compile(
-    r"(?:[\s:=(,~≈|→]|->|\b(?:is|was|are|of|at|to|an?|the|now|only|about|around|roughly|nearly|almost|over|reach\w*|score\w*"
-    r"|mean|value|recomputed|measured|final|on|in|by|for|validation|held[-"
-    r" ]out|test|train\w*|from|has|had|hits?"
-    r"|climb\w*|improved|increased|jumped|grew|went|fell|dropped|rose|rises|stands|still|and|best|seed|set|split|data|above|below|exactly|came|out|equals?|percent|model|rows)\b"
+    r"(?:[\s:=(,~≈|→]|->|\b(?:is|was|are|of|at|to|an?|the|now|only|about|around|roughly|nearly"
+    r"|almost|over|reach\w*|score\w*|mean|value|recomputed|measured|final|on|in|by|for|validation"
+    r"|held[- ]out|test|train\w*|from|has|had|hits?|climb\w*|improved|increased|jumped|grew|went"
+    r"|fell|dropped|rose|rises|stands|still|and|best|seed|set|split|data|above|below|exactly|came"
+    r"|out|equals?|percent|model|rows)\b"
     r"|exp-\d+|%|>=|≥|>)*\Z"
 )
 
 
 _BACKWARDS = re.compile(
-    r"\s*(?:(?:in|of|mean|the|on|validation|val|held[-"
-    r" ]out|test|training|train|macro|balanced)\b\s*)*\Z",
+    r"\s*(?:(?:in|of|mean|the|on|validation|val|held[- ]out|test|training|train|macro|balanced)\b"
+    r"\s*)*\Z",
     re.I,
 )
 

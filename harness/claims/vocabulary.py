@@ -48,9 +48,8 @@ COMPLEMENT = {"error rate": "accuracy"}
 """Metric -> the one that it is 1 minus."""
 
 SPLITS = re.compile(
-    r"\b(?:(?P<validation>validation|val|dev)|(?P<held_out>held[- _]?out|test(?="
-    r" (?:set|split|data|accuracy|score)))"
-    r"|(?P<train>train(?:ing)?))\b",
+    r"\b(?:(?P<validation>validation|val|dev)|(?P<held_out>held[- _]?out"
+    r"|test(?= (?:set|split|data|accuracy|score)))|(?P<train>train(?:ing)?))\b",
     re.I,
 )
 EXPERIMENT = re.compile(r"\bexp-\d{4,}\b")
@@ -58,28 +57,28 @@ SCORE = re.compile(r"\b(?:scores?|(?<!as a )result)\b[^,;\d]{0,40}$", re.I)
 """Means the plan's metric where an experiment is spoken of."""
 ACHIEVES = re.compile(
     r"\b(?:reach\w*|achiev\w*|scor\w+|hits?|got|gets?|obtain\w*|attain\w*"
-    r"|(?:ends?|ended|lands?|landed) (?:up )?(?:at|with)|beats?|recomputed|now at|climb\w*"
-    r" to|rose to"
-    r"|right)\b[^.;]{0,40}$|\b(?:gives?|gave|yields?|yielded)(?: (?:about|only))? $",
+    r"|(?:ends?|ended|lands?|landed) (?:up )?(?:at|with)|beats?|recomputed|now at"
+    r"|climb\w* to|rose to|right)\b[^.;]{0,40}$|\b(?:gives?|gave|yields?|yielded)(?: (?:about"
+    r"|only))? $",
     re.I,
 )
 """What a network does with a score, whatever it is called."""
 BEING = re.compile(r"\b(?:is|was|are|were|has|had|measured|correct\w*|at)\b[^.;]{0,40}$", re.I)
 """What anything does: a score's only where it is said of a network, an experiment or a split."""
 OF_A_NETWORK = re.compile(
-    r"\b(?:models?|networks?|nets?|classifiers?|it|we|ours|one|this|candidate|variant|ensemble|baseline|parent|run"
-    r"|experiment)(?: [\w-]+)? (?:is|was|has|had|have|measured|stands|comes? out|came out)"
+    r"\b(?:models?|networks?|nets?|classifiers?|it|we|ours|one|this|candidate|variant"
+    r"|ensemble|baseline|parent|run|experiment)(?: [\w-]+)? (?:is|was|has|had|have|measured|stands"
+    r"|comes? out|came out)"
     r"(?: (?:now|at|about|only|some|around|still|nearly|over|above|almost|an?|with|then)){0,3}\s*$",
     re.I,
 )
 _SETTINGS = (
-    r"lr|learning[- ]rate|(?<!error )(?<!pass"
-    r" )rate|dropout|momentum|decay|alpha|betas?\d?|gamma|lambda|width|depth"
-    r"|seeds?|epochs?|steps?|batch(?:[-"
-    r" ]size)?|temperature|probability|fraction|quantile|percentile|version|weights?"
-    r"|noise|sigma|eps(?:ilon)?|cut|clip\w*|patience|factor|size|scale|confidence|significance|p|smoothing|ema|norms?"
-    r"|thresholds?|coef\w*|warm-?up|floor|holm|discount|top-[pk]|rank|ratio|penalty|rho|tau|mu|delta|tolerance|tol"
-    r"|erasing|mixup|cutmix|jitter|range|level|entropy|kl"
+    r"lr|learning[- ]rate|(?<!error )(?<!pass )rate|dropout|momentum|decay|alpha|betas?\d?|gamma"
+    r"|lambda|width|depth|seeds?|epochs?|steps?|batch(?:[- ]size)?|temperature|probability|fraction"
+    r"|quantile|percentile|version|weights?|noise|sigma|eps(?:ilon)?|cut|clip\w*|patience|factor"
+    r"|size|scale|confidence|significance|p|smoothing|ema|norms?|thresholds?|coef\w*|warm-?up|floor"
+    r"|holm|discount|top-[pk]|rank|ratio|penalty|rho|tau|mu|delta|tolerance|tol|erasing|mixup"
+    r"|cutmix|jitter|range|level|entropy|kl"
 )
 HYPER = re.compile(
     rf"(?:\b(?:{_SETTINGS})\b|ε|σ|α|β|λ)\)?"
@@ -97,30 +96,29 @@ ASIDE = re.compile(
 )
 """Between a metric and its number: `accuracy after 30 epochs is`."""
 SETTING_AFTER = re.compile(
-    r"\s+(?:[\w-]+"
-    r" )?(?:dropout|smoothing|momentum|quantile|percentile|utili[sz]ation|sparsity|probability|ratio"
-    r"|correlation|similarity|noise|decay|threshold)\b",
+    r"\s+(?:[\w-]+ )?(?:dropout|smoothing|momentum|quantile|percentile|utili[sz]ation|sparsity"
+    r"|probability|ratio|correlation|similarity|noise|decay|threshold)\b",
     re.I,
 )
 QUANTITY = re.compile(
-    r"\b(?:utili[sz]ation|correlation|similarity|sparsity|norms?|entropy|kl|divergence|variance|kappa|iou|thresholds?"
-    r"|coefficients?|overlap|p-value|power|gap|memory|occupancy|load|throughput|density|drift|quantile|percentile"
+    r"\b(?:utili[sz]ation|correlation|similarity|sparsity|norms?|entropy|kl|divergence|variance"
+    r"|kappa|iou|thresholds?|coefficients?|overlap|p-value|power|gap|memory|occupancy|load"
+    r"|throughput|density|drift|quantile|percentile"
     r"|normali[sz]\w*|standardi[sz]\w*|scaled|share|reward|returns?|ece|brier)\b",
     re.I,
 )
 """Something else that is measured; it has the number where no metric stands between."""
 NOUN_AFTER = re.compile(
-    r"\s?-?(?:s|ms|us|µs|secs?|seconds?|mins?|minutes?|h|hours?|days?|weeks?|[kKMGT]i?B|bytes|cores?|cpus?|gpus?|epochs?"
-    r"|layers?|steps?|units?|neurons?|param\w*|tokens?|classes|features?|columns?|heads?|folds?|characters|lines?|files?"
-    r"|experiments?|queries|trees|iterations?|batches|hidden|mb|gb|kb|fold"
-    r" cross\w*|dimension\w*|pixels?|hz|workers?"
+    r"\s?-?(?:s|ms|us|µs|secs?|seconds?|mins?|minutes?|h|hours?|days?|weeks?|[kKMGT]i?B|bytes"
+    r"|cores?|cpus?|gpus?|epochs?|layers?|steps?|units?|neurons?|param\w*|tokens?|classes|features?"
+    r"|columns?|heads?|folds?|characters|lines?|files?|experiments?|queries|trees|iterations?"
+    r"|batches|hidden|mb|gb|kb|fold cross\w*|dimension\w*|pixels?|hz|workers?"
     r"|[kKMB](?!\w)"
     r"|(?:or more )?rows|examples|samples|million|billion|thousand|processes|°|degrees?)\b"
 )
 THRESHOLD = re.compile(
-    r"\b(?:tiers?|thresholds?|goals?|targets?|aims?|limits?|requires?|required|demands?|needs?|asks?"
-    r" for|must|should"
-    r"|could|budget|floor|cut-?off|bar)\b[^.;]{0,40}$",
+    r"\b(?:tiers?|thresholds?|goals?|targets?|aims?|limits?|requires?|required|demands?|needs?"
+    r"|asks? for|must|should|could|budget|floor|cut-?off|bar)\b[^.;]{0,40}$",
     re.I,
 )
 COMPARABLE = re.compile(r"\b(?:it|models?|networks?|parent|baseline|score|result)\b", re.I)
@@ -135,16 +133,14 @@ NOT_MET = re.compile(
     r"\b(?:not|never|no|neither|miss\w*|short|fails?|failed|below|under|would|if)\b|n['’]t\b", re.I
 )
 LIMIT = re.compile(
-    r"(?:\b(?:at most|up to|within|no more than|limit\w*|timeouts?|every|each|for at"
-    r" most|default\w*|older than"
-    r"|newer than|after|until|waits?|fewer than|less than|more than|at"
-    r" least|sleep\w*)|[<>≤≥]=?)[^.;,]{0,20}$",
+    r"(?:\b(?:at most|up to|within|no more than|limit\w*|timeouts?|every|each"
+    r"|for at most|default\w*|older than|newer than|after|until|waits?|fewer than|less than"
+    r"|more than|at least|sleep\w*)|[<>≤≥]=?)[^.;,]{0,20}$",
     re.I,
 )
 CONJECTURE = re.compile(
-    r"\b(?:would|might|may|(?:we|i|and) (?:expect|hope)|expect(?:ing|s)|hop(?:e to|ing)|e\.g\.|for"
-    r" example|such as"
-    r"|suppose|if|hypothes\w+|guess\w*|next:|try|whether|plan(?:ned|s)? to)\b",
+    r"\b(?:would|might|may|(?:we|i|and) (?:expect|hope)|expect(?:ing|s)|hop(?:e to|ing)|e\.g\."
+    r"|for example|such as|suppose|if|hypothes\w+|guess\w*|next:|try|whether|plan(?:ned|s)? to)\b",
     re.I,
 )
 NO_LESS = re.compile(
@@ -158,30 +154,27 @@ WHILE_TRAINING = re.compile(
     r"\b(?:epochs?|logged|while training|during training|train(?:ing)?)\b", re.I
 )
 BY = re.compile(
-    r"\b(?:(?P<up>improv\w+|gain\w*|better|rose|rises?|increas\w+|higher|(?<!makes )(?<!made"
-    r" )up|ahead"
-    r"|adds?|beats? [^.;]{0,30})"
-    r"|(?P<down>drop(?:s|ped)?\b|fell|falls?|decreas\w+|lower|worse|los[et]s?|behind|down))(?: of|"
-    r" by| again)?"
-    r"(?: (?:another|an? |about|some|nearly|almost|over|more than))?(?:"
-    r" (?!(?:from|to|at|than)\b)[\w-]+)?"
-    r"(?: by| of)?\s*$",
+    r"\b(?:(?P<up>improv\w+|gain\w*|better|rose|rises?|increas\w+|higher|(?<!makes )(?<!made )up"
+    r"|ahead|adds?|beats? [^.;]{0,30})"
+    r"|(?P<down>drop(?:s|ped)?\b|fell|falls?|decreas\w+|lower|worse|los[et]s?|behind|down))"
+    r"(?: of| by| again)?(?: (?:another|an? |about|some|nearly|almost|over|more than))?"
+    r"(?: (?!(?:from|to|at|than)\b)[\w-]+)?(?: by| of)?\s*$",
     re.I,
 )
 BETTER_AFTER = re.compile(
     r"\s*(?:absolute |relative )?(?:(?P<up>better|higher|more accurate|above"
-    r"|over(?! (?:the |all |these |our |\w+"
-    r" )?(?:seeds|runs|epochs|rows|classes))|ahead|improvement|gain|more than exp)"
+    r"|over(?! (?:the |all |these |our |\w+ )?(?:seeds|runs|epochs|rows|classes))|ahead"
+    r"|improvement|gain|more than exp)"
     r"|(?P<down>worse|lower|below|behind|drop|less than exp))\b",
     re.I,
 )
 SPREAD = re.compile(
-    r"(?:±|\+/-|\+-|plus or minus|(?:spread|std|standard deviation|sd)(?: over seeds)?(?: of|"
-    r" is|:|=)?)\s*$"
+    r"(?:±|\+/-|\+-|plus or minus|(?:spread|std|standard deviation|sd)"
+    r"(?: over seeds)?(?: of| is|:|=)?)\s*$"
 )
 INTERVAL = re.compile(
-    r"\b(?:intervals?|CI|confidence"
-    r" (?:limits?|bounds?))\b[^.;\d]{0,25}(?:\d[\d.]*\s?%?\s*(?:-|–|to|and|,|\.\.)\s*)?$",
+    r"\b(?:intervals?|CI|confidence (?:limits?|bounds?))\b[^.;\d]{0,25}(?:\d[\d.]*\s?%?\s*(?:-|–"
+    r"|to|and|,|\.\.)\s*)?$",
     re.I,
 )
 GAIN_COLUMN = re.compile(
@@ -189,9 +182,9 @@ GAIN_COLUMN = re.compile(
 )
 """Of a cell's row or column: it holds a difference."""
 COUNTED = re.compile(
-    r"\s?-?(?:(?P<seeds>(?:random |different )?seeds?)|(?P<rows>(?:[\w-]+"
-    r" )?(?:rows|examples|samples))"
-    r"|(?P<runs>(?:registered )?(?:runs|launches|tries|attempts)(?! compared)))\b",
+    r"\s?-?(?:(?P<seeds>(?:random |different )?seeds?)|"
+    r"(?P<rows>(?:[\w-]+ )?(?:rows|examples|samples))|(?P<runs>(?:registered )?(?:runs|launches"
+    r"|tries|attempts)(?! compared)))\b",
     re.I,
 )
 COUNT_BEFORE = re.compile(
@@ -199,39 +192,37 @@ COUNT_BEFORE = re.compile(
     re.I,
 )
 SAVING_WORDS = (
-    r"fast\w*|quick\w*|slow\w*|speed\w*|cheap\w*|saves?|saving\w*|saved|smaller|less"
-    r" (?:memory|time|disk|compute|money)"
-    r"|fewer tokens|memory|cost\w*|throughput|latency|time|overhead|tokens"
+    r"fast\w*|quick\w*|slow\w*|speed\w*|cheap\w*|saves?|saving\w*|saved|smaller"
+    r"|less (?:memory|time|disk|compute|money)|fewer tokens|memory|cost\w*|throughput|latency|time"
+    r"|overhead|tokens"
 )
 SAVING = re.compile(rf"\b(?:{SAVING_WORDS})\b", re.I)
 SAVES = re.compile(
-    r"\b(?:saves?|saving\w*|saved|cuts?|reduc\w+|halv\w+|shrinks?|lowers?|speeds?"
-    r" up|speed-?ups?|less|fewer|faster"
-    r"|as fast|as quick\w*|as slow|slower|quicker|cheaper|smaller|overhead|more"
-    r" throughput|baseline)\b",
+    r"\b(?:saves?|saving\w*|saved|cuts?|reduc\w+|halv\w+|shrinks?|lowers?"
+    r"|speeds? up|speed-?ups?|less|fewer|faster|as fast|as quick\w*|as slow|slower|quicker|cheaper"
+    r"|smaller|overhead"
+    r"|more throughput|baseline)\b",
     re.I,
 )
 SAID_HOW = re.compile(r"\b(?:measured|projected)\b", re.I)
 PROJECTED = re.compile(r"\bprojected\b", re.I)
 RUNS_FOR = re.compile(
-    r"\b(?:takes?|took|runs?|ran|lasts?|lasted|needs?|measured|costs?|spent|finish\w*|done|starts?|answers?|in|tests|uses?"
-    r"|peaks?|for|and|median|about|to)\b[^.;]{0,30}$",
+    r"\b(?:takes?|took|runs?|ran|lasts?|lasted|needs?|measured|costs?|spent|finish\w*|done|starts?"
+    r"|answers?|in|tests|uses?|peaks?|for|and|median|about|to)\b[^.;]{0,30}$",
     re.I,
 )
 DURATION_VERB = re.compile(
-    r"\b(?:takes?|took|lasts?|lasted|measured|costs?|spent|finish\w*|peaks?|median|runs? (?:for"
-    r" )?(?:about )?\d"
-    r"|ran (?:in|for)|uses about|the tests \d)",
+    r"\b(?:takes?|took|lasts?|lasted|measured|costs?|spent|finish\w*|peaks?|median"
+    r"|runs? (?:for )?(?:about )?\d|ran (?:in|for)|uses about|the tests \d)",
     re.I,
 )
 AMOUNT_AFTER = re.compile(
-    r"\s?(?:ms|us|µs|s|secs?|seconds?|min|minutes?|h|hours?|[kKMGT]i?B|megabytes?|gigabytes?)(?![\w-])"
-    r"(?! (?:budget|limit))"
+    r"\s?(?:ms|us|µs|s|secs?|seconds?|min|minutes?|h|hours?|[kKMGT]i?B|megabytes?|gigabytes?)"
+    r"(?![\w-])(?! (?:budget|limit))"
 )
 OUTCOME_AFTER = re.compile(
-    r"\s+(?:(?:of|out of) (?:the )?\d+ )?(?:[\w-]+"
-    r" ){0,3}?(?:passed|failed|caught|missed|refused|succeed\w*"
-    r"|stopped|got through)\b",
+    r"\s+(?:(?:of|out of) (?:the )?\d+ )?(?:[\w-]+ ){0,3}?"
+    r"(?:passed|failed|caught|missed|refused|succeed\w*|stopped|got through)\b",
     re.I,
 )
 OF_CASES = re.compile(

@@ -29,7 +29,7 @@ _ENDINGS = {"completed": "completed", "failed": "failed"}
 class RunPicture:
     """Progress, speed, metrics and alarms of a run.
 
-    `feed` takes the rows of a log reader. Alarms come from a RunWatch, or from the run's supervisor by
+    `feed` takes the rows of a log reader. Alarms come from a RunWatch, or from the supervisor by
     `alarms_from`. `said` is the end that the log itself reports.
     """
 
