@@ -9,11 +9,9 @@ from pathlib import Path
 from harness.clock import SystemClock
 from harness.errors import HarnessError
 from harness.ledger.project import Project, open_project
-from harness.posttrain.promotion import promote
-from harness.posttrain.serving import rollback, serve_path
-from harness.posttrain.shadow import observe
-from harness.posttrain.thresholds import THRESHOLDS
-from harness.posttrain.vocabulary import Profile
+from harness.posttrain.promotion import promote, rollback, serve_path
+from harness.posttrain.promotion_checks import observe
+from harness.posttrain.vocabulary import THRESHOLDS, Profile
 
 BY = "human:bench"
 """This program stands in for the person whose decisions promotion and rollback are."""

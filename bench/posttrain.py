@@ -33,7 +33,7 @@ from _dates import write_dates
 from _record import FOLDER, record
 from _served import Steps, go
 
-from harness.posttrain.thresholds import THRESHOLDS
+from harness.posttrain.vocabulary import THRESHOLDS
 from harness.settings import create_config
 
 MODEL = "HuggingFaceTB/SmolLM2-135M-Instruct"

@@ -22,14 +22,14 @@ from harness.cli.person import caller, require_person
 from harness.cli.promotion import PROFILE, VERBS
 from harness.errors import UsageError
 from harness.ledger.project import open_project
-from harness.posttrain.export import export_rows
+from harness.posttrain.base_models import add_base_model, known_models
+from harness.posttrain.dataset_export import export_rows
 from harness.posttrain.importing import write_spec_elsewhere
-from harness.posttrain.judge import ProgramReport
 from harness.posttrain.lineage import drawn, overview
 from harness.posttrain.program import TrainingProgram
-from harness.posttrain.registry import add_base_model, known_models
-from harness.posttrain.spec import Request
-from harness.posttrain.vocabulary import Backend, EvaluationMode, Mode, Tier
+from harness.posttrain.specification import Request
+from harness.posttrain.training_judgement import ProgramReport
+from harness.posttrain.vocabulary import Backend, EvaluationMode, HardwareTier, Mode
 
 
 @click.group("posttrain", cls=CommandGroup)
@@ -55,7 +55,7 @@ for verb in VERBS:
     show_default=True,
     help="A name, or a command as a JSON list.",
 )
-@click.option("--tier", type=click.Choice([item.value for item in Tier]), default=None)
+@click.option("--tier", type=click.Choice([item.value for item in HardwareTier]), default=None)
 @click.option(
     "--trainer",
     default=None,

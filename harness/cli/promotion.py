@@ -9,9 +9,8 @@ from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import caller, require_person
 from harness.ledger.project import open_project
-from harness.posttrain.promotion import Promotion, promote, reject_model
-from harness.posttrain.serving import rollback, serve_path
-from harness.posttrain.shadow import OUTCOMES, observe
+from harness.posttrain.promotion import Promotion, promote, reject_model, rollback, serve_path
+from harness.posttrain.promotion_checks import OUTCOMES, observe
 from harness.posttrain.vocabulary import Profile
 
 REASON = click.option("--reason", required=True, help="Why; recorded in the decision log.")

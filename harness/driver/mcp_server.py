@@ -25,7 +25,7 @@ from harness.driver.tool_context import ToolContext
 from harness.driver.tools.table import EXPERIMENT_TOOLS, TOOLS, sdk_tool, tool_of
 from harness.errors import HarnessError, UsageError
 from harness.ledger.project import Project, open_project
-from harness.posttrain.registry import known_models
+from harness.posttrain.base_models import known_models
 from harness.rendering.derived import write_derived
 
 AGENT = "agent"

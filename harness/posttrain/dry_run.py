@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from harness.posttrain.spec import Spec
+from harness.posttrain.specification import Specification
 from harness.posttrain.vocabulary import SCHEMA
 
 
 def dry_result(
-    spec: Spec, *, run: str, experiment: str, spec_sha256: str, observed: dict[str, Any]
+    spec: Specification, *, run: str, experiment: str, spec_sha256: str, observed: dict[str, Any]
 ) -> dict[str, Any]:
     """The result of a trainer that read all it was given. `observed`: dataset_sha256, dataset_rows,
     base_model_sha256 as they are now."""

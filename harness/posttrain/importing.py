@@ -1,4 +1,4 @@
-"""The result of a trainer that ran elsewhere: copied in, then judged like every other."""
+"""The result of a trainer that ran elsewhere is copied in, then judged like every other."""
 
 import secrets
 import shutil
@@ -11,7 +11,7 @@ from harness.domain.statuses import SandboxKind
 from harness.errors import UsageError
 from harness.files import atomic_write, irregular_file, pretty_json, sha256_bytes
 from harness.ledger.project import Project
-from harness.posttrain.judge import (
+from harness.posttrain.training_judgement import (
     ProgramReport,
     hashes_now,
     judge_result,
@@ -21,16 +21,16 @@ from harness.posttrain.judge import (
     require_not_completed,
     write_spec,
 )
-from harness.posttrain.result import Observed, read_result
+from harness.posttrain.validation import Observed, read_result
 from harness.process import identity
 from harness.runs.lock import supervising
 from harness.runs.recover import close_abandoned
 
 
 def write_spec_elsewhere(project: Project, experiment: str, target: Path) -> dict[str, str]:
-    """Write the specification, whole in one step, as the trainer of the next run gets it: {run,
-    path, sha256}. A result that names this run and these bytes is what `import_result` expects, as
-    long as no other run comes first.
+    """Write the specification atomically, as the trainer of the next run gets it: {run, path,
+    sha256}. `import_result` expects a result that names this run and these bytes, as long as no
+    other run comes first.
 
     Raises RefusedError (already_completed), UsageError for a target inside the project or one that
     is there.
@@ -39,27 +39,26 @@ def write_spec_elsewhere(project: Project, experiment: str, target: Path) -> dic
     require_not_completed(project, experiment)
     if target.exists() or target.is_symlink() or target.resolve().is_relative_to(root.resolve()):
         raise UsageError(
-            f"{target} is there already, or lies in the project; expected a new file outside"
-            " of it.",
+            f"{target} exists, or lies in the project; expected a new file outside of it.",
             hint="Name another file: nothing is overwritten, and the source tree stays as it is.",
         )
     run = run_id(len(project.ledger.runs(experiment)) + 1)
-    data = pretty_json(spec.told(root, experiment=experiment, run=run)).encode()
+    data = pretty_json(spec.for_trainer(root, experiment=experiment, run=run)).encode()
     atomic_write(target, data)
     return {"run": run, "path": str(target), "sha256": sha256_bytes(data)}
 
 
 def import_result(project: Project, experiment: str, output: Path) -> ProgramReport:
-    """`output` is the trainer's output folder, with result.json. The run is recorded with the
-    command `import` and the sandbox `none`: nobody here saw it train.
+    """Judge the trainer's output folder `output`, which holds result.json. The run is recorded with
+    the command `import` and the sandbox `none`: nobody here saw it train.
 
-    Raises RefusedError (already_completed), UsageError for a folder that holds links, pipes or the
-    like: then nothing is recorded.
+    Raises RefusedError (already_completed). Raises UsageError for a folder with links, pipes or the
+    like; then nothing is recorded.
     """
     if not output.is_dir() or (odd := irregular_file(output)) is not None:
-        why = f"{odd} is none" if output.is_dir() else "it is no folder"
+        why = f"{odd} is not one" if output.is_dir() else "it is not a folder"
         raise UsageError(
-            f"{output} is no folder of plain files: {why}.",
+            f"{output} is not a folder of plain files: {why}.",
             hint="Give the trainer's output folder, with copies in the place of links.",
         )
     with supervising(project.layout, experiment):
@@ -98,5 +97,6 @@ def import_result(project: Project, experiment: str, output: Path) -> ProgramRep
             before=now,
             after=now,
         )
-        read = read_result(project.layout.run(experiment, run.id, "stdout"), target / "result.json")
-        return judge_result(project, run, spec, read, seen, seconds=0.0)
+        stdout = project.layout.run(experiment, run.id, "stdout")
+        reported = read_result(stdout, target / "result.json")
+        return judge_result(project, run, spec, reported, seen, seconds=0.0)

@@ -12,10 +12,9 @@ from harness.domain.sandbox import Confinement, Sandbox, machine_share
 from harness.domain.statuses import SandboxKind
 from harness.errors import MissingExtraError
 from harness.ledger.project import Project
-from harness.posttrain.fingerprints import trainer_module
-from harness.posttrain.judge import output_folder
-from harness.posttrain.spec import Spec
-from harness.posttrain.vocabulary import PACKAGES, Backend, Tier
+from harness.posttrain.specification import Specification
+from harness.posttrain.training_judgement import output_folder
+from harness.posttrain.vocabulary import Backend, HardwareTier
 from harness.runs.environment import child_environment, prepare_private, run_variables
 from harness.runs.launch import Launched, launch
 from harness.runs.private import make_private
@@ -33,7 +32,7 @@ OFFLINE = {
 class Job:
     project: Project
     experiment: str
-    spec: Spec
+    spec: Specification
     command: list[str]
     python: dict[str, Any]
     sandbox: Sandbox
@@ -42,18 +41,18 @@ class Job:
     on_event: Callable[[dict[str, Any]], None]
 
 
-def words_of(spec: Spec, interpreter: str) -> list[str]:
+def words_of(spec: Specification, interpreter: str) -> list[str]:
     """The trainer's command without its two options."""
     if spec.backend is Backend.COMMAND:
         return with_interpreter(list(spec.command or ()), interpreter)
-    return [interpreter, "-m", trainer_module(spec.backend)]
+    return [interpreter, "-m", spec.backend.module]
 
 
 def require_packages(job: Job) -> None:
     """Raises MissingExtraError with the command that installs what the project's interpreter
     lacks."""
     have = {name.lower() for name in job.python["packages"]}
-    missing = [name for name in PACKAGES.get(job.spec.backend, ()) if name not in have]
+    missing = [name for name in job.spec.backend.packages if name not in have]
     if missing:
         raise MissingExtraError(
             f"{job.spec.backend} needs {', '.join(missing)}, which the project's interpreter does"
@@ -85,7 +84,7 @@ def launch_trainer(
         variables.SPENT_SECONDS: str(run.seconds or 0.0),
         variables.SPENT_TOKENS: str(int(spent_tokens)),
     }
-    if job.spec.hardware_tier is Tier.CPU:
+    if job.spec.hardware_tier is HardwareTier.CPU:
         given["CUDA_VISIBLE_DEVICES"] = ""
     given |= prepare_private(private, python=job.python)
     words = [*job.command, "--spec", str(spec_file), "--output-dir", str(output)]
@@ -101,9 +100,9 @@ def launch_trainer(
     )
 
 
-def _memory(spec: Spec) -> int | None:
+def _memory(spec: Specification) -> int | None:
     """A GPU's driver maps more address space than any machine has memory: no limit there."""
-    return machine_share() if spec.hardware_tier is Tier.CPU else None
+    return machine_share() if spec.hardware_tier is HardwareTier.CPU else None
 
 
 def _confinement(job: Job, folder: Path, private: Path) -> Confinement:

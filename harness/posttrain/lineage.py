@@ -1,5 +1,4 @@
-"""Where a model came from and what became of it: dataset, run, checkpoint, evaluations,
-promotions."""
+"""A model's lineage: dataset, run, checkpoint, evaluations, promotions."""
 
 from dataclasses import asdict
 from typing import Any
@@ -11,38 +10,45 @@ from harness.posttrain.vocabulary import Profile
 
 
 def lineage(project: Project, name: str) -> dict[str, Any]:
-    """Of an experiment (exp-0007) or of a model (the beginning of its id): {experiment,
-    specification, runs[]: {id, status, reason, attempt, judgement, earlier_judgements[] of attempts
-    before, models[]: {..., evaluations[], observations[], moves[]}}, served[]}."""
+    """Lineage of an experiment (exp-0007) or of a model (the beginning of its id): {experiment,
+    specification, runs[], served[]}.
+
+    A run has {id, status, reason, attempt, judgement, earlier_judgements[] of earlier attempts,
+    models[]}; a model has, beside its own fields, evaluations[], observations[], moves[].
+    """
     ledger = project.ledger
     experiment = name if name.startswith("exp-") else ledger.model(name).experiment
     ledger.experiment(experiment)
     program = ledger.program(experiment)
     if program is None:
         raise RefusedError(
-            f"{experiment} is no training program.",
-            hint="Look at it with `harness experiment show`.",
+            f"{experiment} is not a training program.",
+            hint=f"Show it with `harness experiment show {experiment}`.",
             code="no_program",
         )
     judged: dict[str, list[dict[str, Any]]] = {}
-    for item in ledger.judgements(experiment):
-        judged.setdefault(item.run, []).append(asdict(item))
+    for judgement in ledger.judgements(experiment):
+        judged.setdefault(judgement.run, []).append(asdict(judgement))
     known = {model.id: model for model in ledger.models()}
     runs = []
     for run in ledger.runs(experiment):
-        of_it = judged.get(run.id, [])
-        judgement, refused = (of_it[-1] if of_it else None), of_it[:-1]
-        made = judgement["artifact"] if judgement is not None and judgement["accepted"] else None
-        models = [_of_model(project, known[made])] if made in known else []
-        told = {"id": run.id, "status": run.status.value, "reason": run.reason, "seed": run.seed}
-        how = {
-            "attempt": run.attempt,
-            "seconds": run.seconds,
-            "judgement": judgement,
-            "earlier_judgements": refused,
-        }
-        runs.append({**told, **how, "models": models})
-    served = [asdict(item) for item in ledger.servings(program.spec["profile"])]
+        judgements = judged.get(run.id, [])
+        newest = judgements[-1] if judgements else None
+        made = newest["artifact"] if newest is not None and newest["accepted"] else None
+        runs.append(
+            {
+                "id": run.id,
+                "status": run.status.value,
+                "reason": run.reason,
+                "seed": run.seed,
+                "attempt": run.attempt,
+                "seconds": run.seconds,
+                "judgement": newest,
+                "earlier_judgements": judgements[:-1],
+                "models": [_of_model(project, known[made])] if made in known else [],
+            }
+        )
+    served = [asdict(serving) for serving in ledger.servings(program.spec["profile"])]
     return {
         "experiment": experiment,
         "specification": asdict(program),
@@ -62,8 +68,8 @@ def overview(project: Project) -> dict[str, Any]:
     ledger = project.ledger
     programs = [
         {
-            "experiment": item.experiment,
-            "backend": item.spec["backend"],
+            "experiment": program.experiment,
+            "backend": program.spec["backend"],
             "runs": [
                 {
                     "id": run.id,
@@ -71,19 +77,19 @@ def overview(project: Project) -> dict[str, Any]:
                     "attempt": run.attempt,
                     "reason": run.reason,
                 }
-                for run in ledger.runs(item.experiment)
+                for run in ledger.runs(program.experiment)
             ],
         }
-        for item in ledger.programs()
+        for program in ledger.programs()
     ]
     models = [
         {
-            "id": item.id,
-            "experiment": item.experiment,
-            "profile": item.profile,
-            "state": item.state.value,
+            "id": model.id,
+            "experiment": model.experiment,
+            "profile": model.profile,
+            "state": model.state.value,
         }
-        for item in ledger.models()
+        for model in ledger.models()
     ]
     served = {
         name.value: history[-1].model for name in Profile if (history := ledger.servings(name))
@@ -94,27 +100,20 @@ def overview(project: Project) -> dict[str, Any]:
 def drawn(tree: dict[str, Any]) -> str:
     """The lineage as lines for a terminal."""
     spec = tree["specification"]["spec"]
+    dataset, trained = spec["dataset"], f"{spec['mode']} of {spec['model']['id']}"
     lines = [
-        f"dataset {spec['dataset']['path']}  {spec['dataset']['rows']} rows "
-        f" {spec['dataset']['sha256'][:12]}"
+        f"dataset {dataset['path']}  {dataset['rows']} rows  {dataset['sha256'][:12]}",
+        f"+- {tree['experiment']}  {spec['backend']} {trained}, seed {spec['seed']}",
     ]
-    lines.append(
-        f"+- {tree['experiment']}  {spec['backend']} {spec['mode']} of {spec['model']['id']}, seed"
-        f" {spec['seed']}"
-    )
     for run in tree["runs"]:
         again = f", attempt {run['attempt']}" if run["attempt"] > 1 else ""
         lines.append(f"   +- {run['id']}{again}  {run['status']}: {run['reason'][:100]}")
         for model in run["models"]:
             lines.append(f"      +- model {model['id'][:12]}  {model['state']}")
-            for item in model["evaluations"]:
-                lines.append(
-                    f"         +- {item['id']}  {item['mode']}  {item['verdict']}:"
-                    f" {item['reason'][:100]}"
-                )
-            for item in model["moves"]:
-                lines.append(
-                    f"         +- {item['before']} -> {item['after']}  by {item['by']}:"
-                    f" {item['why'][:80]}"
-                )
+            for evaluation in model["evaluations"]:
+                head = f"{evaluation['id']}  {evaluation['mode']}  {evaluation['verdict']}"
+                lines.append(f"         +- {head}: {evaluation['reason'][:100]}")
+            for move in model["moves"]:
+                head = f"{move['before']} -> {move['after']}  by {move['by']}"
+                lines.append(f"         +- {head}: {move['why'][:80]}")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""A training program from its specification to what came of it."""
+"""A training program, from its specification to its models."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,21 +9,22 @@ from harness.domain.models import ModelEvaluation, Program
 from harness.domain.program_facts import TrainingSpecified
 from harness.domain.sandbox import Sandbox
 from harness.ledger.project import Project
-from harness.posttrain.evaluate import evaluate_model
+from harness.posttrain.base_models import family_warnings
 from harness.posttrain.importing import import_result
-from harness.posttrain.judge import ProgramReport
 from harness.posttrain.lineage import lineage
-from harness.posttrain.provenance import family_warnings
+from harness.posttrain.model_evaluation import evaluate_model
 from harness.posttrain.run import Event, run_program
-from harness.posttrain.spec import Request, specify
+from harness.posttrain.specification import Request
+from harness.posttrain.specification_checks import specify
+from harness.posttrain.training_judgement import ProgramReport
 from harness.posttrain.vocabulary import EvaluationMode
 
 
 class TrainingProgram:
-    """Create, execute, process, evaluate and look at training programs of one project.
+    """The training programs of one project: create, execute, process, evaluate, show.
 
-    What a trainer or an evaluator does wrong is a value; a specification with problems raises
-    SpecificationError.
+    A specification with problems raises SpecificationError. What a trainer or an evaluator does
+    wrong is a value.
     """
 
     def __init__(
@@ -38,8 +39,7 @@ class TrainingProgram:
         self._inherited, self._grace = inherited, grace_s
 
     def create(self, request: Request, *, by: str) -> Program:
-        """Check and record a specification; it gets an experiment of its own, which is its name
-        from now on."""
+        """Check and record a specification. It gets an experiment of its own, which names it."""
         spec = specify(self._project, request)
         line = f"{spec.mode} of {spec.model['id']} on {spec.dataset['rows']} rows, seed {spec.seed}"
         ledger, layout = self._project.ledger, self._project.layout
@@ -49,7 +49,7 @@ class TrainingProgram:
                 parent=None,
                 by=by,
                 of_plan=False,
-                reserve=lambda name: _made(layout.experiment(name)),
+                reserve=lambda name: _make(layout.experiment(name)),
             )
             warnings = family_warnings(self._project, spec)
             writer.append(
@@ -58,7 +58,7 @@ class TrainingProgram:
                     spec=spec.plain(),
                     sha256=spec.sha256,
                     by=by,
-                    warnings=[item.plain() for item in warnings],
+                    warnings=[warning.plain() for warning in warnings],
                 )
             )
         ensure_hypothesis(
@@ -71,8 +71,8 @@ class TrainingProgram:
     def execute(
         self, experiment: str, *, resume: bool = False, on_event: Event = lambda event: None
     ) -> ProgramReport:
-        """Start the trainer, judge its result, record what came of it. With `resume` the newest run
-        goes on where it was stopped."""
+        """Start the trainer, judge its result, record both. With `resume` the newest run goes on
+        where it was stopped."""
         return run_program(
             self._project,
             experiment,
@@ -84,7 +84,7 @@ class TrainingProgram:
         )
 
     def process(self, experiment: str, output: Path) -> ProgramReport:
-        """Judge what a trainer that was started elsewhere left in `output`, as if it had run
+        """Judge the output folder of a trainer that was started elsewhere, as if it had run
         here."""
         return import_result(self._project, experiment, output)
 
@@ -95,8 +95,8 @@ class TrainingProgram:
         *,
         against: str | None = None,
     ) -> ModelEvaluation:
-        """Run the benchmark's evaluator on baseline and model; the only way in which a model gets a
-        number."""
+        """Run the benchmark's evaluator on baseline and model: the only source of a model's
+        scores."""
         return evaluate_model(
             self._project,
             model,
@@ -107,12 +107,12 @@ class TrainingProgram:
         )
 
     def lineage(self, name: str) -> dict[str, Any]:
-        """Dataset, runs, models, evaluations, promotions of an experiment or of a model; see
-        docs."""
+        """Dataset, runs, models, evaluations, promotions of an experiment or of a model;
+        docs/training-programs.md."""
         return lineage(self._project, name)
 
 
-def _made(folder: Path) -> bool:
+def _make(folder: Path) -> bool:
     try:
         folder.mkdir(parents=True)
     except FileExistsError:

@@ -10,9 +10,9 @@ from harness.domain.records import Run
 from harness.domain.sandbox import Sandbox
 from harness.errors import RefusedError
 from harness.ledger.project import Project
-from harness.posttrain.judge import hashes_now, output_folder
-from harness.posttrain.spec import Spec
+from harness.posttrain.specification import Specification
 from harness.posttrain.tokens import Tokens
+from harness.posttrain.training_judgement import hashes_now, output_folder
 from harness.runs.collect import rows_of
 from harness.runs.resume import cannot_go_on, link_token, require_untouched, require_worth
 
@@ -28,7 +28,9 @@ class Stopped:
     """Its link token."""
 
 
-def stopped_run(project: Project, spec: Spec, experiment: str, sandbox: Sandbox) -> Stopped:
+def stopped_run(
+    project: Project, spec: Specification, experiment: str, sandbox: Sandbox
+) -> Stopped:
     """The newest run of `experiment`, which ended without completing and had begun to log.
 
     Raises RefusedError: nothing_to_resume; result_refused for a whole result that was not believed;
@@ -71,7 +73,7 @@ def _require_no_result(project: Project, run: Run) -> None:
         )
 
 
-def _require_same(project: Project, spec: Spec, run: Run, sandbox: Sandbox) -> None:
+def _require_same(project: Project, spec: Specification, run: Run, sandbox: Sandbox) -> None:
     if run.sandbox != sandbox.kind.value:
         why = f"its sandbox was {run.sandbox}, and is {sandbox.kind.value} now"
         raise cannot_go_on(
@@ -94,7 +96,7 @@ def _require_same(project: Project, spec: Spec, run: Run, sandbox: Sandbox) -> N
             )
 
 
-def _require_budget(project: Project, spec: Spec, run: Run) -> None:
+def _require_budget(project: Project, spec: Specification, run: Run) -> None:
     rows, tokens = rows_of(project.layout, run), Tokens()
     tokens.take(rows.take(Tail(rows.path).poll(final=True)))
     used = {"minutes": (run.seconds or 0.0) / 60, "tokens": tokens.spent}

@@ -12,8 +12,10 @@ from harness.domain.statuses import RunStatus
 from harness.errors import HarnessError
 from harness.ledger.project import Project
 from harness.posttrain.dry_run import dry_result
-from harness.posttrain.fingerprints import rows_of
-from harness.posttrain.judge import (
+from harness.posttrain.launching import Job, launch_trainer, require_packages, words_of
+from harness.posttrain.resume import Stopped, set_earlier_aside, stopped_run
+from harness.posttrain.tokens import Tokens
+from harness.posttrain.training_judgement import (
     ProgramReport,
     hashes_now,
     judge_result,
@@ -23,10 +25,8 @@ from harness.posttrain.judge import (
     require_not_completed,
     write_spec,
 )
-from harness.posttrain.launching import Job, launch_trainer, require_packages, words_of
-from harness.posttrain.result import Observed, Read, read_result
-from harness.posttrain.resume import Stopped, set_earlier_aside, stopped_run
-from harness.posttrain.tokens import Tokens
+from harness.posttrain.untrusted_json import read_json_lines
+from harness.posttrain.validation import Observed, ReportedResult, read_result
 from harness.posttrain.vocabulary import Backend
 from harness.posttrain.watching import TrainerWatch
 from harness.process import identity
@@ -151,7 +151,9 @@ def _dry(job: Job, run: Run) -> ProgramReport:
     run = project.ledger.run(run.experiment, run.id)
     observed: dict[str, Any] = {"base_model_sha256": before["base_model_sha256"]}
     try:
-        observed["dataset_sha256"], rows = rows_of(project.layout.root / spec.dataset["path"])
+        observed["dataset_sha256"], rows = read_json_lines(
+            project.layout.root / spec.dataset["path"]
+        )
         observed["dataset_rows"] = len(rows)
     except HarnessError:
         observed |= {"dataset_sha256": before["dataset_sha256"], "dataset_rows": 0}
@@ -171,7 +173,7 @@ def _dry(job: Job, run: Run) -> ProgramReport:
         after=before,
     )
     return judge_result(
-        project, run, spec, Read(result=result, source="dry-run"), seen, seconds=0.0
+        project, run, spec, ReportedResult(result=result, source="dry-run"), seen, seconds=0.0
     )
 
 

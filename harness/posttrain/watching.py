@@ -8,7 +8,7 @@ from harness.clock import Clock
 from harness.domain.findings import Finding
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
-from harness.posttrain.spec import Spec
+from harness.posttrain.specification import Specification
 from harness.posttrain.tokens import Tokens
 from harness.runs.alarms import RunAlarms
 from harness.runs.collect import Ending
@@ -30,7 +30,7 @@ class Stop(StrEnum):
 class TrainerWatch:
     """What looks at a run while it trains. Both budgets are the run's, over all its attempts."""
 
-    spec: Spec
+    spec: Specification
     clock: Clock
     run_tail: RunTail
     alarms: RunAlarms

@@ -1,11 +1,19 @@
-"""Prompts and responses as tokens: the chat template once, one BOS at most, EOS after the
-response."""
+"""Rows of prompts and responses: read, as tokens, and compared with the right answer.
 
+As tokens: the chat template once, one BOS at most, EOS after the response.
+"""
+
+import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
+from harness.files import sha256_bytes
+
+_EDGE = " \t\r\n.,;:!?\"'`*"
 
 
 class RowRefusedError(Exception):
@@ -17,9 +25,8 @@ class RowRefusedError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Turn:
-    """One prompt with one response, as token ids; together at most as long as the limit that they
-    were made with."""
+class ChatTurn:
+    """One prompt with one response, as token ids; together they keep the limit of `turn`."""
 
     prompt: list[int]
     response: list[int]
@@ -29,23 +36,67 @@ class Turn:
     def ids(self) -> list[int]:
         return self.prompt + self.response
 
-    @property
-    def labels(self) -> list[int]:
-        """`ids` with -100 where the prompt stands: nothing is learned there."""
-        return [-100] * len(self.prompt) + self.response
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetRows:
+    rows: list[dict[str, Any]]
+    sha256: str
+    """Of the bytes that the rows were read from."""
+
+
+def read_rows(path: Path, *texts: str) -> DatasetRows:
+    """The JSON objects of a file, one a line, with the hash of the same bytes.
+
+    Raises UsageError with the number of a line that is not an object, or has no text under one of
+    the keys `texts`.
+    """
+    data = path.read_bytes()
+    rows = []
+    for number, line in enumerate(data.decode("utf-8-sig").split("\n"), 1):
+        if line.strip():
+            rows.append(_row(line, number, path.name, texts))
+    if not rows:
+        raise UsageError(
+            f"{path.name} holds no rows.",
+            hint="Give a file with at least one.",
+            code="dataset_empty",
+        )
+    return DatasetRows(rows=rows, sha256=sha256_bytes(data))
+
+
+def _row(line: str, number: int, name: str, texts: tuple[str, ...]) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except ValueError as error:
+        raise _bad(name, number, f"is not JSON ({error})") from error
+    if not isinstance(row, dict):
+        raise _bad(name, number, "is not a JSON object")
+    missing = [text for text in texts if not isinstance(row.get(text), str)]
+    if missing:
+        raise _bad(name, number, f"has no text under {', '.join(missing)}")
+    return row
+
+
+def _bad(name: str, number: int, what: str) -> UsageError:
+    return UsageError(
+        f"Line {number} of {name} {what}.",
+        hint="Fix it; docs/training-programs.md has the format.",
+        code="dataset_row",
+    )
 
 
 def messages(prompt: str, response: str | None = None) -> list[dict[str, str]]:
-    said = [{"role": "user", "content": prompt}]
-    return said if response is None else [*said, {"role": "assistant", "content": response}]
+    question = {"role": "user", "content": prompt}
+    return (
+        [question] if response is None else [question, {"role": "assistant", "content": response}]
+    )
 
 
 def prompt_ids(tokenizer: Any, prompt: str) -> list[int]:
-    """Up to the place where the answer begins. Raises UsageError where the tokenizer has no chat
-    template."""
+    """Tokens up to where the answer begins. Raises UsageError without a chat template."""
     if not getattr(tokenizer, "chat_template", None):
         raise UsageError(
-            "The tokenizer has no chat template, so it is unknown how the model is spoken to.",
+            "The tokenizer has no chat template, so the form of a prompt is unknown.",
             hint=(
                 "Use an instruction-tuned model, or put a chat_template.jinja into the model's"
                 " folder."
@@ -55,12 +106,12 @@ def prompt_ids(tokenizer: Any, prompt: str) -> list[int]:
     return _ids(tokenizer, messages(prompt), add_generation_prompt=True)
 
 
-def turn(tokenizer: Any, prompt: str, response: str, *, limit: int) -> Turn:
-    """The response is cut at its end where both are longer than `limit` tokens.
+def turn(tokenizer: Any, prompt: str, response: str, *, limit: int) -> ChatTurn:
+    """Prompt and response as tokens; the response's end is cut to keep both within `limit`.
 
     Raises RowRefusedError: `response_empty`, `response_empty_after_truncation`, or
-    `template_changes_prompt`, where the template renders the prompt differently once it is
-    answered, so that its end is not known.
+    `template_changes_prompt`, when the template renders an answered prompt differently, so that
+    the prompt's end is unknown.
     """
     if not response.strip():
         raise RowRefusedError("response_empty")
@@ -71,12 +122,12 @@ def turn(tokenizer: Any, prompt: str, response: str, *, limit: int) -> Turn:
     kept = ended(whole[len(before) :], tokenizer.eos_token_id)[: max(0, limit - len(before))]
     if not kept:
         raise RowRefusedError("response_empty_after_truncation")
-    return Turn(prompt=before, response=kept)
+    return ChatTurn(prompt=before, response=kept)
 
 
 def pair(
     tokenizer: Any, prompt: str, chosen: str, rejected: str, *, limit: int
-) -> tuple[Turn, Turn]:
+) -> tuple[ChatTurn, ChatTurn]:
     """(chosen, rejected). Raises RowRefusedError as `turn`, and `pair_equal` or
     `pair_equal_after_truncation`."""
     if chosen.strip() == rejected.strip():
@@ -88,26 +139,40 @@ def pair(
 
 
 def ended(response: Sequence[int], eos: int) -> list[int]:
-    """Up to the last EOS, with one where there is none: templates put a line end after it, which is
-    no answer."""
-    found = list(response)
-    while eos in found and found[-1] != eos:
-        found.pop()
-    return found if found and found[-1] == eos else [*found, eos]
+    """The response up to its last EOS, which is added where there is none."""
+    # Templates put a line end after EOS, which is no part of the answer.
+    tokens = list(response)
+    while eos in tokens and tokens[-1] != eos:
+        tokens.pop()
+    return tokens if tokens and tokens[-1] == eos else [*tokens, eos]
 
 
-def _ids(tokenizer: Any, said: list[dict[str, str]], **more: Any) -> list[int]:
+def is_answer(response: str, answer: str) -> bool:
+    """Whether they are equal up to case, white space and punctuation at both ends."""
+    return _normal(response) == _normal(answer)
+
+
+def contains_answer(response: str, answer: str) -> bool:
+    """Whether the answer stands in the response as whole words."""
+    words = _normal(answer)
+    # \b would not do: an answer may begin or end with a character that is not part of a word.
+    pattern = rf"(?<!\w){re.escape(words)}(?!\w)"
+    return bool(words) and re.search(pattern, _normal(response)) is not None
+
+
+def _normal(text: str) -> str:
+    return " ".join(text.casefold().split()).strip(_EDGE)
+
+
+def _ids(tokenizer: Any, conversation: list[dict[str, str]], **more: Any) -> list[int]:
     """Tokens of the conversation; BOS once at the start where template or tokenizer want one."""
-    found = list(
-        tokenizer.apply_chat_template(said, tokenize=True, return_dict=True, **more)["input_ids"]
-    )
+    encoded = tokenizer.apply_chat_template(conversation, tokenize=True, return_dict=True, **more)
+    ids = list(encoded["input_ids"])
     bos = tokenizer.bos_token_id
     if bos is None:
-        return found
-    while found[:2] == [
-        bos,
-        bos,
-    ]:  # the template wrote one, and the tokenizer put another before it
-        found.pop(0)
+        return ids
+    # The template wrote one, and the tokenizer put another before it.
+    while ids[:2] == [bos, bos]:
+        ids.pop(0)
     wanted = tokenizer("a").input_ids[:1] == [bos]
-    return [bos, *found] if wanted and found[:1] != [bos] else found
+    return [bos, *ids] if wanted and ids[:1] != [bos] else ids

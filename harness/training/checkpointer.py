@@ -1,16 +1,19 @@
-"""Checkpointer: saves what a training needs to go on to the last bit, and puts it back.
+"""Saves all that a training needs to continue bit for bit, and restores it.
 
     with RunLogger.from_environment() as log:
-        keeper = Checkpointer(log, model=model, optimizer=optimizer, scheduler=scheduler,
-        loader=loader) at = keeper.resume() log.start(epochs, config, resumed_at=at.epoch if
-        at.resumed else None) for epoch in range(at.epoch, epochs):
+        keeper = Checkpointer(
+            log, model=model, optimizer=optimizer, scheduler=scheduler, loader=loader
+        )
+        at = keeper.resume()
+        log.start(epochs, config, resumed_at=at.epoch if at.resumed else None)
+        for epoch in range(at.epoch, epochs):
             ...
             log.epoch(epoch, {"loss": loss, "accuracy": accuracy})
             keeper.after_epoch(epoch, epochs, value=accuracy)
         keeper.finish()
 
-A checkpoint is a folder: model.pt, what `predict` loads and the run logger is told of, and
-training.pt, all the rest.
+A checkpoint is a folder of model.pt, which `predict` loads and the run logger records, and
+training.pt, which holds the rest.
 """
 
 import os
@@ -25,30 +28,36 @@ import torch
 from harness.artifacts.metrics_file import read_rows
 from harness.run_logger import RunLogger
 from harness.training.cadence import Goal, goal_from_environment, should_checkpoint
-from harness.training.state import capture, load, plain, put_back, random_state, restore_random
-from harness.training.store import BEST, LATEST, Saved, Store
+from harness.training.checkpoint_store import BEST, LATEST, CheckpointStore, Saved
+from harness.training.training_state import (
+    capture,
+    load,
+    plain,
+    put_back,
+    random_state,
+    restore_random,
+)
 
 MODEL, TRAINING = "model.pt", "training.pt"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Resumed:
-    """Where the training goes on."""
+    """Where the training continues."""
 
     resumed: bool
     epoch: int
-    """The first epoch to train; it has begun already when the checkpoint was saved in its
-    middle."""
+    """The first epoch to train; half done when the checkpoint was saved in its middle."""
     step: int
-    """Optimizer steps that are done."""
+    """Optimizer steps done."""
     extra: dict[str, Any] = field(default_factory=dict)
-    """What was handed to the save."""
+    """`extra` of the save."""
     missing: tuple[str, ...] = ()
-    """Parts that could not be put back, by name."""
+    """Names of the parts that could not be restored."""
 
     @property
     def exact(self) -> bool:
-        """Whether the training goes on as if it had never stopped."""
+        """Whether the training continues as if it had never stopped."""
         return not self.missing
 
 
@@ -57,14 +66,15 @@ class Checkpointer:
     removes the others.
 
     Args:
-        model, optimizer, scheduler, scaler, loader: with `state_dict` and `load_state_dict`; those
-        that are used. more: further parts by name: modules, optimizers, `torch.Generator`s,
-        `numpy.random.Generator`s. every: epochs, by default the plan's `training.checkpoint_every`.
-        goal: the metric that decides about the best, by default the plan's; asked for when a value
-        is given.
+        model, optimizer, scheduler, scaler, loader: the used ones, each with `state_dict` and
+            `load_state_dict`.
+        more: further parts by name: modules, optimizers, `torch.Generator`s,
+            `numpy.random.Generator`s.
+        every: epochs, by default the plan's `training.checkpoint_every`.
+        goal: decides which checkpoint is best, by default the plan's; needed once a value is given.
 
-    Of several processes (RANK, WORLD_SIZE) the first saves; all of them resume, but the others'
-    random numbers are not in the checkpoint, and that is said.
+    Of several processes (RANK, WORLD_SIZE) the first saves and all resume. The random state of the
+    others is not saved; `resume` names it as missing.
     """
 
     def __init__(
@@ -82,27 +92,25 @@ class Checkpointer:
     ) -> None:
         self._log, self._model, self._goal = log, model, goal
         self._loader = loader
-        given = {"optimizer": optimizer, "scheduler": scheduler, "scaler": scaler, "loader": loader}
-        self._parts = {name: part for name, part in given.items() if part is not None} | dict(
-            more or {}
-        )
-        self._rank, self._processes = (
-            int(os.environ.get("RANK") or 0),
-            int(os.environ.get("WORLD_SIZE") or 1),
-        )
+        parts = {"optimizer": optimizer, "scheduler": scheduler, "scaler": scaler, "loader": loader}
+        self._parts = {name: part for name, part in parts.items() if part is not None}
+        self._parts |= more or {}
+        self._rank = int(os.environ.get("RANK") or 0)
+        self._processes = int(os.environ.get("WORLD_SIZE") or 1)
         self.every = every or log.checkpoint_every or 10
         self.step = 0
         """Optimizer steps so far, where the loop counts them here."""
-        self._store = Store(log.checkpoint_dir)
+        self._store = CheckpointStore(log.checkpoint_dir)
         self._epoch = -1
-        self._untold: Saved | None = None
+        self._unlogged: Saved | None = None
+        """Saved by an attempt that was killed before it logged the checkpoint's row."""
 
     def resume(self) -> Resumed:
-        """Put the newest whole checkpoint back, if there is one; call it before `log.start`.
+        """Restore the newest complete checkpoint, if there is one; call it before `log.start`.
 
-        A checkpoint with wrong bytes is passed over for the one before it. A part that is missing
-        is named in a warning, in `missing`, and in a row of the run, so that watchers and gates say
-        it. Raises UsageError when one holds other than plain types, or the data is another.
+        A checkpoint with wrong bytes is passed over for the one before it. A missing part is named
+        in a warning, in `missing`, and in a row of the run, for watchers and gates. Raises
+        UsageError when the checkpoint holds other than plain types, or is of another data order.
         """
         if self._rank == 0:
             self._store.sweep()
@@ -123,7 +131,7 @@ class Checkpointer:
     ) -> bool:
         """Save when `should_checkpoint` says so; call it after `log.epoch`. Returns whether it did.
 
-        `value` is the plan's metric on the validation split. The last epoch is saved also when it
+        `value` is the plan's metric on the validation split. The last epoch is saved even when it
         is neither best nor due, so that `finish` finds it.
         """
         if self._rank > 0:
@@ -145,12 +153,12 @@ class Checkpointer:
         extra: Mapping[str, Any] | None = None,
         kept: bool = False,
     ) -> Path:
-        """Save now and return the path of the weights. `done=False` is for the middle of an epoch;
-        `extra` are plain values that the loop needs back, such as the running sum of a loss.
-        `kept`: never removed.
+        """Save now and return the path of the weights.
 
-        Raises RunError when the disk does not take it (older checkpoints are as they were),
-        UsageError when a part holds what is no tensor and no plain value.
+        `done=False` is for the middle of an epoch; `extra` are plain values that the loop needs
+        back, such as the running sum of a loss. A `kept` checkpoint is never removed. Raises
+        RunError when the disk does not take it (older checkpoints are unchanged), UsageError when a
+        part holds other than tensors and plain values.
         """
         weights = capture(self._model, "model")
         training = {
@@ -163,7 +171,7 @@ class Checkpointer:
         }
         best = self._is_best(value)
         name = f"epoch-{epoch:04d}" if done else f"epoch-{epoch:04d}-step-{self.step:08d}"
-        told = {
+        described = {
             "epoch": epoch,
             "step": self.step,
             "done": done,
@@ -171,23 +179,24 @@ class Checkpointer:
             "value": _finite(value),
         }
         writers = {MODEL: _writer(weights), TRAINING: _writer(training)}
-        self._tell(self._untold)
-        saved = self._store.save(name, writers, told=told)
+        self._log_saved(self._unlogged)
+        saved = self._store.save(name, writers, described=described)
         if best:
             self._store.point(BEST, name)
         self._epoch = epoch if done else self._epoch
+        # The row last: one that names a checkpoint which is not there would be a false statement.
+        # The reverse, a checkpoint without its row, is made good by the next attempt.
         self._retain()
-        self._tell(saved)
+        self._log_saved(saved)
         return saved.folder / MODEL
 
     def finish(self) -> Path | None:
-        """Mark the best checkpoint, or the newest where no value was given, as the one to score;
-        its weights' path.
+        """Log the best checkpoint, or the newest without values, as final; the path of its weights.
 
-        Where the last epoch was not saved (its end was not known beforehand), it is saved first.
-        None without any.
+        The last epoch is saved first where it was not (the total was unknown). None without any
+        checkpoint.
         """
-        self._tell(self._untold)
+        self._log_saved(self._unlogged)
         newest = self._newest()
         if self._epoch >= 0 and (
             newest is None or (newest.epoch, newest.done) < (self._epoch, True)
@@ -200,14 +209,14 @@ class Checkpointer:
         return chosen.folder / MODEL
 
     def best_value(self) -> float | None:
-        """Of the best checkpoint; None while no finite value was given."""
+        """The value of the best checkpoint; None while no finite value was given."""
         best = self._best()
         return None if best is None else best.value
 
-    def _tell(self, saved: Saved | None) -> None:
+    def _log_saved(self, saved: Saved | None) -> None:
         if saved is not None:
             self._log.checkpoint_saved(saved.folder / MODEL, epoch=saved.epoch)
-        self._untold = None
+        self._unlogged = None
 
     def _is_best(self, value: float | None) -> bool:
         if value is None:
@@ -228,13 +237,13 @@ class Checkpointer:
         return best
 
     def _newest(self) -> Saved | None:
-        found = self._store.complete()
-        return found[-1] if found else None
+        saved = self._store.complete()
+        return saved[-1] if saved else None
 
     def _retain(self) -> None:
         """Remove what is neither due, nor best, nor newest."""
-        found, best = self._store.complete(), self._best()
-        for saved in found[:-1]:
+        best = self._best()
+        for saved in self._store.complete()[:-1]:
             if not saved.kept and saved.folder != (best.folder if best else None):
                 self._store.remove(saved)
 
@@ -262,24 +271,22 @@ class Checkpointer:
             missing.append("order of sums on the GPU (torch.use_deterministic_algorithms is off)")
         self._log.resumed(missing)
         if missing:
-            told = ", ".join(missing)
+            names = ", ".join(missing)
             warnings.warn(
-                f"resumed from {saved.folder.name}, but not exactly: {told} not restored",
+                f"resumed from {saved.folder.name}, but not exactly: {names} not restored",
                 stacklevel=3,
             )
         self.step = saved.step
         self._epoch = saved.epoch if saved.done else saved.epoch - 1
         if self._rank == 0:
             self._store.point(LATEST, saved.folder.name)
-            self._untold = (
-                None if self._was_told(saved) else saved
-            )  # killed between the save and its row
+            self._unlogged = None if self._was_logged(saved) else saved
         first = saved.epoch + 1 if saved.done else saved.epoch
         return Resumed(
             resumed=True, epoch=first, step=saved.step, extra=state["extra"], missing=tuple(missing)
         )
 
-    def _was_told(self, saved: Saved) -> bool:
+    def _was_logged(self, saved: Saved) -> bool:
         path = f"{self._log.checkpoint_dir.name}/{saved.folder.name}/{MODEL}"
         rows = read_rows(self._log.checkpoint_dir.parent / "metrics.jsonl").rows
         return any(row.get("event") == "checkpoint" and row.get("path") == path for row in rows)

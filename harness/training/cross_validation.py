@@ -1,11 +1,12 @@
-"""Cross-validation that goes on at the fold where it was: each fold's result and model are kept as
-soon as it is done.
+"""Cross-validation that can be resumed: a fold's result and model are kept as soon as it is done.
 
     with RunLogger.from_environment() as log:
-        folds = CrossValidation(log, LogisticRegression(), x, y, splits=KFold(5).split(x),
-        score=accuracy) log.start(len(folds), resumed_at=folds.first) folds.run()
+        folds = CrossValidation(log, LogisticRegression(), x, y,
+                                splits=KFold(5).split(x), score=accuracy)
+        log.start(len(folds), resumed_at=folds.first)
+        folds.run()
 
-What the run logger counts as epochs are folds.
+The run logger's epochs are folds.
 """
 
 import json
@@ -34,7 +35,7 @@ class Fold:
     """From 0."""
     value: float
     rows: int
-    """Of the validation part."""
+    """Number of validation rows."""
     path: Path
     """The fitted estimator, for `joblib.load`."""
 
@@ -42,13 +43,13 @@ class Fold:
 class CrossValidation:
     """Fits a clone of `estimator` on each split's training rows and scores it on the others.
 
-    What is kept belongs to the data, the estimator's parameters and the splits by their hash: with
-    others it starts again, beside. An estimator with `random_state=None` draws anew in every fold,
-    also without a resume: give a number.
+    Kept folds belong to one hash of data, parameters and splits; with others the folds start again,
+    in another folder. An estimator with `random_state=None` draws anew in every fold, even without
+    a resume: give it a number.
 
     Args:
         splits: (training rows, validation rows) a fold, as scikit-learn's splitters give them.
-        goal: which fold is best, by default by the plan's metric.
+        goal: decides which fold is best, by default the plan's.
     """
 
     def __init__(
@@ -62,13 +63,8 @@ class CrossValidation:
         score: Score,
         goal: Goal | None = None,
     ) -> None:
-        self._log, self._estimator, self._x, self._y, self._score = (
-            log,
-            estimator,
-            np.asarray(x),
-            np.asarray(y),
-            score,
-        )
+        self._log, self._estimator, self._score = log, estimator, score
+        self._x, self._y = np.asarray(x), np.asarray(y)
         self._splits = [(np.asarray(train), np.asarray(rest)) for train, rest in splits]
         if not self._splits or any(not len(train) or not len(rest) for train, rest in self._splits):
             raise UsageError(
@@ -76,14 +72,9 @@ class CrossValidation:
                 hint="Give at least one split, each with rows.",
             )
         self._goal = goal or goal_from_environment()
-        told = [
-            self._x,
-            self._y,
-            type(estimator).__qualname__,
-            estimator.get_params(),
-            self._splits,
-        ]
-        self.folder = log.checkpoint_dir / f"folds-{joblib.hash(told)[:16]}"
+        name, parameters = type(estimator).__qualname__, estimator.get_params()
+        digest = joblib.hash([self._x, self._y, name, parameters, self._splits])
+        self.folder = log.checkpoint_dir / f"folds-{digest[:16]}"
 
     def __len__(self) -> int:
         return len(self._splits)
@@ -94,18 +85,15 @@ class CrossValidation:
         return next((fold for fold in range(len(self)) if self._done(fold) is None), len(self))
 
     def run(self) -> list[Fold]:
-        """All folds, those done before as they were kept; the best one's model is told of as the
-        one to score."""
+        """All folds; those done before are read back. The best fold's model is logged as final."""
         self.folder.mkdir(parents=True, exist_ok=True)
         folds = [self._done(fold) or self._fit(fold) for fold in range(len(self))]
-        best = self.best(folds)
-        self._log.checkpoint_saved(
-            (best or folds[-1]).path, epoch=(best or folds[-1]).fold, final=True
-        )
+        chosen = self.best(folds) or folds[-1]
+        self._log.checkpoint_saved(chosen.path, epoch=chosen.fold, final=True)
         return folds
 
     def best(self, folds: Iterable[Fold]) -> Fold | None:
-        """By the goal; None when no value is finite."""
+        """The best fold by the goal; None when no value is finite."""
         best: Fold | None = None
         for fold in folds:
             if self._goal.better(fold.value, best.value if best else None):
@@ -113,8 +101,6 @@ class CrossValidation:
         return best
 
     def _fit(self, fold: int) -> Fold:
-        """The row is logged before the fold counts as done: a kill between them costs the fold
-        again, not its row."""
         train, rest = self._splits[fold]
         fitted = clone(self._estimator).fit(self._x[train], self._y[train])
         value = float(self._score(fitted, self._x[rest], self._y[rest]))
@@ -122,6 +108,8 @@ class CrossValidation:
         building = path.with_suffix(".partial")
         joblib.dump(fitted, building)
         building.replace(path)
+        # The row is logged before the fold counts as done: a kill in between repeats the fold, and
+        # never leaves a fold without its row.
         self._log.epoch(fold, {self._goal.metric: value})
         self._log.checkpoint_saved(path, epoch=fold)
         kept = {"fold": fold, "value": value, "rows": len(rest), "model": sha256_file(path)}

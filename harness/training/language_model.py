@@ -1,4 +1,4 @@
-"""A language model from a folder, as the specification says: number format, device, adapter."""
+"""Loads a language model from a folder as the specification says: dtype, device, adapter."""
 
 import importlib.util
 from pathlib import Path
@@ -16,8 +16,7 @@ _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torc
 
 
 def load_tokenizer(folder: Path, *, padding_side: str = "right") -> Any:
-    """Its padding token is EOS where the model has none; what is padded is told by masks, never by
-    this token."""
+    """The folder's tokenizer. Its padding token is EOS where the model has none."""
     tokenizer = AutoTokenizer.from_pretrained(folder, padding_side=padding_side)
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
@@ -25,13 +24,14 @@ def load_tokenizer(folder: Path, *, padding_side: str = "right") -> Any:
 
 
 def load_model(folder: Path, *, dtype: str, tier: str, train: bool = False) -> Any:
-    """The base model on the tier's device, from safetensors, no code of its own run.
+    """The base model on the tier's device, from safetensors; its repository's code is not run.
 
     With `train` on a small GPU its weights are 4-bit NF4 where bitsandbytes is installed (QLoRA,
-    Dettmers et al. 2023). Raises UsageError for a folder that holds an adapter: a reference with
-    the adapter off would then be another model than the one that training starts from. Raises
-    RunError where the tier wants a GPU and there is none.
+    Dettmers et al. 2023). Raises UsageError for a folder that holds an adapter, RunError when the
+    tier needs a GPU and there is none.
     """
+    # The reference is the model with the adapter off. Were the start itself an adapter, the
+    # reference would be another model than the one that training starts from.
     if (folder / "adapter_config.json").exists():
         raise UsageError(
             f"{folder} holds an adapter; expected a whole model.",
@@ -54,7 +54,7 @@ def load_model(folder: Path, *, dtype: str, tier: str, train: bool = False) -> A
 
 
 def load_with_adapter(folder: Path, adapter: Path | None, *, dtype: str, tier: str) -> Any:
-    """For scoring: in evaluation mode, the adapter on top where there is one."""
+    """The model for scoring, in evaluation mode, with the adapter where there is one."""
     model = load_model(folder, dtype=dtype, tier=tier)
     return (model if adapter is None else PeftModel.from_pretrained(model, adapter)).eval()
 

@@ -1,5 +1,4 @@
-"""A data loader that goes on at the batch where it was: the order of each epoch is a function of
-seed and epoch."""
+"""A data loader that can be resumed at any batch: seed and epoch fix the order."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -12,32 +11,28 @@ from harness.errors import UsageError
 
 
 def order_of(size: int, *, seed: int, epoch: int, shuffle: bool = True) -> list[int]:
-    """The row numbers 0 ... size-1 in the order of `epoch`, always the same for the same
-    arguments."""
-    return (
-        torch.randperm(size, generator=_generator(seed, epoch)).tolist()
-        if shuffle
-        else list(range(size))
-    )
+    """The row numbers 0 ... size-1 in the order of `epoch`, a pure function of the arguments."""
+    if not shuffle:
+        return list(range(size))
+    return torch.randperm(size, generator=_generator(seed, epoch)).tolist()
 
 
 def _generator(seed: int, epoch: int) -> torch.Generator:
-    """Seeds and epochs that are near each other give streams that are not: both go through
-    SHA-256."""
+    # Through SHA-256, so that neighbouring seeds and epochs give unrelated streams.
     digest = hashlib.sha256(f"{seed} {epoch}".encode()).digest()
     return torch.Generator().manual_seed(int.from_bytes(digest[:7], "big"))
 
 
 class ResumableLoader:
-    """Batches of `dataset`, an epoch each time it is iterated.
+    """Batches of `dataset`, one epoch an iteration.
 
     A batch counts as used when it is handed out, so save after the optimizer's step. After the last
-    batch the next iteration is the next epoch; an iteration that was left early goes on where it
-    stopped. It draws nothing from the global random numbers. `more` goes to
+    batch the next iteration is the next epoch; an iteration that was left early continues where it
+    stopped. It draws nothing from the global random state. `more` goes to
     `torch.utils.data.DataLoader` (num_workers, collate_fn, ...).
 
-    With `num_workers` the order is kept, too; what a data set draws at random inside a worker
-    starts again when an epoch is resumed in its middle, and `Checkpointer.resume` says so.
+    With `num_workers` the order is kept, too. What a data set draws at random inside a worker
+    starts again when an epoch is resumed half-way, and `Checkpointer.resume` says so.
     """
 
     def __init__(
@@ -57,19 +52,19 @@ class ResumableLoader:
             )
         self.epoch = 0
         self.batch = 0
-        """Batches of the epoch that are used."""
+        """Used batches of the epoch."""
         self.num_workers = int(more.get("num_workers", 0))
         self._dataset, self._more = dataset, more
         self._fixed = {
             "seed": seed,
-            "size": len(dataset),  # type: ignore[arg-type] # torch's Dataset has no __len__ in its type
+            "size": len(dataset),  # type: ignore[arg-type] # Dataset declares no __len__
             "batch_size": batch_size,
             "shuffle": shuffle,
             "drop_last": drop_last,
         }
 
     def __len__(self) -> int:
-        """Batches an epoch."""
+        """Number of batches an epoch."""
         size, batch = self._fixed["size"], self._fixed["batch_size"]
         return size // batch if self._fixed["drop_last"] else -(-size // batch)
 
@@ -80,8 +75,8 @@ class ResumableLoader:
         )
         batches = [order[at * size : (at + 1) * size] for at in range(self.batch, len(self))]
         if batches:
-            # DataLoader draws its workers' seeds from here; from the global stream a resume would
-            # draw once more
+            # DataLoader draws its workers' seeds from this generator. From the global one a resumed
+            # epoch would draw once more than an unbroken one.
             generator = _generator(seed, ~epoch)
             loader = DataLoader(
                 self._dataset, batch_sampler=batches, generator=generator, **self._more
@@ -95,8 +90,7 @@ class ResumableLoader:
         return {"epoch": self.epoch, "batch": self.batch, **self._fixed}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Raises UsageError when the data, the batch size or the seed is another: no batch would be
-        the same."""
+        """Raises UsageError when size, batch size or seed differ: no batch would be the same."""
         other = [
             f"{name} {state.get(name)!r}, here {value!r}"
             for name, value in self._fixed.items()
@@ -104,7 +98,7 @@ class ResumableLoader:
         ]
         if other:
             raise UsageError(
-                f"The checkpoint's data order is of another loader: {'; '.join(other)}.",
+                f"The checkpoint is of another data order: {'; '.join(other)}.",
                 hint="Resume with the same data, seed and batch size, or start a new run.",
                 code="data_order_differs",
             )

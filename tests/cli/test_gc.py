@@ -21,7 +21,7 @@ from harness.evaluation.experiment import evaluate_experiment
 from harness.gates.check import check_gate, require_validation_passed
 from harness.run_logger import RunLogger
 from harness.runs.lock import supervising
-from harness.training.store import Store
+from harness.training.checkpoint_store import CheckpointStore
 from harness.views.experiments import details
 from tests.audit.world import InProcess, World
 
@@ -47,14 +47,14 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         monkeypatch.setenv(name, value)
     made.open()
     made.train("exp-0001", log=four_epochs)
-    store = Store(made.root / RUN / "checkpoints")
+    store = CheckpointStore(made.root / RUN / "checkpoints")
     for epoch in range(4):
         told = {"epoch": epoch, "step": epoch, "done": True, "kept": True, "value": None}
         files = {
             "model.pt": lambda path, epoch=epoch: path.write_bytes(b"w%d" % epoch),
             "training.pt": large,
         }
-        saved = store.save(f"epoch-{epoch:04d}", files, told=told)
+        saved = store.save(f"epoch-{epoch:04d}", files, described=told)
         record(made, saved.folder / "model.pt", epoch)
     record(made, made.root / RUN / "metrics.jsonl", 0)
     evaluate_experiment(

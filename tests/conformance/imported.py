@@ -10,9 +10,9 @@ from harness.domain.models import BASE, ModelEvaluation
 from harness.domain.statuses import SandboxKind
 from harness.files import pretty_json, sha256_bytes
 from harness.ledger.project import Project
-from harness.posttrain.judge import ProgramReport
 from harness.posttrain.program import TrainingProgram
-from harness.posttrain.spec import Spec, spec_from
+from harness.posttrain.specification import Specification, specification_from
+from harness.posttrain.training_judgement import ProgramReport
 from harness.posttrain.vocabulary import Backend
 from harness.sandbox.select import choose
 from tests.posttrain import programs
@@ -27,7 +27,7 @@ def adapter(folder: Path, values: tuple[float, ...] = (1.0, 2.0)) -> None:
     (folder / "adapter_model.safetensors").write_bytes(struct.pack("<Q", len(head)) + head + body)
 
 
-def right_result(spec: Spec, **more: Any) -> dict[str, Any]:
+def right_result(spec: Specification, **more: Any) -> dict[str, Any]:
     """What a trainer owes for `spec` as run-01 of exp-0001, unless `more` says otherwise."""
     dry = spec.backend is Backend.DRY_RUN
     return {
@@ -68,9 +68,9 @@ class Imports:
         own."""
         made = self.program.create(programs.request(seed=seed, **(asked or {})), by="me")
         output = self.folder / f"{made.experiment}-out"
-        spec = spec_from(made.spec)
+        spec = specification_from(made.spec)
         told = pretty_json(
-            spec.told(self.project.layout.root, experiment=made.experiment, run="run-01")
+            spec.for_trainer(self.project.layout.root, experiment=made.experiment, run="run-01")
         )
         result = right_result(
             spec, experiment=made.experiment, spec_sha256=sha256_bytes(told.encode())

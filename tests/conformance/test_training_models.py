@@ -13,11 +13,17 @@ from harness.domain.program_facts import ModelRegistered
 from harness.domain.statuses import RunStatus
 from harness.errors import HarnessError, NotFoundError, RefusedError, TransitionError, UsageError
 from harness.ledger.project import Project, open_project
-from harness.posttrain.promotion import Promotion, promote, reject_model
-from harness.posttrain.registry import add_base_model
-from harness.posttrain.serving import revocation, rollback, serve_path
-from harness.posttrain.shadow import observe
-from harness.posttrain.thresholds import THRESHOLDS
+from harness.posttrain.base_models import add_base_model
+from harness.posttrain.promotion import (
+    Promotion,
+    promote,
+    reject_model,
+    revocation,
+    rollback,
+    serve_path,
+)
+from harness.posttrain.promotion_checks import observe
+from harness.posttrain.vocabulary import THRESHOLDS
 from tests.blobs import own_environment
 from tests.conformance.imported import Imports
 from tests.posttrain import programs

@@ -20,17 +20,23 @@ from harness.domain.statuses import RUN_TRANSITIONS, RunStatus
 from harness.errors import LedgerError, TransitionError, UsageError
 from harness.files import sha256_bytes
 from harness.ledger.project import Project, open_project
-from harness.posttrain.comparison import verdict_of
-from harness.posttrain.export import export_rows
-from harness.posttrain.fingerprints import code_hash, config_fingerprint
-from harness.posttrain.problems import SpecificationError
-from harness.posttrain.provenance import family_warnings
-from harness.posttrain.registry import add_base_model
-from harness.posttrain.result import Observed, validate
-from harness.posttrain.serving import serving_stack
-from harness.posttrain.spec import Request, Spec, specify
-from harness.posttrain.thresholds import THRESHOLDS
-from harness.posttrain.vocabulary import HYPERPARAMETERS, MINUTES, MODES, TOKENS, Backend, Tier
+from harness.posttrain.base_models import add_base_model, family_warnings
+from harness.posttrain.code_hashes import code_hash
+from harness.posttrain.dataset_export import export_rows
+from harness.posttrain.field_problems import SpecificationError
+from harness.posttrain.model_evaluation import verdict_of
+from harness.posttrain.promotion import serving_stack
+from harness.posttrain.specification import Request, Specification, config_fingerprint
+from harness.posttrain.specification_checks import specify
+from harness.posttrain.validation import Observed, validate
+from harness.posttrain.vocabulary import (
+    HYPERPARAMETERS,
+    MINUTES,
+    THRESHOLDS,
+    TOKENS,
+    Backend,
+    HardwareTier,
+)
 from tests.blobs import own_environment
 from tests.conformance.imported import adapter, right_result
 from tests.posttrain import programs
@@ -64,7 +70,7 @@ class Case:
     """A specification, a result that is right for it, and what the harness saw."""
 
     def __init__(self, project: Project, folder: Path, **more: Any) -> None:
-        self.spec: Spec = specify(project, programs.request(**more))
+        self.spec: Specification = specify(project, programs.request(**more))
         self.output = folder
         adapter(folder / "adapter")
         now = {"dataset_sha256": self.spec.dataset["sha256"], "base_model_sha256": None}
@@ -117,7 +123,7 @@ def test_the_defaults_are_the_references(project: Project) -> None:
         == {"minutes": 240.0, "tokens": 2_000_000}
         == {"minutes": MINUTES.default, "tokens": TOKENS.default}
     )
-    assert spec.hardware_tier is Tier.CPU
+    assert spec.hardware_tier is HardwareTier.CPU
 
 
 def test_custom_numbers_merge_over_the_defaults(project: Project) -> None:
@@ -128,7 +134,7 @@ def test_custom_numbers_merge_over_the_defaults(project: Project) -> None:
 
 def test_a_specification_says_all_that_was_asked(project: Project) -> None:
     spec = specify(project, programs.request(seed=7))
-    told = spec.told(project.layout.root, experiment="exp-0001", run="run-01")
+    told = spec.for_trainer(project.layout.root, experiment="exp-0001", run="run-01")
     assert {
         name: told[name]
         for name in ("experiment", "run", "backend", "mode", "profile", "seed", "dtype")
@@ -165,24 +171,24 @@ def weighted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 
 
 def of(backend: Backend, **more: Any) -> Request:
-    return programs.request(backend=backend.value, mode=sorted(MODES[backend])[0].value, **more)
+    return programs.request(backend=backend.value, mode=sorted(backend.modes)[0].value, **more)
 
 
 @pytest.mark.parametrize("backend", Backend)
 def test_the_default_tier_is_the_backends(weighted: Project, backend: Backend) -> None:
     small = backend in (Backend.DRY_RUN, Backend.COMMAND)
     assert specify(weighted, of(backend)).hardware_tier is (
-        Tier.CPU if small else Tier.CONSUMER_GPU
+        HardwareTier.CPU if small else HardwareTier.CONSUMER_GPU
     )
 
 
-@pytest.mark.parametrize("tier", Tier)
+@pytest.mark.parametrize("tier", HardwareTier)
 @pytest.mark.parametrize("backend", Backend)
 def test_every_tier_of_a_backend_is_accepted(
-    weighted: Project, backend: Backend, tier: Tier
+    weighted: Project, backend: Backend, tier: HardwareTier
 ) -> None:
     asked = of(backend, tier=tier.value)
-    if (backend, tier) == (Backend.UNSLOTH_ORPO, Tier.CPU):
+    if (backend, tier) == (Backend.UNSLOTH_ORPO, HardwareTier.CPU):
         with pytest.raises(SpecificationError, match="hardware_tier"):
             specify(weighted, asked)
     else:

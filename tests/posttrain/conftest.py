@@ -10,8 +10,8 @@ import pytest
 from harness.clock import SystemClock
 from harness.domain.statuses import SandboxKind
 from harness.ledger.project import Project, open_project
-from harness.posttrain.judge import ProgramReport
 from harness.posttrain.program import TrainingProgram
+from harness.posttrain.training_judgement import ProgramReport
 from harness.sandbox.select import choose
 from tests.blobs import own_environment
 from tests.posttrain import programs

@@ -5,7 +5,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from harness.posttrain.spec import Request
+from harness.posttrain.specification import Request
 from harness.settings import create_config
 
 MODEL = "HuggingFaceTB/SmolLM2-135M-Instruct"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import NotFoundError
-from harness.posttrain.command_files import command_files
+from harness.posttrain.code_hashes import command_files
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from harness.ledger.chain import seal
 from harness.ledger.program_apply import PROGRAM_HANDLERS
 from harness.ledger.project import Project
 from harness.ledger.state import MemoryState
-from harness.posttrain import evaluate
-from harness.posttrain.evaluator import Scores
+from harness.posttrain import model_evaluation
+from harness.posttrain.evaluator_process import Scores
 from harness.posttrain.program import TrainingProgram
 from harness.posttrain.promotion import promote, reject_model
 from tests.conformance.imported import Imports
@@ -41,7 +41,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                 values={name: float(n < right) for n, name in enumerate(names)}, margins={}
             ), []
 
-        monkeypatch.setattr(evaluate, "ask_evaluator", ask)
+        monkeypatch.setattr(model_evaluation, "ask_evaluator", ask)
 
     return answer
 

@@ -16,8 +16,8 @@ from harness.artifacts.metrics_file import read_rows
 from harness.domain.statuses import FINAL_RUNS
 from harness.errors import RefusedError
 from harness.ledger.project import Project
-from harness.posttrain.judge import ProgramReport
 from harness.posttrain.program import TrainingProgram
+from harness.posttrain.training_judgement import ProgramReport
 from harness.runs.processes import marked
 from harness.runs.recover import recover
 from tests.posttrain import programs

@@ -7,9 +7,9 @@ import pytest
 from harness.domain.models import ModelState
 from harness.errors import NotFoundError, RefusedError
 from harness.ledger.project import Project
-from harness.posttrain import promotion, serving
+from harness.posttrain import promotion
 from harness.posttrain.program import TrainingProgram
-from harness.posttrain.shadow import observe
+from harness.posttrain.promotion_checks import observe
 from harness.posttrain.vocabulary import EvaluationMode
 from tests.posttrain import programs
 
@@ -52,7 +52,7 @@ def test_the_whole_way_rollback_and_revocation(
     execute, project, program, model, clock, root
 ) -> None:
     with pytest.raises(NotFoundError, match="No model is deployed"):
-        serving.serve_path(project, READER)
+        promotion.serve_path(project, READER)
     to_shadow(project, program, model)
     assert refused(promote(project, model)) == {
         "shadow observations",
@@ -66,24 +66,24 @@ def test_the_whole_way_rollback_and_revocation(
     clock.ahead += 3600
     assert promote(project, model).after is ModelState.PROMOTABLE
     assert promote(project, model).after is ModelState.DEPLOYED
-    first_path = serving.serve_path(project, READER)
-    with pytest.raises(RefusedError, match="no step"):
+    first_path = promotion.serve_path(project, READER)
+    with pytest.raises(RefusedError, match="no next step"):
         promote(project, model)
     second = execute(seed=2).model
     deploy(project, program, second, clock)
     assert project.ledger.model(model).state is ModelState.RETIRED
-    served = serving.rollback(project, READER, by="human:ada", reason="worse in use")
+    served = promotion.rollback(project, READER, by="human:ada", reason="worse in use")
     assert (served.model, served.before) == (model, second)
-    assert serving.serve_path(project, READER) == first_path
+    assert promotion.serve_path(project, READER) == first_path
     with pytest.raises(
         NotFoundError, match="No earlier good"
     ):  # it does not toggle back to what it left
-        serving.rollback(project, READER, by="human:ada", reason="again")
+        promotion.rollback(project, READER, by="human:ada", reason="again")
     programs.write_evaluator(root, base=0.9, candidate=0.4)
     assert program.attach_evaluation(model).verdict == "FAIL"
     assert project.ledger.model(model).state is ModelState.REVOKED
     with pytest.raises(NotFoundError):
-        serving.serve_path(project, READER)
+        promotion.serve_path(project, READER)
     assert "evaluations" in refused(promote(project, model))
     programs.write_evaluator(root)
     program.attach_evaluation(model)
@@ -103,11 +103,11 @@ def test_the_whole_way_rollback_and_revocation(
 
 def test_changed_bytes_are_not_served_or_promoted(project, program, model, clock) -> None:
     deploy(project, program, model, clock)
-    path = serving.serve_path(project, READER)
+    path = promotion.serve_path(project, READER)
     (path / "adapter_config.json").write_text('{"peft_type": "OTHER"}')
-    with pytest.raises(RefusedError, match="not model"):
-        serving.serve_path(project, READER)
-    with pytest.raises(RefusedError, match="not model"):
+    with pytest.raises(RefusedError, match="no longer model"):
+        promotion.serve_path(project, READER)
+    with pytest.raises(RefusedError, match="no longer model"):
         program.attach_evaluation(model)
 
 

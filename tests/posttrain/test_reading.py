@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.files import canonical_json
-from harness.posttrain.problems import problem
-from harness.posttrain.reading import is_finite, read_object
-from harness.posttrain.weights import tensors_fault
+from harness.posttrain.field_problems import field_problem
+from harness.posttrain.untrusted_json import is_finite, read_object
+from harness.posttrain.validation import tensors_fault
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from harness.posttrain.weights import tensors_fault
         (b'{"a": ' * 21 + b"1" + b"}" * 21, "deep"),
         (b"[" * 100_000, "recursion"),
         (b'{"a": 1} {"b": 2}', "Extra data"),
-        (b"[]", "no object"),
+        (b"[]", "not an object"),
         (b'{"a": "' + b"x" * 1000 + b'"}', "too much"),
     ],
 )
@@ -80,4 +80,4 @@ def test_what_a_tensor_is_called_and_how_large_it_says_it_is_can_be_told(tmp_pat
     told = fault("\ud800", 1)
     assert told is not None
     assert "not finite" in told
-    canonical_json(problem("artifact", "an adapter", "\ud800", told).plain())
+    canonical_json(field_problem("artifact", "an adapter", "\ud800", told).plain())

@@ -12,8 +12,8 @@ pytest.importorskip("torch")
 pytest.importorskip("trl")
 
 from harness.ledger.project import Project
+from harness.posttrain.base_models import add_base_model
 from harness.posttrain.program import TrainingProgram
-from harness.posttrain.registry import add_base_model
 from tests.posttrain import programs
 from tests.posttrain.test_kill import start
 from tests.training.tiny_model import save_tiny_model

@@ -26,7 +26,7 @@ MATRIX = {
             " print(json.dumps(result()))"
         ),
         "failed",
-        "nobody can say which",
+        "which one holds is unknown",
     ),
     "0 junk absent": (f'{MADE} print("step 1")', "failed", "stdout"),
     "0 junk good": (f'{MADE} {FILE} print("step 1")', "failed", "stdout"),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from bench._served import Steps, go
 from harness.ledger.project import open_project
-from harness.posttrain.serving import serve_path
+from harness.posttrain.promotion import serve_path
 from tests.blobs import own_environment
 from tests.conformance.imported import Imports
 from tests.posttrain import programs

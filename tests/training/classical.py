@@ -12,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 from harness.domain.statuses import Direction
 from harness.training.cadence import Goal
 from harness.training.cross_validation import CrossValidation
-from harness.training.study import Search
+from harness.training.optuna_study import Search
 
 GOAL = Goal(metric="accuracy", direction=Direction.MAXIMIZE)
 TRIALS, FOLDS = 14, 4

@@ -6,8 +6,7 @@ import os
 import torch
 import transformers
 
-from harness.training.hf_callback import RunLoggerCallback
-from harness.training.hf_resume import whole_checkpoint
+from harness.training.transformers_callback import TransformersCallback, whole_checkpoint
 from tests.training.torch_loop import digest
 
 os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1")
@@ -46,7 +45,7 @@ def train(log, folder):
         model=Small(),
         args=arguments,
         train_dataset=[{"x": row, "labels": row.sum()} for row in rows],
-        callbacks=[RunLoggerCallback(log)],
+        callbacks=[TransformersCallback(log)],
     )
     trainer.train(resume_from_checkpoint=whole_checkpoint(log.checkpoint_dir))
     made = digest(trainer.model, trainer.optimizer)

@@ -113,8 +113,8 @@ import torch
 import transformers
 
 from harness.run_logger import RunLogger
-from harness.training.hf_callback import RunLoggerCallback
-from harness.training.hf_resume import whole_checkpoint
+from harness.training.transformers_callback import TransformersCallback
+from harness.training.transformers_callback import whole_checkpoint
 
 
 class Small(torch.nn.Module):
@@ -139,7 +139,7 @@ with RunLogger.from_environment() as log:
         dataloader_pin_memory=False,
     )
     trainer = transformers.Trainer(
-        model=Small(), args=arguments, train_dataset=rows, callbacks=[RunLoggerCallback(log)]
+        model=Small(), args=arguments, train_dataset=rows, callbacks=[TransformersCallback(log)]
     )
     trainer.train(resume_from_checkpoint=whole_checkpoint(log.checkpoint_dir))
 """

@@ -11,6 +11,7 @@ pytest.importorskip("transformers")
 
 from harness.errors import UsageError
 from harness.training.chat import RowRefusedError, ended, pair, prompt_ids, turn
+from harness.training.collators import labels
 from harness.training.language_model import load_tokenizer
 from tests.training.tiny_model import save_tiny_model
 
@@ -28,9 +29,9 @@ def test_a_turn_is_the_template_once(tokenizer: Any) -> None:
         tokenizer.decode(found.prompt) == "<|im_start|>user\nHi?<|im_end|>\n<|im_start|>assistant\n"
     )
     assert tokenizer.decode(found.response) == "Yes.<|im_end|>"
-    assert found.labels == [-100] * len(found.prompt) + found.response
+    assert labels(found) == [-100] * len(found.prompt) + found.response
     assert found.ids[:2].count(BOS) == 1
-    assert found.labels.count(EOS) == 1  # learned, although it is the padding token, too
+    assert labels(found).count(EOS) == 1  # learned, although it is the padding token, too
 
 
 def test_case_39_a_bos_of_template_and_tokenizer_is_one(tokenizer: Any, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from harness.run_logger import RunLogger  # noqa: E402
 from harness.training import checkpointer  # noqa: E402
 from harness.training.checkpointer import Checkpointer  # noqa: E402
 from harness.training.loader import ResumableLoader, order_of  # noqa: E402
-from harness.training.state import load, plain  # noqa: E402
+from harness.training.training_state import load, plain  # noqa: E402
 from tests.training.torch_loop import GOAL, Rows, parts, train  # noqa: E402
 
 

@@ -14,8 +14,7 @@ from harness.artifacts.content import hash_path  # noqa: E402  a library may be 
 from harness.files import sha256_bytes  # noqa: E402
 from harness.training.chat import turn  # noqa: E402
 from harness.training.evaluators import exact_match, perplexity, preference  # noqa: E402
-from harness.training.evaluators.likelihood import mean_logps  # noqa: E402
-from harness.training.evaluators.program import run  # noqa: E402
+from harness.training.evaluators.program import mean_logps, run  # noqa: E402
 from harness.training.language_model import load_model, load_tokenizer  # noqa: E402
 from tests.training.tiny_model import preferences, save_tiny_model, write_rows  # noqa: E402
 

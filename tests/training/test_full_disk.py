@@ -15,7 +15,7 @@ import os, random, signal, sys, time, warnings
 from pathlib import Path
 import torch
 from harness.errors import RunError
-from harness.training.store import Store
+from harness.training.checkpoint_store import CheckpointStore
 from tests.training.test_checkpointer import GOAL, Checkpointer, log_in, names, parts, pointed
 
 folder = Path(sys.argv[1])
@@ -40,7 +40,7 @@ try:
 except RunError as error:
     assert error.code == "checkpoint_not_saved", error
     assert "No space left on device" in error.message or "MB are free" in error.message, error.message
-    assert "as they were" in error.message, error.message
+    assert "Earlier checkpoints are unchanged" in error.message, error.message
     assert "harness train EXP --resume" in error.hint and "Free disk space" in error.hint, error.hint
 else:
     raise AssertionError("it fitted")
@@ -72,7 +72,7 @@ for moment in range(10):
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     partial += bool(list(root.glob("*.partial")))
-    whole = Store(root).complete()
+    whole = CheckpointStore(root).complete()
     assert whole and all(item.problem() is None for item in whole), moment
     assert (root / "latest").read_text().strip() in {item.folder.name for item in whole}, moment
     at = keeper.resume()

@@ -16,7 +16,7 @@ pytest.importorskip("accelerate")
 from harness.artifacts.metrics_file import read_rows  # noqa: E402  a library may be missing
 from harness.errors import UsageError  # noqa: E402
 from harness.run_logger import RunLogger  # noqa: E402
-from harness.training.hf_callback import RunLoggerCallback  # noqa: E402
+from harness.training.transformers_callback import TransformersCallback  # noqa: E402
 
 os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1")
 ROWS = 8
@@ -63,7 +63,7 @@ def train(
     arguments = transformers.TrainingArguments(
         **quiet | options | {"per_device_train_batch_size": 2} | more
     )
-    callback = RunLoggerCallback(log)
+    callback = TransformersCallback(log)
     trainer = transformers.Trainer(
         model=model,
         args=arguments,

@@ -24,7 +24,7 @@ def library(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
 
 def callback(library: Any, log: RunLogger) -> Any:
     module = importlib.import_module("harness.training.lightning_callback")
-    return module.RunLoggerCallback(log)
+    return module.LightningCallback(log)
 
 
 def line(

@@ -11,7 +11,7 @@ optuna = pytest.importorskip("optuna")
 
 from harness.artifacts.metrics_file import read_rows  # noqa: E402 - needs optuna
 from harness.run_logger import RunLogger  # noqa: E402
-from harness.training.optuna_callback import RunLoggerCallback  # noqa: E402
+from harness.training.optuna_study import OptunaCallback  # noqa: E402
 
 
 def objective(trial: Any) -> float:
@@ -31,7 +31,7 @@ def search(folder: Path, study: Any, trials: int) -> list[dict[str, Any]]:
         study.optimize(
             objective,
             n_trials=trials,
-            callbacks=[RunLoggerCallback(log, total_trials=8)],
+            callbacks=[OptunaCallback(log, total_trials=8)],
             catch=ValueError,
         )
     return [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]

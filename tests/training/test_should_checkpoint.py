@@ -90,6 +90,6 @@ def test_case_23_the_direction_is_the_plans_and_never_guessed():
         {**given, "HARNESS_DIRECTION": "lower is better"},
         {"HARNESS_DIRECTION": "minimize"},
     ):
-        with pytest.raises(UsageError, match="is not known") as raised:
+        with pytest.raises(UsageError, match="is unknown") as raised:
             goal_from_environment(wrong)
         assert raised.value.code == "direction_unknown", json.dumps(wrong)

@@ -16,7 +16,7 @@ from harness.artifacts.metrics_file import read_rows  # noqa: E402
 from harness.errors import UsageError  # noqa: E402
 from harness.run_logger import RunLogger  # noqa: E402
 from harness.training.cross_validation import CrossValidation  # noqa: E402
-from harness.training.study import Search  # noqa: E402
+from harness.training.optuna_study import Search  # noqa: E402
 from tests.training.classical import GOAL, accuracy, data  # noqa: E402
 
 

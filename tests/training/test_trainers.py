@@ -23,6 +23,7 @@ from harness.artifacts.metrics_file import read_rows  # noqa: E402
 from harness.domain import variables  # noqa: E402
 from harness.errors import RunError, UsageError  # noqa: E402
 from harness.files import sha256_bytes  # noqa: E402
+from harness.training import losses  # noqa: E402
 from harness.training.chat import turn  # noqa: E402
 from harness.training.language_model import load_tokenizer  # noqa: E402
 from harness.training.trainers import (  # noqa: E402
@@ -247,7 +248,7 @@ def test_case_56_a_reference_that_differs_is_refused() -> None:
 @pytest.mark.parametrize("logp", [0.0, -1e-9, -1e-4, -20.0, -200.0])
 def test_case_38_odds_are_finite_where_the_model_is_sure(logp: float) -> None:
     value = torch.tensor([logp], dtype=torch.bfloat16).float().requires_grad_()
-    odds = trl_orpo.log_odds(value)
+    odds = losses.log_odds(value)
     odds.sum().backward()
     assert torch.isfinite(odds).all()
     assert torch.isfinite(value.grad).all()
@@ -260,7 +261,7 @@ def test_case_38_the_likelihood_of_orpo_leaves_the_prompt_out() -> None:
     logits = torch.zeros(1, 4, 5)
     logits[0, 0, 1] = 50.0  # sure of the prompt's token; it must not count
     labels = torch.tensor([[-100, -100, 3, 4]])
-    total, counted = trl_orpo.response_logps(logits, labels)
+    total, counted = losses.response_logps(logits, labels)
     assert (float(total), int(counted)) == (pytest.approx(2 * -math.log(5)), 2)
 
 

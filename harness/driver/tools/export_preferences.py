@@ -4,7 +4,7 @@ from pathlib import Path
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.definition import AgentTool, Answer
 from harness.errors import UsageError
-from harness.posttrain.export import export_rows
+from harness.posttrain.dataset_export import export_rows
 
 
 @dataclass(frozen=True, kw_only=True)

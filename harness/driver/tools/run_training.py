@@ -6,7 +6,7 @@ from harness.driver.tools.definition import AgentTool, Answer, argument
 from harness.driver.tools.training_status import program_status
 from harness.errors import UsageError
 from harness.ledger.project import Project
-from harness.posttrain.judge import program_spec
+from harness.posttrain.training_judgement import program_spec
 
 REGISTER_SECONDS = 60.0
 

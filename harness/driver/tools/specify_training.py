@@ -4,8 +4,8 @@ from harness.domain.statuses import SandboxKind
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.definition import AgentTool, Answer, argument
 from harness.posttrain.program import TrainingProgram
-from harness.posttrain.spec import Request
-from harness.posttrain.vocabulary import HYPERPARAMETERS, Backend, Mode, Profile, Tier
+from harness.posttrain.specification import Request
+from harness.posttrain.vocabulary import HYPERPARAMETERS, Backend, HardwareTier, Mode, Profile
 from harness.sandbox.select import choose
 
 WORDS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
@@ -22,7 +22,7 @@ class SpecifyTraining:
     evaluator: str | list[str] | None = argument(
         "A name, or the words of your command.", default=None, anyOf=[{"type": "string"}, WORDS]
     )
-    tier: Tier | None = argument(default=None)
+    tier: HardwareTier | None = argument(default=None)
     trainer: list[str] | None = argument(
         "For the backend command: the words of your command.", default=None, minItems=1
     )

@@ -5,8 +5,8 @@ from harness.driver.supervisors import is_going
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.definition import LONGEST_WAIT_S, AgentTool, Answer, argument
 from harness.ledger.project import Project
-from harness.posttrain.judge import program_spec
 from harness.posttrain.lineage import overview
+from harness.posttrain.training_judgement import program_spec
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,5 @@
-"""Evaluator `exact_match`: what the model says, greedily, is the answer; case, spaces and edge
-punctuation aside."""
+"""Evaluator `exact_match`: the greedy response is the answer, up to case, spaces and punctuation at
+both ends."""
 
 import sys
 from typing import Any
@@ -7,44 +7,38 @@ from typing import Any
 import torch
 
 from harness.errors import UsageError
-from harness.training.answers import is_answer
-from harness.training.chat import prompt_ids
-from harness.training.evaluators.program import Work, batches, run
+from harness.training.chat import is_answer, prompt_ids
+from harness.training.collators import pad_prompts
+from harness.training.evaluators.program import ScoringTask, batches, run
 
 MOST_GENERATED = 256
 
 
-def score(work: Work) -> list[dict[str, Any]]:
-    """Value 1 where what was generated is the row's `answer` (or `completion`, or `chosen`), else
-    0."""
-    found = []
-    for rows in batches(work.rows):
-        said = generate(work, [row["prompt"] for row in rows])
-        for row, text in zip(rows, said, strict=True):
-            found.append({"id": row["id"], "value": float(is_answer(text, _answer(row)))})
-    return found
+def score(task: ScoringTask) -> list[dict[str, Any]]:
+    """Value 1 where the response is the row's `answer` (or `completion`, or `chosen`), else 0."""
+    scores = []
+    for rows in batches(task.rows):
+        responses = generate(task, [row["prompt"] for row in rows])
+        for row, response in zip(rows, responses, strict=True):
+            scores.append({"id": row["id"], "value": float(is_answer(response, _answer(row)))})
+    return scores
 
 
-def generate(work: Work, prompts: list[str]) -> list[str]:
-    """Greedy, up to EOS or the limit; prompts are padded at the left."""
-    tokens = [prompt_ids(work.tokenizer, prompt) for prompt in prompts]
+def generate(task: ScoringTask, prompts: list[str]) -> list[str]:
+    """Greedy responses, up to EOS or the limit."""
+    tokens = [prompt_ids(task.tokenizer, prompt) for prompt in prompts]
     longest = max(map(len, tokens))
-    room = min(MOST_GENERATED, work.limit - longest)
+    room = min(MOST_GENERATED, task.limit - longest)
     if room < 1:
         raise UsageError(
-            f"A prompt has {longest} tokens; {work.limit} leave no room for an answer.",
+            f"A prompt has {longest} tokens; a limit of {task.limit} leaves no room for an answer.",
             hint="Raise max_seq_length, or take the row out of the benchmark.",
             code="row_refused",
         )
-    pad = work.tokenizer.pad_token_id
-    ids = torch.tensor(
-        [[pad] * (longest - len(one)) + one for one in tokens], device=work.model.device
-    )
-    mask = torch.tensor(
-        [[0] * (longest - len(one)) + [1] * len(one) for one in tokens], device=work.model.device
-    )
+    pad = task.tokenizer.pad_token_id
+    ids, mask = (tensor.to(task.model.device) for tensor in pad_prompts(tokens, pad))
     with torch.inference_mode():
-        out = work.model.generate(
+        out = task.model.generate(
             input_ids=ids,
             attention_mask=mask,
             do_sample=False,
@@ -53,7 +47,7 @@ def generate(work: Work, prompts: list[str]) -> list[str]:
         )
     return [
         str(text)
-        for text in work.tokenizer.batch_decode(out[:, longest:], skip_special_tokens=True)
+        for text in task.tokenizer.batch_decode(out[:, longest:], skip_special_tokens=True)
     ]
 
 

@@ -1,20 +1,18 @@
-"""Evaluator `perplexity`: how well the model predicts the right response; exp(-value) is the
+"""Evaluator `perplexity`: how likely the model finds the right response; exp(-value) is the
 perplexity."""
 
 import sys
 from typing import Any
 
 from harness.errors import UsageError
-from harness.training.evaluators.likelihood import mean_logps
-from harness.training.evaluators.program import Work, run
+from harness.training.evaluators.program import ScoringTask, mean_logps, run
 
 
-def score(work: Work) -> list[dict[str, Any]]:
-    """Value: minus the mean negative log-likelihood of a token of `completion` (or `chosen`), in
-    nats."""
-    turns = [work.turn(row, _response(row)) for row in work.rows]
-    logps = mean_logps(work.model, turns, work.tokenizer.pad_token_id)
-    return [{"id": row["id"], "value": value} for row, value in zip(work.rows, logps, strict=True)]
+def score(task: ScoringTask) -> list[dict[str, Any]]:
+    """Value: mean log-likelihood (nats) of a token of `completion` (or `chosen`, or `answer`)."""
+    turns = [task.turn(row, _response(row)) for row in task.rows]
+    logps = mean_logps(task.model, turns, task.tokenizer.pad_token_id)
+    return [{"id": row["id"], "value": value} for row, value in zip(task.rows, logps, strict=True)]
 
 
 def _response(row: dict[str, Any]) -> str:

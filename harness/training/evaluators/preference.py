@@ -1,27 +1,26 @@
-"""Evaluator `preference`: does the model find the chosen response likelier than the rejected one,
-token by token?"""
+"""Evaluator `preference`: does the model find a token of the chosen response likelier than one of
+the rejected response, on average?"""
 
 import math
 import sys
 from typing import Any
 
-from harness.training.evaluators.likelihood import mean_logps
-from harness.training.evaluators.program import Work, run
+from harness.training.evaluators.program import ScoringTask, mean_logps, run
 
 
-def score(work: Work) -> list[dict[str, Any]]:
-    """Value 1 where it does, 0 where not, 0.5 for a tie; margin: the difference of mean
-    log-probabilities, in nats."""
-    turns = [work.turn(row, row[name]) for row in work.rows for name in ("chosen", "rejected")]
-    logps = mean_logps(work.model, turns, work.tokenizer.pad_token_id)
-    found = []
-    for row, chosen, rejected in zip(work.rows, logps[::2], logps[1::2], strict=True):
+def score(task: ScoringTask) -> list[dict[str, Any]]:
+    """Value 1 where it does, 0 where not, 0.5 for a tie; margin: chosen minus rejected mean
+    log-probability, in nats."""
+    turns = [task.turn(row, row[name]) for row in task.rows for name in ("chosen", "rejected")]
+    logps = mean_logps(task.model, turns, task.tokenizer.pad_token_id)
+    scores = []
+    for row, chosen, rejected in zip(task.rows, logps[::2], logps[1::2], strict=True):
         margin = chosen - rejected
         value = (1 + math.copysign(1, margin)) / 2 if margin else 0.5
-        found.append(
+        scores.append(
             {"id": row["id"], "value": math.nan if math.isnan(margin) else value, "margin": margin}
         )
-    return found
+    return scores
 
 
 if __name__ == "__main__":

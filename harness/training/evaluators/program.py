@@ -1,5 +1,5 @@
 """What every evaluator does around its scores: `--request FILE --output FILE`, hashes of what it
-read and loaded.
+read and loaded; and how likely a model finds given responses.
 
 An answer holds one finite score for each row, or none at all: a failure is `"status": "failed"` and
 exit code 1.
@@ -14,33 +14,38 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from transformers import set_seed
 
 from harness.artifacts.content import hash_path
 from harness.errors import HarnessError, RunError, UsageError
 from harness.files import atomic_write, pretty_json
-from harness.training.chat import RowRefusedError, Turn, turn
+from harness.training.chat import ChatTurn, RowRefusedError, read_rows, turn
+from harness.training.collators import pad_turns
 from harness.training.language_model import load_tokenizer, load_with_adapter
-from harness.training.stdout import answers_only
-from harness.training.trainers.spec import read_rows
+from harness.training.losses import response_logps
+from harness.training.model_program import answers_only
 
 VERSION = "1"
 BATCH = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class Work:
-    """One model and the rows that it is asked about."""
+class ScoringTask:
+    """One model and the rows to score it on."""
 
     model: Any
     tokenizer: Any
     rows: list[dict[str, Any]]
     limit: int
-    """Most tokens of prompt and response together."""
+    """Largest number of tokens of prompt and response together."""
 
-    def turn(self, row: Mapping[str, Any], response: str) -> Turn:
-        """Raises UsageError, with the row's id, for one that cannot be scored: leaving it out would
-        change the mean."""
+    def turn(self, row: Mapping[str, Any], response: str) -> ChatTurn:
+        """The row's prompt with `response`.
+
+        Raises UsageError, with the row's id, when it cannot be scored: without it the mean would be
+        another.
+        """
         try:
             return turn(self.tokenizer, row["prompt"], response, limit=self.limit)
         except RowRefusedError as error:
@@ -51,8 +56,8 @@ class Work:
             ) from error
 
 
-Score = Callable[[Work], list[dict[str, Any]]]
-"""Rows to [{"id", "value"[, "margin"]}], in their order."""
+Score = Callable[[ScoringTask], list[dict[str, Any]]]
+"""Task -> [{"id", "value"[, "margin"]}], in the order of its rows."""
 
 
 def run(
@@ -62,25 +67,25 @@ def run(
     parser = argparse.ArgumentParser(prog=f"harness.training.evaluators.{name}")
     parser.add_argument("--request", type=Path, required=True)
     parser.add_argument("--output", type=Path, required=True)
-    given = parser.parse_args(arguments)
-    request = json.loads(given.request.read_bytes())
-    told = blank_answer(name, request)
+    options = parser.parse_args(arguments)
+    request = json.loads(options.request.read_bytes())
+    answer = blank_answer(name, request)
     with answers_only():
         try:
-            _answer(name, request, texts, score, told)
+            _fill(name, request, texts, score, answer)
         except BaseException as error:
             text = (
                 error.message
                 if isinstance(error, HarnessError)
                 else f"{type(error).__name__}: {error}"
             )
-            told |= {"status": "failed", "failure": " ".join(text.split())[:500], "scores": []}
-            atomic_write(given.output, pretty_json(told))
+            answer |= {"status": "failed", "failure": " ".join(text.split())[:500], "scores": []}
+            atomic_write(options.output, pretty_json(answer))
             if isinstance(error, HarnessError):
                 sys.stderr.write(f"{error}\n")
                 return 1
             raise
-        atomic_write(given.output, pretty_json(told))
+        atomic_write(options.output, pretty_json(answer))
     return 0
 
 
@@ -99,13 +104,45 @@ def blank_answer(name: str, request: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def batches(items: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    for first in range(0, len(items), BATCH):
-        yield items[first : first + BATCH]
+def batches(elements: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for first in range(0, len(elements), BATCH):
+        yield elements[first : first + BATCH]
 
 
-def _answer(
-    name: str, request: Mapping[str, Any], texts: Sequence[str], score: Score, told: dict[str, Any]
+def mean_logps(model: Any, turns: Sequence[ChatTurn], pad: int) -> list[float]:
+    """Mean log-probability (nats) of a token of each response, EOS included, given its prompt."""
+    # Turns of like length are computed together. Padding is masked: it changes rounding only.
+    order = sorted(range(len(turns)), key=lambda index: len(turns[index].ids))
+    means = [0.0] * len(turns)
+    for indices in batches(order):
+        values = _batch_logps(model, [turns[index] for index in indices], pad)
+        for index, value in zip(indices, values, strict=True):
+            means[index] = value
+    return means
+
+
+def _batch_logps(model: Any, turns: Sequence[ChatTurn], pad: int) -> list[float]:
+    ids, mask, labels = (tensor.to(model.device) for tensor in pad_turns(turns, pad))
+    # No logits before the last token of the shortest prompt: they predict no response, and the
+    # vocabulary makes them the largest tensor of all.
+    first = max(0, min(len(turn.prompt) for turn in turns) - 1)
+    with torch.inference_mode():
+        logits = model(
+            input_ids=ids,
+            attention_mask=mask,
+            use_cache=False,
+            logits_to_keep=ids.shape[1] - first,
+        ).logits
+        logps, counts = response_logps(logits, labels[:, first:])
+    return [float(value) for value in logps / counts]
+
+
+def _fill(
+    name: str,
+    request: Mapping[str, Any],
+    texts: Sequence[str],
+    score: Score,
+    answer: dict[str, Any],
 ) -> None:
     if request["evaluator"] != name:
         raise UsageError(
@@ -113,13 +150,13 @@ def _answer(
             hint="Start the other program.",
         )
     rows = read_rows(Path(request["rows"]["path"]), "id", *texts)
-    told["rows_sha256"] = rows.sha256
+    answer["rows_sha256"] = rows.sha256
     base = Path(request["base_model"]["path"])
     adapter = Path(request["adapter"]["path"]) if request["adapter"] else None
-    told["base_model_sha256"] = hash_path(base)
-    told["adapter_sha256"] = hash_path(adapter) if adapter else None
+    answer["base_model_sha256"] = hash_path(base)
+    answer["adapter_sha256"] = hash_path(adapter) if adapter else None
     set_seed(int(request["seed"]))
-    work = Work(
+    task = ScoringTask(
         model=load_with_adapter(
             base, adapter, dtype=request["dtype"], tier=request["hardware_tier"]
         ),
@@ -127,7 +164,7 @@ def _answer(
         rows=rows.rows,
         limit=int(request["max_seq_length"]),
     )
-    scores = score(work)
+    scores = score(task)
     bad = [one["id"] for one in scores if not math.isfinite(one["value"])]
     if bad:
         raise RunError(
@@ -135,4 +172,4 @@ def _answer(
             hint="Look at the weights: a NaN in them makes every score one.",
             code="score_not_finite",
         )
-    told |= {"scores": scores, "status": "completed"}
+    answer |= {"scores": scores, "status": "completed"}

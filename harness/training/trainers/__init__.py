@@ -3,4 +3,4 @@
 docs/training-programs.md holds what goes in and out.
 """
 
-from harness.training import offline as offline
+from harness.training import model_program as model_program

@@ -1,5 +1,4 @@
-"""The token and minute budget of a training, the count of real tokens, and marks on checkpoints
-that are whole."""
+"""The token and minute budget of a training, and marks on checkpoints that are complete."""
 
 import json
 import os
@@ -16,37 +15,34 @@ from harness.domain import variables
 from harness.files import atomic_write, pretty_json, walk_files
 
 MARK = "harness.json"
-"""In a checkpoint's folder, written when all the rest is there: one without it was cut off by a
-kill."""
+"""In a checkpoint's folder, written last: a checkpoint without it was cut off by a kill."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spent:
+class SpentBudget:
     tokens: int
     seconds: float
 
     @classmethod
-    def from_environment(cls, environ: Mapping[str, str]) -> "Spent":
-        """What the harness says that earlier attempts of the run took; nothing where it says
-        nothing."""
+    def from_environment(cls, environ: Mapping[str, str]) -> "SpentBudget":
+        """What earlier attempts of the run spent, as the harness passes it on."""
         tokens = int(environ.get(variables.SPENT_TOKENS) or 0)
         return cls(tokens=tokens, seconds=float(environ.get(variables.SPENT_SECONDS) or 0.0))
 
 
-class Budget(TrainerCallback):  # type: ignore[misc] # the library is not followed
-    """Stops the training before a budget is passed; `tokens` counts what gradients are computed
-    for.
+class TrainingBudget(TrainerCallback):  # type: ignore[misc] # the library is not followed
+    """Stops the training before a budget is passed; `tokens` counts tokens with gradients.
 
-    A token counts when it goes through the model in training, without padding: generation, a
-    reference pass and what gradient checkpointing computes again do not. It stops while the largest
-    step so far would still fit, and with twice the longest step left for saving. It stands before
-    the logging callback, whose rows then hold `tokens_seen`.
+    A token counts when it passes through the model in training. Padding, generation, reference
+    passes and what gradient checkpointing recomputes do not count. The training stops when the
+    largest step so far would no longer fit, and keeps twice the longest step's time for saving. Add
+    it before the logging callback, whose rows then hold `tokens_seen`.
 
     Args:
-        tokens, minutes: the budget; `began` is the clock's reading when the program started.
-        identity: what a checkpoint must have been made from to be gone on with (hashes of
-        specification and data). spent: what earlier attempts of the run took of both budgets, steps
-        that are repeated now included.
+        tokens, minutes: the budget.
+        began: the clock's monotonic reading when the program started.
+        identity: hashes that a checkpoint must carry to be continued from.
+        spent: what earlier attempts of the run spent, steps that are repeated now included.
     """
 
     def __init__(
@@ -57,37 +53,37 @@ class Budget(TrainerCallback):  # type: ignore[misc] # the library is not follow
         clock: Clock,
         began: float,
         identity: Mapping[str, str],
-        spent: Spent | None = None,
+        spent: SpentBudget | None = None,
     ) -> None:
         self._most_tokens, self._most_seconds = tokens, minutes * 60
-        self._spent = spent or Spent(tokens=0, seconds=0.0)
+        self._spent = spent or SpentBudget(tokens=0, seconds=0.0)
         self._clock, self._began, self._earlier = clock, began, self._spent.seconds
         self._identity = dict(identity)
         self.repeated = self._spent.tokens
-        """Tokens that earlier attempts saw and this one sees again, or lost."""
+        """Tokens of earlier attempts whose steps were lost or are repeated."""
         self.tokens = 0
         self.stopped: str | None = None
-        """Which budget ended the training: "tokens" or "minutes"."""
-        self._at = Spent(tokens=0, seconds=0.0)
-        self._largest = Spent(tokens=0, seconds=0.0)
+        """The budget that ended the training: "tokens" or "minutes"."""
+        self._at = SpentBudget(tokens=0, seconds=0.0)
+        self._largest = SpentBudget(tokens=0, seconds=0.0)
 
     def watch(self, model: torch.nn.Module) -> None:
         """Count the tokens of each forward pass of `model` that gradients are computed for."""
         model.register_forward_pre_hook(self._count, with_kwargs=True)
 
     def take_up(self, checkpoint: Path) -> None:
-        """Go on from what had been used when `checkpoint` was saved."""
+        """Continue from what was spent when `checkpoint` was saved."""
         mark = read_mark(checkpoint)
         self.tokens = int(mark["tokens"])
         self.repeated = max(0, self._spent.tokens - self.tokens)
         self._earlier = max(self._spent.seconds, float(mark["seconds"]))
-        self._largest = Spent(
+        self._largest = SpentBudget(
             tokens=int(mark["largest_tokens"]), seconds=float(mark["largest_seconds"])
         )
 
     @property
     def seconds(self) -> float:
-        """Of this run, earlier attempts that it goes on from included."""
+        """Seconds of this run, with the earlier attempts that it continues."""
         return self._earlier + self._clock.monotonic() - self._began
 
     @property
@@ -97,7 +93,7 @@ class Budget(TrainerCallback):  # type: ignore[misc] # the library is not follow
     def on_step_begin(
         self, _args: TrainingArguments, _state: TrainerState, _control: TrainerControl, **_more: Any
     ) -> None:
-        self._at = Spent(tokens=self.tokens, seconds=self.seconds)
+        self._at = SpentBudget(tokens=self.tokens, seconds=self.seconds)
 
     def on_substep_end(
         self, _args: TrainingArguments, _state: TrainerState, control: TrainerControl, **_more: Any
@@ -111,13 +107,14 @@ class Budget(TrainerCallback):  # type: ignore[misc] # the library is not follow
     def on_step_end(
         self, _args: TrainingArguments, _state: TrainerState, control: TrainerControl, **_more: Any
     ) -> None:
-        self._largest = Spent(
+        self._largest = SpentBudget(
             tokens=max(self._largest.tokens, self.tokens - self._at.tokens),
             seconds=max(self._largest.seconds, self.seconds - self._at.seconds),
         )
         self._stop_if(
             control,
             tokens=self._used + self._largest.tokens > self._most_tokens,
+            # One more step, and twice its time to save adapter and result.
             minutes=self.seconds + 3 * self._largest.seconds > self._most_seconds,
         )
 
@@ -130,9 +127,8 @@ class Budget(TrainerCallback):  # type: ignore[misc] # the library is not follow
         **_more: Any,
     ) -> None:
         if logs is not None:
-            logs.pop(
-                "num_tokens", None
-            )  # TRL's own count, which begins at 0 again where a training goes on
+            # TRL's own count starts at 0 again after a resume.
+            logs.pop("num_tokens", None)
             logs["tokens_seen"] = self.tokens
 
     def on_save(
@@ -141,7 +137,8 @@ class Budget(TrainerCallback):  # type: ignore[misc] # the library is not follow
         largest = {"largest_tokens": self._largest.tokens, "largest_seconds": self._largest.seconds}
         mark = self._identity | {"tokens": self.tokens, "seconds": self.seconds} | largest
         folder = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-        for path in walk_files(folder):  # the mark says that all is there, after a power cut, too
+        # First all files to the disk, then the mark: it must be true after a power cut, too.
+        for path in walk_files(folder):
             if path.is_file():
                 with path.open("rb") as stream:
                     os.fsync(stream.fileno())
@@ -154,30 +151,30 @@ class Budget(TrainerCallback):  # type: ignore[misc] # the library is not follow
                 control.should_training_stop = True
 
     def _count(
-        self, _module: torch.nn.Module, given: tuple[Any, ...], named: dict[str, Any]
+        self, _module: torch.nn.Module, positional: tuple[Any, ...], named: dict[str, Any]
     ) -> None:
         if not torch.is_grad_enabled():
             return
-        ids = named["input_ids"] if "input_ids" in named else given[0]
+        ids = named["input_ids"] if "input_ids" in named else positional[0]
         mask = named.get("attention_mask")
         self.tokens += int(ids.numel() if mask is None else mask.sum())
 
 
 def read_mark(checkpoint: Path) -> dict[str, Any]:
-    """What `on_save` wrote; empty for a checkpoint that is not whole."""
+    """What `on_save` wrote; empty for an incomplete checkpoint."""
     try:
-        found = json.loads((checkpoint / MARK).read_text("utf-8"))
+        mark = json.loads((checkpoint / MARK).read_text("utf-8"))
     except (OSError, ValueError):  # cut off: it is passed over
         return {}
-    return found if isinstance(found, dict) else {}
+    return mark if isinstance(mark, dict) else {}
 
 
 def newest_checkpoint(folder: Path, identity: Mapping[str, str]) -> Path | None:
-    """The last whole checkpoint of the same specification and data."""
-    found = [
+    """The last complete checkpoint of the same specification and data."""
+    checkpoints = [
         path for path in folder.glob("checkpoint-*") if identity.items() <= read_mark(path).items()
     ]
-    return max(found, key=step_of, default=None)
+    return max(checkpoints, key=step_of, default=None)
 
 
 def step_of(checkpoint: Path) -> int:

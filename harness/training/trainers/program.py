@@ -1,9 +1,9 @@
-"""What every trainer program does around its training: reads, hashes, logs, keeps to the budget,
-tells the result.
+"""What every trainer program does around its training: reads, hashes, logs, keeps the budget,
+reports the result.
 
 The result is one JSON object on standard output and in DIR/result.json; all else goes to standard
-error. Every hash and count in it is computed here from what was read; nothing is copied from the
-specification but names.
+error. Its hashes and counts are computed here from what was read; only names are copied from the
+specification.
 """
 
 import argparse
@@ -23,20 +23,25 @@ from harness.clock import Clock, SystemClock
 from harness.errors import HarnessError, RunError, UsageError
 from harness.files import atomic_write, pretty_json
 from harness.run_logger import RunLogger
-from harness.training.hf_callback import RunLoggerCallback
+from harness.training.chat import read_rows
 from harness.training.language_model import CPU_TIER, four_bit, load_tokenizer
-from harness.training.stdout import answers_only
-from harness.training.trainers.budget import Budget, Spent, newest_checkpoint, step_of
-from harness.training.trainers.job import Job
-from harness.training.trainers.spec import Spec, read_rows
+from harness.training.model_program import answers_only
+from harness.training.trainers.budget import (
+    SpentBudget,
+    TrainingBudget,
+    newest_checkpoint,
+    step_of,
+)
+from harness.training.trainers.task import TrainerSpec, TrainingTask
+from harness.training.transformers_callback import TransformersCallback
 
 RESULT = "result.json"
-Build = Callable[[Job], Any]
+Build = Callable[[TrainingTask], Any]
 """Makes the library's trainer, ready for `train()`."""
 
 
 def process_start(clock: Clock) -> float:
-    """The clock's monotonic reading when this process began: imports take time, too."""
+    """The clock's monotonic reading when this process began; imports take time, too."""
     age = clock.now().timestamp() - float(psutil.Process().create_time())
     return clock.monotonic() - age
 
@@ -53,45 +58,45 @@ def run(
     """The program `--spec FILE --output-dir DIR` of one backend; returns its exit code.
 
     The budget's minutes count from `began`, a monotonic reading; by default from the start of this
-    process. A failure of the training is told as a failed result before it is raised again, so that
+    process. A failure of the training is reported as a failed result, then raised again, so that
     its traceback is in the log.
     """
     parser = argparse.ArgumentParser(prog=f"harness.training.trainers.{backend.replace('-', '_')}")
     parser.add_argument("--spec", type=Path, required=True)
     parser.add_argument("--output-dir", type=Path, required=True)
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     clock = SystemClock()
     began = process_start(clock) if began is None else began
     with answers_only() as answer:
         try:
-            spec = Spec.read(given.spec)
+            spec = TrainerSpec.read(options.spec)
         except (OSError, ValueError, HarnessError) as error:
-            sys.stderr.write(f"{given.spec}: {error}\n")
+            sys.stderr.write(f"{options.spec}: {error}\n")
             return 2
-        told = blank_result(spec)
+        result = blank_result(spec)
 
-        def tell() -> None:
-            data = pretty_json(told)
-            atomic_write(given.output_dir / RESULT, data)
+        def report() -> None:
+            data = pretty_json(result)
+            atomic_write(options.output_dir / RESULT, data)
             answer.write(data.encode())
 
         try:
             _require(spec, backend, mode)
             with RunLogger.from_environment() as log:
-                _train(spec, given.output_dir, log, clock, began, texts, build, told)
+                _train(spec, options.output_dir, log, clock, began, texts, build, result)
         except BaseException as error:
-            told |= {"status": "failed", "artifact": None, "failure": one_line(error)}
-            told["metrics"]["wall_clock_minutes"] = (clock.monotonic() - began) / 60
-            tell()
+            result |= {"status": "failed", "artifact": None, "failure": one_line(error)}
+            result["metrics"]["wall_clock_minutes"] = (clock.monotonic() - began) / 60
+            report()
             if isinstance(error, HarnessError):
                 sys.stderr.write(f"{error}\n")
                 return 1
             raise
-        tell()
+        report()
     return 0
 
 
-def blank_result(spec: Spec) -> dict[str, Any]:
+def blank_result(spec: TrainerSpec) -> dict[str, Any]:
     """A result in which nothing has been computed yet."""
     names = ("experiment", "run", "backend", "mode", "profile", "seed", "dtype")
     return {
@@ -123,97 +128,98 @@ def one_line(error: BaseException) -> str:
     return " ".join(text.split())[:500]
 
 
-def _require(spec: Spec, backend: str, mode: str) -> None:
+def _require(spec: TrainerSpec, backend: str, mode: str) -> None:
     for name, mine in (("backend", backend), ("mode", mode)):
         if spec[name] != mine:
             raise UsageError(
                 f"The specification's {name} is {spec[name]}; this trainer's is {mine}.",
-                hint="Start the trainer that belongs to the specification.",
+                hint="Start the trainer that the specification names.",
                 code="wrong_trainer",
             )
 
 
 def _train(
-    spec: Spec,
+    spec: TrainerSpec,
     output: Path,
     log: RunLogger,
     clock: Clock,
     began: float,
     texts: Sequence[str],
     build: Build,
-    told: dict[str, Any],
+    result: dict[str, Any],
 ) -> None:
     rows = read_rows(Path(spec["dataset"]["path"]), *texts)
-    told |= {"dataset_sha256": rows.sha256, "dataset_rows": len(rows.rows)}
-    told["base_model_sha256"] = hash_path(spec.model_path)
-    set_seed(spec.seed)  # before the adapter's random start
+    result |= {"dataset_sha256": rows.sha256, "dataset_rows": len(rows.rows)}
+    result["base_model_sha256"] = hash_path(spec.model_path)
+    set_seed(spec.seed)  # before LoRA's random initialisation
     side = "left" if spec["mode"] == "grpo" else "right"
     tokenizer = load_tokenizer(spec.model_path, padding_side=side)
-    job = Job(
+    task = TrainingTask(
         spec=spec, output=output, log=log, clock=clock, began=began, tokenizer=tokenizer, rows=rows
     )
     try:
-        trainer = build(job)
+        trainer = build(task)
     finally:
-        told |= {"rows_used": job.used, "rows_refused": dict(job.refused)}
-    budget = _budgeted(job, trainer, told)
-    _go(job, trainer, budget, told)
-    if not math.isfinite(told["metrics"]["final_loss"]):
+        result |= {"rows_used": task.used, "rows_refused": dict(task.refused)}
+    hashes = ("config_fingerprint", "dataset_sha256", "base_model_sha256")
+    identity = {name: result[name] for name in hashes}
+    budget = _add_callbacks(task, trainer, identity)
+    _run_trainer(task, trainer, budget, identity, result)
+    if not math.isfinite(result["metrics"]["final_loss"]):
         raise RunError(
-            f"The loss at the last step is {told['metrics']['final_loss']}.",
-            hint="Lower the learning rate, or read what the detectors say of this run.",
+            f"The loss at the last step is {result['metrics']['final_loss']}.",
+            hint="Lower the learning rate, or read the detectors' findings on this run.",
             code="loss_not_finite",
         )
-    told["artifact"] = save_adapter(job, trainer.model, budget.tokens, trainer.state.global_step)
-    told["extra"] = job.extra | _card(job)
-    told["status"] = "completed"
+    result["artifact"] = save_adapter(task, trainer.model, budget.tokens, trainer.state.global_step)
+    result["extra"] = task.extra | _card(task)
+    result["status"] = "completed"
 
 
-def _budgeted(job: Job, trainer: Any, told: Mapping[str, Any]) -> Budget:
-    limit = job.spec["budget"]
-    identity = {
-        name: told[name] for name in ("config_fingerprint", "dataset_sha256", "base_model_sha256")
-    }
-    budget = Budget(
+def _add_callbacks(task: TrainingTask, trainer: Any, identity: Mapping[str, str]) -> TrainingBudget:
+    limit = task.spec["budget"]
+    budget = TrainingBudget(
         tokens=int(limit["tokens"]),
         minutes=float(limit["minutes"]),
-        clock=job.clock,
-        began=job.began,
+        clock=task.clock,
+        began=task.began,
         identity=identity,
-        spent=Spent.from_environment(os.environ),
+        spent=SpentBudget.from_environment(os.environ),
     )
     budget.watch(trainer.model)
-    trainer.add_callback(budget)  # first: its number stands in the rows that the next one writes
-    trainer.add_callback(RunLoggerCallback(job.log, clock=job.clock))
+    trainer.add_callback(budget)  # first: it adds tokens_seen to the rows that the next one writes
+    trainer.add_callback(TransformersCallback(task.log, clock=task.clock))
     return budget
 
 
-def _go(job: Job, trainer: Any, budget: Budget, told: dict[str, Any]) -> None:
-    """Train, from the newest whole checkpoint where this run goes on, and fill in the metrics."""
-    identity = {
-        name: told[name] for name in ("config_fingerprint", "dataset_sha256", "base_model_sha256")
-    }
-    found = newest_checkpoint(job.output, identity) if job.log.attempt > 1 else None
-    if found is not None:
-        sys.stderr.write(f"going on from {found.name}\n")
-        budget.take_up(found)
-        job.extra |= {"resumed_at_step": step_of(found), "resume": _exactness(job)}
+def _run_trainer(
+    task: TrainingTask,
+    trainer: Any,
+    budget: TrainingBudget,
+    identity: Mapping[str, str],
+    result: dict[str, Any],
+) -> None:
+    """Train, in a later attempt from the newest complete checkpoint, and fill in the metrics."""
+    checkpoint = newest_checkpoint(task.output, identity) if task.log.attempt > 1 else None
+    if checkpoint is not None:
+        sys.stderr.write(f"resuming from {checkpoint.name}\n")
+        budget.take_up(checkpoint)
+        task.extra |= {"resumed_at_step": step_of(checkpoint), "resume": _exactness(task)}
     if budget.repeated:
-        job.extra["repeated_tokens"] = budget.repeated
+        task.extra["repeated_tokens"] = budget.repeated
     before = budget.tokens
-    trained = trainer.train(resume_from_checkpoint=None if found is None else str(found))
-    job.extra["tokens_per_second"] = (budget.tokens - before) / max(
-        trained.metrics["train_runtime"], 1e-9
-    )
+    trained = trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+    seconds = max(trained.metrics["train_runtime"], 1e-9)
+    task.extra["tokens_per_second"] = (budget.tokens - before) / seconds
     losses = [row["loss"] for row in trainer.state.log_history if "loss" in row]
-    told["metrics"] = {
+    result["metrics"] = {
         "wall_clock_minutes": budget.seconds / 60,
         "final_loss": float(losses[-1]) if losses else None,
         "tokens_seen": budget.tokens,
         "steps": trainer.state.global_step,
     }
     if budget.stopped:
-        job.extra["stopped_by_budget"] = budget.stopped
+        task.extra["stopped_by_budget"] = budget.stopped
     if not losses:
         raise RunError(
             f"The budget ({budget.stopped}) did not suffice for one step.",
@@ -222,25 +228,22 @@ def _go(job: Job, trainer: Any, budget: Budget, told: dict[str, Any]) -> None:
         )
 
 
-def _exactness(job: Job) -> str:
-    """Whether what is gone on with is, to the last bit, what an unbroken training would have
-    made."""
-    if job.spec["hardware_tier"] != CPU_TIER:
+def _exactness(task: TrainingTask) -> str:
+    """Whether the resumed training gives, to the last bit, what an unbroken one would have."""
+    if task.spec["hardware_tier"] != CPU_TIER:
         return "not exact: a GPU's kernels add in no fixed order"
     threads = torch.get_num_threads()
-    return (
-        "exact" if threads == 1 else f"not exact: {threads} threads; one is what it was proved with"
-    )
+    return "exact" if threads == 1 else f"not exact: {threads} threads; exact only with one"
 
 
-def save_adapter(job: Job, model: Any, tokens: int, steps: int) -> dict[str, str]:
-    """Write the adapter as safetensors, named after the model instead of a folder of this
-    machine."""
-    expected = job.spec["artifact"]
-    target = job.output / expected["path"]
+def save_adapter(task: TrainingTask, model: Any, tokens: int, steps: int) -> dict[str, str]:
+    """Write the adapter as safetensors."""
+    expected = task.spec["artifact"]
+    target = task.output / expected["path"]
     unwrapped = getattr(model, "module", model)
+    # The model's id, not its folder: a path of this machine would change the adapter's hash.
     for config in unwrapped.peft_config.values():
-        config.base_model_name_or_path = job.spec["model"]["id"]
+        config.base_model_name_or_path = task.spec["model"]["id"]
     if tokens <= 0 or steps <= 0:
         raise RunError(
             "No token was seen, so nothing was trained.",
@@ -248,16 +251,16 @@ def save_adapter(job: Job, model: Any, tokens: int, steps: int) -> dict[str, str
             code="nothing_trained",
         )
     unwrapped.save_pretrained(target, safe_serialization=True, save_embedding_layers=False)
-    job.log.checkpoint_saved(target, epoch=steps - 1, final=True)
+    task.log.checkpoint_saved(target, epoch=steps - 1, final=True)
     return {"path": expected["path"], "format": "peft-adapter"}
 
 
-def _card(job: Job) -> dict[str, float | str]:
-    found: dict[str, float | str] = {}
-    if torch.cuda.is_available() and job.spec["hardware_tier"] != CPU_TIER:
-        found["card"] = torch.cuda.get_device_name(0)
-        found["peak_memory_bytes"] = torch.cuda.max_memory_allocated()
-        found["base_weights"] = (
-            "nf4" if four_bit(job.spec["hardware_tier"]) else str(job.spec["dtype"])
-        )
-    return found
+def _card(task: TrainingTask) -> dict[str, float | str]:
+    tier = task.spec["hardware_tier"]
+    if tier == CPU_TIER or not torch.cuda.is_available():
+        return {}
+    return {
+        "card": torch.cuda.get_device_name(0),
+        "peak_memory_bytes": torch.cuda.max_memory_allocated(),
+        "base_weights": "nf4" if four_bit(tier) else str(task.spec["dtype"]),
+    }

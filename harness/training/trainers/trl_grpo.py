@@ -1,9 +1,8 @@
-"""Backend `trl-grpo`: group relative policy optimisation (Shao et al. 2024) by TRL, with LoRA;
-answers are checked.
+"""Backend `trl-grpo`: group relative policy optimisation (Shao et al. 2024) by TRL, with LoRA.
 
-Two rewards: 1 where the completion is the answer, and half of that where it contains it. A group
-whose rewards are all equal teaches nothing: watch `frac_reward_zero_std`, not the loss, which is
-near 0 by construction.
+Two rewards: 1 where the completion is the answer, and 0.5 where it contains it. A group whose
+rewards are all equal teaches nothing: watch `frac_reward_zero_std`, not the loss, which is near 0
+by construction.
 """
 
 import sys
@@ -14,29 +13,29 @@ from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
 
 from harness.errors import UsageError
-from harness.training.answers import contains_answer, is_answer
-from harness.training.chat import RowRefusedError, messages, prompt_ids
-from harness.training.language_model import load_model
-from harness.training.trainers.job import Job
+from harness.training.chat import (
+    RowRefusedError,
+    contains_answer,
+    is_answer,
+    messages,
+    prompt_ids,
+)
 from harness.training.trainers.program import run
+from harness.training.trainers.task import TrainingTask
 
 MOST_GENERATED = 256
 GROUPS = (8, 4, 2)
-"""Completions a prompt; the largest that divides a step's rows is taken."""
+"""Completions a prompt: the first that divides a step's rows."""
 
 
 def exact_match(completions: Sequence[Any], answer: Sequence[str], **_more: Any) -> list[float]:
-    return [
-        float(is_answer(_text(said), right))
-        for said, right in zip(completions, answer, strict=True)
-    ]
+    pairs = zip(completions, answer, strict=True)
+    return [float(is_answer(_text(completion), right)) for completion, right in pairs]
 
 
 def contains(completions: Sequence[Any], answer: Sequence[str], **_more: Any) -> list[float]:
-    return [
-        float(contains_answer(_text(said), right))
-        for said, right in zip(completions, answer, strict=True)
-    ]
+    pairs = zip(completions, answer, strict=True)
+    return [float(contains_answer(_text(completion), right)) for completion, right in pairs]
 
 
 def _text(completion: Any) -> str:
@@ -56,31 +55,30 @@ def group_size(rows: int) -> int:
     )
 
 
-def build(job: Job) -> Any:
-    spec, given = job.spec, job.spec.hyperparameters
-    generated = max(1, min(MOST_GENERATED, spec.max_length // 2))
+def build(task: TrainingTask) -> Any:
+    numbers, limit = task.spec.hyperparameters, task.spec.max_length
+    generated = max(1, min(MOST_GENERATED, limit // 2))
 
     def encode(row: dict[str, Any]) -> dict[str, Any]:
-        if len(prompt_ids(job.tokenizer, row["prompt"])) + generated > spec.max_length:
+        if len(prompt_ids(task.tokenizer, row["prompt"])) + generated > limit:
             raise RowRefusedError("prompt_too_long")
         return {"prompt": messages(row["prompt"]), "answer": row["answer"]}
 
-    rows = job.each(encode)
-    settings = job.arguments(
-        beta=given["beta"],
-        num_generations=group_size(given["batch_size"] * given["gradient_accumulation"]),
+    rows = task.each(encode)
+    settings = task.arguments(
+        beta=numbers["beta"],
+        num_generations=group_size(numbers["batch_size"] * numbers["gradient_accumulation"]),
         max_completion_length=generated,
         reward_weights=[1.0, 0.5],
         temperature=1.0,
     )
-    model = load_model(spec.model_path, dtype=spec["dtype"], tier=spec["hardware_tier"], train=True)
     return GRPOTrainer(
-        model=model,
+        model=task.model(),
         reward_funcs=[exact_match, contains],
         args=GRPOConfig(**settings),
         train_dataset=Dataset.from_list(rows),
-        processing_class=job.tokenizer,
-        peft_config=job.lora(),
+        processing_class=task.tokenizer,
+        peft_config=task.lora(),
     )
 
 

@@ -9,13 +9,13 @@ from trl import SFTConfig, SFTTrainer
 
 from harness.errors import UsageError
 from harness.training.chat import turn
-from harness.training.language_model import load_model
-from harness.training.trainers.job import Job
+from harness.training.collators import sft_row
 from harness.training.trainers.program import run
+from harness.training.trainers.task import TrainingTask
 
 
 class TokensSFTTrainer(SFTTrainer):  # type: ignore[misc] # the library is not followed
-    """SFT over rows that hold `input_ids` and `labels`."""
+    """SFT over tokens that were made by `sft_row`."""
 
     def _prepare_dataset(self, dataset: Any, *_more: Any, **_named: Any) -> Any:
         return dataset
@@ -23,31 +23,29 @@ class TokensSFTTrainer(SFTTrainer):  # type: ignore[misc] # the library is not f
 
 def completion(row: dict[str, Any]) -> str:
     """Raises UsageError for a row that has neither `completion` nor `chosen` as text."""
-    found = row.get("completion", row.get("chosen"))
-    if not isinstance(found, str):
+    text = row.get("completion", row.get("chosen"))
+    if not isinstance(text, str):
         raise UsageError(
             f"The row {row.get('id')} has neither completion nor chosen.",
             hint="Fix the dataset.",
             code="dataset_row",
         )
-    return found
+    return text
 
 
-def build(job: Job) -> Any:
-    spec = job.spec
+def build(task: TrainingTask) -> Any:
+    limit = task.spec.max_length
 
     def encode(row: dict[str, Any]) -> dict[str, Any]:
-        said = turn(job.tokenizer, row["prompt"], completion(row), limit=spec.max_length)
-        return {"input_ids": said.ids, "labels": said.labels}
+        return sft_row(turn(task.tokenizer, row["prompt"], completion(row), limit=limit))
 
-    rows = job.each(encode)
-    model = load_model(spec.model_path, dtype=spec["dtype"], tier=spec["hardware_tier"], train=True)
+    rows = task.each(encode)
     return TokensSFTTrainer(
-        model=model,
-        args=SFTConfig(**job.arguments(max_length=spec.max_length)),
+        model=task.model(),
+        args=SFTConfig(**task.arguments(max_length=limit)),
         train_dataset=Dataset.from_list(rows),
-        processing_class=job.tokenizer,
-        peft_config=job.lora(),
+        processing_class=task.tokenizer,
+        peft_config=task.lora(),
     )
 
 

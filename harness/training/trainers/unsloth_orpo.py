@@ -1,5 +1,5 @@
 """Backend `unsloth-orpo`: the ORPO of `trl-orpo`, the model loaded and adapted by unsloth. One GPU;
-not run by us.
+not tested with the package.
 
 Rows, masks, loss, budget and result are those of `trl-orpo`. Without the package it is refused
 before anything is read.
@@ -15,8 +15,8 @@ with contextlib.suppress(ImportError):
     importlib.import_module("unsloth")  # before transformers and TRL: it changes their classes
 
 from harness.errors import MissingExtraError, UsageError
-from harness.training.trainers.job import Job
 from harness.training.trainers.program import run
+from harness.training.trainers.task import TrainingTask
 from harness.training.trainers.trl_orpo import TEXTS, trainer_of
 
 HINT = "pip install unsloth"
@@ -56,8 +56,8 @@ def load(spec: Any, adapter: Any) -> Any:
     )
 
 
-def build(job: Job) -> Any:
-    return trainer_of(job, load(job.spec, job.lora()), adapter=None)
+def build(task: TrainingTask) -> Any:
+    return trainer_of(task, load(task.spec, task.lora()), adapter=None)
 
 
 def main() -> int:

@@ -1,26 +1,64 @@
-"""Which files a command runs: its scripts and modules with all local modules that they import, and
-files it names."""
+"""Hashes of the code that trains and scores: of the files that a command runs, with all local
+modules that they import.
+
+docs/training-programs.md defines them, so that any trainer can compute the same. All are whole
+SHA-256 in lower-case hex.
+"""
 
 import ast
 import os
 import shlex
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from harness.artifacts.content import hash_file
 from harness.errors import NotFoundError
-from harness.files import sha256_bytes
+from harness.files import canonical_json, sha256_bytes
 from harness.plans.scorer import Closure, import_closure
+from harness.posttrain.vocabulary import EVALUATORS, Backend
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def code_hash(backend: Backend, command: Sequence[str] | None, root: Path) -> str:
+    """Hash of the trainer and all local modules that it imports, directly or not.
+
+    Raises NotFoundError (trainer_missing) when the program does not exist, PlanError when it is not
+    Python.
+    """
+    if backend is Backend.DRY_RUN:
+        files = {"dry_run.py": hash_file(Path(__file__).with_name("dry_run.py"))}
+    elif backend is Backend.COMMAND:
+        files = command_files(command or (), root)
+    else:
+        files = _of_package(backend.module)
+    return sha256_bytes(canonical_json(sorted(files.items())))
+
+
+def evaluator_hash(evaluator: str | Mapping[str, Any], root: Path) -> str:
+    """Hash of a benchmark's evaluator, as `code_hash`: one of the package by its name, or the words
+    under `command`."""
+    if not isinstance(evaluator, str):
+        return code_hash(Backend.COMMAND, evaluator["command"], root)
+    return sha256_bytes(canonical_json(sorted(_of_package(f"{EVALUATORS}.{evaluator}").items())))
+
+
+def _of_package(module: str) -> dict[str, str]:
+    script = f"{module.replace('.', '/')}.py"
+    if not (_PACKAGE.parent / script).is_file():
+        raise missing(script)
+    return closure_hashes(_PACKAGE.parent, script, package=True)
 
 
 def command_files(command: Sequence[str], root: Path) -> dict[str, str]:
-    """Name to SHA-256: of every word that is a file, wherever it lies, of a module after `-m`, and
-    of what the text after `-c` imports or calls; else of the program itself. A file of the project
-    is named relative to `root`.
+    """File name -> SHA-256 of every word that is a file, of a module after `-m`, and of what the
+    text after `-c` imports or calls. Where there is none of these: of the program itself.
 
-    An interpreter called python, and modules installed beside it, are not part of it.
-    Raises NotFoundError (trainer_missing), PlanError for a script that is not Python.
+    A file of the project is named relative to `root`. An interpreter called python, and modules
+    installed beside it, do not count. Raises NotFoundError (trainer_missing), PlanError for a
+    script that is not Python.
     """
     files = _of_words(command, root)
     if not files:
@@ -32,14 +70,14 @@ def command_files(command: Sequence[str], root: Path) -> dict[str, str]:
 
 
 def closure_hashes(root: Path, script: str, *, package: bool = False) -> dict[str, str]:
-    """Of the script and the modules of its folder, or of its package, that it imports."""
+    """Hashes of the script and of the modules that it imports from its folder or its package."""
     return _hashes(import_closure(root, Path(script).as_posix(), package=package))
 
 
 def missing(name: str) -> NotFoundError:
     return NotFoundError(
         f"The program {name} does not exist.",
-        hint="Write it, or correct the words.",
+        hint="Write it, or correct the command.",
         code="trainer_missing",
     )
 
@@ -62,7 +100,7 @@ def _is_python(word: str) -> bool:
 
 
 def _of_word(word: str, root: Path) -> dict[str, str]:
-    path, inside = _found(word, root)
+    path, inside = _path_of(word, root)
     if word.endswith(".py") and path is None and inside:
         raise missing(word)
     if path is None:
@@ -77,17 +115,17 @@ def _of_word(word: str, root: Path) -> dict[str, str]:
     }
 
 
-def _found(word: str, root: Path) -> tuple[Path | None, bool]:
-    """(the file that the word names, whether the word leads into the project). Text too long for a
-    name is none."""
+def _path_of(word: str, root: Path) -> tuple[Path | None, bool]:
+    """(the file that the word names, whether the word leads into the project)."""
     try:
         path = root / word
         return path if path.is_file() else None, path.resolve().is_relative_to(root.resolve())
-    except (OSError, ValueError):
+    except (OSError, ValueError):  # text too long for a file name, or with a NUL
         return None, False
 
 
 def _relative(path: Path, root: Path) -> str:
+    # Without following links first: a link inside the project keeps the name that was written.
     plain = Path(os.path.normpath(path))
     if plain.is_relative_to(root):
         return plain.relative_to(root).as_posix()
@@ -98,34 +136,30 @@ def _of_module(name: str, root: Path) -> dict[str, str]:
     """As `python -m` finds it from the project's root: a module, or a package's `__main__`."""
     base = name.replace(".", "/")
     script = next(
-        (item for item in (f"{base}.py", f"{base}/__main__.py") if (root / item).is_file()), None
+        (name for name in (f"{base}.py", f"{base}/__main__.py") if (root / name).is_file()), None
     )
     top = base.partition("/")[0]
     if script is None:
         if (root / top).is_dir() or (root / f"{top}.py").is_file():
             raise missing(f"-m {name}")
-        return {}  # installed
+        return {}  # installed beside the interpreter
     if "/" not in script:
         return closure_hashes(root, script)
+    # `python -m a.b.c` runs a/__init__.py and a/b/__init__.py first, so they count, too.
     parents = [root / parent for parent in Path(script).parents if parent.parts]
-    scripts = [
-        script,
-        *(
-            _relative(item / "__init__.py", root)
-            for item in parents
-            if (item / "__init__.py").is_file()
-        ),
-    ]
-    found = [import_closure(root, item, package=True) for item in scripts]
-    files = _of_imports((item for each in found for item in each.foreign if item != top), root)
-    for each in found:
-        files |= _hashes(each)
+    starts = [parent / "__init__.py" for parent in parents]
+    scripts = [script, *(_relative(start, root) for start in starts if start.is_file())]
+    closures = [import_closure(root, name, package=True) for name in scripts]
+    others = (module for closure in closures for module in closure.foreign if module != top)
+    files = _of_imports(others, root)
+    for closure in closures:
+        files |= _hashes(closure)
     return files
 
 
 def _of_text(text: str, root: Path) -> dict[str, str]:
-    """Of a program given as a word: what Python imports from the root, else the files that a
-    shell's words name."""
+    """Files of a program given as text: what it imports from the root when it is Python, else what
+    the words of a shell command name."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -144,7 +178,7 @@ def _of_text(text: str, root: Path) -> dict[str, str]:
 
 
 def _of_imports(tops: Iterable[str], root: Path) -> dict[str, str]:
-    """Of modules and packages directly below the root; of a package all its Python files."""
+    """Files of modules directly below the root; of a package all its Python files."""
     files: dict[str, str] = {}
     for top in sorted(filter(None, set(tops))):
         if (root / top).is_dir():

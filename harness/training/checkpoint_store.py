@@ -1,10 +1,10 @@
-"""Checkpoints on disk: a folder each, whole or not there.
+"""Checkpoints on disk: one folder each, complete or absent. Needs no torch.
 
     checkpoints/epoch-0009/            model.pt  training.pt  COMPLETE
     checkpoints/latest, best           the name of a folder, replaced by rename
 
-COMPLETE is written last, after the files are on the disk: it says how many bytes each has and their
-SHA-256. A folder without it, or with other bytes, is no checkpoint. Nothing here knows torch.
+COMPLETE is written last, after the files are on the disk, and holds their sizes and SHA-256. A
+folder without it, or with other bytes, is not a checkpoint.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ LATEST, BEST = "latest", "best"
 _PARTIAL = ".partial"
 _OURS = re.compile(r"epoch-\d+(-step-\d+)?(\.partial|\.old)?")
 Writers = Mapping[str, Callable[[Path], None]]
-"""File name -> what writes it at the path that it is given."""
+"""File name -> function that writes it at a path."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class Saved:
     done: bool
     """Whether the epoch was over."""
     value: float | None
-    """Of the plan's metric; None when it was not given or not finite."""
+    """The plan's metric; None when not given or not finite."""
     kept: bool
     """Due by the cadence, so never removed."""
     files: Mapping[str, Mapping[str, Any]]
@@ -48,34 +48,35 @@ class Saved:
         return self.epoch, self.done, self.step
 
     def problem(self) -> str | None:
-        """What is wrong with its bytes; None when they are what was written."""
+        """What is wrong with its bytes; None when they are as written."""
         for name, expected in self.files.items():
             path = self.folder / name
             if not path.is_file() or path.is_symlink() or path.stat().st_size != expected["bytes"]:
-                return f"{name} is not there in full"
+                return f"{name} is missing or incomplete"
             if sha256_file(path) != expected["sha256"]:
                 return f"{name} has other bytes than were saved"
         return None
 
 
-class Store:
-    """The checkpoints below `root`. One process writes."""
+class CheckpointStore:
+    """The checkpoints below `root`; one process writes."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def complete(self) -> list[Saved]:
-        """Those with a marker that can be read, oldest first."""
-        found = []
+        """Checkpoints with a readable marker, oldest first."""
+        checkpoints = []
         for marker in self.root.glob(f"*/{MARKER}"):
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-                found.append(_read(marker))
-        return sorted(found, key=lambda item: item.order)
+                checkpoints.append(_read(marker))
+        return sorted(checkpoints, key=lambda saved: saved.order)
 
-    def save(self, name: str, writers: Writers, *, told: Mapping[str, Any]) -> Saved:
-        """Write one checkpoint and point `latest` at it. On any error what was written of it is
-        removed and all older ones, and the pointer, are as they were. Raises RunError
-        (checkpoint_not_saved) when the disk does not take it.
+    def save(self, name: str, writers: Writers, *, described: Mapping[str, Any]) -> Saved:
+        """Write one checkpoint and point `latest` at it.
+
+        On any error its files are removed; older checkpoints and the pointer are unchanged. Raises
+        RunError (checkpoint_not_saved) when the disk does not take it.
         """
         target, building = self.root / name, self.root / f"{name}{_PARTIAL}"
         try:
@@ -84,25 +85,25 @@ class Store:
             for file, write in writers.items():
                 write(building / file)
                 _sync(building / file)
-            files = {file: _described(building / file) for file in writers}
-            atomic_write(building / MARKER, pretty_json({**told, "files": files}))
-            if target.exists():  # the same epoch again: the old one goes when the new one is whole
+            files = {file: _size_and_hash(building / file) for file in writers}
+            atomic_write(building / MARKER, pretty_json({**described, "files": files}))
+            # The same epoch again: the old one is set aside, and removed only after the new one is
+            # in place. After a kill in between, `sweep` brings back the one that is complete.
+            if target.exists():
                 _remove(self._aside(target))
                 target.rename(self._aside(target))
             building.rename(target)
             sync_directory(self.root)
             self.point(LATEST, name)
             _remove(self._aside(target))
-        except (
-            OSError,
-            RuntimeError,
-        ) as error:  # torch raises RuntimeError where its writer meets a full disk
+        except (OSError, RuntimeError) as error:
+            # RuntimeError: torch's writer raises it on a full disk.
             with contextlib.suppress(OSError):
                 _remove(building)
             raise RunError(
                 f"The checkpoint {name} could not be saved: {_reason(error)}; {_free(self.root)}"
-                " are free. Those saved before are as they were.",
-                hint="Free disk space, then go on with `harness train EXP --resume`.",
+                " are free. Earlier checkpoints are unchanged.",
+                hint="Free disk space, then resume with `harness train EXP --resume`.",
                 code="checkpoint_not_saved",
             ) from error
         except BaseException:
@@ -114,36 +115,38 @@ class Store:
         atomic_write(self.root / pointer, f"{name}\n")
 
     def sweep(self) -> list[str]:
-        """Take away what a killed save left; the names of folders that were no checkpoint. One
-        under a checkpoint's own name that has no marker is set aside, and its name is free
-        again."""
+        """Remove what a killed save left; the names of the folders that were no checkpoint.
+
+        A folder with a checkpoint's name but without a marker is renamed, not removed: its files
+        may be all that is left.
+        """
         if not self.root.is_dir():
             return []
         remove_leftovers([self.root / LATEST, self.root / BEST])
-        found = []
+        incomplete = []
         for folder in sorted(self.root.glob("epoch-*")):
             if not _OURS.fullmatch(folder.name) or not folder.is_dir() or folder.is_symlink():
                 continue
             if folder.name.endswith(_PARTIAL):
                 _remove(folder)
-                found.append(folder.name.removesuffix(_PARTIAL))
+                incomplete.append(folder.name.removesuffix(_PARTIAL))
             elif folder.name.endswith(".old"):
                 self._settle(folder)
             elif not (folder / MARKER).is_file():
                 aside = next(path for path in _numbered(folder) if not path.exists())
                 folder.rename(aside)
-                found.append(folder.name)
-        return found
+                incomplete.append(folder.name)
+        return incomplete
 
     def remove(self, saved: Saved) -> None:
-        """First the marker: what is left after a kill is no checkpoint."""
+        # The marker first: what a kill leaves behind is then no checkpoint.
         (saved.folder / MARKER).unlink(missing_ok=True)
         saved.folder.rename(gone := saved.folder.with_name(f"{saved.folder.name}{_PARTIAL}"))
         _remove(gone)
 
     def _settle(self, old: Path) -> None:
-        """The one that a killed save was about to replace comes back, unless the new one is
-        there."""
+        """Bring back the checkpoint that a killed save had set aside, unless the new one is
+        complete."""
         target = old.with_name(old.name.removesuffix(".old"))
         if (target / MARKER).is_file() or not (old / MARKER).is_file():
             _remove(old)
@@ -156,14 +159,12 @@ class Store:
 
 
 def _read(marker: Path) -> Saved:
-    told = json.loads(marker.read_text("utf-8"))
-    return Saved(
-        folder=marker.parent,
-        **{name: told[name] for name in ("epoch", "step", "done", "value", "kept", "files")},
-    )
+    described = json.loads(marker.read_text("utf-8"))
+    names = ("epoch", "step", "done", "value", "kept", "files")
+    return Saved(folder=marker.parent, **{name: described[name] for name in names})
 
 
-def _described(path: Path) -> dict[str, Any]:
+def _size_and_hash(path: Path) -> dict[str, Any]:
     return {"bytes": path.stat().st_size, "sha256": sha256_file(path)}
 
 

@@ -1,28 +1,33 @@
-"""One evaluation of a model: baseline and candidate on the same held-out rows, by the evaluator
-that the specification names, started by the harness. An evaluator's failure is INCONCLUSIVE, never
-a score."""
+"""One evaluation of a model: baseline and candidate on the same held-out rows.
+
+The harness starts the evaluator that the specification names. An evaluator's failure is
+INCONCLUSIVE, never a score.
+"""
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from harness.artifacts.content import hash_file
 from harness.domain.models import BASE, Model, ModelEvaluation, ModelState
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import RunStatus, SandboxKind, Verdict
 from harness.errors import RefusedError, UsageError
+from harness.evaluation.intervals import bootstrap_mean
 from harness.files import canonical_json, sha256_bytes
 from harness.ledger.project import Project
-from harness.posttrain.comparison import compare, verdict_of
-from harness.posttrain.evaluator import Scores, ask_evaluator
-from harness.posttrain.fingerprints import evaluator_hash, rows_of
-from harness.posttrain.judge import program_spec
-from harness.posttrain.problems import Problem, problem
-from harness.posttrain.serving import intact, revocation
-from harness.posttrain.spec import Spec
-from harness.posttrain.vocabulary import EvaluationMode
+from harness.posttrain.code_hashes import evaluator_hash
+from harness.posttrain.evaluator_process import Scores, ask_evaluator
+from harness.posttrain.field_problems import FieldProblems
+from harness.posttrain.promotion import intact, revocation
+from harness.posttrain.specification import Specification
+from harness.posttrain.training_judgement import program_spec
+from harness.posttrain.untrusted_json import read_json_lines
+from harness.posttrain.vocabulary import THRESHOLDS, EvaluationMode
 
 _FALLEN = frozenset({ModelState.REJECTED, ModelState.REVOKED})
 
@@ -38,10 +43,10 @@ def evaluate_model(
 ) -> ModelEvaluation:
     """Record one evaluation of the model against its base model, or against the model `against`.
 
-    A FAIL revokes what the model had earned and stops it from being served, in the same step.
-    Raises RefusedError when the run that made it is not completed, a file or the evaluator's code
-    is not what it was, or `against` cannot be compared with it, UsageError when the mode shows no
-    guidance.
+    A FAIL revokes the model's state and stops it from being served, in the same transaction. Raises
+    RefusedError when its run is not completed, a file or the evaluator's code has changed, or
+    `against` cannot be compared with it. Raises UsageError when the mode needs guidance and no row
+    has any.
     """
     model = project.ledger.model(identifier)
     spec = program_spec(project, model.experiment)
@@ -55,14 +60,15 @@ def evaluate_model(
     evidence |= {"model": model.id, "evaluator": _evaluator(project, spec)}
     adapters = {"baseline": _adapter(project, other), "candidate": _adapter(project, model)}
     scores, problems = _ask(project, spec, mode, rows, adapters, sandbox, inherited)
-    if (now := evaluator_hash(spec.benchmark["evaluator"], project.layout.root)) != evidence[
-        "evaluator"
-    ]:
-        problems.append(
-            problem("evaluator", evidence["evaluator"], now, "its code changed while it scored")
-        )
+    before, now = (
+        evidence["evaluator"],
+        evaluator_hash(spec.benchmark["evaluator"], project.layout.root),
+    )
+    if now != before:
+        problems.add("evaluator", before, now, "its code changed while it scored")
     evidence |= {
-        f"{who}_scores": sha256_bytes(canonical_json(told.values)) for who, told in scores.items()
+        f"{who}_scores": sha256_bytes(canonical_json(scored.values))
+        for who, scored in scores.items()
     }
     return _record(
         project,
@@ -79,27 +85,27 @@ def evaluate_model(
 
 def _ask(
     project: Project,
-    spec: Spec,
+    spec: Specification,
     mode: EvaluationMode,
     rows: bytes,
     adapters: Mapping[str, dict[str, str] | None],
     sandbox: Sandbox,
     inherited: Mapping[str, str] | None,
-) -> tuple[dict[str, Scores], list[Problem]]:
-    """What each of "baseline" and "candidate" scored, as far as the evaluator's answer is one, and
-    what is wrong."""
+) -> tuple[dict[str, Scores], FieldProblems]:
+    """The scores of "baseline" and "candidate", where the evaluator's answer is valid, and the
+    problems of the answers."""
     scores: dict[str, Scores] = {}
-    problems: list[Problem] = []
+    problems = FieldProblems()
     with tempfile.TemporaryDirectory(prefix="harness-posttrain-") as name:
         folder = Path(name).resolve()
         (folder / "rows.jsonl").write_bytes(rows)
         for who, adapter in adapters.items():
-            told, found = ask_evaluator(
+            scored, more = ask_evaluator(
                 project, spec, mode, folder, who, adapter, sandbox, inherited
             )
-            problems += found
-            if told is not None:
-                scores[who] = told
+            problems += more
+            if scored is not None:
+                scores[who] = scored
     return scores, problems
 
 
@@ -110,15 +116,15 @@ def _adapter(project: Project, model: Model | None) -> dict[str, str] | None:
     return {"path": str(intact(project, model)), "format": model.format, "sha256": model.id}
 
 
-def _evaluator(project: Project, spec: Spec) -> str:
-    """The hash of its code. Raises RefusedError when a program of the project is not what was
-    specified."""
+def _evaluator(project: Project, spec: Specification) -> str:
+    """The hash of the evaluator's code. Raises RefusedError when a program of the project is not
+    what was specified."""
     named = spec.benchmark["evaluator"]
     now = evaluator_hash(named, project.layout.root)
     if not isinstance(named, str) and now != (specified := named.get("code_hash")):
         raise RefusedError(
-            f"The evaluator {' '.join(named['command'])} is {now[:12]}, and {str(specified)[:12]}"
-            " was specified.",
+            f"The code of the evaluator {' '.join(named['command'])} is {now[:12]};"
+            f" {str(specified)[:12]} was specified.",
             hint="Restore it and what it imports, or make a new specification.",
             code="evaluator_changed",
         )
@@ -126,36 +132,37 @@ def _evaluator(project: Project, spec: Spec) -> str:
 
 
 def _other(project: Project, model: Model, name: str) -> Model:
-    """Another model of the same base: an adapter on another base is another model than the one that
-    was registered."""
+    """The model to compare with. It must have the same base: an adapter on another base is another
+    model than the one that was registered."""
     other = project.ledger.model(name)
     if other.id == model.id or other.base["sha256"] != model.base["sha256"]:
         raise RefusedError(
             f"Model {other.id[:12]} is"
             f" {'the same' if other.id == model.id else 'of another base'}.",
             hint=(
-                "Give another model of the same base, or leave --against out: the base itself is"
-                " the baseline then."
+                "Name another model of the same base, or leave --against out: then the baseline is"
+                " the base itself."
             ),
             code="not_comparable",
         )
     return other
 
 
-def _rows(project: Project, spec: Spec, mode: EvaluationMode) -> tuple[bytes, dict[str, str]]:
-    """The benchmark's rows in the mode's form: the only difference between the modes is the
-    guidance."""
+def _rows(
+    project: Project, spec: Specification, mode: EvaluationMode
+) -> tuple[bytes, dict[str, str]]:
+    """The benchmark's rows in the mode's form; the modes differ by the guidance only."""
     path = project.layout.root / spec.benchmark["path"]
     if (digest := hash_file(path)) != spec.benchmark["sha256"]:
         raise RefusedError(
             f"{path} is not what was specified.", hint="Restore it.", code="benchmark_changed"
         )
-    _, rows = rows_of(path)
+    _, rows = read_json_lines(path)
     assisted = mode is EvaluationMode.PROMPT_ASSISTED
     if assisted and not any(str(row.get("guidance") or "").strip() for row in rows):
         raise UsageError(
             "No row of the benchmark has `guidance`: both modes would be the same.",
-            hint="Use the other.",
+            hint="Use the mode reduced_prompt.",
         )
     if len({row["id"] for row in rows}) != len(rows):
         raise UsageError("Two rows of the benchmark have the same id.", hint="Give each its own.")
@@ -172,13 +179,13 @@ def _rows(project: Project, spec: Spec, mode: EvaluationMode) -> tuple[bytes, di
 
 def _record(
     project: Project,
-    spec: Spec,
+    spec: Specification,
     model: Model,
     *,
     against: str,
     mode: EvaluationMode,
     scores: Mapping[str, Scores],
-    problems: list[Problem],
+    problems: FieldProblems,
     evidence: dict[str, str],
     sandbox: SandboxKind,
 ) -> ModelEvaluation:
@@ -187,15 +194,14 @@ def _record(
     ) | {"n": 0}
     verdict, reason = Verdict.INCONCLUSIVE, "the evaluator failed: " + "; ".join(map(str, problems))
     if len(scores) == 2 and not problems:
-        found = compare(scores, seed=spec.seed)
-        numbers = asdict(found) | {"interval": list(found.interval)}
-        verdict, reason = verdict_of(found.delta, *found.interval, found.n)
+        paired = compare(scores, seed=spec.seed)
+        numbers = asdict(paired) | {"interval": list(paired.interval)}
+        verdict, reason = verdict_of(paired.delta, *paired.interval, paired.n)
     if sandbox is SandboxKind.NONE:
         reason = f"not isolated; {reason}"
     with project.ledger.transaction() as writer:
-        model = project.ledger.model(
-            model.id
-        )  # scoring took minutes: a person may have rejected it meanwhile
+        # Read again: scoring took minutes, and a person may have rejected the model meanwhile.
+        model = project.ledger.model(model.id)
         recorded = project.ledger.record_model_evaluation(
             model=model.id,
             against=against,
@@ -206,7 +212,7 @@ def _record(
             seed=spec.seed,
             evidence=evidence,
             sandbox=sandbox.value,
-            problems=[item.plain() for item in problems],
+            problems=[problem.plain() for problem in problems],
             **numbers,
         )
         if verdict is Verdict.FAIL and model.state not in _FALLEN:
@@ -215,3 +221,57 @@ def _record(
             ):
                 writer.append(fact)
     return recorded
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairedComparison:
+    """Candidate against baseline on the same rows: means over the rows, in the evaluator's unit."""
+
+    baseline: float
+    candidate: float
+    delta: float
+    interval: tuple[float, float]
+    """95% interval of delta."""
+    margin: float | None
+    """The candidate's mean margin; None where the evaluator gives none."""
+    n: int
+
+
+def compare(scores: Mapping[str, Scores], *, seed: int) -> PairedComparison:
+    """Compare by the paired bootstrap; "baseline" and "candidate" have the same row ids.
+
+    Row i of n has scores b_i and c_i, and d_i = c_i - b_i; delta is the mean of the d_i. 1000 times
+    n of the d_i are drawn with replacement; the interval reaches from the 2.5% to the 97.5%
+    quantile of their means (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section
+    13.3).
+    """
+    ids = sorted(scores["candidate"].values)
+    pairs = np.array(
+        [[scores[who].values[name] for name in ids] for who in ("baseline", "candidate")]
+    )
+    # Differences are drawn, not scores: what makes a row hard for both models is then no part of
+    # the interval. With few rows the interval is too narrow, hence THRESHOLDS.rows.
+    differences = pairs[1] - pairs[0]
+    margins = list(scores["candidate"].margins.values())
+    return PairedComparison(
+        baseline=float(pairs[0].mean()),
+        candidate=float(pairs[1].mean()),
+        delta=float(differences.mean()),
+        interval=bootstrap_mean(differences, seed=seed),
+        margin=float(np.mean(margins)) if margins else None,
+        n=len(ids),
+    )
+
+
+def verdict_of(delta: float, low: float, high: float, n: int) -> tuple[Verdict, str]:
+    """PASS when delta is large enough and its interval [low, high] lies above 0, FAIL when delta is
+    too small, INCONCLUSIVE when the n rows are too few or the interval includes 0."""
+    least = THRESHOLDS.delta
+    measured = f"delta {delta:+.3f}, interval [{low:+.3f}, {high:+.3f}]"
+    if n < THRESHOLDS.rows:
+        return Verdict.INCONCLUSIVE, f"{measured}: {n} rows, fewer than {THRESHOLDS.rows}"
+    if delta < least:
+        return Verdict.FAIL, f"{measured}: less than {least:g}"
+    if low > 0:
+        return Verdict.PASS, f"{measured}: at least {least:g}, and the interval lies above 0"
+    return Verdict.INCONCLUSIVE, f"{measured}: the interval includes 0; more rows would decide"

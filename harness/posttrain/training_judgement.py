@@ -1,5 +1,5 @@
-"""A trainer's result judged, recorded and the run closed; and what a run's folder holds before it
-starts."""
+"""A trainer's result is judged and recorded, and its run closed; and what a run's folder holds
+before the trainer starts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from harness.domain.statuses import RunStatus
 from harness.errors import HarnessError, RefusedError
 from harness.files import atomic_write, pretty_json, walk_files
 from harness.ledger.project import Project
-from harness.posttrain.fingerprints import code_hash
-from harness.posttrain.problems import Problem, problem
-from harness.posttrain.result import Observed, Read, changes, validate
-from harness.posttrain.spec import Spec, spec_from
+from harness.posttrain.code_hashes import code_hash
+from harness.posttrain.field_problems import FieldProblem, FieldProblems
+from harness.posttrain.specification import Specification, specification_from
+from harness.posttrain.validation import Observed, ReportedResult, changes, validate
 from harness.posttrain.vocabulary import Backend
 from harness.runs.collect import Ending, close_run, read_all
 from harness.runs.folder import fresh_folder
@@ -29,25 +29,25 @@ from harness.runs.reasons import explain, last_lines
 class ProgramReport:
     run: Run
     model: str | None
-    """Content hash of the model that was registered."""
-    problems: tuple[Problem, ...]
-    """Of the result; none when it is believed."""
+    """Content hash of the registered model."""
+    problems: tuple[FieldProblem, ...]
+    """Problems of the result; none when it is believed."""
 
 
-def program_spec(project: Project, experiment: str) -> Spec:
-    """Raises RefusedError when the experiment is no training program."""
+def program_spec(project: Project, experiment: str) -> Specification:
+    """Raises RefusedError when the experiment is not a training program."""
     project.ledger.experiment(experiment)
     program = project.ledger.program(experiment)
     if program is None:
         raise RefusedError(
-            f"{experiment} is no training program.",
+            f"{experiment} is not a training program.",
             hint=(
                 f"Train it with `harness train {experiment}`, or make one with `harness posttrain"
                 " spec`."
             ),
             code="no_training_program",
         )
-    return spec_from(program.spec)
+    return specification_from(program.spec)
 
 
 def require_not_completed(project: Project, experiment: str) -> None:
@@ -61,8 +61,7 @@ def require_not_completed(project: Project, experiment: str) -> None:
 
 
 def make_folder(project: Project, run: Run) -> float:
-    """The run's, with an empty output folder, and the file system's time before anything was
-    started."""
+    """Make the run's folder with an empty output folder; the file system's time before that."""
     began = fresh_folder(project.layout.run(run.experiment, run.id))
     output_folder(project, run).mkdir()
     return began
@@ -72,24 +71,22 @@ def output_folder(project: Project, run: Run) -> Path:
     return project.layout.run(run.experiment, run.id, "checkpoints")
 
 
-def write_spec(project: Project, run: Run, spec: Spec) -> tuple[Path, str]:
-    """spec.json of the run, whole in one step, and the hash of its bytes."""
+def write_spec(project: Project, run: Run, spec: Specification) -> tuple[Path, str]:
+    """Write spec.json of the run atomically; its path and the hash of its bytes."""
     path = project.layout.run(run.experiment, run.id, "spec")
-    data = pretty_json(
-        spec.told(project.layout.root, experiment=run.experiment, run=run.id)
-    ).encode()
-    atomic_write(path, data)
+    values = spec.for_trainer(project.layout.root, experiment=run.experiment, run=run.id)
+    atomic_write(path, pretty_json(values))
     return path, hash_file(path)
 
 
-def hashes_now(project: Project, spec: Spec) -> dict[str, str | None]:
-    """Dataset, base model and trainer as they are now; in a hash's place the reason where there is
-    none."""
+def hashes_now(project: Project, spec: Specification) -> dict[str, str | None]:
+    """Hashes of dataset, base model and trainer code now; the reason in place of one that cannot be
+    computed."""
 
-    def known(ask: Callable[[], str]) -> str:
+    def known(compute: Callable[[], str]) -> str:
         try:
-            return ask()
-        except (HarnessError, OSError, ValueError) as error:  # a name that is no text, too
+            return compute()
+        except (HarnessError, OSError, ValueError) as error:  # ValueError: a name that is no text
             return str(error)
 
     root, path = project.layout.root, spec.model["path"]
@@ -103,44 +100,46 @@ def hashes_now(project: Project, spec: Spec) -> dict[str, str | None]:
 def judge_result(
     project: Project,
     run: Run,
-    spec: Spec,
-    read: Read,
+    spec: Specification,
+    reported: ReportedResult,
     seen: Observed,
     *,
     seconds: float,
     findings: list[Finding] | None = None,
 ) -> ProgramReport:
-    """Validate, record, close. Judgement, checkpoint and model are one step of the ledger, before
+    """Validate, record, close. Judgement, checkpoint and model are one ledger transaction, before
     the run's end."""
-    problems, digest = list(read.problems), None
-    if read.result is None:
+    problems, digest = FieldProblems(reported.problems), None
+    if reported.result is None:
         problems += changes(spec, seen)
     else:
-        more, digest = validate(spec, read.result, seen)
+        more, digest = validate(spec, reported.result, seen)
         problems += more
     path = seen.output / spec.artifact["path"]
     checkpoint = None
     if digest is not None:
         checkpoint = _checkpoint(project, run, path, digest)
-        problems += _origin(project, run, spec, checkpoint, seen)
-    failed = read.result is not None and read.result.get("status") == "failed"
+        problems += _origin_problems(project, run, spec, checkpoint, seen)
+    failed = reported.result is not None and reported.result.get("status") == "failed"
     accepted = not problems and not failed
+    # The run is closed after this transaction: a kill in between leaves a judged run for recovery
+    # to close, never a completed run without a judgement.
     with project.ledger.transaction() as writer:
         writer.append(
             TrainingJudged(
                 experiment=run.experiment,
                 run=run.id,
                 accepted=accepted,
-                source=read.source,
-                problems=[item.plain() for item in problems],
-                result=read.result,
+                source=reported.source,
+                problems=[problem.plain() for problem in problems],
+                result=reported.result,
                 artifact=digest,
             )
         )
         if accepted and checkpoint is not None:
             writer.append(checkpoint)
             writer.append(_model(run, spec, checkpoint))
-    ending = _ending(project, run, spec, read, seen, problems, seconds, findings or [])
+    ending = _ending(project, run, spec, reported, seen, problems, seconds, findings or [])
     closed = close_run(project, run, read_all(project.layout, run), ending)
     model = checkpoint.checkpoint if accepted and checkpoint else None
     return ProgramReport(run=closed, model=model, problems=tuple(problems))
@@ -149,20 +148,17 @@ def judge_result(
 def _ending(
     project: Project,
     run: Run,
-    spec: Spec,
-    read: Read,
+    spec: Specification,
+    reported: ReportedResult,
     seen: Observed,
-    problems: list[Problem],
+    problems: FieldProblems,
     seconds: float,
     findings: list[Finding],
 ) -> Ending:
-    told = read.result.get("failure") if read.result is not None else None
-    if not problems and not told:
-        reason = (
-            "its result was validated"
-            if spec.backend is not Backend.DRY_RUN
-            else "dry run: nothing was made"
-        )
+    failure = reported.result.get("failure") if reported.result is not None else None
+    if not problems and not failure:
+        dry = spec.backend is Backend.DRY_RUN
+        reason = "dry run: nothing was trained" if dry else "its result was validated"
         return Ending(
             status=RunStatus.COMPLETED,
             reason=reason,
@@ -170,21 +166,17 @@ def _ending(
             seconds=seconds,
             findings=findings,
         )
-    parts = [f"training failed: {told}"] if told else []
-    if seen.exit_code not in (0, None):
-        parts.append(
-            explain(
-                seen.exit_code or 0,
-                last_lines(project.layout.run(run.experiment, run.id, "stderr")),
-            )
-        )
+    parts = [f"training failed: {failure}"] if failure else []
+    if seen.exit_code:
+        stderr = project.layout.run(run.experiment, run.id, "stderr")
+        parts.append(explain(seen.exit_code, last_lines(stderr)))
     if problems:
         parts.append(f"validation failed: {'; '.join(map(str, problems))}")
     rejected = Finding(
         "result_rejected",
-        f"The result of {run.experiment}/{run.id} is not believed: {parts[-1]}",
+        f"The result of {run.experiment}/{run.id} was rejected: {parts[-1]}",
         "Correct the trainer, then run it again.",
-        {"problems": [item.plain() for item in problems]},
+        {"problems": [problem.plain() for problem in problems]},
     )
     return Ending(
         status=RunStatus.FAILED,
@@ -207,31 +199,31 @@ def _checkpoint(project: Project, run: Run, path: Path, digest: str) -> Checkpoi
     )
 
 
-def _origin(
-    project: Project, run: Run, spec: Spec, checkpoint: CheckpointRecorded, seen: Observed
-) -> list[Problem]:
-    """Weights that stood there before the run are not its own, and neither are another
-    program's."""
+def _origin_problems(
+    project: Project,
+    run: Run,
+    spec: Specification,
+    checkpoint: CheckpointRecorded,
+    seen: Observed,
+) -> FieldProblems:
+    """Weights that were there before the run, and weights of another program."""
+    problems = FieldProblems()
     trained_here = seen.exit_code is not None
-    found = [
-        problem("artifact", "weights that this run made", item.code, item.message)
-        for item in (
-            origin_findings(project, run, checkpoint, seen.began, []) if trained_here else []
-        )
-    ]
-    others = [model for model in project.ledger.models() if model.id == checkpoint.checkpoint]
-    for model in (model for model in others if model.experiment != run.experiment):
+    if trained_here:
+        for finding in origin_findings(project, run, checkpoint, seen.began, []):
+            problems.add("artifact", "weights that this run made", finding.code, finding.message)
+    for model in project.ledger.models():
+        if model.id != checkpoint.checkpoint or model.experiment == run.experiment:
+            continue
         program = project.ledger.program(model.experiment)
+        # The same specification may give the same bytes again; another one may not.
         if program is None or program.sha256 != spec.sha256:
-            found.append(
-                problem(
-                    "artifact", "weights of its own", model.id[:12], f"those of {model.experiment}"
-                )
-            )
-    return found
+            reason = f"those of {model.experiment}"
+            problems.add("artifact", "weights of its own", model.id[:12], reason)
+    return problems
 
 
-def _model(run: Run, spec: Spec, checkpoint: CheckpointRecorded) -> ModelRegistered:
+def _model(run: Run, spec: Specification, checkpoint: CheckpointRecorded) -> ModelRegistered:
     return ModelRegistered(
         model=checkpoint.checkpoint,
         experiment=run.experiment,

@@ -1,5 +1,4 @@
-"""The state of a training as tensors and plain types: what `torch.load(weights_only=True)` reads
-back."""
+"""The state of a training as tensors and plain types, for `torch.load(weights_only=True)`."""
 
 import pickle
 import random
@@ -26,8 +25,11 @@ _PLAIN = (str, int, float, bool, bytes, type(None))
 
 
 def plain(value: Any, where: str) -> Any:
-    """`value` of tensors, numbers, texts, lists and mappings only; NumPy's scalars and arrays
-    become Python's and torch's. Raises UsageError that names the first other type and its place."""
+    """`value` as tensors, numbers, texts, lists and mappings; NumPy's scalars and arrays become
+    Python's and torch's.
+
+    Raises UsageError, which names the first other type and its place.
+    """
     if isinstance(value, torch.Tensor):
         return value.detach()
     if type(value) in _PLAIN:
@@ -35,36 +37,39 @@ def plain(value: Any, where: str) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        # torch's unsigned types are partial. int64 has the same bits; `_arrays` turns them back.
         return torch.from_numpy(value.astype(np.int64) if value.dtype.kind == "u" else value.copy())
     if type(value) in (list, tuple):
-        return type(value)(plain(item, f"{where}[{index}]") for index, item in enumerate(value))
+        return type(value)(plain(part, f"{where}[{index}]") for index, part in enumerate(value))
     if isinstance(value, Mapping) and type(value) in (dict, OrderedDict, Counter):
-        made = {
-            plain(key, f"a key of {where}"): plain(item, f"{where}.{key}")
-            for key, item in value.items()
+        parts = {
+            plain(key, f"a key of {where}"): plain(part, f"{where}.{key}")
+            for key, part in value.items()
         }
-        return Counter(made) if isinstance(value, Counter) else made
+        return Counter(parts) if isinstance(value, Counter) else parts
     raise UsageError(
         f"{where} is a {type(value).__module__}.{type(value).__qualname__}; a checkpoint holds"
         " tensors, numbers, texts, lists and dicts only.",
         hint=(
-            "Save its numbers and texts, e.g. str(path) or vars(namespace), and make the object"
-            " again from them."
+            "Save its numbers and texts, e.g. str(path) or vars(namespace), and build the object"
+            " from them again."
         ),
         code="checkpoint_not_plain",
     )
 
 
 def load(path: Path) -> Any:
-    """What `torch.save` wrote, on the CPU. A file that holds anything else than tensors and plain
-    types is refused with the name of the type; nothing in it is run."""
+    """Read on the CPU what `torch.save` wrote; no code in the file is run.
+
+    Raises UsageError, which names the type, for a file with other than tensors and plain types.
+    """
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except _UNREADABLE as error:
         raise UsageError(
             f"{path.name} does not load as tensors and plain types: {_first_line(error)}",
             hint=(
-                "Save it again from the program that made it, with state_dict() and plain values"
+                "Save it again with the program that wrote it, with state_dict() and plain values"
                 " only."
             ),
             code="checkpoint_not_plain",
@@ -81,7 +86,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def random_state() -> dict[str, Any]:
-    """Where the random numbers of Python, NumPy (its global ones), torch and each GPU stand."""
+    """State of the global random generators of Python, NumPy, torch and each GPU."""
     version, numbers, gauss = random.getstate()
     name, keys, position, has_gauss, cached = np.random.get_state(legacy=True)
     cuda = torch.cuda.get_rng_state_all() if _gpus_in_use() else []
@@ -94,13 +99,13 @@ def random_state() -> dict[str, Any]:
 
 
 def _gpus_in_use() -> bool:
-    """Asked before anything touches a GPU: random states of GPUs that nobody uses are not worth
-    starting CUDA for."""
-    return bool(torch.cuda.is_available() and torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
+    # is_initialized: the random state of a GPU that nobody uses is not worth starting CUDA for.
+    cuda = torch.cuda
+    return bool(cuda.is_available() and cuda.is_initialized())  # type: ignore[no-untyped-call]
 
 
 def restore_random(state: Mapping[str, Any]) -> list[str]:
-    """The inverse; the names of those that are not in `state` or do not fit this machine."""
+    """The inverse; names what is not in `state` or does not fit this machine."""
     missing = [
         f"random numbers of {name}"
         for name in ("python", "numpy", "torch")
@@ -128,8 +133,7 @@ def _has(state: Mapping[str, Any], name: str) -> bool:
 
 
 def capture(part: Any, name: str) -> Any:
-    """The state of one part: of a module, optimizer, scheduler, scaler, sampler, or a random
-    generator."""
+    """State of one part: module, optimizer, scheduler, scaler, sampler, or random generator."""
     if isinstance(part, torch.Generator):
         return part.get_state()
     if isinstance(part, np.random.Generator):
@@ -148,7 +152,7 @@ def put_back(part: Any, state: Any) -> None:
 
 
 def _arrays(state: Any) -> Any:
-    """NumPy's bit generators take arrays where `plain` made tensors of them."""
+    # NumPy's bit generators take arrays, of which `plain` made tensors.
     if isinstance(state, torch.Tensor):
         return state.numpy().astype(np.uint64)
-    return {key: _arrays(item) for key, item in state.items()} if isinstance(state, dict) else state
+    return {key: _arrays(part) for key, part in state.items()} if isinstance(state, dict) else state

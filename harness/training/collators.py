@@ -1,0 +1,70 @@
+"""Turns as the rows and batches that trainers and evaluators compute on.
+
+The rows of a trainer are padded by its TRL trainer's own collator, which asks for these columns.
+The batches of the evaluators are padded here. A mask says what is padding, never the token itself:
+it may be EOS.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from harness.training.chat import ChatTurn
+from harness.training.losses import IGNORED
+
+
+def sft_row(turn: ChatTurn) -> dict[str, Any]:
+    """Columns of TRL's DataCollatorForLanguageModeling: nothing is learned from the prompt."""
+    return {"input_ids": turn.ids, "labels": labels(turn)}
+
+
+def dpo_row(chosen: ChatTurn, rejected: ChatTurn) -> dict[str, Any]:
+    """Columns of TRL's DataCollatorForPreference: both turns have one prompt."""
+    return {
+        "prompt_ids": chosen.prompt,
+        "chosen_ids": chosen.response,
+        "rejected_ids": rejected.response,
+    }
+
+
+def orpo_row(chosen: ChatTurn, rejected: ChatTurn) -> dict[str, Any]:
+    """Columns of TRL's DPODataCollatorWithPadding, in which each turn stands whole."""
+    row: dict[str, Any] = {}
+    for name, turn in (("chosen", chosen), ("rejected", rejected)):
+        row |= {
+            f"{name}_input_ids": turn.ids,
+            f"{name}_attention_mask": [1] * len(turn.ids),
+            f"{name}_labels": labels(turn),
+        }
+    return row
+
+
+def labels(turn: ChatTurn) -> list[int]:
+    """`turn.ids` with IGNORED in place of the prompt."""
+    return [IGNORED] * len(turn.prompt) + turn.response
+
+
+def pad_turns(
+    turns: Sequence[ChatTurn], pad: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """(token ids, attention mask, labels), each of shape (turns, longest), padded at the right."""
+    longest = max(len(turn.ids) for turn in turns)
+    ids = torch.full((len(turns), longest), pad)
+    mask, targets = torch.zeros_like(ids), torch.full_like(ids, IGNORED)
+    for row, turn in enumerate(turns):
+        end = len(turn.ids)
+        ids[row, :end] = torch.tensor(turn.ids)
+        mask[row, :end] = 1
+        targets[row, :end] = torch.tensor(labels(turn))
+    return ids, mask, targets
+
+
+def pad_prompts(prompts: Sequence[list[int]], pad: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """(token ids, attention mask), each of shape (prompts, longest), padded at the left: what is
+    generated follows the prompt directly."""
+    longest = max(map(len, prompts))
+    missing = [longest - len(prompt) for prompt in prompts]
+    ids = [[pad] * gap + prompt for gap, prompt in zip(missing, prompts, strict=True)]
+    mask = [[0] * gap + [1] * (longest - gap) for gap in missing]
+    return torch.tensor(ids), torch.tensor(mask)
