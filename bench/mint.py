@@ -21,7 +21,11 @@ from _record import record, wants_record
 
 from harness.artifacts.locate import Layout
 from harness.clock import SystemClock, iso
-from harness.domain.facts import (
+from harness.domain.ids import experiment_id
+from harness.ledger import Ledger
+from harness.ledger.chain import FIRST_PREV, seal
+from harness.ledger.exchange import import_facts
+from harness.ledger.facts import (
     DecisionRecorded,
     ExperimentMoved,
     ExperimentOpened,
@@ -29,10 +33,6 @@ from harness.domain.facts import (
     PlanApproved,
     VerdictRecorded,
 )
-from harness.domain.ids import experiment_id
-from harness.ledger import Ledger
-from harness.ledger.chain import FIRST_PREV, seal
-from harness.ledger.exchange import import_facts
 from harness.projections.refresh import refresh
 from harness.settings import Settings
 

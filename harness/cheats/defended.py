@@ -33,11 +33,11 @@ from harness.cheats.truth import copy_code, true_score
 from harness.decisions.experiments import open_experiment, record_result
 from harness.decisions.person import approve
 from harness.domain.findings import Finding
-from harness.domain.records import Evaluation, RecordedVerdict
 from harness.domain.statuses import ExperimentStatus, GateName, Split, Verdict
 from harness.errors import HarnessError
 from harness.gates.check import check_gate
 from harness.gates.findings import outcome_of
+from harness.ledger.facts import Evaluation, RecordedVerdict
 from harness.plans.approval import approve_plan
 from harness.rendering.derived import write_derived
 
@@ -241,8 +241,7 @@ def gate(place: Place, experiment: str, gate: GateName, seen: Seen) -> RecordedV
 
 
 def _blocking(verdict: RecordedVerdict) -> list[Finding]:
-    found = [Finding.from_plain(item) for item in verdict.findings]
-    return [item for item in found if outcome_of(item) is not Verdict.PASS]
+    return [item for item in verdict.findings if outcome_of(item) is not Verdict.PASS]
 
 
 def _mean(split: Split, evaluations: Sequence[Evaluation]) -> dict[str, float]:

@@ -7,13 +7,12 @@ from pathlib import Path
 
 from harness.audit.protected import audit_protected
 from harness.cheats.place import Place
-from harness.domain.facts import HeldOutQueried
-from harness.domain.findings import Finding
 from harness.domain.records import Run
 from harness.domain.statuses import ExperimentStatus, RunStatus, Split, Verdict
 from harness.errors import HarnessError
 from harness.evaluation.scores import counted_runs
 from harness.gates.findings import outcome_of
+from harness.ledger.facts import HeldOutQueried
 from harness.ledger.project import Project, open_layout, open_project
 from harness.ledger.verify import verify
 from harness.projections.refresh import edited_pages
@@ -123,8 +122,7 @@ def ending_codes(place: Place, experiment: str) -> list[str]:
 
 def codes_of(run: Run) -> list[str]:
     """What one closed run says against itself; nothing when it completed and nothing was found."""
-    found = [Finding.from_plain(plain) for plain in run.findings]
-    codes = [item.code for item in found if outcome_of(item) is not Verdict.PASS]
+    codes = [item.code for item in run.findings if outcome_of(item) is not Verdict.PASS]
     if run.status is RunStatus.FAILED and run.exit_code:
         codes.append(f"{RUN_FAILED}{run.reason}")
     if run.status is RunStatus.KILLED and not codes:

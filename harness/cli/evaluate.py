@@ -39,7 +39,7 @@ def command(experiment: str, split: str, sandbox: str, project: Path, as_json: b
             "seed": evaluation.seed,
             "value": evaluation.value,
             "n": evaluation.n,
-            "findings": list(evaluation.findings),
+            "findings": [finding.plain() for finding in evaluation.findings],
         }
         for evaluation in evaluations
     ]

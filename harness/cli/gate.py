@@ -10,10 +10,10 @@ from harness.cli.changing import changing
 from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.decisions.person import approve, reject
-from harness.domain.findings import Finding, as_text
-from harness.domain.records import Decision, RecordedVerdict
+from harness.domain.findings import as_text
 from harness.domain.statuses import GateName, Verdict, spoken
 from harness.gates.check import check_gate
+from harness.ledger.facts import Decision, RecordedVerdict
 
 REASON = click.option("--reason", required=True, help="Why; recorded in the decision log.")
 
@@ -50,13 +50,12 @@ def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> No
         "tier": verdict.tier,
         "score": verdict.score,
         "comparison": verdict.comparison,
-        "findings": list(verdict.findings),
+        "findings": [finding.plain() for finding in verdict.findings],
         "notes": list(verdict.notes),
         "evidence": [
             {"name": item, "sha256": digest} for item, digest in sorted(verdict.evidence.items())
         ],
     }
-    findings = [Finding.from_plain(item) for item in verdict.findings]
     asked = spoken(verdict.gate)
     head = f"{experiment}  {asked} gate: {verdict.verdict}" + (
         f" ({verdict.tier})" if verdict.tier else ""
@@ -71,7 +70,9 @@ def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> No
     emit(
         document,
         as_json=as_json,
-        text=lambda: "\n".join(filter(None, (head, as_text(findings), *notes, shown, then))),
+        text=lambda: "\n".join(
+            filter(None, (head, as_text(verdict.findings), *notes, shown, then))
+        ),
     )
     sys.exit(0 if verdict.verdict is Verdict.PASS else 1)
 

@@ -12,8 +12,8 @@ from harness.cli.changing import changing
 from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
 from harness.cli.person import require_person
 from harness.decisions.priors import CHECK_SECONDS, CheckedPrior, check_priors
-from harness.domain.records import Prior
 from harness.errors import UsageError
+from harness.ledger.facts import Prior
 from harness.ledger.project import open_project
 
 

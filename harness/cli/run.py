@@ -16,8 +16,8 @@ from harness.cli.output import (
     sandbox_option,
 )
 from harness.cli.tmux_pane import watched_beside
-from harness.domain.facts import LoopEnded
 from harness.driver.loop_runner import open_gateway, run_loop
+from harness.ledger.facts import LoopEnded
 from harness.plans.approval import require_approved
 
 SCENARIO = click.option(

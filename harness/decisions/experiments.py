@@ -5,7 +5,7 @@ from pathlib import Path
 
 from harness.artifacts.experiment_files import render_hypothesis, render_result
 from harness.contract.artifacts import ARTIFACTS, HARNESS, HUMAN
-from harness.domain.records import Decision, Experiment
+from harness.domain.records import Experiment
 from harness.domain.statuses import (
     CLOSED_EXPERIMENTS,
     DecisionKind,
@@ -15,6 +15,7 @@ from harness.domain.statuses import (
 )
 from harness.errors import NotFoundError, RefusedError, UsageError
 from harness.files import atomic_write
+from harness.ledger.facts import Decision
 from harness.ledger.project import Project
 
 AGENTS = frozenset(artifact.writer for artifact in ARTIFACTS) - {HARNESS, HUMAN}

@@ -1,8 +1,7 @@
 """Hand-offs: what a session tells the next one before it ends."""
 
 from harness.decisions.experiments import undecided_experiment
-from harness.domain.facts import HandOffWritten
-from harness.domain.records import HandOff
+from harness.ledger.facts import HandOff, HandOffWritten
 from harness.ledger.project import Project
 
 

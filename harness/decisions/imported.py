@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.artifacts.content import hash_file
-from harness.domain.facts import LogImported
 from harness.errors import RefusedError, UsageError
 from harness.foreign.formats import require_readable
 from harness.foreign.log_rows import Row, position
 from harness.foreign.reader import LogReader
+from harness.ledger.facts import LogImported
 from harness.ledger.project import Project
 
 _MOST_RUNS = 50

@@ -1,11 +1,12 @@
 """What a person decides about an experiment; agents have no way here."""
 
 from harness.decisions.experiments import decide
-from harness.domain.records import Decision, Experiment, RecordedVerdict
+from harness.domain.records import Experiment
 from harness.domain.statuses import DecisionKind, ExperimentStatus, GateName, Split, Verdict
 from harness.errors import RefusedError, UsageError
 from harness.evaluation.scores import counted_evaluations
 from harness.gates.check import standing
+from harness.ledger.facts import Decision, RecordedVerdict
 from harness.ledger.project import Project
 from harness.plans.approved import plan_of
 

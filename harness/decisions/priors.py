@@ -13,8 +13,8 @@ from typing import BinaryIO
 
 from harness import process
 from harness.domain.commands import for_ourselves, with_interpreter
-from harness.domain.records import Prior
 from harness.errors import NotFoundError
+from harness.ledger.facts import Prior
 from harness.ledger.project import Project
 
 CHECK_SECONDS = 120.0

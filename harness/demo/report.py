@@ -3,11 +3,11 @@
 from typing import Any
 
 from harness.artifacts.experiment_files import read_result
-from harness.domain.facts import LoopEnded
-from harness.domain.records import Experiment, RaisedAlarm, Session
+from harness.domain.records import Experiment
 from harness.domain.statuses import Evidence, Split, spoken
 from harness.errors import UsageError
 from harness.evaluation.scores import counted_evaluations, summarise
+from harness.ledger.facts import LoopEnded, RaisedAlarm, Session
 from harness.ledger.project import Project
 
 HEADS = ("experiment", "claim", "validation", "held-out", "gate", "decision")
@@ -40,7 +40,7 @@ def _row(project: Project, experiment: Experiment) -> dict[str, Any]:
         "diagnosed_by": [
             session.id for session in project.ledger.sessions() if _explains(session, experiment)
         ],
-        "findings": list(verdicts[-1].findings) if verdicts else [],
+        "findings": [found.plain() for found in verdicts[-1].findings] if verdicts else [],
     }
 
 

@@ -1,33 +1,14 @@
-"""What the ledger answers: the state that its facts add up to. Frozen; one record a thing."""
+"""What several facts add up to, for the rooms below the ledger too: experiments, runs, and what a
+score is judged by. A record of one fact stands beside it, in harness.ledger.facts."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.domain.statuses import (
-    DecisionKind,
-    Direction,
-    ExperimentStatus,
-    RunStatus,
-    Split,
-    Tier,
-    Verdict,
-)
+from harness.domain.findings import Finding
+from harness.domain.statuses import Direction, ExperimentStatus, RunStatus, Tier
 
 LEAST_SEEDS = 3
 """With fewer, nobody knows how much of a difference between two experiments is noise."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ApprovedPlan:
-    name: str
-    version: int
-    path: str
-    sha256: str
-    content: dict[str, Any]
-    splits: dict[str, Any]
-    scorer: dict[str, Any]
-    by: str
-    at: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,9 +40,8 @@ class Run:
     token: str
     session: str | None
     registered_at: str
-    pid: int | None = None
-    boot: str | None = None
-    started: float | None = None
+    job: dict[str, Any] | None = None
+    """{launcher, handle} of its last start: who launched it, and what finds it there again."""
     supervisor: dict[str, Any] = field(default_factory=dict)
     started_at: str | None = None
     ended_at: str | None = None
@@ -70,125 +50,27 @@ class Run:
     seconds: float | None = None
     rows: int = 0
     files: dict[str, str] = field(default_factory=dict)
-    findings: tuple[dict[str, Any], ...] = ()
+    findings: tuple[Finding, ...] = ()
 
+    @property
+    def handle(self) -> dict[str, Any]:
+        """Empty before the first start."""
+        return {} if self.job is None else self.job["handle"]
 
-@dataclass(frozen=True, kw_only=True)
-class RaisedAlarm:
-    experiment: str
-    run: str
-    alarm: dict[str, Any]  # as detectors.Alarm.plain gives it
-    at: str
+    @property
+    def pid(self) -> int | None:
+        """Of a process on this machine, as are `boot` and `started`."""
+        return self.handle.get("pid")
 
+    @property
+    def boot(self) -> str | None:
+        """Boot id of the machine, so that a reused pid is not mistaken for ours."""
+        return self.handle.get("boot")
 
-@dataclass(frozen=True, kw_only=True)
-class Checkpoint:
-    id: str  # content hash
-    experiment: str
-    run: str
-    path: str
-    bytes: int
-    epoch: int | None
-    final: bool
-    at: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Evaluation:
-    experiment: str
-    run: str
-    seed: int
-    split: Split
-    metric: str
-    value: float | None
-    n: int
-    interval: tuple[float, float] | None
-    checkpoint: str
-    code: str
-    inputs: str
-    labels: str
-    scorer: str
-    predictions: str | None
-    query: int
-    sandbox: str
-    plan_version: int
-    baseline: float | None
-    findings: tuple[dict[str, Any], ...]
-    at: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class RecordedVerdict:
-    id: str
-    """Empty for what a gate says of a decided experiment: it is shown, and the ledger does not hold
-    it."""
-    experiment: str
-    gate: str
-    verdict: Verdict
-    findings: tuple[dict[str, Any], ...]
-    evidence: dict[str, str]
-    score: dict[str, Any] | None
-    tier: Tier | None
-    comparison: dict[str, Any] | None
-    at: str
-    shortfall: str | None = None
-    notes: tuple[str, ...] = ()
-    next_planned: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Decision:
-    id: str
-    kind: DecisionKind
-    experiment: str | None
-    by: str
-    context: str
-    choice: str
-    alternatives: str
-    reason: str
-    confidence: str
-    verdict: str | None
-    supersedes: str | None
-    at: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Session:
-    id: str
-    role: str
-    experiment: str | None
-    step: str
-    sandbox: str
-    driver: dict[str, Any]
-    started_at: str
-    ended_at: str | None = None
-    outcome: str | None = None
-    detail: str = ""
-    turns: int = 0
-    cost_usd: float | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class HandOff:
-    by: str
-    session: str | None
-    text: str
-    experiment: str | None
-    at: str
-    hash: str  # of the fact
-
-
-@dataclass(frozen=True, kw_only=True)
-class Prior:
-    id: str
-    lesson: str
-    evidence: str
-    rule: str
-    check: tuple[str, ...] | None
-    by: str
-    supersedes: str | None
-    at: str
-    superseded_by: str | None = None
+    @property
+    def started(self) -> float | None:
+        """The process's create time in seconds, as psutil gives it."""
+        return self.handle.get("started")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,12 +14,12 @@ from pathlib import Path
 import claude_agent_sdk
 
 from harness.artifacts.locate import Layout
-from harness.domain.records import ApprovedPlan
 from harness.domain.sandbox import Confinement, Sandbox
 from harness.domain.statuses import CLOSED_EXPERIMENTS, SandboxKind
 from harness.errors import SessionError
 from harness.files import atomic_write
 from harness.guard.control_files import in_place, protected_paths
+from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
 from harness.sandbox.behind_front import behind_front
 

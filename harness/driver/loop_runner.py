@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from harness.artifacts.locate import Layout
-from harness.domain.facts import LoopEnded, SessionEnded
-from harness.domain.records import ApprovedPlan, Session
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus
 from harness.driver.environment import session_folders
@@ -16,6 +14,7 @@ from harness.driver.session import end_session_processes
 from harness.driver.steps import StepRunner
 from harness.driver.supervisors import is_held, is_supervised
 from harness.errors import RefusedError, UsageError
+from harness.ledger.facts import ApprovedPlan, LoopEnded, Session, SessionEnded
 from harness.ledger.ledger import Ledger
 from harness.ledger.project import Project
 from harness.ledger.spending import SpendingLog, session_usd, spent_elsewhere_usd

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from harness.artifacts.locate import Layout
 from harness.detectors.alarm import Alarm
 from harness.domain.findings import as_text
-from harness.domain.records import ApprovedPlan, Objective
+from harness.domain.records import Objective
 from harness.domain.statuses import Direction
 from harness.gates.alarms import as_news
+from harness.ledger.facts import ApprovedPlan
 from harness.loop.steps import Build, Diagnose, JudgeResult, Scout
 
 BRIEFING_CHARACTERS = 8000

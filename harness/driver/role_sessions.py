@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from harness.contract.roles import ROLE_BY_NAME, Role
-from harness.domain.facts import SessionEnded, SessionStarted
 from harness.domain.sandbox import Sandbox
 from harness.driver.callbacks import Guard
 from harness.driver.environment import (
@@ -24,6 +23,7 @@ from harness.driver.tool_context import ToolContext
 from harness.driver.tools.table import session_tools
 from harness.errors import GatewayError
 from harness.guard.control_files import watching
+from harness.ledger.facts import SessionEnded, SessionStarted
 from harness.ledger.project import Project
 from harness.ledger.spending import session_usd
 from harness.loop.steps import Diagnose, SessionStep, Step

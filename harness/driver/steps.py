@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from harness.decisions.experiments import MOVES, decide
-from harness.domain.findings import Finding
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import DecisionKind, Verdict, spoken
 from harness.driver.messages import (
@@ -171,8 +170,7 @@ class StepRunner:
             f"{step.experiment}: {gate} gate says {verdict.verdict}{tier}",
             verdict=verdict.verdict,
         )
-        for plain in verdict.findings:
-            finding = Finding.from_plain(plain)
+        for finding in verdict.findings:
             self._say(step, f"  [{finding.code}] {finding.message}")
 
     def _decide(self, step: Decide) -> None:

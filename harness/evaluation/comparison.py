@@ -16,12 +16,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from harness.domain.records import LEAST_SEEDS, ApprovedPlan, Experiment, Objective
+from harness.domain.records import LEAST_SEEDS, Experiment, Objective
 from harness.domain.statuses import Direction, Split
 from harness.evaluation.noise_floor import SeedComparison, compare, compare_to_baseline
 from harness.evaluation.outcome import LEVEL, TRIVIAL, FloorOf, Inconclusive, Worth
 from harness.evaluation.paired import Paired, paired
 from harness.evaluation.scores import counted_evaluations, row_noise, summarise
+from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
 from harness.plans.approved import objective_of
 

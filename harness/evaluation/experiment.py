@@ -15,9 +15,8 @@ from typing import Any
 
 from harness.artifacts.code_snapshot import load_snapshot
 from harness.artifacts.content import linked
-from harness.domain.facts import EvaluationRecorded
 from harness.domain.findings import BYPASSED
-from harness.domain.records import ApprovedPlan, Checkpoint, Evaluation, Run
+from harness.domain.records import Run
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import RunStatus, Split
 from harness.evaluation.evaluate import EvaluationOutcome, EvaluationRequest, evaluate_run
@@ -25,6 +24,7 @@ from harness.evaluation.frozen_files import scorer_of, table_of
 from harness.evaluation.predict import Limits
 from harness.evaluation.scores import counted_evaluations, counted_runs, summarise
 from harness.files import atomic_write, pretty_json
+from harness.ledger.facts import ApprovedPlan, Checkpoint, Evaluation, EvaluationRecorded
 from harness.ledger.project import Project
 from harness.plans.approved import data_paths, plan_of
 from harness.plans.plan import Plan, plan_from
@@ -131,7 +131,7 @@ def _scorable(project: Project, experiment: str) -> list[tuple[Run, Checkpoint]]
         for run in counted_runs(project.ledger.runs(experiment))
         if run.status is RunStatus.COMPLETED
         and run.id in finals
-        and not any(found.get("code") == BYPASSED for found in run.findings)
+        and not any(found.code == BYPASSED for found in run.findings)
     ]
 
 
@@ -203,7 +203,7 @@ def _record(job: _Job, run: Run, outcome: EvaluationOutcome) -> None:
             sandbox=outcome.sandbox.value,
             plan_version=job.approved.version,
             baseline=outcome.baseline,
-            findings=[found.plain() for found in outcome.findings],
+            findings=outcome.findings,
         )
     )
 
@@ -224,10 +224,10 @@ def _plain(item: Evaluation) -> dict[str, Any]:
         "query",
         "sandbox",
         "plan_version",
-        "findings",
         "at",
     )
-    return {name: getattr(item, name) for name in names}
+    plain = {name: getattr(item, name) for name in names}
+    return plain | {"findings": [finding.plain() for finding in item.findings]}
 
 
 def _to_write(project: Project, path: Path) -> bool:

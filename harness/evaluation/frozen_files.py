@@ -1,8 +1,8 @@
 """The frozen scorer and tables of an approved plan, as evaluations take them."""
 
-from harness.domain.records import ApprovedPlan
 from harness.evaluation.rows import TableFile
 from harness.evaluation.scoring import FrozenScorer
+from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
 
 

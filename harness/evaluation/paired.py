@@ -28,7 +28,6 @@ from numpy.typing import NDArray
 
 from harness.artifacts.objects import ObjectDamagedError, load_object
 from harness.domain.metrics import METRICS, PerRow
-from harness.domain.records import ApprovedPlan, Evaluation
 from harness.domain.statuses import Split
 from harness.evaluation import metrics
 from harness.evaluation.frozen_files import scorer_of, table_of
@@ -40,6 +39,7 @@ from harness.evaluation.scorer_program import Columns
 from harness.evaluation.scoring import FrozenScorer
 from harness.evaluation.truth import Truth, read_truth
 from harness.files import sha256_bytes
+from harness.ledger.facts import ApprovedPlan, Evaluation
 from harness.ledger.project import Project
 
 RESAMPLES = 4_999

@@ -9,8 +9,9 @@ from statistics import fmean, stdev
 from typing import Any
 
 from harness.domain.findings import Finding
-from harness.domain.records import ApprovedPlan, Evaluation, Run
+from harness.domain.records import Run
 from harness.domain.statuses import Evidence, RunStatus, SandboxKind, Split
+from harness.ledger.facts import ApprovedPlan, Evaluation
 from harness.ledger.project import Project
 
 _NO_ANSWER = frozenset({RunStatus.LOST, RunStatus.CANCELLED})

@@ -19,19 +19,13 @@ OF_A_RUN = ("metrics", "status", "checkpoints", "evaluation")
 def bypass(evidence: GateEvidence) -> Iterator[Finding]:
     """A run whose supervisor saw no row of the run logger in time, in the supervisor's words."""
     for item in evidence.runs:
-        yield from (
-            Finding.from_plain(plain)
-            for plain in item.run.findings
-            if plain.get("code") == BYPASSED
-        )
+        yield from (found for found in item.run.findings if found.code == BYPASSED)
 
 
 def told(evidence: GateEvidence) -> Iterator[Finding]:
     """What else the supervisor found, in its own words."""
     for item in _accountable(evidence):
-        for plain in item.run.findings:
-            if plain.get("code") != BYPASSED:
-                yield Finding.from_plain(plain)
+        yield from (found for found in item.run.findings if found.code != BYPASSED)
 
 
 def files(evidence: GateEvidence) -> Iterator[Finding]:
@@ -155,7 +149,7 @@ def checkpoints(evidence: GateEvidence) -> Iterator[Finding]:
 
 
 def bypassed(item: RunEvidence) -> bool:
-    return any(found.get("code") == BYPASSED for found in item.run.findings)
+    return any(found.code == BYPASSED for found in item.run.findings)
 
 
 def _accountable(evidence: GateEvidence) -> list[RunEvidence]:
@@ -276,9 +270,7 @@ def row_times(evidence: GateEvidence) -> Iterator[Finding]:
     rows itself.
     """
     for item in evidence.runs:
-        told = any(
-            found.get("code") in (CLOCK_SET, "metrics_out_of_time") for found in item.run.findings
-        )
+        told = any(found.code in (CLOCK_SET, "metrics_out_of_time") for found in item.run.findings)
         if item.run.status is RunStatus.COMPLETED and item.times is not None and not told:
             yield from _times(item)
 

@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.domain.facts import TamperingNoticed
 from harness.domain.findings import Finding
-from harness.domain.records import RecordedVerdict
 from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus, GateName, Split, Verdict
 from harness.errors import RefusedError
 from harness.evaluation.scores import counted_evaluations
@@ -18,6 +16,7 @@ from harness.gates.collect import changed, collect
 from harness.gates.evidence import GateEvidence, GateOutcome
 from harness.gates.verdict import judge
 from harness.guard.control_files import CHANGED
+from harness.ledger.facts import RecordedVerdict, TamperingNoticed
 from harness.ledger.project import Project
 from harness.plans.approved import plan_of
 
@@ -101,7 +100,7 @@ def _fields(evidence: GateEvidence, outcome: GateOutcome) -> dict[str, Any]:
         "experiment": evidence.experiment.id,
         "gate": evidence.gate.value,
         "verdict": outcome.verdict.value,
-        "findings": [found.plain() for found in outcome.findings],
+        "findings": outcome.findings,
         "evidence": dict(evidence.hashes),
         "score": None if outcome.score is None else dict(outcome.score),
         "tier": None if outcome.tier is None else outcome.tier.value,
@@ -116,11 +115,11 @@ def _shown(evidence: GateEvidence, outcome: GateOutcome) -> RecordedVerdict:
     fields = _fields(evidence, outcome)
     plain = ("experiment", "gate", "evidence", "score", "comparison", "shortfall", "next_planned")
     return RecordedVerdict(
-        id="",
+        verdict_id="",
         at="",
         verdict=outcome.verdict,
         tier=outcome.tier,
-        findings=tuple(fields["findings"]),
+        findings=outcome.findings,
         notes=tuple(fields["notes"]),
         **{name: fields[name] for name in plain},
     )
@@ -135,7 +134,7 @@ def _same(project: Project, evidence: GateEvidence, outcome: GateOutcome) -> Rec
         or last.verdict is not outcome.verdict
     ):
         return None
-    before = [_identity(Finding.from_plain(plain)) for plain in last.findings]
+    before = [_identity(finding) for finding in last.findings]
     return last if before == [_identity(finding) for finding in outcome.findings] else None
 
 

@@ -14,11 +14,12 @@ from harness.claims.known_facts import HOLDS, ClaimKind, KnownExperiment, KnownF
 from harness.claims.sentences import Sentence, sentences
 from harness.claims.statements import experiments_named
 from harness.domain.findings import Finding
-from harness.domain.records import ApprovedPlan, Experiment, Run
+from harness.domain.records import Experiment, Run
 from harness.domain.statuses import Direction, RunStatus, Split
 from harness.errors import HarnessError, RefusedError
 from harness.evaluation.scores import counted_evaluations, counted_runs, summarise
 from harness.gates.findings import finding
+from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
 from harness.plans.approved import objective_of, plan_of
 

@@ -21,9 +21,8 @@ from harness.audit.protected import changed_while_open
 from harness.contract.artifacts import Scope
 from harness.contract.phases import required
 from harness.detectors.alarm import Alarm
-from harness.domain.facts import TamperingNoticed
 from harness.domain.findings import Finding
-from harness.domain.records import ApprovedPlan, Evaluation, Experiment, RecordedVerdict, Run
+from harness.domain.records import Experiment, Run
 from harness.domain.statuses import GateName, Split
 from harness.errors import ConfigError
 from harness.evaluation.comparison import compared
@@ -41,6 +40,7 @@ from harness.gates.evidence import FileEvidence, GateEvidence, RunEvidence, Vali
 from harness.gates.findings import finding
 from harness.gates.next_idea import next_idea
 from harness.gates.run_evidence import read_evidence, run_evidence
+from harness.ledger.facts import ApprovedPlan, Evaluation, RecordedVerdict, TamperingNoticed
 from harness.ledger.project import Project
 from harness.plans.approved import (
     checkpoint_cadence,
@@ -313,7 +313,7 @@ def _run_hashes(runs: Sequence[RunEvidence]) -> dict[str, str]:
                 run.sandbox,
                 run.token,
                 run.files,
-                *_identities(map(Finding.from_plain, run.findings)),
+                *_identities(run.findings),
             ]
         )
         for file in (item.metrics, item.status):
@@ -349,7 +349,7 @@ def _plain(evaluation: Evaluation) -> list[Any]:
         item.predictions,
         item.sandbox,
         item.plan_version,
-        *_identities(map(Finding.from_plain, item.findings)),
+        *_identities(item.findings),
     ]
 
 

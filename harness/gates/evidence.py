@@ -8,15 +8,9 @@ from harness.artifacts.experiment_files import Claim, Diagnosis
 from harness.artifacts.metrics_notes import RowTimes
 from harness.detectors.alarm import Alarm
 from harness.domain.findings import Finding
-from harness.domain.records import (
-    Checkpoint,
-    Evaluation,
-    Experiment,
-    Objective,
-    RecordedVerdict,
-    Run,
-)
+from harness.domain.records import Experiment, Objective, Run
 from harness.domain.statuses import GateName, Tier, Verdict
+from harness.ledger.facts import Checkpoint, Evaluation, RecordedVerdict
 
 
 @dataclass(frozen=True, kw_only=True)

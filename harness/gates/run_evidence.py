@@ -11,11 +11,12 @@ from harness.artifacts.locate import Layout
 from harness.artifacts.metrics_file import Metrics, Row, place, read_rows
 from harness.artifacts.metrics_notes import notes_of, row_times
 from harness.artifacts.training_status import read_status
-from harness.domain.records import Checkpoint, Run
+from harness.domain.records import Run
 from harness.errors import HarnessError
 from harness.files import sha256_bytes, sha256_file
 from harness.gates.evidence import CheckpointEvidence, FileEvidence, RunEvidence
 from harness.gates.findings import finding
+from harness.ledger.facts import Checkpoint
 from harness.ledger.project import Project
 
 

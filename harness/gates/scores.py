@@ -39,7 +39,7 @@ def evaluations(evidence: GateEvidence) -> Iterator[Finding]:
                     artifact="evaluation",
                 ),
             )
-        found = [Finding.from_plain(plain) for plain in evaluation.findings]
+        found = evaluation.findings
         for one in found:
             wrong.setdefault(f"[{one.code}] {one.message} {one.hint}", []).append(
                 (one, evaluation.seed)

@@ -9,7 +9,6 @@ from pathlib import Path, PurePosixPath
 from harness.artifacts.locate import Layout
 from harness.contract.artifacts import BY_NAME
 from harness.contract.installation import AGENTS, COMMANDS, MCP_SERVERS, SETTINGS, VENDORED
-from harness.domain.records import ApprovedPlan
 from harness.errors import HarnessError, NotFoundError, RefusedError
 from harness.files import lock, sha256_bytes
 from harness.guard.accepted import accept_on_record
@@ -23,6 +22,7 @@ from harness.install.merge import without_hooks, without_server
 from harness.install.place import Place, place_of
 from harness.install.undo import Undo, undo_of
 from harness.install.wanted import as_written, has_banner
+from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import open_project
 from harness.plans.scaffold import PLAN_FORM, forms
 from harness.rendering.derived import write_derived

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harness.domain.facts import Fact, fact_from
 from harness.errors import LedgerDamagedError, UsageError
 from harness.files import canonical_json, sha256_bytes
 
@@ -34,10 +33,6 @@ class StoredFact:
         """The fact's fields as its bytes say them; non-finite numbers are strings there."""
         body: dict[str, Any] = json.loads(self.data)["body"]
         return body
-
-    def fact(self) -> Fact:
-        """Raises LedgerDamagedError when kind or fields are unknown to this harness."""
-        return fact_from(self.kind, self.body())
 
 
 def seal(
@@ -99,14 +94,14 @@ def link_problem(fact: StoredFact, before: StoredFact | None) -> str | None:
     if sha256_bytes(fact.data) != fact.hash:
         return "its bytes do not have the recorded hash"
     try:
-        told = unseal(fact.data, "it")
+        sealed = unseal(fact.data, "it")
     except LedgerDamagedError as error:
         return error.message
     for name in ("writer", "seq", "prev", "kind", "at"):
-        if getattr(told, name) != getattr(fact, name):
+        if getattr(sealed, name) != getattr(fact, name):
             return (
                 f"its column {name} says {getattr(fact, name)!r}, its bytes say"
-                f" {getattr(told, name)!r}"
+                f" {getattr(sealed, name)!r}"
             )
     if fact.seq != (before.seq if before else 0) + 1:
         return f"it follows seq {before.seq if before else 0}: facts between are missing"

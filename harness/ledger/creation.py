@@ -3,24 +3,32 @@ open."""
 
 import contextlib
 import os
+import re
 import secrets
 import stat
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 import sqlalchemy as sa
 
 from harness.clock import Clock
-from harness.errors import LedgerDamagedError, LedgerError, NotFoundError
+from harness.errors import LedgerDamagedError, NotFoundError
 from harness.files import sync_directory
 from harness.ledger.anchors import Anchor, anchored_writers
 from harness.ledger.database import Database
 from harness.ledger.failures import damaged, translated
-from harness.ledger.locking import network_type
-from harness.ledger.migrations import Migration, migrate, require_known, schema_version
 from harness.ledger.schema import facts, meta
+from harness.ledger.state_version import create_tables, require_state_version, update_state
 from harness.ledger.text_form import text_files
+
+_NETWORK_TYPES = (
+    {"9p", "afpfs", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "glusterfs", "gpfs"}
+    | {"lustre", "ncpfs", "nfs", "nfs3", "nfs4", "orangefs", "pvfs2", "smb", "smb2", "smb3"}
+    | {"smbfs", "virtiofs", "webdav"}
+    | {"fuse.ceph", "fuse.glusterfs", "fuse.rclone", "fuse.s3fs", "fuse.sshfs"}
+)
+_OCTAL = re.compile(r"\\([0-7]{3})")  # how /proc/mounts writes spaces in paths
 
 
 class LedgerWarning(UserWarning):
@@ -33,10 +41,9 @@ def open_database(
     clock: Clock,
     read_only: bool,
     busy_seconds: float,
-    migrations: Mapping[int, Migration],
 ) -> Database:
-    """An existing file, checked and (unless `read_only`) migrated. Raises the LedgerErrors that its
-    state deserves."""
+    """An existing file, checked and (unless `read_only`) with state of this version. Raises the
+    LedgerErrors that fit its condition."""
     _require_file(path)
     network = network_type(path.resolve())
     if network is not None:
@@ -56,19 +63,18 @@ def open_database(
         database.probe()
         _require_whole_pages(database)
         if read_only:
-            _require_current(database, migrations)
+            with database.read() as connection:
+                require_state_version(connection, path)
         else:
             database.set_journal()
-            migrate(database, clock, migrations)
+            update_state(database)
     except BaseException:
         database.close()
         raise
     return database
 
 
-def create_database(
-    path: Path, *, writer: str, clock: Clock, migrations: Mapping[int, Migration]
-) -> None:
+def create_database(path: Path, *, writer: str, clock: Clock) -> None:
     """Make a new ledger at `path`; when another process makes one at the same time, the first one
     stays.
 
@@ -84,8 +90,8 @@ def create_database(
                 temporary, clock=clock, read_only=False, busy_seconds=5.0, network=True
             )
             try:
-                migrate(database, clock, migrations)
                 with database.write() as connection:
+                    create_tables(connection)
                     connection.execute(meta.insert(), {"key": "writer", "value": writer})
             finally:
                 database.close()
@@ -179,17 +185,26 @@ def _require_whole_pages(database: Database) -> None:
         )
 
 
-def _require_current(database: Database, migrations: Mapping[int, Migration]) -> None:
-    with database.read() as connection:
-        version = schema_version(connection, database.path)
-    require_known(version, database.path, migrations)
-    if version < max(migrations):
-        raise LedgerError(
-            f"{database.path} has schema version {version}; this harness reads version"
-            f" {max(migrations)}.",
-            hint=(
-                "Run any command that writes, e.g. `harness ledger rebuild`: it migrates the file"
-                " after a backup."
-            ),
-            code="ledger_too_old",
-        )
+def network_type(path: Path, mounts: str | None = None) -> str | None:
+    """The type of the network file system that `path` lies on, or None for a local one.
+
+    Reads /proc/mounts; where there is none (macOS) every disk counts as local. `mounts` replaces
+    its text in tests.
+    """
+    if mounts is None:
+        try:
+            mounts = Path("/proc/mounts").read_text("utf-8", errors="replace")
+        except OSError:
+            return None
+    target = path if path.is_absolute() else path.absolute()
+    longest, kind = -1, None
+    for line in mounts.splitlines():
+        parts = line.split(" ")
+        if len(parts) < 3:
+            continue
+        point = Path(_OCTAL.sub(lambda match: chr(int(match[1], 8)), parts[1]))
+        if (
+            target.is_relative_to(point) and len(point.parts) >= longest
+        ):  # later mounts hide earlier ones
+            longest, kind = len(point.parts), parts[2]
+    return kind if kind in _NETWORK_TYPES else None

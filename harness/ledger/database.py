@@ -3,11 +3,12 @@
 import contextlib
 import json
 import os
+import secrets
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -17,7 +18,8 @@ from harness.clock import Clock
 from harness.errors import LedgerReadOnlyError
 from harness.files import canonical_json
 from harness.ledger.failures import is_busy, is_unopenable, translated
-from harness.ledger.locking import retry_busy
+
+T = TypeVar("T")
 
 # SQLite's own waiting a try; the rest is retry_busy's, which is fair between many processes
 _BUSY_MS = 200
@@ -198,3 +200,25 @@ def _pragma(connection: sa.Connection, text: str) -> None:
     driver = connection.connection.driver_connection
     assert driver is not None
     driver.execute(f"PRAGMA {text}")
+
+
+def retry_busy(
+    attempt: Callable[[], T],
+    *,
+    is_busy: Callable[[BaseException], bool],
+    clock: Clock,
+    seconds: float,
+) -> T:
+    """Call `attempt` until it does not raise a busy error, or `seconds` have passed; then that
+    error is raised.
+
+    The pauses are random (2 to 50 ms) so that many waiting processes do not wake in step.
+    """
+    end = clock.monotonic() + seconds
+    while True:
+        try:
+            return attempt()
+        except sa.exc.DBAPIError as error:
+            if not is_busy(error) or clock.monotonic() >= end:
+                raise
+        clock.sleep(0.002 + secrets.randbelow(48) / 1000)

@@ -9,6 +9,7 @@ from harness.files import set_aside
 from harness.ledger.anchors import Anchor, read_anchors, write_anchor
 from harness.ledger.chain import StoredFact
 from harness.ledger.creation import require_anchored
+from harness.ledger.facts import KINDS
 from harness.ledger.ledger import Ledger
 from harness.ledger.replay import facts_in_order, rebuild_state
 from harness.ledger.schema import facts
@@ -21,16 +22,6 @@ from harness.ledger.text_form import (
     write_text,
     writers,
 )
-
-_CLAIMS = {
-    "plan_approved": ("name", "version"),
-    "experiment_opened": ("experiment",),
-    "run_registered": ("experiment", "run"),
-    "verdict_recorded": ("verdict_id",),
-    "decision_recorded": ("decision",),
-    "session_started": ("session",),
-    "prior_recorded": ("prior",),
-}
 
 
 def export_facts(ledger: Ledger, folder: Path, *, check: bool = False) -> list[Path]:
@@ -105,8 +96,8 @@ def import_facts(ledger: Ledger, folder: Path) -> int:
 def _require_no_clash(all_facts: list[StoredFact]) -> None:
     owners: dict[tuple[str, ...], StoredFact] = {}
     for fact in all_facts:
-        names = _CLAIMS.get(fact.kind)
-        if names is None:
+        names = KINDS[fact.kind].MAKES
+        if not names:
             continue
         body = fact.body()
         claim = (fact.kind, *(str(body[name]) for name in names))

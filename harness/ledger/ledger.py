@@ -3,15 +3,24 @@
 import contextlib
 import secrets
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import sqlalchemy as sa
 
 from harness.clock import Clock
+from harness.domain.statuses import ExperimentStatus
 from harness.errors import UsageError
-from harness.ledger.anchors import read_anchors
+from harness.ledger.anchors import (
+    forget_local_writer,
+    local_writer,
+    note_local_writer,
+    read_anchors,
+)
+from harness.ledger.appending import LedgerWrites
+from harness.ledger.chain import StoredFact
 from harness.ledger.creation import (
     create_database,
     open_database,
@@ -20,16 +29,37 @@ from harness.ledger.creation import (
     require_never_made,
 )
 from harness.ledger.database import Database
-from harness.ledger.local_writer import forget_local_writer, local_writer, note_local_writer
-from harness.ledger.migrations import MIGRATIONS, Migration
-from harness.ledger.programs import LedgerPrograms
-from harness.ledger.reads import LedgerReads
-from harness.ledger.replay import rebuild_state
-from harness.ledger.text_form import is_writer_name
+from harness.ledger.facts.base import newest_first
+from harness.ledger.facts.checkpoint import CheckpointLedger
+from harness.ledger.facts.control import ControlLedger
+from harness.ledger.facts.decision import DecisionLedger, decisions
+from harness.ledger.facts.evaluation import EvaluationLedger, verdicts
+from harness.ledger.facts.experiment import ExperimentLedger, experiments
+from harness.ledger.facts.model import ModelLedger
+from harness.ledger.facts.plan import PlanLedger
+from harness.ledger.facts.program import ProgramLedger
+from harness.ledger.facts.run import RunLedger
+from harness.ledger.facts.session import SessionLedger
+from harness.ledger.replay import rebuild_state, stored
+from harness.ledger.schema import facts
+from harness.ledger.text_form import is_writer_name, writers
 from harness.ledger.views import LedgerViews
 
 
-class Ledger(LedgerReads, LedgerViews, LedgerPrograms):
+class Ledger(
+    LedgerWrites,
+    PlanLedger,
+    ExperimentLedger,
+    RunLedger,
+    CheckpointLedger,
+    EvaluationLedger,
+    DecisionLedger,
+    SessionLedger,
+    ControlLedger,
+    ProgramLedger,
+    ModelLedger,
+    LedgerViews,
+):
     """One project's ledger. Use `Ledger.open`, as a context manager or with `close`."""
 
     def __init__(
@@ -62,10 +92,9 @@ class Ledger(LedgerReads, LedgerViews, LedgerPrograms):
         busy_seconds: float = 30.0,
         restore: bool = False,
         text: Path | None = None,
-        migrations: Mapping[int, Migration] = MIGRATIONS,
     ) -> "Ledger":
-        """Open the ledger at `path`; for writing it is made when missing, and migrated after a
-        backup.
+        """Open the ledger at `path`. For writing it is made when missing; state tables of an older
+        harness are made anew from the facts, after a backup.
 
         `writer` is whose chain new facts extend, by default the one that the file was made with.
         `restore` opens a ledger that was cut, or makes a new one though anchors of a lost one
@@ -87,17 +116,10 @@ class Ledger(LedgerReads, LedgerViews, LedgerPrograms):
             if not restore:
                 require_never_made(path, anchors)
             forget_local_writer(anchors)
-            create_database(
-                path,
-                writer=writer or f"w{secrets.token_hex(4)}",
-                clock=clock,
-                migrations=migrations,
-            )
+            create_database(path, writer=writer or f"w{secrets.token_hex(4)}", clock=clock)
         if read_only and text is not None:
             require_imported(path, anchors, text)
-        database = open_database(
-            path, clock=clock, read_only=read_only, busy_seconds=busy_seconds, migrations=migrations
-        )
+        database = open_database(path, clock=clock, read_only=read_only, busy_seconds=busy_seconds)
         own = _checked_writer(database, path, anchors, read_only=read_only, restore=restore)
         return cls(
             database,
@@ -124,6 +146,57 @@ class Ledger(LedgerReads, LedgerViews, LedgerPrograms):
         harness.ledger."""
         with self._database.write() as connection:
             yield connection
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """All reads inside see the ledger as it was at the first one."""
+        with self._database.read():
+            yield
+
+    def facts(self, after: int = 0) -> Iterator[StoredFact]:
+        """Facts by their position in this database, from the one after `after`."""
+        query = sa.select(facts).where(facts.c.position > after).order_by(facts.c.position)
+        with self._database.read() as connection:
+            for row in connection.execute(query).mappings():
+                yield stored(row)
+
+    def position(self) -> int:
+        """The position of the last fact in this database; 0 when there is none."""
+        return int(self._scalar(sa.select(sa.func.max(facts.c.position))) or 0)
+
+    def last_fact(self) -> StoredFact | None:
+        """By the order of all facts, which is the same in every clone."""
+        rows = self._rows(sa.select(facts).order_by(*newest_first(facts)).limit(1))
+        return StoredFact(**rows[0]) if rows else None
+
+    def writers(self) -> list[str]:
+        """Whose chains the ledger holds, by name."""
+        with self._database.read() as connection:
+            return writers(connection)
+
+    def counts(self, plan: str | None = None) -> dict[str, Any]:
+        """{"experiments": {status: n}, "verdicts": n, "decisions": n, "facts": n}; a status without
+        any is left out.
+
+        With `plan` only the experiments that were opened under that name are counted, from an
+        index.
+        """
+        of_plan = () if plan is None else (experiments.c.plan == plan,)
+        query = (
+            sa.select(experiments.c.status, sa.func.count().label("n"))
+            .where(*of_plan)
+            .group_by(experiments.c.status)
+        )
+        with self._database.read():
+            counts = {row["status"]: row["n"] for row in self._rows(query)}
+            return {
+                "experiments": {
+                    status.value: counts[status] for status in ExperimentStatus if status in counts
+                },
+                "verdicts": self._scalar(sa.select(sa.func.max(verdicts.c.number))) or 0,
+                "decisions": self._scalar(sa.select(sa.func.max(decisions.c.number))) or 0,
+                "facts": self.position(),
+            }
 
     def rebuild(self) -> None:
         """Make the state tables again from the facts; every projection counts as out of date

@@ -8,9 +8,9 @@ from types import TracebackType
 
 from harness.artifacts.locate import Layout
 from harness.clock import Clock, SystemClock
-from harness.domain.records import ApprovedPlan
 from harness.errors import ConfigError, RefusedError
 from harness.files import atomic_write
+from harness.ledger.facts import ApprovedPlan
 from harness.ledger.ledger import Ledger
 from harness.settings import Settings, load_settings
 

@@ -1,23 +1,14 @@
 """Replaying facts: the state tables made again from nothing, in memory or in the database."""
 
-import functools
 from collections.abc import Iterable, Iterator
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import sqlite
-from sqlalchemy.schema import CreateIndex, CreateTable
 
 from harness.errors import LedgerDamagedError
-from harness.ledger.apply import apply
 from harness.ledger.chain import StoredFact
-from harness.ledger.schema import (
-    PROJECTIONS,
-    STATE,
-    checklist_rows,
-    experiments,
-    facts,
-    projections,
-)
+from harness.ledger.facts import apply
+from harness.ledger.facts.experiment import experiments
+from harness.ledger.schema import PROJECTIONS, checklist_rows, facts, projections
 from harness.ledger.state import MemoryState
 
 
@@ -55,39 +46,10 @@ def rebuild_state(connection: sa.Connection) -> None:
     """Empty the state tables, replay all facts into them, and mark every projection as out of
     date."""
     replay(facts_in_order(connection)).store(connection)
-    reset_bookkeeping(connection)
+    _reset_bookkeeping(connection)
 
 
-def recreate_state(connection: sa.Connection) -> None:
-    """Make the state tables as the schema says now, replay all facts into them; for migrations that
-    change their form.
-
-    A table that has this form already stays: a new file takes every migration, and the first made
-    it so.
-    """
-    found = connection.exec_driver_sql(
-        "SELECT tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL"
-    ).all()
-    for table in STATE:
-        existing = {str(text) for name, text in found if name == table.name}
-        if existing == _form(table):
-            continue
-        if existing:
-            table.drop(connection)
-        table.create(connection)
-    rebuild_state(connection)
-
-
-@functools.cache
-def _form(table: sa.Table) -> frozenset[str]:
-    """What SQLite keeps of the statements that make a table and its indexes."""
-    dialect = sqlite.dialect()
-    made = str(CreateTable(table).compile(dialect=dialect))
-    indexes = [str(CreateIndex(index).compile(dialect=dialect)) for index in table.indexes]
-    return frozenset(text.strip() for text in (made, *indexes))
-
-
-def reset_bookkeeping(connection: sa.Connection) -> None:
+def _reset_bookkeeping(connection: sa.Connection) -> None:
     connection.execute(checklist_rows.delete())
     numbers = sa.select(experiments.c.number, sa.literal(""), sa.literal(1))
     connection.execute(checklist_rows.insert().from_select(["number", "text", "dirty"], numbers))

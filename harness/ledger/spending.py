@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.artifacts.locate import Layout
-from harness.domain.records import ApprovedPlan
 from harness.errors import GatewayError
 from harness.files import canonical_json, sync_directory
+from harness.ledger.facts import ApprovedPlan
 from harness.ledger.ledger import Ledger
 
 

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from harness.errors import LedgerDamagedError
 from harness.files import atomic_write, set_aside
 from harness.ledger.chain import UNLINKED, StoredFact, link_problem, unseal
+from harness.ledger.facts import fact_from
 from harness.ledger.replay import stored
 from harness.ledger.schema import facts
 
@@ -154,7 +155,7 @@ def read_text(path: Path) -> list[StoredFact]:
                     " from."
                 ),
             )
-        fact.fact()
+        fact_from(fact.kind, fact.body())
         found.append(fact)
     return found
 

@@ -10,11 +10,9 @@ import sqlalchemy as sa
 
 from harness.clock import SystemClock
 from harness.errors import LedgerDamagedError
-from harness.ledger.anchors import Anchor, anchored_writers, read_anchor
+from harness.ledger.anchors import Anchor, anchored_writers, meta_problems, read_anchor
 from harness.ledger.chain import StoredFact, link_problem
 from harness.ledger.creation import open_database, require_never_made
-from harness.ledger.local_writer import meta_problems
-from harness.ledger.migrations import MIGRATIONS
 from harness.ledger.replay import facts_in_order, replay
 from harness.ledger.schema import facts
 from harness.ledger.state import read_state
@@ -35,7 +33,7 @@ class Problem(NamedTuple):
 def verify(path: Path, anchors: Path, facts_dir: Path | None = None) -> list[Problem]:
     """Everything that is not as it was written; [] when all is well.
 
-    Checks the database's own structure, its migrations, the table meta against the noted writer,
+    Checks the database's own structure, the version of its state, the table meta against the noted writer,
     every hash and link, each column that repeats a part of a fact, the anchors (a cut tail), the
     state tables against a replay, and the text form in `facts_dir`, whose missing tail is only
     stale. Raises LedgerError when there is no ledger, or it is busy or of another version.
@@ -45,9 +43,7 @@ def verify(path: Path, anchors: Path, facts_dir: Path | None = None) -> list[Pro
         if not path.exists():
             require_never_made(path, anchors)
         known = _read_anchors(anchors, found)
-        database = open_database(
-            path, clock=SystemClock(), read_only=True, busy_seconds=30.0, migrations=MIGRATIONS
-        )
+        database = open_database(path, clock=SystemClock(), read_only=True, busy_seconds=30.0)
         try:
             with database.read() as connection:
                 found += [

@@ -1,5 +1,5 @@
-"""What projections need beside the records: stale marks, notes on files, and the cached rows of
-CHECKLIST.md."""
+"""What projections need beside the records: which of them a fact puts out of date, notes on files,
+and the cached rows of CHECKLIST.md."""
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -8,8 +8,15 @@ from typing import Any
 import sqlalchemy as sa
 
 from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus
-from harness.ledger.database import Database
-from harness.ledger.schema import checklist_rows, experiments, hand_offs, projections, runs
+from harness.ledger.chain import StoredFact
+from harness.ledger.facts import KINDS
+from harness.ledger.facts.base import LedgerPart, Rows
+from harness.ledger.facts.decision import hand_offs
+from harness.ledger.facts.experiment import experiments
+from harness.ledger.facts.run import runs
+from harness.ledger.schema import checklist_rows, projections
+
+_ALWAYS = ("state", "briefing", "facts")
 
 _OPEN = [status.value for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS]
 _ROW_COLUMNS = [
@@ -17,10 +24,43 @@ _ROW_COLUMNS = [
 ]
 
 
-class LedgerViews:
-    """The part of `Ledger` that only harness.projections uses."""
+def mark_stale(connection: sa.Connection, fact: StoredFact) -> None:
+    """Note that `fact` has to show in the projections. Constant work, whatever the number of
+    experiments."""
+    kind = KINDS[fact.kind]
+    names = [*_ALWAYS, kind.PAGE] if kind.PAGE else list(_ALWAYS)
+    body: dict[str, Any] = fact.body() if kind.ROWS is not Rows.NONE else {}
+    if body.get("experiment"):
+        names.append("checklist")
+        _mark_rows(connection, kind.ROWS, body)
+    connection.execute(_CHANGED, {"position": fact.position, "names": names})
 
-    _database: Database
+
+def _mark_rows(connection: sa.Connection, rows: Rows, body: dict[str, Any]) -> None:
+    own = experiments.c.id == body["experiment"]
+    if rows is Rows.NEW:
+        new = sa.select(experiments.c.number, sa.literal(""), sa.literal(1)).where(own)
+        connection.execute(checklist_rows.insert().from_select(["number", "text", "dirty"], new))
+        touched = experiments.c.id == body["parent"]
+    elif rows is Rows.WITH_CHILDREN:
+        touched = sa.or_(own, experiments.c.parent == body["experiment"])
+    else:
+        touched = own
+    numbers = sa.select(experiments.c.number).where(touched)
+    connection.execute(
+        checklist_rows.update().where(checklist_rows.c.number.in_(numbers)).values(dirty=1)
+    )
+
+
+_CHANGED = (
+    projections.update()
+    .where(projections.c.name.in_(sa.bindparam("names", expanding=True)))
+    .values(changed=sa.bindparam("position"))
+)
+
+
+class LedgerViews(LedgerPart):
+    """The part of `Ledger` that only harness.projections uses."""
 
     @contextlib.contextmanager
     def refreshing(self) -> Iterator[None]:

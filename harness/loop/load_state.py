@@ -6,15 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.decisions.diagnoses import model_name
-from harness.domain.findings import BYPASSED, STOPPED, Finding
-from harness.domain.records import (
-    ApprovedPlan,
-    Decision,
-    Experiment,
-    Objective,
-    RecordedVerdict,
-    Run,
-)
+from harness.domain.findings import BYPASSED, STOPPED
+from harness.domain.records import Experiment, Objective, Run
 from harness.domain.statuses import (
     CLOSED_EXPERIMENTS,
     DecisionKind,
@@ -31,9 +24,9 @@ from harness.gates.alarms import open_by_run, undiagnosed_runs
 from harness.gates.collect import changed
 from harness.gates.findings import FINDINGS
 from harness.gates.next_idea import next_ideas
+from harness.ledger.facts import ApprovedPlan, Decision, RecordedVerdict
 from harness.ledger.project import Project
 from harness.ledger.spending import spent_usd
-from harness.ledger.training_time import training_seconds
 from harness.loop.state import (
     ExperimentState,
     LoopLimits,
@@ -132,7 +125,7 @@ def _limits(plan: Plan) -> LoopLimits:
 def _spent(project: Project, approved: ApprovedPlan, plan: Plan) -> LoopSpending:
     used = project.ledger.queries(approved.name, Split.HELD_OUT)
     return LoopSpending(
-        minutes=training_seconds(project.ledger, approved.name) / 60,
+        minutes=project.ledger.training_seconds(approved.name) / 60,
         usd=spent_usd(project.ledger, project.layout, approved.name),
         held_out_left=max(0, plan.oracle.queries - used),
     )
@@ -212,10 +205,10 @@ def _runs(runs: Sequence[Run], supervised: Callable[[Run], bool]) -> tuple[RunSt
             seed=run.seed,
             status=run.status,
             supervised=run.ended_at is None and supervised(run),
-            bypassed=any(plain.get("code") == BYPASSED for plain in run.findings),
+            bypassed=any(found.code == BYPASSED for found in run.findings),
             reason=run.reason,
             stopped_by=next(
-                (plain["data"]["alarm"] for plain in run.findings if plain.get("code") == STOPPED),
+                (found.data["alarm"] for found in run.findings if found.code == STOPPED),
                 "",
             ),
         )
@@ -235,7 +228,7 @@ def _verdict(
         id=newest.id,
         verdict=newest.verdict,
         current=closed or not changed(project, newest),
-        findings=tuple(Finding.from_plain(plain) for plain in newest.findings),
+        findings=newest.findings,
         tier=newest.tier,
         better=comparison.get("better"),
         why=f"against {comparison['against']}: {explain(comparison)}"
@@ -251,7 +244,7 @@ def _scored(verdicts: Sequence[RecordedVerdict]) -> ScoredExperiment:
     if not mine or mine[-1].score is None:
         return ScoredExperiment(verdict=mine[-1].verdict if mine else None)
     newest, score = mine[-1], mine[-1].score
-    findings = tuple(plain["code"] for plain in newest.findings)
+    findings = tuple(found.code for found in newest.findings)
     comparison = newest.comparison or {}
     return ScoredExperiment(
         verdict=newest.verdict,

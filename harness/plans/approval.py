@@ -8,13 +8,12 @@ from typing import Any
 
 from harness.artifacts.locate import Layout
 from harness.artifacts.objects import copy_file, store_bytes
-from harness.domain.facts import PlanApproved
 from harness.domain.findings import Finding
-from harness.domain.records import ApprovedPlan
 from harness.errors import HarnessError, NotFoundError, RefusedError, UsageError
 from harness.files import sha256_bytes
 from harness.guard.accepted import accept_on_record, read_accepted
 from harness.ledger.creation import require_never_made
+from harness.ledger.facts import ApprovedPlan, PlanApproved
 from harness.ledger.project import Project, approve_config, open_layout, open_project
 from harness.plans.data_review import contamination
 from harness.plans.held_out import InVault, move_to_vault

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from harness.artifacts.content import hash_file
 from harness.domain.findings import Finding
-from harness.domain.records import ApprovedPlan, Experiment, Objective
+from harness.domain.records import Experiment, Objective
 from harness.domain.statuses import Direction, Tier
 from harness.errors import RefusedError, UsageError
 from harness.guard.control_files import MISSING
+from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
 
 

@@ -5,11 +5,11 @@ import shutil
 from pathlib import Path
 
 from harness.artifacts.content import hash_file
-from harness.domain.facts import RunStarted
 from harness.domain.ids import run_id
 from harness.domain.statuses import SandboxKind
 from harness.errors import UsageError
 from harness.files import atomic_write, irregular_file, pretty_json, sha256_bytes
+from harness.ledger.facts import RunStarted, local_job
 from harness.ledger.project import Project
 from harness.posttrain.training_judgement import (
     ProgramReport,
@@ -80,7 +80,9 @@ def import_result(project: Project, experiment: str, output: Path) -> ProgramRep
         target = output_folder(project, run)
         shutil.copytree(output, target, dirs_exist_ok=True)
         project.ledger.append(
-            RunStarted(experiment=experiment, run=run.id, supervisor=identity(), **identity())
+            RunStarted(
+                experiment=experiment, run=run.id, supervisor=identity(), job=local_job(identity())
+            )
         )
         run = project.ledger.run(experiment, run.id)
         path, _ = write_spec(project, run, spec)

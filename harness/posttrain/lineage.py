@@ -3,8 +3,8 @@
 from dataclasses import asdict
 from typing import Any
 
-from harness.domain.models import Model
 from harness.errors import RefusedError
+from harness.ledger.facts import Model
 from harness.ledger.project import Project
 from harness.posttrain.vocabulary import Profile
 
@@ -59,7 +59,13 @@ def lineage(project: Project, name: str) -> dict[str, Any]:
 
 def _of_model(project: Project, model: Model) -> dict[str, Any]:
     history = project.ledger.model_history(model.id)
-    return {**asdict(model), **asdict(history)}
+    evaluations = [{"id": item.id, **asdict(item)} for item in history.evaluations]
+    return {
+        "id": model.id,
+        **asdict(model),
+        **asdict(history),
+        "evaluations": evaluations,
+    }
 
 
 def overview(project: Project) -> dict[str, Any]:

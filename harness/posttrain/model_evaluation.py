@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from harness.artifacts.content import hash_file
-from harness.domain.models import BASE, Model, ModelEvaluation, ModelState
+from harness.domain.models import BASE, ModelState
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import RunStatus, SandboxKind, Verdict
 from harness.errors import RefusedError, UsageError
 from harness.evaluation.intervals import bootstrap_mean
 from harness.files import canonical_json, sha256_bytes
+from harness.ledger.facts import Model, ModelEvaluation
 from harness.ledger.project import Project
 from harness.posttrain.code_hashes import evaluator_hash
 from harness.posttrain.evaluator_process import Scores, ask_evaluator

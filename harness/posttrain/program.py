@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.decisions.experiments import ensure_hypothesis
-from harness.domain.models import ModelEvaluation, Program
-from harness.domain.program_facts import TrainingSpecified
 from harness.domain.sandbox import Sandbox
+from harness.ledger.facts import ModelEvaluation, Program, TrainingSpecified
 from harness.ledger.project import Project
 from harness.posttrain.base_models import family_warnings
 from harness.posttrain.importing import import_result

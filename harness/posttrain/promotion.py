@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from harness.artifacts.content import hash_path
-from harness.domain.models import Model, ModelState, Serving
-from harness.domain.program_facts import ModelMoved, ModelServed
-from harness.domain.records import Decision
+from harness.domain.models import ModelState
 from harness.domain.statuses import DecisionKind, Verdict
 from harness.errors import HarnessError, NotFoundError, RefusedError
+from harness.ledger.facts import Decision, Model, ModelMoved, ModelServed, Serving
 from harness.ledger.project import Project
 from harness.posttrain.promotion_checks import ThresholdCheck, checks_for
 

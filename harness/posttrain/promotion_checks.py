@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.clock import parse_iso
-from harness.domain.models import BASE, Model, ModelEvaluation, ModelHistory, ModelState
-from harness.domain.program_facts import ShadowObserved
+from harness.domain.models import BASE, ModelState
 from harness.domain.statuses import RunStatus, SandboxKind, Verdict
 from harness.errors import RefusedError, UsageError
+from harness.ledger.facts import Model, ModelEvaluation, ModelHistory, ShadowObserved
 from harness.ledger.project import Project
 from harness.posttrain.vocabulary import THRESHOLDS, Thresholds, is_bounded
 

@@ -5,11 +5,11 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from harness.domain.facts import RunStarted
 from harness.domain.records import Run
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import RunStatus
 from harness.errors import HarnessError
+from harness.ledger.facts import RunStarted, local_job
 from harness.ledger.project import Project
 from harness.posttrain.dry_run import dry_result
 from harness.posttrain.launching import Job, launch_trainer, require_packages, words_of
@@ -146,7 +146,9 @@ def _dry(job: Job, run: Run) -> ProgramReport:
     _, digest = write_spec(project, run, spec)
     before = hashes_now(project, spec)
     project.ledger.append(
-        RunStarted(experiment=run.experiment, run=run.id, supervisor=identity(), **identity())
+        RunStarted(
+            experiment=run.experiment, run=run.id, supervisor=identity(), job=local_job(identity())
+        )
     )
     run = project.ledger.run(run.experiment, run.id)
     observed: dict[str, Any] = {"base_model_sha256": before["base_model_sha256"]}

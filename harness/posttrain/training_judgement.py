@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.artifacts.content import hash_file, hash_path
-from harness.domain.facts import CheckpointRecorded
 from harness.domain.findings import Finding
-from harness.domain.program_facts import ModelRegistered, TrainingJudged
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
 from harness.errors import HarnessError, RefusedError
 from harness.files import atomic_write, pretty_json, walk_files
+from harness.ledger.facts import CheckpointRecorded, ModelRegistered, TrainingJudged
 from harness.ledger.project import Project
 from harness.posttrain.code_hashes import code_hash
 from harness.posttrain.field_problems import FieldProblem, FieldProblems

@@ -3,7 +3,6 @@
 from typing import Any
 
 from harness.artifacts.locate import hand_off_name
-from harness.domain.findings import Finding
 from harness.domain.statuses import spoken
 from harness.ledger import Ledger
 from harness.projections.memory_pages import excerpt, prior_line
@@ -118,8 +117,7 @@ def _verdict(overview: Overview) -> list[str]:
     tier, gate = f", tier {verdict.tier}" if verdict.tier else "", spoken(verdict.gate)
     lines = [f"{verdict.verdict} for {verdict.experiment} at the {gate} gate ({verdict.id}){tier}."]
     left = _FINDINGS_LIMIT
-    for index, plain in enumerate(verdict.findings):
-        finding = Finding.from_plain(plain)
+    for index, finding in enumerate(verdict.findings):
         line = f"- [{finding.code}] {one_line(finding.message)} {one_line(finding.hint)}"
         if len(line) > left:
             lines.append(

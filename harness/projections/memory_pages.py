@@ -2,7 +2,7 @@
 
 import shlex
 
-from harness.domain.records import Decision, HandOff, Prior
+from harness.ledger.facts import Decision, HandOff, Prior
 from harness.projections.text import BANNER, inline, one_line, page, quoted
 
 HEAD = page([BANNER], ["# Decisions"])

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from typing import Any
 
-from harness.domain.facts import LoopEnded
-from harness.domain.records import ApprovedPlan, Experiment, RecordedVerdict, Run
+from harness.domain.records import Experiment, Run
 from harness.domain.statuses import CLOSED_EXPERIMENTS, Direction, ExperimentStatus, Split, spoken
 from harness.domain.words import some
 from harness.ledger import Ledger
+from harness.ledger.facts import ApprovedPlan, LoopEnded, RecordedVerdict
 from harness.projections.scores import Shown, direction_of, metric_of, shown_score
 from harness.projections.text import BANNER, cell, inline, number, one_line, page, row, table
 

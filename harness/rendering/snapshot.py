@@ -8,7 +8,7 @@ from typing import Any
 from harness.contract.artifacts import ARTIFACTS, BY_NAME, EXPERIMENTS, HUMAN, Scope
 from harness.contract.installation import AGENTS, COMMANDS, LOCAL_SETTINGS, SETTINGS
 from harness.contract.roles import HUMAN_VERBS, ROLE_BY_NAME, ROLES, Role, project_path
-from harness.domain.records import ApprovedPlan, Experiment
+from harness.domain.records import Experiment
 from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus, RunStatus
 from harness.files import atomic_write, pretty_json
 from harness.gates.alarms import undiagnosed_runs
@@ -16,6 +16,7 @@ from harness.guard.accepted import control_paths
 from harness.guard.control_files import control_names
 from harness.guard.hooks_mode import hooks_mode
 from harness.guard.policy.snapshot import SCHEMA
+from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
 from harness.rendering.executable import executable
 from harness.rendering.vendored import policy_digest

@@ -8,10 +8,10 @@ from harness.artifacts.metrics_file import Row
 from harness.detectors.alarm import Alarm
 from harness.detectors.settings import WatchSettings
 from harness.detectors.watch import RunWatch
-from harness.domain.facts import AlarmRaised
 from harness.domain.findings import STOPPED, Finding
 from harness.domain.records import Run
 from harness.files import atomic_write
+from harness.ledger.facts import AlarmRaised
 from harness.ledger.project import Project
 from harness.plans.plan import plan_from
 

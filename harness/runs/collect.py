@@ -8,12 +8,12 @@ from typing import Any
 from harness.artifacts.content import hash_path
 from harness.artifacts.locate import Layout
 from harness.artifacts.metrics_file import Tail
-from harness.domain.facts import CheckpointRecorded, RunEnded
 from harness.domain.findings import CLOCK_SET, Finding
-from harness.domain.records import Checkpoint, Run
+from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
 from harness.errors import UsageError
 from harness.files import atomic_write, pretty_json, walk_files
+from harness.ledger.facts import Checkpoint, CheckpointRecorded, RunEnded
 from harness.ledger.project import Project
 from harness.runs.alarms import RunAlarms
 from harness.runs.origin import origin_findings, untrained_findings
@@ -77,10 +77,7 @@ def close_run(
         reason=ending.reason,
         seconds=_together(run.seconds, ending.seconds),
         rows=rows.count,
-        findings=[
-            *_still_hold(run),
-            *(finding.plain() for finding in (*ending.findings, *problems)),
-        ],
+        findings=[*_still_hold(run), *ending.findings, *problems],
     )
     write_run_json(layout, run, ended)
     ledger.append(replace(ended, files=_hashes(layout, run)))
@@ -92,9 +89,9 @@ def _together(before: float | None, now: float | None) -> float | None:
     return now if before is None else before + (now or 0.0)
 
 
-def _still_hold(run: Run) -> list[dict[str, Any]]:
+def _still_hold(run: Run) -> list[Finding]:
     """Of an earlier attempt: its rows are still there, so what was said of their times is true."""
-    return [found for found in run.findings if found.get("code") == CLOCK_SET]
+    return [found for found in run.findings if found.code == CLOCK_SET]
 
 
 def _judged(project: Project, run: Run) -> str | None:
@@ -148,7 +145,7 @@ def write_run_json(layout: Layout, run: Run, ended: RunEnded | None = None) -> N
         "session",
         "environment",
     )
-    times = ("registered_at", "started_at", "pid", "boot", "started")
+    times = ("registered_at", "started_at", "job")
     plain = asdict(run)
     content = {name: plain[name] for name in (*kept, *times)}
     if ended is not None:

@@ -120,7 +120,7 @@ def leftovers(run: Run, left: int) -> list[Finding]:
 
 def findings_of(run: Run, program: str) -> list[Finding]:
     """The findings of an ended run of `program`, led by its reason when it did not complete."""
-    found = [Finding.from_plain(plain) for plain in run.findings]
+    found = list(run.findings)
     if run.status is RunStatus.COMPLETED or any(item.code == BYPASSED for item in found):
         return found
     name = f"{run.experiment}/{run.id}"

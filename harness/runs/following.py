@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from harness.domain.facts import RunStarted
 from harness.domain.records import Run
+from harness.ledger.facts import RunStarted, local_job
 from harness.ledger.project import Project
 from harness.process import identity
 from harness.runs.collect import write_run_json
@@ -44,7 +44,9 @@ def follow(
     try:
         own = identity(launched.process.pid)
         project.ledger.append(
-            RunStarted(experiment=run.experiment, run=run.id, supervisor=identity(), **own)
+            RunStarted(
+                experiment=run.experiment, run=run.id, supervisor=identity(), job=local_job(own)
+            )
         )
         run = project.ledger.run(run.experiment, run.id)
         write_run_json(project.layout, run)

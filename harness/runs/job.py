@@ -9,14 +9,14 @@ from typing import Any
 from harness.artifacts.code_snapshot import Snapshot, take_snapshot
 from harness.contract.artifacts import ARTIFACTS, HUMAN, Scope
 from harness.domain.commands import with_interpreter
-from harness.domain.records import ApprovedPlan, Run
+from harness.domain.records import Run
 from harness.domain.sandbox import Confinement, Sandbox
 from harness.domain.statuses import CLOSED_EXPERIMENTS, RunStatus, SandboxKind
 from harness.errors import RefusedError
 from harness.evaluation.scores import counted_runs
 from harness.guard.control_files import in_place, protected_paths
+from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
-from harness.ledger.training_time import training_seconds
 from harness.plans.approved import data_hashes, data_paths, frozen_changes
 from harness.plans.plan import Plan, plan_from
 from harness.runs.environment import ask_python, describe
@@ -55,8 +55,8 @@ class Job:
 
     def seconds_left(self) -> float:
         """What all runs of the plan so far left of its total_minutes."""
-        return self.plan.budget.total_minutes * 60 - training_seconds(
-            self.project.ledger, self.approved.name
+        return self.plan.budget.total_minutes * 60 - self.project.ledger.training_seconds(
+            self.approved.name
         )
 
     def code_changes(self) -> list[str]:

@@ -10,9 +10,10 @@ from harness.artifacts.content import content_hash, hash_file, linked, open_regu
 from harness.artifacts.locate import Layout
 from harness.artifacts.metrics_file import read_rows
 from harness.domain.models import ModelState
-from harness.domain.records import Checkpoint, Experiment, Run
+from harness.domain.records import Experiment, Run
 from harness.domain.statuses import FINAL_RUNS, ExperimentStatus, RunStatus
 from harness.errors import RefusedError, UsageError
+from harness.ledger.facts import Checkpoint
 from harness.ledger.project import Project
 from harness.plans.approved import objective_of, plan_of
 

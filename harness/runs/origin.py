@@ -15,11 +15,11 @@ from harness.artifacts.code_snapshot import load_snapshot
 from harness.artifacts.content import hash_file
 from harness.artifacts.objects import ObjectDamagedError
 from harness.clock import parse_iso
-from harness.domain.facts import CheckpointRecorded
 from harness.domain.findings import CLOCK_SET, Finding
 from harness.domain.records import Run
 from harness.errors import HarnessError
 from harness.files import walk_files
+from harness.ledger.facts import CheckpointRecorded
 from harness.ledger.project import Project
 
 _SLACK_S = 2.0

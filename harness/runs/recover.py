@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 from harness.clock import parse_iso
 from harness.domain.findings import Finding
-from harness.domain.models import Judgement
 from harness.domain.records import Run
 from harness.domain.statuses import FINAL_RUNS, RunStatus
+from harness.ledger.facts import Judgement
 from harness.ledger.project import Project
 from harness.plans.plan import plan_from
 from harness.runs.alarms import RunAlarms

@@ -9,9 +9,9 @@ from typing import Any
 
 from harness.artifacts.content import hash_path
 from harness.artifacts.locate import Layout
-from harness.domain.facts import CheckpointRemoved
 from harness.errors import HarnessError
 from harness.files import sync_directory, walk_files
+from harness.ledger.facts import CheckpointRemoved
 from harness.ledger.project import Project
 from harness.runs.lock import try_supervising
 from harness.runs.needed import Choice, choices, read_by_judges

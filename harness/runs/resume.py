@@ -69,12 +69,10 @@ def link_token(project: Project, run: Run) -> str | None:
 
 def require_worth(run: Run) -> None:
     """Raises RefusedError when a finding says that more of this run is worth nothing."""
-    stop = next((found for found in run.findings if found.get("code") in _NOT_AGAIN), None)
+    stop = next((found for found in run.findings if found.code in _NOT_AGAIN), None)
     if stop is not None:
         name = f"{run.experiment}/{run.id}"
-        raise cannot_go_on(
-            name, str(stop["message"]), "Fix it, then train from the start.", str(stop["code"])
-        )
+        raise cannot_go_on(name, stop.message, "Fix it, then train from the start.", stop.code)
 
 
 def _require_same(job: Job, run: Run) -> None:

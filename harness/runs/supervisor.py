@@ -108,7 +108,7 @@ def train(
                 run = _one_run(job, seed, limits, interrupts, stopped.get(seed))
             findings, done[seed] = [*findings, *findings_of(run, job.command[0])], run
             if run.status is not RunStatus.COMPLETED or any(
-                item["code"] == CODE_CHANGED for item in run.findings
+                item.code == CODE_CHANGED for item in run.findings
             ):
                 break
         runs = [done[seed] for seed in wanted if seed in done]

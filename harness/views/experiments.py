@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from harness.domain.records import Experiment, RecordedVerdict
+from harness.domain.records import Experiment
 from harness.domain.statuses import CLOSED_EXPERIMENTS, Split, Verdict
 from harness.errors import RefusedError
 from harness.evaluation.comparison import compare_experiments
 from harness.evaluation.outcome import explain
 from harness.evaluation.scores import Score, counted_evaluations, summarise
 from harness.gates.check import standing
+from harness.ledger.facts import RecordedVerdict
 from harness.ledger.ledger import Ledger
 from harness.ledger.project import Project
 

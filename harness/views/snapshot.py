@@ -6,13 +6,14 @@ from typing import Any
 from harness.artifacts.locate import active_experiment
 from harness.decisions.experiments import undecided_experiment
 from harness.domain.findings import Finding
-from harness.domain.records import ApprovedPlan, Experiment, RecordedVerdict
+from harness.domain.records import Experiment
 from harness.domain.statuses import CLOSED_EXPERIMENTS, Split, Verdict, spoken
 from harness.evaluation.scores import counted_evaluations, summarise
 from harness.files import sha256_file
 from harness.gates.alarms import open_by_run
 from harness.gates.collect import changed
 from harness.gates.findings import finding
+from harness.ledger.facts import ApprovedPlan, RecordedVerdict
 from harness.ledger.project import Project
 from harness.plans.approved import plan_of
 from harness.runs.processes import is_alive
@@ -166,7 +167,7 @@ def _findings(verdict: RecordedVerdict | None, stale: Sequence[str]) -> list[dic
     if verdict is None:
         return []
     if not stale:
-        return [dict(finding) for finding in verdict.findings]
+        return [finding.plain() for finding in verdict.findings]
     named = ", ".join(stale[:_NAMED]) + (
         f" and {len(stale) - _NAMED} more" if len(stale) > _NAMED else ""
     )

@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 
 from harness.decisions.experiments import decide
-from harness.domain.facts import EvaluationRecorded
-from harness.domain.records import RecordedVerdict
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import (
     DecisionKind,
@@ -31,6 +29,7 @@ from harness.evaluation.experiment import awaiting, evaluate_experiment
 from harness.evaluation.outcome import TRIVIAL, explain, worth
 from harness.gates.check import check_gate, due_gate, require_validation_passed, standing
 from harness.gates.collect import changed, collect
+from harness.ledger.facts import EvaluationRecorded, RecordedVerdict
 from harness.plans.approval import approve_plan
 from harness.projections.refresh import refresh
 from harness.projections.scores import change_text
@@ -40,7 +39,7 @@ from harness.views.experiments import details
 from tests.audit.world import GOOD, PLAN, POOR, InProcess, World, train_past_the_logger
 
 VALIDATION, HELD_OUT = GateName.VALIDATION, GateName.HELD_OUT
-BYPASS = [bypassed("exp-0001/run-01", "ran for 60 s").plain()]
+BYPASS = [bypassed("exp-0001/run-01", "ran for 60 s")]
 
 
 def evaluate(
@@ -75,7 +74,7 @@ def passed(
 
 
 def codes(verdict: RecordedVerdict) -> set[str]:
-    return {found["code"] for found in verdict.findings}
+    return {found.code for found in verdict.findings}
 
 
 def keep(world: World, experiment: str) -> None:
@@ -143,7 +142,7 @@ def test_w2_asking_twice_does_not_help_a_run_without_metrics(world: World) -> No
     first, second = (check_gate(world.project, experiment, VALIDATION) for _ in range(2))
     assert first == second
     assert first.verdict is Verdict.FAIL
-    assert "metrics.jsonl" in first.findings[0]["message"]
+    assert "metrics.jsonl" in first.findings[0].message
 
 
 def test_w2_touched_files_and_a_written_result_do_not_pass(world: World) -> None:
@@ -192,7 +191,7 @@ def test_w7_a_percent_sign_is_a_finding_not_a_crash(world: World) -> None:
     world.path(experiment, "result").write_text("---\nclaims: {accuracy: 93%}\n---\n")
     verdict = check_gate(world.project, experiment, VALIDATION)
     assert codes(verdict) == {"artifact_unreadable"}
-    assert "93%" in verdict.findings[0]["message"]
+    assert "93%" in verdict.findings[0].message
 
 
 def test_a_bypassed_run_logger_is_said_in_those_words(world: World) -> None:
@@ -204,7 +203,7 @@ def test_a_bypassed_run_logger_is_said_in_those_words(world: World) -> None:
     assert evaluate(world, experiment) == []
     verdict = check_gate(world.project, experiment)
     assert verdict.verdict is Verdict.FAIL
-    assert verdict.findings[0]["message"].startswith("The run logger was bypassed")
+    assert verdict.findings[0].message.startswith("The run logger was bypassed")
     assert {
         "claim_unsupported",
         "artifact_missing",
@@ -221,7 +220,7 @@ def test_a_poor_score_fails_with_the_number(world: World) -> None:
     verdict = check_gate(world.project, experiment)
     assert codes(verdict) == {"below_tier"}
     mean = sum(value for value in values if value is not None) / 3
-    assert f"{mean:.6g}" in verdict.findings[0]["message"]
+    assert f"{mean:.6g}" in verdict.findings[0].message
 
 
 def test_failed_seeds_are_inconclusive_and_what_was_done_is_kept(world: World) -> None:
@@ -528,7 +527,7 @@ def test_a_spent_query_budget_refuses_the_look(world: World) -> None:
     experiment = passed(world)
     for _ in range(3):
         world.project.ledger.query_held_out(experiment, 3)
-    with pytest.raises(RefusedError, match="looks at held-out"):
+    with pytest.raises(RefusedError, match="held-out evaluations"):
         evaluate(world, experiment, Split.HELD_OUT)
     assert world.project.ledger.evaluations(experiment, Split.HELD_OUT) == []
 

@@ -8,13 +8,12 @@ import pytest
 
 from harness.clock import iso
 from harness.decisions.person import approve
-from harness.domain.facts import TamperingNoticed
-from harness.domain.records import RecordedVerdict
 from harness.domain.statuses import GateName, Split, Verdict
 from harness.evaluation.experiment import evaluate_experiment
 from harness.gates.check import check_gate, require_validation_passed
 from harness.guard.accepted import accept_on_record
 from harness.ledger import Ledger
+from harness.ledger.facts import RecordedVerdict, TamperingNoticed
 from harness.views.snapshot import experiment_row
 from tests.audit.world import InProcess, World
 from tests.traces.rows import Transcript
@@ -53,7 +52,7 @@ def write(path: Path, text: str) -> None:
 
 
 def of_control(verdict: RecordedVerdict) -> list[str]:
-    return [found["message"] for found in verdict.findings if found["code"] == CODE]
+    return [found.message for found in verdict.findings if found.code == CODE]
 
 
 @pytest.mark.parametrize("gate", GateName)
@@ -134,7 +133,7 @@ def test_what_a_supervisor_noticed_already_is_told_once(world: World, passed: st
     world.project.ledger.append(TamperingNoticed(what=CODE, path=SETTINGS, **seen))
     verdict = check_gate(world.project, passed, GateName.VALIDATION)
     assert of_control(verdict) == []
-    assert "tampering_noticed" in {found["code"] for found in verdict.findings}
+    assert "tampering_noticed" in {found.code for found in verdict.findings}
 
 
 def test_a_damaged_list_is_a_finding_and_no_crash(world: World, passed: str) -> None:
@@ -154,8 +153,8 @@ def test_a_list_that_the_ledger_does_not_remember_fails_the_gate(world: World, p
     verdict = check_gate(world.project, passed, GateName.VALIDATION)
     assert verdict.verdict is Verdict.FAIL
     (found,) = verdict.findings
-    assert found["code"] == "protected_path_changed"
-    assert str(world.project.layout.accepted) in found["message"]
+    assert found.code == "protected_path_changed"
+    assert str(world.project.layout.accepted) in found.message
 
 
 def test_where_no_list_was_ever_accepted_gates_judge_as_before(

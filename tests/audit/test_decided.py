@@ -74,7 +74,7 @@ def test_a_clone_without_checkpoints_and_vault_records_nothing(world: World, kep
     first, second = (check_gate(world.project, kept, GateName.VALIDATION) for _ in range(2))
     assert first == second
     assert first.verdict is Verdict.FAIL
-    assert {"checkpoint_changed", "split_changed"} <= {found["code"] for found in first.findings}
+    assert {"checkpoint_changed", "split_changed"} <= {found.code for found in first.findings}
     assert everything(world) == before
     assert world.project.ledger.tampering() == []
     row = experiment_row(world.project, world.project.ledger.experiment(kept))

@@ -147,7 +147,7 @@ def test_w2_a_person_who_goes_on_all_the_same_leaves_the_findings_in_the_record(
     decisions = approve(world.project, judged, by="Ada", reason="I know this config", override=True)
     assert [decision.kind for decision in decisions] == [DecisionKind.OVERRIDE, DecisionKind.KEEP]
     assert all(decision.verdict == verdict.id for decision in decisions)
-    assert verdict.findings[0]["code"] == "artifact_missing"
+    assert verdict.findings[0].code == "artifact_missing"
 
 
 def test_a_rejection_discards(world: World, judged: str) -> None:

@@ -17,11 +17,11 @@ from harness.audit.changes import ChangeKind
 from harness.audit.protected import AuditReport, audit_protected
 from harness.clock import iso
 from harness.decisions.experiments import decide
-from harness.domain.facts import HandOffWritten
 from harness.files import sha256_file
 from harness.guard.accepted import accept_on_record
 from harness.guard.policy.receipt import append_receipt
 from harness.ledger import Ledger
+from harness.ledger.facts import HandOffWritten
 from harness.projections import refresh as refreshing
 from harness.projections.refresh import edited_pages
 from harness.rendering.derived import write_derived

@@ -13,12 +13,12 @@ from harness.artifacts.code_snapshot import take_snapshot, write_snapshot
 from harness.artifacts.content import hash_path
 from harness.clock import ManualClock
 from harness.decisions.experiments import decide, open_experiment, record_result
-from harness.domain.facts import CheckpointRecorded, RunEnded, RunStarted
 from harness.domain.records import Experiment, Run
 from harness.domain.sandbox import Completed, Confinement
 from harness.domain.statuses import RunStatus, SandboxKind
 from harness.domain.variables import CHECKPOINT, INPUTS, PREDICTIONS
 from harness.files import sha256_bytes, sha256_file
+from harness.ledger.facts import CheckpointRecorded, RunEnded, RunStarted, local_job
 from harness.ledger.project import Project, open_project
 from harness.plans.approval import approve_plan
 from harness.plans.approved import data_paths, seeds_for
@@ -189,7 +189,9 @@ class World:
         folder = layout.run(experiment, run.id)
         folder.mkdir(parents=True)
         me = {"pid": 1, "boot": "b", "started": 1.0}
-        ledger.append(RunStarted(experiment=experiment, run=run.id, supervisor=me, **me))
+        ledger.append(
+            RunStarted(experiment=experiment, run=run.id, supervisor=me, job=local_job(me))
+        )
         logger = RunLogger(
             run_dir=folder,
             experiment=experiment,

@@ -30,6 +30,7 @@ from harness.cheats.place import Place
 from harness.cheats.problem import CHANCE, draw, fresh, split
 from harness.cheats.recorded import Seen, codes_of
 from harness.cheats.truth import accuracy, answers_of
+from harness.domain.findings import Finding
 from harness.domain.statuses import RunStatus
 from harness.errors import HarnessError
 from harness.gates.findings import FINDINGS, finding, outcome_of
@@ -122,7 +123,7 @@ def test_a_run_that_was_closed_badly_says_by_what():
             status=RunStatus(status), **{"findings": (), "exit_code": 0, "reason": "why", **more}
         )
 
-    link = {"code": "checkpoint_unreadable", "message": "", "hint": "", "data": {}}
+    link = Finding("checkpoint_unreadable", "", "")
     told = {
         "run end": ended("failed", exit_code=3),
         "limits": ended("killed", exit_code=-9),

@@ -48,7 +48,7 @@ def say(world: World, experiment: str, body: str) -> None:
 
 def codes(world: World, experiment: str) -> dict[str, str]:
     verdict = check_gate(world.project, experiment, GateName.VALIDATION)
-    return {item["code"]: item["message"] for item in verdict.findings}
+    return {item.code: item.message for item in verdict.findings}
 
 
 def audit(
@@ -70,7 +70,7 @@ def test_the_gate_reads_the_text_of_a_result(world: World) -> None:
     verdict = check_gate(world.project, experiment, GateName.VALIDATION)
     assert verdict.verdict is Verdict.FAIL
     assert [
-        item["data"]["claimed"] for item in verdict.findings if item["code"] == "prose_disagrees"
+        item.data["claimed"] for item in verdict.findings if item.code == "prose_disagrees"
     ] == [
         "99.9 %",
         "5",
@@ -81,7 +81,7 @@ def test_the_gate_reads_the_text_of_a_result(world: World) -> None:
     assert "expected at most 100,000" in codes(world, experiment)["prose_unsupported"]
     say(world, experiment, "The loader saves 40 % of the time.")
     verdict = check_gate(world.project, experiment, GateName.VALIDATION)
-    assert [item["code"] for item in verdict.findings if item["code"].startswith("prose")] == [
+    assert [item.code for item in verdict.findings if item.code.startswith("prose")] == [
         "prose_unproven"
     ]
     assert verdict.verdict is Verdict.PASS

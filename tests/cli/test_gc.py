@@ -14,11 +14,11 @@ from click.testing import CliRunner
 from harness.artifacts.content import hash_path
 from harness.audit.changes import recorded_changes
 from harness.cli.main import harness
-from harness.domain.facts import CheckpointRecorded, CheckpointRemoved
 from harness.domain.statuses import ExperimentStatus, GateName, Split, Verdict
 from harness.errors import RefusedError
 from harness.evaluation.experiment import evaluate_experiment
 from harness.gates.check import check_gate, require_validation_passed
+from harness.ledger.facts import CheckpointRecorded, CheckpointRemoved
 from harness.run_logger import RunLogger
 from harness.runs.lock import supervising
 from harness.training.checkpoint_store import CheckpointStore
@@ -166,7 +166,7 @@ def test_of_a_discarded_experiment_only_what_was_read_stays(world: World) -> Non
     assert (world.root / RUN / "checkpoints/last.json").exists()
     assert [item.path for item in recorded_changes(world.project)] == []
     codes = {
-        item["code"] for item in check_gate(world.project, "exp-0001", GateName.VALIDATION).findings
+        item.code for item in check_gate(world.project, "exp-0001", GateName.VALIDATION).findings
     }
     assert "checkpoint_removed" in codes
     assert "checkpoint_changed" not in codes

@@ -6,9 +6,10 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from harness.domain.models import BASE, ModelEvaluation
+from harness.domain.models import BASE
 from harness.domain.statuses import SandboxKind
 from harness.files import pretty_json, sha256_bytes
+from harness.ledger.facts import ModelEvaluation
 from harness.ledger.project import Project
 from harness.posttrain.program import TrainingProgram
 from harness.posttrain.specification import Specification, specification_from

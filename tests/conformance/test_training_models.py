@@ -9,9 +9,9 @@ import pytest
 
 from harness.clock import ManualClock
 from harness.domain.models import ModelState
-from harness.domain.program_facts import ModelRegistered
 from harness.domain.statuses import RunStatus
 from harness.errors import HarnessError, NotFoundError, RefusedError, TransitionError, UsageError
+from harness.ledger.facts import ModelRegistered
 from harness.ledger.project import Project, open_project
 from harness.posttrain.base_models import add_base_model
 from harness.posttrain.promotion import (

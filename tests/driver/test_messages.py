@@ -4,9 +4,10 @@ from pathlib import Path
 
 from harness.artifacts.locate import Layout
 from harness.domain.findings import Finding, as_text
-from harness.domain.records import ApprovedPlan, Objective
+from harness.domain.records import Objective
 from harness.domain.statuses import Direction, Tier
 from harness.driver.messages import BRIEFING_CHARACTERS, build_message, judge_message, read_briefing
+from harness.ledger.facts import ApprovedPlan
 from harness.loop.steps import Build, JudgeResult
 from harness.settings import Settings
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from toy_project import PLAN, approved, builder, make_project, write_scenario
 
-from harness.domain.facts import SessionEnded, SessionStarted
 from harness.driver.loop_runner import (
     SCRIPTED_RETRIES,
     close_cut_sessions,
     open_gateway,
 )
 from harness.errors import RefusedError, UsageError
+from harness.ledger.facts import SessionEnded, SessionStarted
 from harness.ledger.project import Project
 from harness.ledger.spending import SpendingLog, read_spending
 from harness.loop.load_state import load_state

@@ -7,10 +7,10 @@ import anyio
 import pytest
 
 from harness.contract.roles import HUMAN_VERBS, ROLE_BY_NAME, ROLES
-from harness.domain.facts import RunStarted
 from harness.domain.statuses import ExperimentStatus, SandboxKind
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.table import TOOLS, session_tools
+from harness.ledger.facts import RunStarted, local_job
 from harness.ledger.project import Project
 from harness.process import identity
 
@@ -112,7 +112,9 @@ def test_runs_that_are_going_are_reported_not_started_again(project: Project) ->
         token="0" * 64,
     )
     project.ledger.append(
-        RunStarted(experiment="exp-0001", run=run.id, supervisor=identity(), **identity())
+        RunStarted(
+            experiment="exp-0001", run=run.id, supervisor=identity(), job=local_job(identity())
+        )
     )
     context = context_of(project, experiment="exp-0001")
     said, failed = call(context, "start_run")

@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from harness.domain.records import Evaluation
 from harness.domain.statuses import Evidence, Split
 from harness.evaluation.scores import seed_findings, summarise
 from harness.files import canonical_json
+from harness.ledger.facts import Evaluation
 
 
 def evaluation(seed, value, **changes):

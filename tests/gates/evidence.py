@@ -8,14 +8,7 @@ from typing import Any
 from harness.artifacts.experiment_files import Claim
 from harness.artifacts.metrics_notes import RowTimes
 from harness.domain.findings import Finding
-from harness.domain.records import (
-    Checkpoint,
-    Evaluation,
-    Experiment,
-    Objective,
-    RecordedVerdict,
-    Run,
-)
+from harness.domain.records import Experiment, Objective, Run
 from harness.domain.statuses import (
     Direction,
     ExperimentStatus,
@@ -33,6 +26,7 @@ from harness.gates.evidence import (
     RunEvidence,
     ValidationReference,
 )
+from harness.ledger.facts import Checkpoint, Evaluation, RecordedVerdict
 
 EXPERIMENT = "exp-0001"
 VALUES = (0.93, 0.94, 0.95)
@@ -94,7 +88,7 @@ def run(number: int, **changes: Any) -> Run:
 
 def checkpoint(number: int, **changes: Any) -> Checkpoint:
     plain = Checkpoint(
-        id=f"{number:064d}",
+        checkpoint=f"{number:064d}",
         experiment=EXPERIMENT,
         run=f"run-{number:02d}",
         path=f".harness/experiments/{EXPERIMENT}/runs/run-{number:02d}/checkpoints/last.npz",
@@ -199,7 +193,7 @@ def evidence(gate: GateName = GateName.VALIDATION, **changes: Any) -> GateEviden
 
 def verdict(kind: Verdict = Verdict.PASS) -> RecordedVerdict:
     return RecordedVerdict(
-        id="v-000001",
+        verdict_id="v-000001",
         experiment=EXPERIMENT,
         gate="validation",
         verdict=kind,

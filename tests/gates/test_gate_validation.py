@@ -30,7 +30,7 @@ from tests.gates.evidence import (
 )
 
 OUT = "metrics_out_of_time"
-BYPASS = (bypassed("exp-0001/run-01", "ran for 60 s").plain(),)
+BYPASS = (bypassed("exp-0001/run-01", "ran for 60 s"),)
 Change = Callable[[GateEvidence], GateEvidence]
 
 
@@ -69,7 +69,7 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
         lambda e: with_run(
             e,
             1,
-            run=run(1, findings=(Finding("run_end_missing", "No end row.", "Call end.").plain(),)),
+            run=run(1, findings=(Finding("run_end_missing", "No end row.", "Call end."),)),
         ),
         "run_end_missing",
         Verdict.FAIL,
@@ -191,7 +191,7 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
         lambda e: with_run(
             e,
             1,
-            run=run(1, findings=(Finding("code_changed", "train.py changed.", "Train.").plain(),)),
+            run=run(1, findings=(Finding("code_changed", "train.py changed.", "Train."),)),
         ),
         "code_changed",
         Verdict.FAIL,
@@ -199,7 +199,7 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
     **{
         f"the supervisor found {code}": (
             lambda e, code=code: with_run(
-                e, 1, run=run(1, findings=(finding(code, "It was so.").plain(),))
+                e, 1, run=run(1, findings=(finding(code, "It was so."),))
             ),
             code,
             Verdict.FAIL,
@@ -247,7 +247,7 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
             None,
             None,
             None,
-            findings=(Finding("scorer_failed", "It raised.", "Fix it.").plain(),),
+            findings=(Finding("scorer_failed", "It raised.", "Fix it."),),
         ),
         "scorer_failed",
         Verdict.FAIL,  # the claim has nothing behind it
@@ -258,7 +258,7 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
             None,
             0.94,
             0.94,
-            findings=(Finding("predict_crashed", "Exit 1.", "Fix it.").plain(),),
+            findings=(Finding("predict_crashed", "Exit 1.", "Fix it."),),
         ),
         "predict_crashed",
         Verdict.FAIL,
@@ -389,7 +389,7 @@ def test_the_table_of_faults_covers_every_code_that_a_gate_raises_itself() -> No
 
 
 def test_a_note_of_the_supervisor_blocks_nothing() -> None:
-    note = Finding("processes_left", "2 processes could not be ended.", "Look for them.").plain()
+    note = Finding("processes_left", "2 processes could not be ended.", "Look for them.")
     outcome = judge(with_run(evidence(), 1, run=run(1, findings=(note,))))
     assert outcome.verdict is Verdict.PASS
     assert [found.code for found in outcome.findings] == ["processes_left"]
@@ -506,7 +506,7 @@ def test_looking_twice_gives_the_same_outcome_and_changes_nothing() -> None:
 
 
 def test_an_unknown_code_from_below_never_passes() -> None:
-    strange = Finding("never_heard_of", "Something new.", "Look.").plain()
+    strange = Finding("never_heard_of", "Something new.", "Look.")
     given = scored(evidence(), 0.93, 0.94, 0.95, findings=(strange,))
     assert judge(given).verdict is Verdict.FAIL
 
@@ -583,14 +583,10 @@ def test_the_newest_final_checkpoint_is_the_one_that_counts() -> None:
 
 def test_one_fault_of_several_seeds_is_told_once_with_the_seeds() -> None:
     crash = Finding("predict_crashed", "Exit 1.", "Fix it.", {"exit_code": 1})
-    (told,) = judge(
-        scored(evidence(claims={}), None, None, None, findings=(crash.plain(),))
-    ).findings
+    (told,) = judge(scored(evidence(claims={}), None, None, None, findings=(crash,))).findings
     seeds = [item.seed for item in scored(evidence(), None, None, None).evaluations]
     assert told.message == f"For the seeds {', '.join(map(str, seeds))}: Exit 1."
     assert told.data == {"exit_code": 1, "seeds": seeds}
-    (alone,) = judge(
-        scored(evidence(claims={}), None, 0.9, 0.9, findings=(crash.plain(),))
-    ).findings[:1]
+    (alone,) = judge(scored(evidence(claims={}), None, 0.9, 0.9, findings=(crash,))).findings[:1]
     assert len(seeds) == 3
     assert alone.code == "predict_crashed"

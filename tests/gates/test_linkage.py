@@ -14,7 +14,7 @@ def test_times_near_the_edges_and_small_steps_back_are_no_breach():
 
 
 def test_where_the_clock_jumped_times_are_not_judged():
-    jumped = Finding("clock_set", "The clock jumped by 3600 s.", "Nothing to do.").plain()
+    jumped = Finding("clock_set", "The clock jumped by 3600 s.", "Nothing to do.")
     outcome = judge(
         with_run(evidence(), 1, run=run(1, findings=(jumped,)), times=TIMES._replace(back_s=3600.0))
     )
@@ -27,7 +27,7 @@ def test_where_the_clock_jumped_times_are_not_judged():
 def test_what_the_supervisor_told_is_not_told_again():
     told = Finding(
         "metrics_out_of_time", "5 rows do not say when they were written.", "Train again."
-    ).plain()
+    )
     outcome = judge(
         with_run(evidence(), 1, run=run(1, findings=(told,)), times=TIMES._replace(first=at(-3600)))
     )

@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from harness.clock import Clock, ManualClock
-from harness.domain.facts import (
+from harness.domain.findings import Finding
+from harness.domain.statuses import ExperimentStatus, Split
+from harness.ledger import Ledger
+from harness.ledger.facts import (
     AlarmRaised,
     CheckpointRecorded,
     CheckpointRemoved,
@@ -15,23 +18,20 @@ from harness.domain.facts import (
     HeldOutQueried,
     LogImported,
     LoopEnded,
+    ModelMoved,
+    ModelRegistered,
+    ModelServed,
     PlanApproved,
     RunEnded,
     RunStarted,
     SessionEnded,
     SessionStarted,
-    TamperingNoticed,
-)
-from harness.domain.program_facts import (
-    ModelMoved,
-    ModelRegistered,
-    ModelServed,
     ShadowObserved,
+    TamperingNoticed,
     TrainingJudged,
     TrainingSpecified,
+    local_job,
 )
-from harness.domain.statuses import ExperimentStatus, Split
-from harness.ledger import Ledger
 
 IDENTITY = {"pid": 1, "boot": "b", "started": 1.5}
 
@@ -96,7 +96,10 @@ def register(ledger: Ledger, experiment: str, seed: int = 7) -> str:
 
 def started(experiment: str, run: str) -> RunStarted:
     return RunStarted(
-        experiment=experiment, run=run, supervisor=dict(IDENTITY), pid=2, boot="b", started=2.5
+        experiment=experiment,
+        run=run,
+        supervisor=dict(IDENTITY),
+        job=local_job({"pid": 2, "boot": "b", "started": 2.5}),
     )
 
 
@@ -225,12 +228,7 @@ def life(
     query = ledger.queries("digits", Split.VALIDATION) + 1
     ledger.append(HeldOutQueried(experiment=identifier, split="validation", query=query))
     ledger.append(evaluated(identifier, run, mean))
-    finding = {
-        "code": "below_must",
-        "message": f"accuracy {mean} is below 0.9.",
-        "hint": "Try another.",
-        "data": {},
-    }
+    finding = Finding("below_must", f"accuracy {mean} is below 0.9.", "Try another.")
     verdict = judged(
         ledger, identifier, mean, "PASS" if keep else "FAIL", findings=[] if keep else [finding]
     )

@@ -7,8 +7,9 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from harness.clock import ManualClock
+from harness.ledger.creation import network_type
+from harness.ledger.database import retry_busy
 from harness.ledger.failures import is_busy
-from harness.ledger.locking import network_type, retry_busy
 
 MOUNTS = r"""/dev/sda1 / ext4 rw 0 0
 server:/home /home nfs4 rw 0 0

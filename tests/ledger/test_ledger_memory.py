@@ -4,9 +4,9 @@ together."""
 import pytest
 from ledger_samples import late_clock, open_ledger, plan, prior
 
-from harness.domain.facts import HandOffWritten
 from harness.errors import LedgerBusyError, NotFoundError, RefusedError, UsageError
 from harness.ledger.exchange import export_facts, import_facts
+from harness.ledger.facts import HandOffWritten
 from harness.ledger.verify import verify
 
 

@@ -4,12 +4,13 @@ import pytest
 import sqlalchemy as sa
 from ledger_samples import ended, evaluated, full_ledger, program, register, started
 
-from harness.domain.facts import KINDS, ControlAccepted
 from harness.errors import LedgerDamagedError
-from harness.ledger.apply import _HANDLERS
+from harness.ledger.facts import KINDS, ControlAccepted, Fact
+from harness.ledger.facts.experiment import experiments
+from harness.ledger.facts.run import runs
 from harness.ledger.replay import facts_in_order, replay
-from harness.ledger.schema import PROJECTIONS, STATE, experiments, facts, projections
-from harness.ledger.state import read_state
+from harness.ledger.schema import PROJECTIONS, facts, projections
+from harness.ledger.state import read_state, state_tables
 
 
 def state_of(ledger):
@@ -18,7 +19,9 @@ def state_of(ledger):
 
 
 def test_every_kind_of_fact_has_a_handler():
-    assert set(_HANDLERS) == set(KINDS)
+    assert "" not in KINDS
+    for kind in KINDS.values():
+        assert kind.apply.__func__ is not Fact.apply.__func__, kind
 
 
 def test_replay_in_memory_equals_the_live_tables(tmp_path):
@@ -33,7 +36,7 @@ def test_replay_in_memory_equals_the_live_tables(tmp_path):
             assert {fact.kind for fact in facts_in_order(connection)} == set(KINDS)
             replayed = replay(facts_in_order(connection)).tables
         live = state_of(ledger)
-        assert set(live) == {table.name for table in STATE}
+        assert set(live) == {table.name for table in state_tables()}
         assert all(live.values())
         assert replayed == live
 
@@ -48,7 +51,7 @@ def test_rebuild_restores_changed_rows(tmp_path):
         before = state_of(ledger)
         with ledger.exclusive() as connection:
             connection.execute(experiments.update().values(status="kept", hypothesis="forged"))
-            connection.execute(STATE[2].delete())
+            connection.execute(runs.delete())
         assert state_of(ledger) != before
         ledger.rebuild()
         assert state_of(ledger) == before

@@ -6,12 +6,10 @@ import sqlite3
 import pytest
 from ledger_samples import decided, full_ledger, late_clock, open_ledger
 
-from harness.errors import LedgerDamagedError, NotFoundError
+from harness.errors import LedgerDamagedError, LedgerError, NotFoundError
 from harness.ledger.exchange import export_facts, import_facts
-from harness.ledger.migrations import MIGRATIONS
+from harness.ledger.state_version import STATE_VERSION
 from harness.ledger.verify import verify
-
-LAST = max(MIGRATIONS)
 
 
 @pytest.fixture
@@ -263,18 +261,24 @@ def test_the_hints_of_another_writers_name_hold(folder):
 
 
 @pytest.mark.parametrize(
-    "statement",
+    ("statement", "words"),
     [
-        f"UPDATE migrations SET version = {LAST + 1} WHERE version = {LAST}",
-        "UPDATE migrations SET version = 0 WHERE version = 1",
-        "UPDATE migrations SET name = 'm009_other'",
-        "DELETE FROM migrations",
-        f"INSERT INTO migrations VALUES ({LAST + 2}, 'm{LAST + 2:03d}_later', '2026')",
+        (f"PRAGMA user_version = {STATE_VERSION + 1}", "has state version"),
+        ("PRAGMA user_version = 2147483647", "has state version"),
+        ("PRAGMA application_id = 7", "not one of this harness"),
+        ("DROP TABLE facts", "not one of this harness"),
+        ("ALTER TABLE facts RENAME TO events", "not one of this harness"),
     ],
 )
-def test_a_change_of_the_schemas_version_is_named_and_nothing_is_migrated(folder, statement):
+def test_a_change_of_the_versions_is_named_and_nothing_is_made_anew(folder, statement, words):
     run_sql(folder, statement)
-    assert ["table migrations" in item.message for item in check(folder)] == [True]
-    with pytest.raises(LedgerDamagedError, match="its table migrations"):
+    before = (folder / "ledger.db").read_bytes()
+    if "version" in words:
+        with pytest.raises(LedgerError, match=words):
+            check(folder)
+    else:
+        assert [words in item.message for item in check(folder)] == [True]
+    with pytest.raises(LedgerError, match=words):
         open_ledger(folder)
     assert list(folder.glob("*.backup.db")) == []
+    assert (folder / "ledger.db").read_bytes() == before

@@ -8,14 +8,13 @@ import pytest
 
 from harness.clock import Clock
 from harness.decisions.experiments import MOVES, decide
-from harness.domain.facts import LoopEnded, RunEnded, SessionEnded, SessionStarted
 from harness.domain.statuses import FINAL_RUNS, DecisionKind, RunStatus, SandboxKind, Tier, Verdict
 from harness.evaluation import experiment as evaluating
 from harness.evaluation.evaluate import EvaluationOutcome, EvaluationRequest
 from harness.evaluation.experiment import evaluate_experiment
 from harness.gates.check import check_gate, require_validation_passed
-from harness.ledger.reads import LedgerReads
-from harness.ledger.writes import LedgerWrites
+from harness.ledger import Ledger
+from harness.ledger.facts import LoopEnded, RunEnded, SessionEnded, SessionStarted
 from harness.loop.load_state import load_state
 from harness.loop.next_step import next_step
 from harness.loop.steps import (
@@ -238,7 +237,7 @@ def test_an_undisturbed_loop_keeps_the_good_experiment(world: World) -> None:
 
 def cut_before(world: World, monkeypatch: pytest.MonkeyPatch, number: int) -> bool:
     """Run the loop and kill it before its transaction `number`; False when it ended before that."""
-    left, real = [number], LedgerWrites.transaction
+    left, real = [number], Ledger.transaction
 
     def transaction(self: Any) -> Any:
         left[0] -= 1
@@ -247,7 +246,7 @@ def cut_before(world: World, monkeypatch: pytest.MonkeyPatch, number: int) -> bo
         return real(self)
 
     with monkeypatch.context() as patched:
-        patched.setattr(LedgerWrites, "transaction", transaction)
+        patched.setattr(Ledger, "transaction", transaction)
         try:
             Driver(world).run()
         except Killed:
@@ -440,12 +439,12 @@ def test_neither_the_state_nor_a_decision_reads_every_fact_again(
     def forbidden(*_: Any, **__: Any) -> Any:
         raise AssertionError("all facts were read")
 
-    monkeypatch.setattr(LedgerReads, "facts", forbidden)
+    monkeypatch.setattr(Ledger, "facts", forbidden)
     assert [
         item.counted for item in load_state(world.project, supervised=lambda run: False).sessions
     ] == [False]
     with monkeypatch.context() as cut:
-        cut.setattr(LedgerWrites, "move_experiment", forbidden)
+        cut.setattr(Ledger, "move_experiment", forbidden)
         with pytest.raises(AssertionError, match="all facts were read"):
             decide(world.project, **verdict)
     finished = decide(world.project, **verdict)

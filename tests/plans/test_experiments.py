@@ -6,9 +6,9 @@ import pytest
 
 from harness.artifacts.experiment_files import read_hypothesis, read_result
 from harness.decisions.experiments import decide, open_experiment, record_result
-from harness.domain.records import Decision
 from harness.domain.statuses import DecisionKind, ExperimentStatus
 from harness.errors import HarnessError, NotFoundError, RefusedError, TransitionError, UsageError
+from harness.ledger.facts import Decision
 from harness.ledger.ledger import Ledger
 from harness.ledger.project import Project, open_project
 from harness.plans.approval import approve_plan

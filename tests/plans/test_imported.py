@@ -39,7 +39,7 @@ def test_what_a_log_says_is_recorded_with_its_hash_and_decides_nothing(world: Wo
     }
     assert [item["log"] for item in details(project, experiment)["imported"]] == ["old.csv"]
     verdict = check_gate(project, experiment.id, due_gate(project, experiment.id))
-    assert "old.csv" not in json.dumps([dict(item) for item in verdict.findings])
+    assert "old.csv" not in json.dumps([item.plain() for item in verdict.findings])
     assert verdict.verdict.value != "PASS"
     assert verify(project.layout.ledger_db, project.layout.anchors, project.layout.facts_dir) == []
 

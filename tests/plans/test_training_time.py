@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from harness.ledger.training_time import training_seconds
 from tests.ledger.ledger_samples import ended, open_ledger, plan, register, started
 
 
@@ -20,5 +19,5 @@ def test_every_ended_run_of_the_plan_counts(tmp_path: Path) -> None:
                 run = register(ledger, experiment)
                 ledger.append(started(experiment, run))
                 ledger.append(ended(experiment, run, status, seconds=seconds))
-        assert training_seconds(ledger, "digits") == 18.0
-        assert training_seconds(ledger, "another") == 0.0
+        assert ledger.training_seconds("digits") == 18.0
+        assert ledger.training_seconds("another") == 0.0

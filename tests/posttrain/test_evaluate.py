@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from harness.ledger.program_apply import PROGRAM_HANDLERS
 
-from harness.domain.facts import fact_from
 from harness.domain.models import ModelState
-from harness.domain.program_facts import ModelMoved
 from harness.errors import RefusedError
 from harness.ledger.chain import seal
-from harness.ledger.program_apply import PROGRAM_HANDLERS
+from harness.ledger.facts import ModelMoved, fact_from
 from harness.ledger.project import Project
 from harness.ledger.state import MemoryState
 from harness.posttrain import model_evaluation

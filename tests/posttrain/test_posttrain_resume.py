@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from harness.artifacts.metrics_file import read_rows
-from harness.domain.facts import RunStarted
 from harness.domain.statuses import SandboxKind
 from harness.errors import RefusedError
+from harness.ledger.facts import RunStarted, local_job
 from harness.ledger.verify import verify
 from harness.posttrain.tokens import Tokens
 from harness.process import identity
@@ -185,7 +185,9 @@ def test_a_lost_attempt_is_told_by_its_own_judgement_only(stopped, program, proj
     )
     gone = identity() | {"pid": 2**22 - 1}
     project.ledger.append(
-        RunStarted(experiment=stopped.experiment, run=stopped.id, supervisor=gone, **gone)
+        RunStarted(
+            experiment=stopped.experiment, run=stopped.id, supervisor=gone, job=local_job(gone)
+        )
     )
     recover(project)
     assert project.ledger.run(stopped.experiment, stopped.id).status == "lost"

@@ -20,11 +20,11 @@ from ledger_samples import (
 )
 
 from harness.artifacts.locate import Layout
-from harness.domain.facts import HandOffWritten, TamperingNoticed
 from harness.domain.ids import experiment_id
 from harness.domain.statuses import ExperimentStatus
 from harness.evaluation.outcome import TRIVIAL
 from harness.ledger.exchange import import_facts
+from harness.ledger.facts import HandOffWritten, TamperingNoticed
 from harness.ledger.verify import verify
 from harness.projections.checklist import BATCH, COLUMNS, NEWEST, boundary
 from harness.projections.refresh import refresh

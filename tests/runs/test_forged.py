@@ -196,7 +196,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def judged(project: Project) -> set[str]:
-    return {found["code"] for found in check_gate(project, "exp-0001").findings} & NEW
+    return {found.code for found in check_gate(project, "exp-0001").findings} & NEW
 
 
 @pytest.mark.parametrize("case", HOSTILE)
@@ -245,7 +245,7 @@ def test_a_launch_more_makes_a_verdict_stale(project: Project, run_training: Tra
     (told,) = [
         found
         for found in check_gate(project, "exp-0001").findings
-        if found["code"] == "launches_beyond_seeds"
+        if found.code == "launches_beyond_seeds"
     ]
     assert "launched 2 times; 1 runs count" in told["message"]
     row = experiment_row(project, project.ledger.experiment("exp-0001"))
@@ -265,6 +265,4 @@ def test_weights_of_a_seed_that_does_not_count_any_more_are_no_other_seeds(
         " final=True); log.end()"
     )
     run_training(HEAD + program, seeds=[2])
-    assert "checkpoint_copied" in {
-        found["code"] for found in check_gate(project, "exp-0001").findings
-    }
+    assert "checkpoint_copied" in {found.code for found in check_gate(project, "exp-0001").findings}

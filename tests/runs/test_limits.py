@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from runs_support import GOOD, Trainer, Unconfined, processes_with, register, wait_until
 
-from harness.domain.facts import RunStarted
 from harness.domain.statuses import RunStatus, SandboxKind
+from harness.ledger.facts import RunStarted, local_job
 from harness.ledger.project import Project
 from harness.plans.approval import approve_plan
 from harness.process import identity
@@ -330,7 +330,7 @@ def test_a_process_that_reused_the_id_is_not_ended(project: Project) -> None:
         known = identity(bystander.pid)
         stale = {**known, "started": known["started"] - 3600.0}
         project.ledger.append(
-            RunStarted(experiment="exp-0001", run="run-01", supervisor=stale, **stale)
+            RunStarted(experiment="exp-0001", run="run-01", supervisor=stale, job=local_job(stale))
         )
         assert not is_alive(project.ledger.run("exp-0001", "run-01"))
         recover(project)

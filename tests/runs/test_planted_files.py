@@ -32,7 +32,7 @@ def test_a_planted_control_file_is_refused_or_noticed(
     planted = root / ".claude" / "settings.json"
     output = project.layout.run("exp-0001", "run-01", "stdout").read_text()
     verdict = check_gate(project, "exp-0001", GateName.VALIDATION)
-    codes = {finding["code"] for finding in verdict.findings}
+    codes = {finding.code for finding in verdict.findings}
     if kind is SandboxKind.BWRAP:
         assert not planted.exists()
         assert "refused: Read-only file system" in output

@@ -17,10 +17,10 @@ from harness.artifacts.experiment_files import (
 )
 from harness.clock import ManualClock, parse_iso
 from harness.detectors.alarm import Alarm
-from harness.domain.facts import RunStarted
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus, Verdict
 from harness.gates.check import check_gate
+from harness.ledger.facts import RunStarted, local_job
 from harness.ledger.project import Project, open_project
 from harness.plans.approval import approve_plan
 from harness.runs import alarms
@@ -71,15 +71,13 @@ def test_a_fatal_alarm_ends_the_run_and_leaves_its_seed_outstanding(
     assert run.status is RunStatus.KILLED
     assert run.reason.startswith("stopped by the alarm non_finite at row ")
     assert run.rows < 1000
-    assert [found["code"] for found in run.findings][:1] == ["stopped_by_alarm"]
+    assert [found.code for found in run.findings][:1] == ["stopped_by_alarm"]
     raised = [Alarm.from_plain(item.alarm) for item in project.ledger.alarms("exp-0001", run.id)]
     assert {alarm.severity.value for alarm in raised} == {"warning", "fatal"}
     kept = project.layout.run("exp-0001", run.id, "alarms").read_text("utf-8").splitlines()
     assert [json.loads(line) for line in kept] == [alarm.plain() for alarm in raised]
     verdict = check_gate(project, "exp-0001")
-    assert {"alarm_undiagnosed", "seeds_outstanding"} <= {
-        found["code"] for found in verdict.findings
-    }
+    assert {"alarm_undiagnosed", "seeds_outstanding"} <= {found.code for found in verdict.findings}
     assert verdict.verdict is Verdict.FAIL
 
 
@@ -138,7 +136,7 @@ def test_a_gate_asks_for_a_diagnosis_that_names_what_happened(
         path = undisturbed.layout.experiment("exp-0001", "diagnosis")
         path.write_text(render_diagnosis(diagnosis, by="training-checker"), "utf-8")
     verdict = check_gate(undisturbed, "exp-0001")
-    said = [item["message"] for item in verdict.findings if item["code"] == "alarm_undiagnosed"]
+    said = [item.message for item in verdict.findings if item.code == "alarm_undiagnosed"]
     assert (told is None) == (said == [])
     assert all(str(told) in message for message in said)
 
@@ -182,7 +180,9 @@ def abandoned(project: Project) -> Run:
         experiment="exp-0001", seed=7, argv=list(old.argv), session=None, **given
     )
     gone = {"pid": 2**22 - 7, "boot": "another", "started": 1.0}
-    ledger.append(RunStarted(experiment="exp-0001", run=run.id, supervisor=gone, **gone))
+    ledger.append(
+        RunStarted(experiment="exp-0001", run=run.id, supervisor=gone, job=local_job(gone))
+    )
     path = layout.run("exp-0001", run.id, "metrics")
     path.parent.mkdir(parents=True)
     text = layout.run("exp-0001", old.id, "metrics").read_text("utf-8")
@@ -218,7 +218,7 @@ def test_a_lost_run_counts_at_most_its_limit(root: Path, environment: dict[str, 
         register(project)
         gone = {"pid": 2**22 - 7, "boot": "another", "started": 1.0}
         project.ledger.append(
-            RunStarted(experiment="exp-0001", run="run-01", supervisor=gone, **gone)
+            RunStarted(experiment="exp-0001", run="run-01", supervisor=gone, job=local_job(gone))
         )
         path = project.layout.run("exp-0001", "run-01", "metrics")
         path.parent.mkdir(parents=True)

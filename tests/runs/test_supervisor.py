@@ -13,9 +13,9 @@ from runs_support import GOOD, Trainer, Unconfined, wait_until
 
 from harness.artifacts.code_snapshot import read_snapshot
 from harness.artifacts.content import hash_path
-from harness.domain.facts import RunEnded
 from harness.domain.statuses import ExperimentStatus, RunStatus, SandboxKind
 from harness.errors import NotFoundError, RefusedError, RunError
+from harness.ledger.facts import RunEnded
 from harness.ledger.project import Project
 from harness.plans.approval import approve_plan
 from harness.plans.approved import seeds_for
@@ -181,8 +181,8 @@ def test_a_bypassed_run_logger_is_found_then_and_there(
     assert "run_logger_bypassed" in codes(report)
     [run] = project.ledger.runs("exp-0001")
     assert run.status is RunStatus.FAILED
-    assert run.findings[0]["code"] == "run_logger_bypassed"
-    assert run.findings[0]["message"].startswith(
+    assert run.findings[0].code == "run_logger_bypassed"
+    assert run.findings[0].message.startswith(
         "The run logger was bypassed: exp-0001/run-01 ended without one row"
     )
 

@@ -10,8 +10,8 @@ import pytest
 from toy_project import PLAN, approved, builder, make_project, oracle, play, tool, write_scenario
 
 from harness.artifacts.experiment_files import read_diagnosis
-from harness.domain.facts import AlarmRaised
 from harness.domain.statuses import DecisionKind, RunStatus, SandboxKind
+from harness.ledger.facts import AlarmRaised
 from harness.ledger.project import Project
 
 BROKEN = """

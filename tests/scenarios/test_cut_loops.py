@@ -14,12 +14,12 @@ import psutil
 import pytest
 from toy_project import builder, oracle, play, tool, write_scenario
 
-from harness.domain.facts import SessionStarted
 from harness.domain.statuses import FINAL_RUNS, RunStatus, SandboxKind
 from harness.driver.environment import session_folders
 from harness.driver.loop_runner import close_cut_sessions, open_gateway
 from harness.driver.session import session_processes
 from harness.errors import GatewayError, RefusedError
+from harness.ledger.facts import SessionStarted
 from harness.ledger.project import Project
 from harness.ledger.verify import verify
 from harness.process import identity

@@ -18,7 +18,7 @@ from toy_project import (
     write_scenario,
 )
 
-from harness.domain.findings import Finding, as_text
+from harness.domain.findings import as_text
 from harness.domain.statuses import (
     DecisionKind,
     ExperimentStatus,
@@ -104,7 +104,7 @@ def test_the_bypassed_run_stops_its_experiment_and_is_named(
     assert [run.status for run in project.ledger.runs("exp-0001")] == [RunStatus.FAILED]
     verdict = project.ledger.verdicts("exp-0001")[-1]
     assert verdict.verdict is Verdict.FAIL
-    codes = [finding["code"] for finding in verdict.findings]
+    codes = [finding.code for finding in verdict.findings]
     assert codes[0] == "run_logger_bypassed"
     assert "claim_unsupported" in codes
     assert "The run logger was bypassed" in played.told
@@ -113,9 +113,7 @@ def test_the_bypassed_run_stops_its_experiment_and_is_named(
 def test_findings_stand_word_for_word_in_the_next_builders_first_message(
     project: Project, played: Played
 ) -> None:
-    findings = [
-        Finding.from_plain(plain) for plain in project.ledger.verdicts("exp-0001")[-1].findings
-    ]
+    findings = project.ledger.verdicts("exp-0001")[-1].findings
     first = next(
         item
         for item in played.gateway.requests

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import yaml
 
-from harness.domain.facts import LoopEnded
 from harness.domain.statuses import SandboxKind
 from harness.driver.loop_runner import open_gateway, run_loop
+from harness.ledger.facts import LoopEnded
 from harness.ledger.project import Project, open_project
 from harness.model_gateway.gateway import Gateway
 from harness.plans.approval import approve_plan

@@ -346,7 +346,7 @@ def prove_supervised(program: str, folder: Path, *, moments: int, seed: int) -> 
 
 
 def _codes(run: Run) -> list[str]:
-    return sorted(found["code"] for found in run.findings if found["code"] != "clock_set")
+    return sorted(found.code for found in run.findings if found.code != "clock_set")
 
 
 def _states(folder: Path) -> Any:

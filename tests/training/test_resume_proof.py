@@ -40,7 +40,7 @@ def test_one_moment(tmp_path, kind):
 def judged(place, experiment):
     with place.project() as project:
         verdict = check_gate(project, experiment, GateName.VALIDATION)
-        return verdict.verdict, [found["code"] for found in verdict.findings]
+        return verdict.verdict, [found.code for found in verdict.findings]
 
 
 def test_killed_with_its_supervisor_twice_and_the_gate_says_the_same(tmp_path):

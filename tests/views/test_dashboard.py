@@ -14,8 +14,8 @@ from rich.cells import cell_len
 from harness.clock import ManualClock, iso
 from harness.detectors.alarm import Severity
 from harness.detectors.watch import RunWatch
-from harness.domain.program_facts import TrainingSpecified
 from harness.errors import UsageError
+from harness.ledger.facts import TrainingSpecified
 from harness.views.dashboard import draw
 from harness.views.follow import Follower, News, trimmed
 from harness.views.follow_experiment import ExperimentFollower

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from harness.domain.facts import RunEnded, RunStarted
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
 from harness.errors import NotFoundError
+from harness.ledger.facts import RunEnded, RunStarted, local_job
 from harness.ledger.project import Project
 from harness.process import identity
 from harness.runs.lock import supervising
@@ -34,7 +34,9 @@ def run_of(project: Project, experiment: str, *, seed: int = 7, alive: bool = Tr
         token="0" * 64,
     )
     who = identity() if alive else {"pid": 1, "boot": "an earlier one", "started": 1.0}
-    project.ledger.append(RunStarted(experiment=experiment, run=run.id, supervisor=who, **who))
+    project.ledger.append(
+        RunStarted(experiment=experiment, run=run.id, supervisor=who, job=local_job(who))
+    )
     project.layout.run(experiment, run.id).mkdir(parents=True, exist_ok=True)
     return project.ledger.run(experiment, run.id)
 

@@ -22,7 +22,9 @@ async def evaluation_report(context: ToolContext, arguments: ExperimentArguments
         **score.plain(),
         "claim": claim_of(score.mean),
         "tiers": {str(tier): value for tier, value in objective_of(project.plan()).tiers.items()},
-        "findings": [finding for evaluation in evaluations for finding in evaluation.findings],
+        "findings": [
+            finding.plain() for evaluation in evaluations for finding in evaluation.findings
+        ],
     }
 
 

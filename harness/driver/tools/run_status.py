@@ -65,7 +65,7 @@ def report(context: ToolContext, experiment: str) -> Answer:
             for run, alarms in open_by_run(project, experiment).items()
             for alarm in alarms
         ],
-        "findings": [finding for run in runs for finding in run.findings],
+        "findings": [finding.plain() for run in runs for finding in run.findings],
     }
 
 

@@ -1,0 +1,168 @@
+"""The facts that the ledger stores: what happened, once, never edited.
+
+One class is one kind; its fields are plain JSON values or what becomes them (findings, tuples).
+Hashes are lower-case SHA-256 hex. Times are ISO 8601 UTC strings and are set by the ledger when it
+writes the fact. A new kind is a class in its family's file, named in the family's `FACTS`.
+"""
+
+from dataclasses import fields
+
+from harness.errors import LedgerDamagedError
+from harness.ledger.chain import StoredFact
+from harness.ledger.facts import (
+    checkpoint,
+    control,
+    decision,
+    evaluation,
+    experiment,
+    model,
+    plan,
+    program,
+    run,
+    session,
+)
+from harness.ledger.facts.base import Body, Fact, State, from_body
+from harness.ledger.facts.checkpoint import Checkpoint, CheckpointRecorded, CheckpointRemoved
+from harness.ledger.facts.control import ControlAccepted, TamperingNoticed
+from harness.ledger.facts.decision import (
+    LONGEST_HAND_OFF,
+    Decision,
+    DecisionRecorded,
+    HandOff,
+    HandOffWritten,
+    Prior,
+    PriorRecorded,
+)
+from harness.ledger.facts.evaluation import (
+    Evaluation,
+    EvaluationRecorded,
+    HeldOutQueried,
+    RecordedVerdict,
+    VerdictRecorded,
+)
+from harness.ledger.facts.experiment import ExperimentMoved, ExperimentOpened, LogImported
+from harness.ledger.facts.model import (
+    Model,
+    ModelEvaluated,
+    ModelEvaluation,
+    ModelHistory,
+    ModelMoved,
+    ModelRegistered,
+    ModelServed,
+    Serving,
+    ShadowObserved,
+)
+from harness.ledger.facts.plan import ApprovedPlan, PlanApproved
+from harness.ledger.facts.program import Judgement, Program, TrainingJudged, TrainingSpecified
+from harness.ledger.facts.run import (
+    AlarmRaised,
+    RaisedAlarm,
+    RunEnded,
+    RunRegistered,
+    RunResumed,
+    RunStarted,
+    local_job,
+)
+from harness.ledger.facts.session import LoopEnded, Session, SessionEnded, SessionStarted
+
+__all__ = [
+    "KINDS",
+    "LONGEST_HAND_OFF",
+    "AlarmRaised",
+    "ApprovedPlan",
+    "Checkpoint",
+    "CheckpointRecorded",
+    "CheckpointRemoved",
+    "ControlAccepted",
+    "Decision",
+    "DecisionRecorded",
+    "Evaluation",
+    "EvaluationRecorded",
+    "ExperimentMoved",
+    "ExperimentOpened",
+    "Fact",
+    "HandOff",
+    "HandOffWritten",
+    "HeldOutQueried",
+    "Judgement",
+    "LogImported",
+    "LoopEnded",
+    "Model",
+    "ModelEvaluated",
+    "ModelEvaluation",
+    "ModelHistory",
+    "ModelMoved",
+    "ModelRegistered",
+    "ModelServed",
+    "PlanApproved",
+    "Prior",
+    "PriorRecorded",
+    "Program",
+    "RaisedAlarm",
+    "RecordedVerdict",
+    "RunEnded",
+    "RunRegistered",
+    "RunResumed",
+    "RunStarted",
+    "Serving",
+    "Session",
+    "SessionEnded",
+    "SessionStarted",
+    "ShadowObserved",
+    "TamperingNoticed",
+    "TrainingJudged",
+    "TrainingSpecified",
+    "VerdictRecorded",
+    "apply",
+    "fact_from",
+    "local_job",
+]
+
+_FAMILIES = (
+    plan,
+    experiment,
+    run,
+    checkpoint,
+    evaluation,
+    decision,
+    session,
+    control,
+    program,
+    model,
+)
+KINDS: dict[str, type[Fact]] = {fact.KIND: fact for family in _FAMILIES for fact in family.FACTS}
+"""The closed table of kinds."""
+
+
+def fact_from(kind: str, body: Body) -> Fact:
+    """The fact that `body` describes. Raises LedgerDamagedError for an unknown kind or a field too
+    many or too few."""
+    fact = KINDS.get(kind)
+    if fact is None:
+        raise LedgerDamagedError(
+            f"The ledger holds a fact of the unknown kind {kind!r}.",
+            hint="It was written by another version of the harness: use that one, then run"
+            " `harness ledger verify`.",
+        )
+    try:
+        if unknown := set(body) - {item.name for item in fields(fact)}:
+            raise TypeError(f"unexpected fields {sorted(unknown)}")
+        return from_body(fact, body)
+    except (TypeError, KeyError) as error:
+        raise LedgerDamagedError(
+            f"A fact of kind {kind} has the wrong fields: {error}.",
+            hint="It was written by another version of the harness, or changed: run `harness ledger"
+            " verify`.",
+        ) from error
+
+
+def apply(state: State, fact: StoredFact) -> None:
+    """Bring the state tables from before `fact` to after it. Deterministic: the same facts in the
+    same order give the same rows.
+
+    Raises LedgerDamagedError when it refers to something that no earlier fact made, is of an
+    unknown kind, or has other fields than its kind.
+    """
+    body = fact.body()
+    fact_from(fact.kind, body)
+    KINDS[fact.kind].apply(state, fact, body)

@@ -1,0 +1,256 @@
+"""What every kind of fact is, and what the families of facts stand on.
+
+A family's file holds its facts, the rules of appending them, what they do to the state tables, the
+tables, the records that the tables are read back as, and the family's part of `Ledger`.
+"""
+
+import contextlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, ClassVar, Protocol, TypeVar
+
+import sqlalchemy as sa
+
+from harness.domain.findings import Finding
+from harness.errors import LedgerDamagedError, NotFoundError, RefusedError, UsageError
+from harness.ledger.chain import StoredFact
+from harness.ledger.database import Database
+from harness.ledger.schema import JSON, log_columns, metadata
+from harness.ledger.state import Row as Row
+from harness.ledger.state import State as State
+
+Body = dict[str, Any]
+Readers = Mapping[str, Callable[[Any], Any]]
+"""Field -> how its JSON value becomes the field's value."""
+F = TypeVar("F", bound="Fact")
+
+LONGEST_LINE = 300
+"""Characters of a name or a lesson."""
+
+
+class Rows(StrEnum):
+    """Which rows of CHECKLIST.md a fact puts out of date."""
+
+    NONE = "none"
+    NEW = "new"  # it adds one, and its parent's row names it
+    OWN = "own"
+    WITH_CHILDREN = "with_children"  # children show their change against this experiment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """The base of all kinds; never stored itself."""
+
+    KIND: ClassVar[str] = ""
+    MAKES: ClassVar[tuple[str, ...]] = ()
+    """Fields that together name what the fact makes: two writers must not make the same one."""
+    SPOOLED: ClassVar[bool] = False
+    """It has happened anyway and cannot be observed again: a file keeps it when the ledger is busy."""
+    PAGE: ClassVar[str | None] = None
+    """The projection that shows it, beside those that show every fact."""
+    ROWS: ClassVar[Rows] = Rows.NONE
+    READ: ClassVar[Readers] = {}
+
+    def body(self) -> Body:
+        """The fields as plain JSON values: the fact's bytes depend on nothing else."""
+        return asdict(self)
+
+    @classmethod
+    def require(cls, state: State, body: Body) -> None:
+        """The rule: what must hold before it may be appended.
+
+        Raises TransitionError, NotFoundError, RefusedError or UsageError.
+        """
+
+    @classmethod
+    def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
+        """Bring the state tables from before the fact to after it.
+
+        `body` is parsed from the stored bytes, never taken from the object that the caller had: the
+        first time and every replay see the same values. Raises LedgerDamagedError when it refers to
+        something that no earlier fact made.
+        """
+        raise NotImplementedError(cls.KIND)
+
+
+class Note(Fact):
+    """A fact that nothing else is counted from: kept as it is."""
+
+    @classmethod
+    def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
+        state.insert("notes", {"kind": fact.kind, "record": body} | log(fact))
+
+
+notes = sa.Table(
+    "notes",
+    metadata,
+    *log_columns(key=True),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("record", JSON, nullable=False),
+    sa.Index("notes_kind", "kind", "at"),
+)
+
+
+class Transaction(Protocol):
+    """One open write transaction."""
+
+    @property
+    def connection(self) -> sa.Connection: ...
+
+    @property
+    def state(self) -> State: ...
+
+    def append(self, fact: Fact) -> StoredFact: ...
+
+
+class LedgerPart:
+    """What each family's part of `Ledger` stands on; `harness.ledger.appending` fills it in."""
+
+    _database: Database
+
+    def transaction(self) -> contextlib.AbstractContextManager[Transaction]:
+        raise NotImplementedError
+
+    def append(self, fact: Fact) -> StoredFact:
+        raise NotImplementedError
+
+    def _rows(self, query: sa.Select[Any]) -> list[Row]:
+        with self._database.read() as connection:
+            return [dict(row) for row in connection.execute(query).mappings()]
+
+    def _scalar(self, query: sa.Select[Any]) -> Any:
+        with self._database.read() as connection:
+            return connection.execute(query).scalar()
+
+    def _notes(self, kind: type[F]) -> list[tuple[F, str]]:
+        """All notes of one kind, oldest first, each with its time."""
+        query = sa.select(notes).where(notes.c.kind == kind.KIND).order_by(*oldest_first(notes))
+        return [(from_body(kind, row["record"]), row["at"]) for row in self._rows(query)]
+
+
+def oldest_first(table: sa.Table) -> tuple[Any, ...]:
+    """The order of all facts, which is the same in every clone."""
+    return (table.c.at, table.c.writer, table.c.seq)
+
+
+def newest_first(table: sa.Table) -> tuple[Any, ...]:
+    return tuple(column.desc() for column in oldest_first(table))
+
+
+def next_number(writer: Transaction, column: sa.Column[int], *where: sa.ColumnElement[bool]) -> int:
+    """The number of the next row: one more than the highest, also of rows that are gone."""
+    highest = writer.connection.execute(sa.select(sa.func.max(column)).where(*where)).scalar()
+    return int(highest or 0) + 1
+
+
+def counted(table: sa.Table, *where: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    return sa.select(sa.func.count()).select_from(table).where(*where)
+
+
+def from_body(kind: type[F], body: Mapping[str, Any], **more: Any) -> F:
+    """The fact or record of `kind` with the fields of `body`, and `more` as they are."""
+    read = kind.READ
+    values = {name: read[name](value) if name in read else value for name, value in body.items()}
+    return kind(**values, **more)
+
+
+def log(fact: StoredFact) -> Row:
+    """The columns that say which fact made a row."""
+    return {"at": fact.at, "writer": fact.writer, "seq": fact.seq}
+
+
+def without(body: Body, *names: str) -> Body:
+    return {name: value for name, value in body.items() if name not in names}
+
+
+def existing(state: State, fact: StoredFact, table: str, *key: Any) -> Row:
+    """The row that the fact is about. Raises LedgerDamagedError when no earlier fact made it."""
+    row = state.get(table, *key)
+    if row is None:
+        name = "/".join(str(part) for part in key)
+        raise LedgerDamagedError(
+            f"Fact {fact.seq} of writer {fact.writer} ({fact.kind}) is about {name} in {table},"
+            " which no earlier fact made.",
+            hint="Import the text forms of all writers together, or run `harness ledger verify`.",
+        )
+    return row
+
+
+def finite(value: Any) -> float | None:
+    """A number that columns and comparisons can hold: None for null, text and what is not
+    finite."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def read_interval(value: Sequence[Any] | None) -> tuple[float, float] | None:
+    """[low, high] of finite numbers; None for anything else."""
+    ends = [finite(end) for end in value or ()]
+    if len(ends) != 2 or ends[0] is None or ends[1] is None:
+        return None
+    return ends[0], ends[1]
+
+
+def read_findings(value: Sequence[Any]) -> tuple[Finding, ...]:
+    return tuple(Finding.from_plain(plain) for plain in value)
+
+
+def tail_number(identifier: str) -> int:
+    """The number at the end of "v-000001", "d-0001" or "p-0001"; 0 when there is none."""
+    digits = identifier.rpartition("-")[2]
+    return int(digits) if digits.isdecimal() else 0
+
+
+def word(kind: type[StrEnum], value: str, what: str) -> Any:
+    """`value` as a member of `kind`. Raises UsageError listing what was expected."""
+    try:
+        return kind(value)
+    except ValueError as error:
+        raise UsageError(
+            f"{what} is {value!r}; expected one of {', '.join(kind)}.", hint="Correct the word."
+        ) from error
+
+
+def require_new(state: State, table: str, *key: Any) -> None:
+    """Raises RefusedError (id_taken) when there is such a row."""
+    if state.get(table, *key) is not None:
+        raise RefusedError(
+            f"{'/'.join(str(part) for part in key)} is in the ledger's {table} already.",
+            hint="Ids are never reused: take the next one.",
+            code="id_taken",
+        )
+
+
+def require_row(state: State, table: str, identifier: str, listed_by: str) -> Row:
+    """Raises NotFoundError."""
+    row = state.get(table, identifier)
+    if row is None:
+        raise NotFoundError(
+            f"There is no {table[:-1]} {identifier!r}.", hint=f"`{listed_by}` lists them."
+        )
+    return row
+
+
+def require_spelled(check: Callable[[str], int], identifier: str) -> None:
+    """Raises UsageError unless `identifier` is spelled as `check` reads it."""
+    try:
+        check(identifier)
+    except ValueError as error:
+        raise UsageError(f"{error}.", hint="Ids look like exp-0001 and run-01.") from error
+
+
+def require_text(name: str, value: Any, longest: int) -> None:
+    """Raises UsageError unless it is text that says something, in at most so many characters."""
+    if not isinstance(value, str) or not value.strip():
+        actual = f"{value!r:.40}"
+    elif len(value) > longest:
+        actual = f"{len(value)} characters"
+    else:
+        return
+    raise UsageError(
+        f"The {name} is {actual}; expected text of 1 to {longest} characters.",
+        hint="Shorten it, or write one.",
+    )

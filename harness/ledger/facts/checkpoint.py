@@ -1,0 +1,144 @@
+"""Checkpoints: recorded by content hash, and removed from the disk by `harness gc`."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import sqlalchemy as sa
+
+from harness.domain.statuses import FINAL_RUNS, ExperimentStatus
+from harness.errors import NotFoundError, RefusedError
+from harness.ledger.chain import StoredFact
+from harness.ledger.facts.base import (
+    Body,
+    Fact,
+    LedgerPart,
+    Note,
+    State,
+    existing,
+    from_body,
+    log,
+    oldest_first,
+    without,
+)
+from harness.ledger.facts.experiment import find_experiment
+from harness.ledger.facts.run import find_run
+from harness.ledger.schema import log_columns, metadata
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointRecorded(Fact):
+    KIND: ClassVar[str] = "checkpoint_recorded"
+    SPOOLED: ClassVar[bool] = True
+    experiment: str
+    run: str
+    checkpoint: str  # content hash, of a file or of a folder's sorted (path, hash) list
+    path: str  # where it lay, relative to the project; a hint, never trusted
+    bytes: int
+    epoch: int | None
+    final: bool  # the one that evaluations use
+
+    @classmethod
+    def require(cls, state: State, body: Body) -> None:
+        find_run(state, body["experiment"], body["run"])
+
+    @classmethod
+    def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
+        key = (body["experiment"], body["run"], body["checkpoint"])
+        existing(state, fact, "runs", *key[:2])
+        if state.get("checkpoints", *key) is None:
+            state.insert("checkpoints", body | log(fact))
+        else:  # the same content again: only where it lies and its part may have changed
+            changes = {name: body[name] for name in ("path", "epoch", "final")}
+            state.update("checkpoints", key, changes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint(CheckpointRecorded):
+    """A checkpoint as the ledger holds it."""
+
+    at: str
+
+    @property
+    def id(self) -> str:
+        return self.checkpoint
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointRemoved(Note):
+    """`harness gc` takes a recorded checkpoint off the disk; written before it goes. The record of
+    it stays."""
+
+    KIND: ClassVar[str] = "checkpoint_removed"
+    experiment: str
+    run: str
+    checkpoint: str  # content hash, as recorded
+    # relative to the project; what is removed: the checkpoint, or the Checkpointer's folder that
+    # holds it
+    path: str
+    sha256: str  # content hash of `path`
+    bytes: int  # of `path`
+    by: str
+
+    @classmethod
+    def require(cls, state: State, body: Body) -> None:
+        """Whatever the caller decided: never of a run that goes on, and the final one only of a
+        discarded experiment."""
+        run = find_run(state, body["experiment"], body["run"])
+        name = f"{body['experiment']}/{body['run']}"
+        row = state.get("checkpoints", body["experiment"], body["run"], body["checkpoint"])
+        if row is None:
+            raise NotFoundError(
+                f"{name} has no checkpoint {body['checkpoint'][:12]}.",
+                hint=f"`harness experiment show {body['experiment']}` lists them.",
+            )
+        status = find_experiment(state, body["experiment"])["status"]
+        needed = row["final"] and status != ExperimentStatus.DISCARDED
+        if run["status"] not in FINAL_RUNS or needed:
+            raise RefusedError(
+                f"The checkpoint {body['checkpoint'][:12]} of {name} is needed: the run is"
+                f" {run['status']}, the experiment {status}"
+                + (", and this is its final one." if row["final"] else "."),
+                hint="Leave it where it is.",
+                code="checkpoint_needed",
+            )
+
+
+checkpoints = sa.Table(
+    "checkpoints",
+    metadata,
+    sa.Column("experiment", sa.Text, primary_key=True),
+    sa.Column("run", sa.Text, primary_key=True),
+    sa.Column("checkpoint", sa.Text, primary_key=True),
+    sa.Column("path", sa.Text, nullable=False),
+    sa.Column("bytes", sa.Integer, nullable=False),
+    sa.Column("epoch", sa.Integer),
+    sa.Column("final", sa.Boolean, nullable=False),
+    *log_columns(),
+)
+
+
+class CheckpointLedger(LedgerPart):
+    def checkpoints(self, experiment: str, run: str | None = None) -> list[Checkpoint]:
+        """Oldest first."""
+        query = sa.select(checkpoints).where(checkpoints.c.experiment == experiment)
+        if run is not None:
+            query = query.where(checkpoints.c.run == run)
+        return [_record(row) for row in self._rows(query.order_by(*oldest_first(checkpoints)))]
+
+    def first_with_checkpoint(self, content: str) -> Checkpoint | None:
+        """The earliest record of these weights, whichever run left them."""
+        query = sa.select(checkpoints).where(checkpoints.c.checkpoint == content)
+        rows = self._rows(query.order_by(*oldest_first(checkpoints)).limit(1))
+        return _record(rows[0]) if rows else None
+
+    def removed_checkpoints(self, experiment: str) -> list[tuple[CheckpointRemoved, str]]:
+        """What `harness gc` removed of an experiment, oldest first, each with its time."""
+        removed = self._notes(CheckpointRemoved)
+        return [(fact, at) for fact, at in removed if fact.experiment == experiment]
+
+
+def _record(row: dict[str, Any]) -> Checkpoint:
+    return from_body(Checkpoint, without(row, "writer", "seq"))
+
+
+FACTS: tuple[type[Fact], ...] = (CheckpointRecorded, CheckpointRemoved)

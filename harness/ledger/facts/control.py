@@ -1,0 +1,80 @@
+"""What guards the record: noticed tampering, and control files that a person accepted."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import sqlalchemy as sa
+
+from harness.domain.statuses import CLOSED_EXPERIMENTS
+from harness.ledger.chain import StoredFact
+from harness.ledger.facts.base import Fact, LedgerPart, Note, newest_first, notes
+from harness.ledger.facts.experiment import experiments
+from harness.ledger.facts.plan import plans
+
+
+@dataclass(frozen=True, kw_only=True)
+class TamperingNoticed(Note):
+    """An audit found that something frozen or recorded is not what it was."""
+
+    KIND: ClassVar[str] = "tampering_noticed"
+    SPOOLED: ClassVar[bool] = True
+    what: str
+    path: str
+    expected: str
+    actual: str
+    experiment: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControlAccepted(Note):
+    """A person took the control files for what they should be: the digest of the list that the
+    audit compares with."""
+
+    KIND: ClassVar[str] = "control_accepted"
+    sha256: str  # of the list's files and their digests, as canonical JSON
+    files: int
+    by: str
+
+
+class ControlLedger(LedgerPart):
+    def note_tampering(
+        self, *, what: str, path: str, expected: str, actual: str, experiment: str | None = None
+    ) -> StoredFact:
+        """Something frozen or recorded is not what it was."""
+        return self.append(
+            TamperingNoticed(
+                what=what, path=path, expected=expected, actual=actual, experiment=experiment
+            )
+        )
+
+    def accept_control(self, *, sha256: str, files: int, by: str) -> StoredFact:
+        """A person accepts the control files whose list has this digest."""
+        return self.append(ControlAccepted(sha256=sha256, files=files, by=by))
+
+    def accepted_list(self, writer: str) -> str | None:
+        """The digest of the control files that a person accepted last, by `writer`, whose state
+        directory holds the list; None when none was recorded."""
+        mine = (notes.c.kind == ControlAccepted.KIND, notes.c.writer == writer)
+        rows = self._rows(sa.select(notes).where(*mine).order_by(*newest_first(notes)).limit(1))
+        return str(rows[0]["record"]["sha256"]) if rows else None
+
+    def tampering(self) -> list[TamperingNoticed]:
+        """Oldest first."""
+        return [fact for fact, _ in self._notes(TamperingNoticed)]
+
+    def open_tampering(self) -> list[TamperingNoticed]:
+        """What still matters, oldest first: of an experiment until it is decided, of what is frozen
+        until a plan is approved again."""
+        closed = [status.value for status in CLOSED_EXPERIMENTS]
+        with self._database.read():
+            approved = self._scalar(sa.select(sa.func.max(plans.c.at))) or ""
+            query = sa.select(experiments.c.id).where(experiments.c.status.in_(closed))
+            decided = {row["id"] for row in self._rows(query)}
+            return [
+                fact
+                for fact, at in self._notes(TamperingNoticed)
+                if (at > approved if fact.experiment is None else fact.experiment not in decided)
+            ]
+
+
+FACTS: tuple[type[Fact], ...] = (TamperingNoticed, ControlAccepted)

@@ -1,0 +1,297 @@
+"""What is decided and what is remembered: decisions, hand-offs between sessions, and priors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import sqlalchemy as sa
+
+from harness.domain.statuses import DecisionKind
+from harness.errors import RefusedError, UsageError
+from harness.ledger.chain import StoredFact
+from harness.ledger.facts.base import (
+    LONGEST_LINE,
+    Body,
+    Fact,
+    LedgerPart,
+    Readers,
+    Row,
+    Rows,
+    State,
+    existing,
+    from_body,
+    log,
+    newest_first,
+    next_number,
+    require_new,
+    require_row,
+    require_text,
+    tail_number,
+    without,
+    word,
+)
+from harness.ledger.facts.experiment import ExperimentMoved, find_experiment, summarise
+from harness.ledger.schema import JSON, facts, log_columns, metadata
+
+LONGEST_HAND_OFF = 4000
+"""Characters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecisionRecorded(Fact):
+    KIND: ClassVar[str] = "decision_recorded"
+    MAKES: ClassVar[tuple[str, ...]] = ("decision",)
+    PAGE: ClassVar[str | None] = "decision_log"
+    ROWS: ClassVar[Rows] = Rows.OWN
+    decision: str  # "d-0001", from the ledger
+    kind: str
+    experiment: str | None
+    by: str
+    context: str
+    choice: str
+    alternatives: str
+    reason: str
+    confidence: str  # high, medium, low
+    verdict: str | None  # the verdict_id that it rests on
+    supersedes: str | None = None
+
+    @classmethod
+    def require(cls, state: State, body: Body) -> None:
+        word(DecisionKind, body["kind"], "A decision")
+        if body["experiment"] is not None:
+            find_experiment(state, body["experiment"])
+        for table, identifier in (("verdicts", body["verdict"]), ("decisions", body["supersedes"])):
+            if identifier is not None:
+                require_row(state, table, identifier, "harness decisions")
+        require_new(state, "decisions", body["decision"])
+
+    @classmethod
+    def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
+        row = {"id": body["decision"], "number": tail_number(body["decision"])}
+        row |= {"kind": body["kind"], "experiment": body["experiment"], "record": body}
+        state.insert("decisions", row | log(fact))
+        if body["experiment"] is not None:
+            experiment = existing(state, fact, "experiments", body["experiment"])
+            decision = {"kind": body["kind"], "choice": body["choice"]}
+            summarise(state, experiment, decision=decision)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision(DecisionRecorded):
+    """A decision as the ledger holds it."""
+
+    READ: ClassVar[Readers] = {"kind": DecisionKind}
+    kind: DecisionKind
+    at: str
+
+    @property
+    def id(self) -> str:
+        return self.decision
+
+
+@dataclass(frozen=True, kw_only=True)
+class HandOffWritten(Fact):
+    """What one session tells the next; a claim, never evidence."""
+
+    KIND: ClassVar[str] = "hand_off_written"
+    SPOOLED: ClassVar[bool] = True
+    PAGE: ClassVar[str | None] = "hand_offs"
+    by: str
+    session: str | None
+    text: str
+    experiment: str | None
+
+    @classmethod
+    def require(cls, state: State, body: Body) -> None:
+        require_text("hand-off", body["text"], LONGEST_HAND_OFF)
+        require_text("name of who hands off", body["by"], LONGEST_LINE)
+        if body["experiment"] is not None:
+            find_experiment(state, body["experiment"])
+
+    @classmethod
+    def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
+        state.insert("hand_offs", {**body, **log(fact), "hash": fact.hash})
+
+
+@dataclass(frozen=True, kw_only=True)
+class HandOff(HandOffWritten):
+    """A hand-off as the ledger holds it."""
+
+    at: str
+    hash: str  # of the fact; names the file that shows it
+
+
+@dataclass(frozen=True, kw_only=True)
+class PriorRecorded(Fact):
+    KIND: ClassVar[str] = "prior_recorded"
+    MAKES: ClassVar[tuple[str, ...]] = ("prior",)
+    PAGE: ClassVar[str | None] = "priors"
+    prior: str  # "p-0001", from the ledger
+    lesson: str  # one line
+    evidence: str
+    rule: str
+    check: Sequence[str] | None  # words of a command that ends with 0 as long as the rule holds
+    by: str
+    supersedes: str | None = None
+
+    @classmethod
+    def require(cls, state: State, body: Body) -> None:
+        require_new(state, "priors", body["prior"])
+        require_text("lesson", body["lesson"], LONGEST_LINE)
+        if len(body["lesson"].splitlines()) > 1:
+            raise UsageError(
+                "The lesson has several lines; expected one.",
+                hint="Put the rest into the evidence.",
+            )
+        require_text("evidence", body["evidence"], LONGEST_HAND_OFF)
+        require_text("rule", body["rule"], LONGEST_HAND_OFF)
+        check = body["check"]
+        if check is not None and not (
+            isinstance(check, list) and check and all(isinstance(part, str) for part in check)
+        ):
+            raise UsageError(
+                f"The check is {check!r:.60}; expected the words of a command.",
+                hint="Leave it out or name one.",
+            )
+        if body["supersedes"] is None:
+            return
+        before = require_row(state, "priors", body["supersedes"], "harness priors list")
+        if before["superseded_by"] is not None:
+            raise RefusedError(
+                f"{before['id']} is superseded by {before['superseded_by']} already.",
+                hint=f"Supersede {before['superseded_by']} instead.",
+                code="superseded",
+            )
+
+    @classmethod
+    def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
+        row = {"id": body["prior"], "number": tail_number(body["prior"]), "record": body}
+        state.insert("priors", row | log(fact))
+        if body["supersedes"] is not None:
+            existing(state, fact, "priors", body["supersedes"])
+            state.update("priors", (body["supersedes"],), {"superseded_by": body["prior"]})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prior(PriorRecorded):
+    """A prior as the ledger holds it."""
+
+    READ: ClassVar[Readers] = {"check": lambda check: None if check is None else tuple(check)}
+    check: tuple[str, ...] | None
+    at: str
+    superseded_by: str | None = None
+
+    @property
+    def id(self) -> str:
+        return self.prior
+
+
+decisions = sa.Table(
+    "decisions",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("experiment", sa.Text),
+    sa.Column("record", JSON, nullable=False),
+    *log_columns(),
+    sa.Index("decisions_number", "number"),
+    sa.Index("decisions_experiment", "experiment", "number"),
+)
+
+hand_offs = sa.Table(
+    "hand_offs",
+    metadata,
+    *log_columns(key=True),
+    sa.Column("hash", sa.Text, nullable=False),
+    sa.Column("by", sa.Text, nullable=False),
+    sa.Column("session", sa.Text),
+    sa.Column("experiment", sa.Text),
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Index("hand_offs_at", "at"),
+)
+
+priors = sa.Table(
+    "priors",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("record", JSON, nullable=False),
+    sa.Column("superseded_by", sa.Text),
+    *log_columns(),
+    sa.Index("priors_number", "number"),
+)
+
+
+class DecisionLedger(LedgerPart):
+    def decisions(
+        self, experiment: str | None = None, *, newest: int | None = None
+    ) -> list[Decision]:
+        """Oldest first; `newest` keeps the last so many."""
+        query = sa.select(decisions).order_by(decisions.c.number.desc()).limit(newest)
+        if experiment is not None:
+            query = query.where(decisions.c.experiment == experiment)
+        return [_decision(row) for row in reversed(self._rows(query))]
+
+    def decisions_after(self, number: int) -> list[tuple[int, Decision]]:
+        """Decisions with their numbers, from the one after `number`."""
+        query = sa.select(decisions).where(decisions.c.number > number).order_by(decisions.c.number)
+        return [(int(row["number"]), _decision(row)) for row in self._rows(query)]
+
+    def moved_after(self, decision: str, experiment: str | None) -> bool:
+        """Whether the experiment moved after the decision was recorded in this database."""
+        same = sa.and_(facts.c.writer == decisions.c.writer, facts.c.seq == decisions.c.seq)
+        place = (
+            sa.select(facts.c.position)
+            .join(decisions, same)
+            .where(decisions.c.id == decision)
+            .scalar_subquery()
+        )
+        moves = sa.select(facts).where(
+            facts.c.position > place, facts.c.kind == ExperimentMoved.KIND
+        )
+        return any(
+            StoredFact(**row).body()["experiment"] == experiment for row in self._rows(moves)
+        )
+
+    def record_decision(self, **fields: Any) -> Decision:
+        """`fields`: those of DecisionRecorded without decision."""
+        with self.transaction() as writer:
+            identifier = f"d-{next_number(writer, decisions.c.number):04d}"
+            writer.append(DecisionRecorded(decision=identifier, **fields))
+            row = writer.state.get("decisions", identifier)
+            assert row is not None
+            return _decision(row)
+
+    def hand_offs(self, *, newest: int | None = None) -> list[HandOff]:
+        """Oldest first; `newest` keeps the last so many."""
+        query = sa.select(hand_offs).order_by(*newest_first(hand_offs)).limit(newest)
+        rows = reversed(self._rows(query))
+        return [from_body(HandOff, without(row, "writer", "seq")) for row in rows]
+
+    def priors(self, *, standing: bool = False) -> list[Prior]:
+        """By number; with `standing` without those that a later one supersedes."""
+        query = sa.select(priors).order_by(priors.c.number)
+        if standing:
+            query = query.where(priors.c.superseded_by.is_(None))
+        return [_prior(row) for row in self._rows(query)]
+
+    def record_prior(self, **fields: Any) -> Prior:
+        """`fields`: those of PriorRecorded without prior."""
+        with self.transaction() as writer:
+            identifier = f"p-{next_number(writer, priors.c.number):04d}"
+            writer.append(PriorRecorded(prior=identifier, **fields))
+            row = writer.state.get("priors", identifier)
+            assert row is not None
+            return _prior(row)
+
+
+def _decision(row: Row) -> Decision:
+    return from_body(Decision, row["record"], at=row["at"])
+
+
+def _prior(row: Row) -> Prior:
+    return from_body(Prior, row["record"], at=row["at"], superseded_by=row["superseded_by"])
+
+
+FACTS: tuple[type[Fact], ...] = (DecisionRecorded, HandOffWritten, PriorRecorded)

@@ -1,0 +1,322 @@
+"""Evaluations: looks at held-out rows, scores of checkpoints, and the verdicts of gates."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import sqlalchemy as sa
+
+from harness.domain.findings import Finding
+from harness.domain.statuses import GateName, SandboxKind, Split, Tier, Verdict
+from harness.errors import RefusedError
+from harness.ledger.chain import StoredFact
+from harness.ledger.facts.base import (
+    Body,
+    Fact,
+    LedgerPart,
+    Readers,
+    Row,
+    Rows,
+    State,
+    counted,
+    existing,
+    finite,
+    from_body,
+    log,
+    next_number,
+    oldest_first,
+    read_findings,
+    read_interval,
+    require_new,
+    tail_number,
+    word,
+)
+from harness.ledger.facts.experiment import find_experiment, summarise
+from harness.ledger.facts.run import find_run, first_finding
+from harness.ledger.schema import JSON, log_columns, metadata
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldOutQueried(Fact):
+    """An evaluation that is counted against the plan's query budget; written before it begins."""
+
+    KIND: ClassVar[str] = "held_out_queried"
+    experiment: str
+    split: str
+    query: int
+
+    @classmethod
+    def require(cls, state: State, body: Body) -> None:
+        find_experiment(state, body["experiment"])
+        word(Split, body["split"], "A split")
+
+    @classmethod
+    def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
+        experiment = existing(state, fact, "experiments", body["experiment"])
+        state.insert("queries", {**body, "plan": experiment["plan"], **log(fact)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationRecorded(Fact):
+    KIND: ClassVar[str] = "evaluation_recorded"
+    SPOOLED: ClassVar[bool] = True
+    ROWS: ClassVar[Rows] = Rows.WITH_CHILDREN
+    READ: ClassVar[Readers] = {"findings": read_findings}
+    experiment: str
+    run: str
+    seed: int
+    split: str
+    metric: str
+    value: float | None  # None when the harness could not score: see findings
+    n: int
+    interval: Sequence[float] | None  # [low, high], 95%, bootstrap over rows
+    checkpoint: str
+    code: str
+    inputs: str
+    labels: str
+    scorer: str
+    predictions: str | None
+    query: int
+    sandbox: str
+    plan_version: int
+    baseline: float | None  # the trivial predictor's score on the same rows
+    findings: Sequence[Finding] = ()
+
+    @classmethod
+    def require(cls, state: State, body: Body) -> None:
+        find_run(state, body["experiment"], body["run"])
+        word(Split, body["split"], "A split")
+        word(SandboxKind, body["sandbox"], "An evaluation's sandbox")
+
+    @classmethod
+    def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
+        existing(state, fact, "runs", body["experiment"], body["run"])
+        row = {"experiment": body["experiment"], "split": body["split"], "record": body}
+        state.insert("evaluations", row | log(fact))
+        experiment = existing(state, fact, "experiments", body["experiment"])
+        evaluated, baselines = (experiment["summary"][name] for name in ("evaluated", "baseline"))
+        seeds = dict(evaluated.get(body["split"], {}))
+        seeds[str(body["seed"])] = {"value": finite(body["value"]), "sandbox": body["sandbox"]}
+        baseline = finite(body["baseline"])
+        if baseline is not None:
+            baselines = {**baselines, body["split"]: baseline}
+        evaluated = {**evaluated, body["split"]: seeds}
+        summarise(state, experiment, evaluated=evaluated, baseline=baselines)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation(EvaluationRecorded):
+    """An evaluation as the ledger holds it."""
+
+    READ: ClassVar[Readers] = {
+        "split": Split,
+        "value": finite,
+        "baseline": finite,
+        "interval": read_interval,
+        "findings": read_findings,
+    }
+    split: Split
+    interval: tuple[float, float] | None
+    findings: tuple[Finding, ...] = ()
+    at: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerdictRecorded(Fact):
+    KIND: ClassVar[str] = "verdict_recorded"
+    MAKES: ClassVar[tuple[str, ...]] = ("verdict_id",)
+    ROWS: ClassVar[Rows] = Rows.WITH_CHILDREN
+    READ: ClassVar[Readers] = {"findings": read_findings}
+    verdict_id: str  # "v-000001", from the ledger
+    experiment: str
+    gate: str
+    verdict: str
+    findings: Sequence[Finding]
+    evidence: dict[str, str]  # name -> hash of everything the gate read
+    # {metric, split, mean, spread, n_seeds, values, interval, evidence}
+    score: dict[str, Any] | None
+    tier: str | None  # the highest tier reached
+    comparison: dict[str, Any] | None  # {against, difference, floor, better}
+    # the first that the oracle named in result.md; never decides anything
+    shortfall: str | None = None
+    notes: Sequence[str] = ()  # what a reader noticed in the metrics; blocks nothing
+    next_planned: str | None = None  # the first idea in next.md; never decides anything
+
+    @classmethod
+    def require(cls, state: State, body: Body) -> None:
+        find_experiment(state, body["experiment"])
+        word(GateName, body["gate"], "A gate")
+        word(Verdict, body["verdict"], "A verdict")
+        if body["tier"] is not None:
+            word(Tier, body["tier"], "A tier")
+        require_new(state, "verdicts", body["verdict_id"])
+
+    @classmethod
+    def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
+        experiment = existing(state, fact, "experiments", body["experiment"])
+        identifier = body["verdict_id"]
+        row = {name: body[name] for name in ("experiment", "gate", "verdict")}
+        row |= {"id": identifier, "number": tail_number(identifier), "record": body}
+        state.insert("verdicts", row | log(fact))
+        summary, score = experiment["summary"], body["score"] or {}
+        split, mean = score.get("split", body["gate"]), finite(score.get("mean"))
+        scores = dict(summary["scores"])
+        if mean is not None:
+            parts = {name: score.get(name) for name in ("n_seeds", "evidence", "metric")}
+            scores[split] = {"mean": mean, **parts}
+            if split in set(Split):
+                state.update("experiments", (experiment["id"],), {split: mean})
+        verdict = {name: body[name] for name in ("gate", "verdict", "tier")} | {"id": identifier}
+        planned = {"next_planned": body["next_planned"]} if "next_planned" in body else {}
+        summarise(
+            state,
+            experiment,
+            verdict=verdict,
+            shortfall=first_finding(body["findings"]) or body.get("shortfall"),
+            scores=scores,
+            comparison=_compared(body["comparison"]) or summary.get("comparison"),
+            **planned,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordedVerdict(VerdictRecorded):
+    """A verdict as the ledger holds it. Its `verdict_id` is empty for what a gate says of a decided
+    experiment: that is shown, and not recorded."""
+
+    READ: ClassVar[Readers] = {
+        "verdict": Verdict,
+        "tier": lambda tier: None if tier is None else Tier(tier),
+        "findings": read_findings,
+        "notes": tuple,
+    }
+    verdict: Verdict
+    tier: Tier | None
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...] = ()
+    at: str
+
+    @property
+    def id(self) -> str:
+        return self.verdict_id
+
+
+queries = sa.Table(
+    "queries",
+    metadata,
+    *log_columns(key=True),
+    sa.Column("plan", sa.Text, nullable=False),
+    sa.Column("experiment", sa.Text, nullable=False),
+    sa.Column("split", sa.Text, nullable=False),
+    sa.Column("query", sa.Integer, nullable=False),
+    sa.Index("queries_split", "plan", "split"),
+)
+
+evaluations = sa.Table(
+    "evaluations",
+    metadata,
+    *log_columns(key=True),
+    sa.Column("experiment", sa.Text, nullable=False),
+    sa.Column("split", sa.Text, nullable=False),
+    sa.Column("record", JSON, nullable=False),
+    sa.Index("evaluations_experiment", "experiment"),
+)
+
+verdicts = sa.Table(
+    "verdicts",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("experiment", sa.Text, nullable=False),
+    sa.Column("gate", sa.Text, nullable=False),
+    sa.Column("verdict", sa.Text, nullable=False),
+    sa.Column("record", JSON, nullable=False),
+    *log_columns(),
+    sa.Index("verdicts_number", "number"),
+    sa.Index("verdicts_experiment", "experiment", "number"),
+)
+
+
+def _compared(body: Body | None) -> Body | None:
+    """What pages say of a verdict's comparison; None where it has none, or lacks a part."""
+    names = ("against", "better", "comparisons")
+    if body is None or not {*names, "difference", "p_corrected"} <= set(body):
+        return None
+    numbers = {name: finite(body[name]) for name in ("difference", "p_corrected")}
+    named = {name: body[name] for name in names}
+    return named | numbers | {"no_longer": list(body.get("no_longer", ()))}
+
+
+class EvaluationLedger(LedgerPart):
+    def evaluations(self, experiment: str, split: Split | None = None) -> list[Evaluation]:
+        """Oldest first."""
+        query = sa.select(evaluations).where(evaluations.c.experiment == experiment)
+        if split is not None:
+            query = query.where(evaluations.c.split == Split(split).value)
+        rows = self._rows(query.order_by(*oldest_first(evaluations)))
+        return [from_body(Evaluation, row["record"], at=row["at"]) for row in rows]
+
+    def queries(self, plan: str, split: Split) -> int:
+        """How many evaluations of `split` were counted under a plan's name."""
+        of_split = (queries.c.plan == plan, queries.c.split == Split(split).value)
+        return int(self._scalar(counted(queries, *of_split)) or 0)
+
+    def query_held_out(self, experiment: str, limit: int) -> int:
+        """Record one held-out evaluation before it begins, and return its number: 1, 2, ... a plan.
+
+        Raises RefusedError (query_budget_spent) when it would be beyond `limit`.
+        """
+        with self.transaction() as writer:
+            plan = find_experiment(writer.state, experiment)["plan"]
+            query = self.queries(plan, Split.HELD_OUT) + 1
+            if query > limit:
+                raise RefusedError(
+                    f"{experiment}: all {limit} held-out evaluations of the plan are used.",
+                    hint="A person may approve the plan with a larger oracle.queries.",
+                    code="query_budget_spent",
+                )
+            split = Split.HELD_OUT.value
+            writer.append(HeldOutQueried(experiment=experiment, split=split, query=query))
+            return query
+
+    def verdicts(
+        self, experiment: str, gate: GateName | str | None = None
+    ) -> list[RecordedVerdict]:
+        """Oldest first."""
+        query = _of_experiment(experiment, gate).order_by(verdicts.c.number)
+        return [_verdict(row) for row in self._rows(query)]
+
+    def latest_verdict(
+        self, experiment: str, gate: GateName | str | None = None
+    ) -> RecordedVerdict | None:
+        return self._last(_of_experiment(experiment, gate))
+
+    def newest_verdict(self) -> RecordedVerdict | None:
+        """The verdict that was recorded last, of whatever experiment."""
+        return self._last(sa.select(verdicts))
+
+    def record_verdict(self, **fields: Any) -> RecordedVerdict:
+        """`fields`: those of VerdictRecorded without verdict_id. The experiment's status stays as
+        it is."""
+        with self.transaction() as writer:
+            identifier = f"v-{next_number(writer, verdicts.c.number):06d}"
+            writer.append(VerdictRecorded(verdict_id=identifier, **fields))
+            row = writer.state.get("verdicts", identifier)
+            assert row is not None
+            return _verdict(row)
+
+    def _last(self, query: sa.Select[Any]) -> RecordedVerdict | None:
+        rows = self._rows(query.order_by(verdicts.c.number.desc()).limit(1))
+        return _verdict(rows[0]) if rows else None
+
+
+def _of_experiment(experiment: str, gate: GateName | str | None) -> sa.Select[Any]:
+    query = sa.select(verdicts).where(verdicts.c.experiment == experiment)
+    return query if gate is None else query.where(verdicts.c.gate == str(gate))
+
+
+def _verdict(row: Row) -> RecordedVerdict:
+    return from_body(RecordedVerdict, row["record"], at=row["at"])
+
+
+FACTS: tuple[type[Fact], ...] = (HeldOutQueried, EvaluationRecorded, VerdictRecorded)

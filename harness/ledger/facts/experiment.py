@@ -1,0 +1,291 @@
+"""Experiments: opened once, moved from status to status, and the logs of foreign runs beside them.
+
+An experiment's `summary` collects what CHECKLIST.md shows:
+
+    verdict    {id, gate, verdict, tier} of the last verdict
+    scores     split -> {mean, n_seeds, evidence, metric} of the last verdict on it with a score
+    comparison {against, difference, better, p_corrected, comparisons, no_longer} of the last
+               verdict that compared
+    evaluated  split -> seed -> {value, sandbox} of the last evaluation
+    baseline   split -> the trivial predictor's score
+    shortfall  first finding of the last verdict, else the oracle's first; before any verdict: of
+               the last run
+    decision   {kind, choice} of the last decision
+    child      the last experiment that has it as its parent
+    next_planned  first idea of next.md at the last verdict; absent before a verdict says one
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import sqlalchemy as sa
+
+from harness.domain.ids import experiment_id, experiment_number, no_experiment
+from harness.domain.records import Experiment
+from harness.domain.statuses import (
+    CLOSED_EXPERIMENTS,
+    Direction,
+    ExperimentStatus,
+    Split,
+    require_experiment_transition,
+)
+from harness.errors import RefusedError
+from harness.ledger.chain import StoredFact
+from harness.ledger.facts.base import (
+    Body,
+    Fact,
+    LedgerPart,
+    Note,
+    Row,
+    Rows,
+    State,
+    existing,
+    newest_first,
+    next_number,
+    require_new,
+    require_spelled,
+    without,
+    word,
+)
+from harness.ledger.facts.plan import plans
+from harness.ledger.schema import JSON, metadata
+from harness.ledger.state import SqlState
+
+_SUMMARY: Body = {
+    "verdict": None,
+    "scores": {},
+    "comparison": None,
+    "evaluated": {},
+    "baseline": {},
+    "shortfall": None,
+    "decision": None,
+    "child": None,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExperimentOpened(Fact):
+    KIND: ClassVar[str] = "experiment_opened"
+    MAKES: ClassVar[tuple[str, ...]] = ("experiment",)
+    ROWS: ClassVar[Rows] = Rows.NEW
+    experiment: str
+    plan: str
+    plan_version: int
+    hypothesis: str  # one line
+    parent: str | None
+    by: str  # role or person
+    session: str | None = None
+
+    @classmethod
+    def require(cls, state: State, body: Body) -> None:
+        require_spelled(experiment_number, body["experiment"])
+        require_new(state, "experiments", body["experiment"])
+        if body["parent"] is not None:
+            find_experiment(state, body["parent"])
+
+    @classmethod
+    def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
+        row = {
+            **without(body, "experiment"),
+            "id": body["experiment"],
+            "number": experiment_number(body["experiment"]),
+            "status": ExperimentStatus.OPEN.value,
+            "opened_at": fact.at,
+            "summary": dict(_SUMMARY),
+        }
+        state.insert("experiments", row)
+        if body["parent"] is not None:
+            parent = existing(state, fact, "experiments", body["parent"])
+            summarise(state, parent, child=body["experiment"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExperimentMoved(Fact):
+    """A change of an experiment's status."""
+
+    KIND: ClassVar[str] = "experiment_moved"
+    ROWS: ClassVar[Rows] = Rows.OWN
+    experiment: str
+    status: str
+    why: str
+
+    @classmethod
+    def require(cls, state: State, body: Body) -> None:
+        row = find_experiment(state, body["experiment"])
+        after = word(ExperimentStatus, body["status"], "An experiment's status")
+        require_experiment_transition(row["id"], ExperimentStatus(row["status"]), after)
+
+    @classmethod
+    def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
+        existing(state, fact, "experiments", body["experiment"])
+        state.update("experiments", (body["experiment"],), {"status": body["status"]})
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogImported(Note):
+    """What a log of a run that the harness did not start says. It is `logged`: no gate reads it."""
+
+    KIND: ClassVar[str] = "log_imported"
+    path: str  # relative to the project where it lies in it
+    sha256: str
+    bytes: int
+    format: str
+    experiment: str | None
+    runs: list[dict[str, Any]]  # run, status, rows, epoch or step, and metrics:
+    # name -> {last, smallest, largest, not_finite}
+    notes: list[str]
+    by: str
+
+    @classmethod
+    def require(cls, state: State, body: Body) -> None:
+        if body["experiment"] is not None:
+            find_experiment(state, body["experiment"])
+
+
+experiments = sa.Table(
+    "experiments",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("number", sa.Integer, nullable=False, unique=True),
+    sa.Column("status", sa.Text, nullable=False),
+    sa.Column("hypothesis", sa.Text, nullable=False),
+    sa.Column("parent", sa.Text),
+    sa.Column("plan", sa.Text, nullable=False),
+    sa.Column("plan_version", sa.Integer, nullable=False),
+    sa.Column("by", sa.Text, nullable=False),
+    sa.Column("session", sa.Text),
+    sa.Column("opened_at", sa.Text, nullable=False),
+    # the last verdict's mean on that split, for the search of the best
+    sa.Column("validation", sa.Float),
+    sa.Column("held_out", sa.Float),
+    sa.Column("summary", JSON, nullable=False),
+    sa.Index("experiments_status", "status"),
+    sa.Index("experiments_parent", "parent"),
+    sa.Index("experiments_validation", "plan", "status", "validation"),
+    sa.Index("experiments_held_out", "plan", "status", "held_out"),
+)
+
+
+def find_experiment(state: State, identifier: str) -> Row:
+    """Raises NotFoundError."""
+    row = state.get("experiments", identifier)
+    if row is None:
+        raise no_experiment(identifier)
+    return row
+
+
+def require_open(row: Row) -> None:
+    """Raises RefusedError for an experiment that was decided."""
+    if row["status"] in CLOSED_EXPERIMENTS:
+        raise RefusedError(
+            f"{row['id']} is {row['status']}: it gets no further runs.",
+            hint="Open a new experiment with it as the parent.",
+            code="experiment_closed",
+        )
+
+
+def summarise(state: State, experiment: Row, **changes: Any) -> None:
+    summary = {**experiment["summary"], **changes}
+    state.update("experiments", (experiment["id"],), {"summary": summary})
+
+
+def _record(row: Row) -> Experiment:
+    values = {item.name: row[item.name] for item in fields(Experiment)}
+    return Experiment(**{**values, "status": ExperimentStatus(row["status"])})
+
+
+class ExperimentLedger(LedgerPart):
+    def experiment(self, identifier: str) -> Experiment:
+        """Raises NotFoundError."""
+        with self._database.read() as connection:
+            return _record(find_experiment(SqlState(connection), identifier))
+
+    def summary(self, experiment: str) -> dict[str, Any]:
+        """What CHECKLIST.md shows beside the columns: see this module. Raises NotFoundError."""
+        with self._database.read() as connection:
+            row = find_experiment(SqlState(connection), experiment)
+        return dict(row["summary"])
+
+    def experiments(
+        self, *, newest: int | None = None, statuses: Iterable[ExperimentStatus] | None = None
+    ) -> list[Experiment]:
+        """By number; `newest` keeps the last so many."""
+        query = sa.select(experiments).order_by(experiments.c.number.desc()).limit(newest)
+        if statuses is not None:
+            words = [ExperimentStatus(status).value for status in statuses]
+            query = query.where(experiments.c.status.in_(words))
+        return [_record(row) for row in reversed(self._rows(query))]
+
+    def best_experiment(
+        self, plan: str, split: Split, direction: Direction, status: ExperimentStatus
+    ) -> str | None:
+        """The best by the last verdict's score on `split`, among those of a plan and a status; the
+        oldest of equals."""
+        column = experiments.c.held_out if split == Split.HELD_OUT else experiments.c.validation
+        best = column.desc() if direction == Direction.MAXIMIZE else column.asc()
+        query = (
+            sa.select(experiments.c.id)
+            .where(
+                experiments.c.plan == plan,
+                experiments.c.status == status.value,
+                column.is_not(None),
+            )
+            .order_by(best, experiments.c.number)
+            .limit(1)
+        )
+        identifier: str | None = self._scalar(query)
+        return identifier
+
+    def open_experiment(
+        self,
+        *,
+        hypothesis: str,
+        parent: str | None,
+        by: str,
+        session: str | None = None,
+        reserve: Callable[[str], bool] | None = None,
+        of_plan: bool = True,
+    ) -> Experiment:
+        """The next experiment. Its number is taken inside the transaction and never used again.
+
+        `reserve` is called with each candidate id while the write lock is held: it makes the folder
+        exclusively and returns False when there is one already, e.g. of a ledger that was lost;
+        then the number is skipped. Without `of_plan` it is no experiment of the approved plan: a
+        training program has budget and benchmark itself.
+        """
+        with self.transaction() as writer:
+            number = next_number(writer, experiments.c.number)
+            while reserve is not None and not reserve(experiment_id(number)):
+                number += 1
+            latest = (
+                sa.select(plans.c.name, plans.c.version).order_by(*newest_first(plans)).limit(1)
+            )
+            plan = writer.connection.execute(latest).first() if of_plan else None
+            identifier = experiment_id(number)
+            writer.append(
+                ExperimentOpened(
+                    experiment=identifier,
+                    plan=plan.name if plan else "",
+                    plan_version=plan.version if plan else 0,
+                    hypothesis=hypothesis,
+                    parent=parent,
+                    by=by,
+                    session=session,
+                )
+            )
+            return _record(find_experiment(writer.state, identifier))
+
+    def move_experiment(self, experiment: str, status: ExperimentStatus, why: str) -> StoredFact:
+        return self.append(
+            ExperimentMoved(experiment=experiment, status=ExperimentStatus(status).value, why=why)
+        )
+
+    def imported_logs(self, experiment: str) -> list[dict[str, Any]]:
+        """The bodies of `LogImported` of an experiment, oldest first, each with its time as
+        `at`."""
+        logs = [fact.body() | {"at": at} for fact, at in self._notes(LogImported)]
+        return [body for body in logs if body["experiment"] == experiment]
+
+
+FACTS: tuple[type[Fact], ...] = (ExperimentOpened, ExperimentMoved, LogImported)

@@ -1,0 +1,92 @@
+"""Plans: approved by a person, each version once."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import sqlalchemy as sa
+
+from harness.errors import RefusedError
+from harness.ledger.chain import StoredFact
+from harness.ledger.facts.base import (
+    Body,
+    Fact,
+    LedgerPart,
+    State,
+    from_body,
+    log,
+    newest_first,
+    oldest_first,
+    require_new,
+    without,
+)
+from harness.ledger.schema import JSON, log_columns, metadata
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanApproved(Fact):
+    KIND: ClassVar[str] = "plan_approved"
+    MAKES: ClassVar[tuple[str, ...]] = ("name", "version")
+    name: str
+    version: int  # 1 for the first approval of this plan, then 2, 3, ...
+    path: str  # of plan.md, relative to the project
+    sha256: str  # of plan.md's exact bytes, kept in the vault under this hash
+    content: dict[str, Any]  # the validated front matter
+    splits: dict[str, Any]  # train, validation, held_out -> {sha256, rows, path | vault}
+    scorer: dict[str, Any]  # {name, sha256, files: {relative path: sha256}}
+    by: str
+
+    @classmethod
+    def require(cls, state: State, body: Body) -> None:
+        version = body["version"]
+        if version < 1 or (version > 1 and state.get("plans", body["name"], version - 1) is None):
+            raise RefusedError(
+                f"Version {version} of plan {body['name']!r} does not follow the last one.",
+                hint="Approve the next version.",
+            )
+        require_new(state, "plans", body["name"], version)
+
+    @classmethod
+    def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
+        state.insert("plans", body | log(fact))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApprovedPlan(PlanApproved):
+    """A plan as the ledger holds it."""
+
+    at: str
+
+
+plans = sa.Table(
+    "plans",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("version", sa.Integer, primary_key=True),
+    sa.Column("path", sa.Text, nullable=False),
+    sa.Column("sha256", sa.Text, nullable=False),
+    sa.Column("content", JSON, nullable=False),
+    sa.Column("splits", JSON, nullable=False),
+    sa.Column("scorer", JSON, nullable=False),
+    sa.Column("by", sa.Text, nullable=False),
+    *log_columns(),
+)
+
+
+class PlanLedger(LedgerPart):
+    def plan(self) -> ApprovedPlan | None:
+        """The plan that was approved last."""
+        rows = self._rows(sa.select(plans).order_by(*newest_first(plans)).limit(1))
+        return _approved(rows[0]) if rows else None
+
+    def plans(self) -> list[ApprovedPlan]:
+        """All approvals, oldest first."""
+        return [
+            _approved(row) for row in self._rows(sa.select(plans).order_by(*oldest_first(plans)))
+        ]
+
+
+def _approved(row: dict[str, Any]) -> ApprovedPlan:
+    return from_body(ApprovedPlan, without(row, "writer", "seq"))
+
+
+FACTS: tuple[type[Fact], ...] = (PlanApproved,)

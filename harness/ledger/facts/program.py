@@ -1,0 +1,145 @@
+"""Training programs: what was specified, and what a trainer's result was worth."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import sqlalchemy as sa
+
+from harness.domain.statuses import RunStatus
+from harness.errors import RefusedError
+from harness.ledger.chain import StoredFact
+from harness.ledger.facts.base import (
+    Body,
+    Fact,
+    LedgerPart,
+    Readers,
+    State,
+    existing,
+    from_body,
+    log,
+    oldest_first,
+)
+from harness.ledger.facts.experiment import find_experiment
+from harness.ledger.facts.run import find_run
+from harness.ledger.schema import JSON, log_columns, metadata
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingSpecified(Fact):
+    """The experiment is a training program's: its runs are started by `posttrain run` and by
+    nothing else."""
+
+    KIND: ClassVar[str] = "training_specified"
+    experiment: str
+    spec: dict[str, Any]  # as docs/training-programs.md gives it, without experiment and run
+    sha256: str  # of the canonical JSON of `spec`
+    by: str
+    warnings: Sequence[dict[str, Any]] = ()
+
+    @classmethod
+    def require(cls, state: State, body: Body) -> None:
+        find_experiment(state, body["experiment"])
+        if state.get("programs", body["experiment"]) is not None:
+            raise RefusedError(
+                f"{body['experiment']} has a specification already.",
+                hint="Open a new experiment.",
+                code="id_taken",
+            )
+
+    @classmethod
+    def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
+        existing(state, fact, "experiments", body["experiment"])
+        state.insert("programs", {"experiment": body["experiment"], "record": body} | log(fact))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program(TrainingSpecified):
+    """A training program's specification as the ledger holds it."""
+
+    READ: ClassVar[Readers] = {"warnings": tuple}
+    at: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingJudged(Fact):
+    """What the harness thinks of a trainer's result, before the run ends."""
+
+    KIND: ClassVar[str] = "training_judged"
+    experiment: str
+    run: str
+    accepted: bool
+    source: str  # stdout, file, import, none
+    problems: Sequence[dict[str, Any]]  # {field, expected, actual, reason}
+    result: dict[str, Any] | None  # as the trainer gave it, when it was an object
+    artifact: str | None  # content hash of what it made, as the harness computed it
+
+    @classmethod
+    def require(cls, state: State, body: Body) -> None:
+        require_running(state, body)
+
+    @classmethod
+    def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
+        existing(state, fact, "runs", body["experiment"], body["run"])
+        state.insert("judgements", {"experiment": body["experiment"], "record": body} | log(fact))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement(TrainingJudged):
+    """A judgement of a trainer's result as the ledger holds it."""
+
+    READ: ClassVar[Readers] = {"problems": tuple}
+    at: str
+
+
+programs = sa.Table(
+    "programs",
+    metadata,
+    sa.Column("experiment", sa.Text, primary_key=True),
+    sa.Column("record", JSON, nullable=False),
+    *log_columns(),
+)
+
+judgements = sa.Table(
+    "judgements",
+    metadata,
+    *log_columns(key=True),
+    sa.Column("experiment", sa.Text, nullable=False),
+    sa.Column("record", JSON, nullable=False),
+    sa.Index("judgements_experiment", "experiment"),
+)
+
+
+def require_running(state: State, body: Body) -> None:
+    """A result is judged, and its model registered, while the run is still open: nothing is added
+    to an ended one."""
+    run = find_run(state, body["experiment"], body["run"])
+    if run["status"] != RunStatus.RUNNING:
+        raise RefusedError(
+            f"{body['experiment']}/{body['run']} is {run['status']}; only a running one's result is"
+            " judged.",
+            hint=f"Look at it with `harness experiment show {body['experiment']}`.",
+            code="run_ended",
+        )
+
+
+class ProgramLedger(LedgerPart):
+    """Lists are oldest first."""
+
+    def program(self, experiment: str) -> Program | None:
+        """The specification that the experiment holds; None for an experiment that is no training
+        program."""
+        rows = self._rows(sa.select(programs).where(programs.c.experiment == experiment))
+        return from_body(Program, rows[0]["record"], at=rows[0]["at"]) if rows else None
+
+    def programs(self) -> list[Program]:
+        rows = self._rows(sa.select(programs).order_by(*oldest_first(programs)))
+        return [from_body(Program, row["record"], at=row["at"]) for row in rows]
+
+    def judgements(self, experiment: str) -> list[Judgement]:
+        query = sa.select(judgements).where(judgements.c.experiment == experiment)
+        rows = self._rows(query.order_by(*oldest_first(judgements)))
+        return [from_body(Judgement, row["record"], at=row["at"]) for row in rows]
+
+
+FACTS: tuple[type[Fact], ...] = (TrainingSpecified, TrainingJudged)

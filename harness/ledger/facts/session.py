@@ -1,0 +1,179 @@
+"""Sessions of agents, and how the loop ended."""
+
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
+
+import sqlalchemy as sa
+
+from harness.domain.statuses import SandboxKind
+from harness.errors import NotFoundError, RefusedError
+from harness.ledger.chain import StoredFact
+from harness.ledger.facts.base import (
+    Body,
+    Fact,
+    LedgerPart,
+    Note,
+    Row,
+    State,
+    existing,
+    finite,
+    log,
+    newest_first,
+    notes,
+    oldest_first,
+    require_new,
+    without,
+    word,
+)
+from harness.ledger.schema import JSON, facts, log_columns, metadata
+
+_BEGINNINGS = ("plan_approved", "experiment_opened", "run_registered", "session_started")
+"""Kinds of facts after which a loop that had ended is no longer at its end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionStarted(Fact):
+    KIND: ClassVar[str] = "session_started"
+    MAKES: ClassVar[tuple[str, ...]] = ("session",)
+    session: str
+    role: str
+    experiment: str | None
+    # key of the loop's step, e.g. "build-1-1": the same for a session that replaces a cut one
+    step: str
+    sandbox: str
+    driver: dict[str, Any]  # pid, boot, started
+
+    @classmethod
+    def require(cls, state: State, body: Body) -> None:
+        word(SandboxKind, body["sandbox"], "A session's sandbox")
+        require_new(state, "sessions", body["session"])
+
+    @classmethod
+    def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
+        row = without(body, "session") | {"id": body["session"], "started_at": fact.at}
+        state.insert("sessions", row | {"detail": "", "turns": 0, "usage": {}} | log(fact))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionEnded(Fact):
+    KIND: ClassVar[str] = "session_ended"
+    SPOOLED: ClassVar[bool] = True
+    session: str
+    outcome: str  # finished, cut, refused, failed
+    detail: str
+    turns: int
+    cost_usd: float | None
+    usage: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def require(cls, state: State, body: Body) -> None:
+        row = state.get("sessions", body["session"])
+        if row is None:
+            raise NotFoundError(
+                f"There is no session {body['session']!r}.", hint="Record its start first."
+            )
+        if row["ended_at"] is not None:
+            raise RefusedError(
+                f"Session {row['id']} has ended already, at {row['ended_at']}.",
+                hint="Nothing to do.",
+                code="session_over",
+            )
+
+    @classmethod
+    def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
+        existing(state, fact, "sessions", body["session"])
+        changes = without(body, "session") | {"ended_at": fact.at}
+        state.update(
+            "sessions", (body["session"],), changes | {"cost_usd": finite(body["cost_usd"])}
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """What the start and the end of a session say."""
+
+    id: str
+    role: str
+    experiment: str | None
+    step: str
+    sandbox: str
+    driver: dict[str, Any]
+    started_at: str
+    ended_at: str | None = None
+    outcome: str | None = None
+    detail: str = ""
+    turns: int = 0
+    cost_usd: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoopEnded(Note):
+    KIND: ClassVar[str] = "loop_ended"
+    plan: str
+    reason: str  # target, budget, patience, failures, waiting, stopped
+    detail: str
+
+
+sessions = sa.Table(
+    "sessions",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("role", sa.Text, nullable=False),
+    sa.Column("experiment", sa.Text),
+    sa.Column("step", sa.Text, nullable=False),
+    sa.Column("sandbox", sa.Text, nullable=False),
+    sa.Column("driver", JSON, nullable=False),
+    sa.Column("started_at", sa.Text, nullable=False),
+    sa.Column("ended_at", sa.Text),
+    sa.Column("outcome", sa.Text),
+    sa.Column("detail", sa.Text, nullable=False),
+    sa.Column("turns", sa.Integer, nullable=False),
+    sa.Column("cost_usd", sa.Float),
+    sa.Column("usage", JSON, nullable=False),
+    *log_columns(),
+    sa.Index("sessions_ended", "ended_at"),
+)
+
+
+def _record(row: Row) -> Session:
+    return Session(**{item.name: row[item.name] for item in fields(Session)})
+
+
+class SessionLedger(LedgerPart):
+    def sessions(self, *, open_only: bool = False) -> list[Session]:
+        """Oldest first."""
+        query = sa.select(sessions).order_by(*oldest_first(sessions))
+        if open_only:
+            query = query.where(sessions.c.ended_at.is_(None))
+        return [_record(row) for row in self._rows(query)]
+
+    def session(self, identifier: str) -> Session | None:
+        rows = self._rows(sa.select(sessions).where(sessions.c.id == identifier))
+        return _record(rows[0]) if rows else None
+
+    def loop_end(self) -> LoopEnded | None:
+        """How the loop ended, or None when it never did or something was begun after that."""
+        ends = sa.select(notes).where(notes.c.kind == LoopEnded.KIND)
+        with self._database.read():
+            rows = self._rows(ends.order_by(*newest_first(notes)).limit(1))
+            if not rows:
+                return None
+            end = rows[0]
+            # Times have milliseconds: of facts with the end's own time only its writer's number
+            # tells which came later.
+            same = sa.and_(
+                facts.c.at == end["at"], facts.c.writer == end["writer"], facts.c.seq > end["seq"]
+            )
+            later = sa.and_(facts.c.kind.in_(_BEGINNINGS), sa.or_(facts.c.at > end["at"], same))
+            if self._scalar(sa.select(sa.exists().where(later))):
+                return None
+            return LoopEnded(**end["record"])
+
+    def loop_ended_at(self) -> str | None:
+        """When the loop ended last, whatever was begun since; None when it never did."""
+        query = sa.select(sa.func.max(notes.c.at)).where(notes.c.kind == LoopEnded.KIND)
+        at: str | None = self._scalar(query)
+        return at
+
+
+FACTS: tuple[type[Fact], ...] = (SessionStarted, SessionEnded, LoopEnded)

@@ -1,0 +1,90 @@
+"""The version of the state tables: what an older or newer harness made is recognised by it.
+
+State is what the facts add up to. So nothing in it is migrated: where its version is another one,
+the tables are made anew and the facts are replayed into them. Only a change of the table `facts`
+itself would need a migration; there was none yet.
+"""
+
+import secrets
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from harness.errors import LedgerError
+from harness.ledger.database import Database
+from harness.ledger.failures import damaged
+from harness.ledger.replay import rebuild_state
+from harness.ledger.schema import APPLICATION_ID, KEPT, facts, metadata
+
+STATE_VERSION = 8
+"""Raise it with every change of a state table, or of what a fact does to one."""
+
+
+def state_version(connection: sa.Connection, path: Path) -> int:
+    """Of the file; 0 for one that did not note it. Raises LedgerDamagedError when the file is
+    another program's."""
+    is_ours = connection.exec_driver_sql("PRAGMA application_id").scalar() == APPLICATION_ID
+    if not is_ours or not sa.inspect(connection).has_table(facts.name):
+        raise damaged(path, "it is a SQLite database, but not one of this harness")
+    return int(connection.exec_driver_sql("PRAGMA user_version").scalar_one())
+
+
+def create_tables(connection: sa.Connection) -> None:
+    """All tables of a new file."""
+    connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+    metadata.create_all(connection, tables=list(KEPT))
+    _make_state(connection)
+
+
+def require_state_version(connection: sa.Connection, path: Path) -> None:
+    """For reading only. Raises LedgerError (ledger_too_old, ledger_too_new)."""
+    version = _known_version(connection, path)
+    if version != STATE_VERSION:
+        raise LedgerError(
+            f"{path} has state version {version}; this harness reads version {STATE_VERSION}.",
+            hint="Run any command that writes, e.g. `harness ledger rebuild`: it replays the facts"
+            " after a backup.",
+            code="ledger_too_old",
+        )
+
+
+def update_state(database: Database) -> None:
+    """Make the state tables anew where their version is older, after a copy of the file was made.
+
+    Raises LedgerError (ledger_too_new), or LedgerDamagedError when the facts do not fit together;
+    then nothing is changed.
+    """
+    with database.read() as connection:
+        version = _known_version(connection, database.path)
+    if version == STATE_VERSION:
+        return
+    name = f"{database.path.stem}.v{version}-{secrets.token_hex(4)}.backup.db"
+    database.backup(database.path.with_name(name))
+    with database.write() as connection:
+        # Asked again: another process may have been quicker.
+        if _known_version(connection, database.path) != STATE_VERSION:
+            _make_state(connection)
+
+
+def _known_version(connection: sa.Connection, path: Path) -> int:
+    version = state_version(connection, path)
+    if version > STATE_VERSION:
+        raise LedgerError(
+            f"{path} has state version {version}; this harness knows versions up to"
+            f" {STATE_VERSION}.",
+            hint="Upgrade the harness; the file was left as it is.",
+            code="ledger_too_new",
+        )
+    return version
+
+
+def _make_state(connection: sa.Connection) -> None:
+    """Drop every table that is not kept, also those that only another version had."""
+    kept = {table.name for table in KEPT}
+    for name in sa.inspect(connection).get_table_names():
+        if name not in kept:
+            quoted = connection.dialect.identifier_preparer.quote(name)
+            connection.exec_driver_sql(f"DROP TABLE {quoted}")
+    metadata.create_all(connection)
+    rebuild_state(connection)
+    connection.exec_driver_sql(f"PRAGMA user_version = {STATE_VERSION}")
