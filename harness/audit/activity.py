@@ -15,8 +15,8 @@ from harness.artifacts.content import read_bytes
 from harness.artifacts.jsonl import LineFeed, parse_line
 from harness.clock import parse_iso
 from harness.errors import UsageError
-from harness.traces.events import Event, Session, ToolCall, ToolResult
-from harness.traces.read import read_session, session_files
+from harness.traces.events import ToolCall, ToolResult, TracedSession, TraceEvent
+from harness.traces.transcripts import read_session, session_files
 
 GUARD, AFTER, AFTER_BATCH = "PreToolUse", "PostToolUse", "PostToolBatch"
 _PROJECTS = "projects"
@@ -181,9 +181,9 @@ def _receipts(path: Path) -> Iterator[tuple[str, Receipt]]:
             yield str(row.get("session")), receipt
 
 
-def _calls(session: Session) -> list[Call]:
+def _calls(session: TracedSession) -> list[Call]:
     """The tool calls of the session and of all its subagents, Claude Code's own among them."""
-    threads: list[tuple[str | None, Sequence[Event]]] = [(None, session.events)]
+    threads: list[tuple[str | None, Sequence[TraceEvent]]] = [(None, session.events)]
     threads += [(agent.agent_type, agent.events) for agent in session.subagents]
     found = []
     for agent_type, events in threads:

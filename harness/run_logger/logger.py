@@ -1,4 +1,4 @@
-"""RunLogger: one row an epoch into metrics.jsonl, and training_status.json beside it."""
+"""RunLogger: writes one row per epoch to metrics.jsonl, and training_status.json beside it."""
 
 import os
 import shlex
@@ -12,8 +12,7 @@ from typing import Any, Self
 from harness.clock import Clock, SystemClock
 from harness.domain import variables
 from harness.errors import RefusedError, UsageError
-from harness.run_logger.rows import RowFile
-from harness.run_logger.status import StatusFile
+from harness.run_logger.run_files import RowFile, StatusFile
 from harness.run_logger.values import Stamp, further, inside, members, number, plain_config, whole
 
 _REQUIRED = (
@@ -24,7 +23,9 @@ _REQUIRED = (
     variables.SEED,
 )
 _STATUS_SECONDS = 1.0
-_forks = 0  # how many forks lie between this process and the one that was launched
+_forks = 0
+"""Number of forks between the launched process and this one. A data loader's worker inherits the
+logger, and its rows would be those of the run a second time."""
 
 
 def _count_fork() -> None:
@@ -38,10 +39,9 @@ os.register_at_fork(after_in_child=_count_fork)
 class RunLogger:
     """Logs one run. Made by `from_environment()` inside a command that `harness train` launched.
 
-    Safe to use from several threads. In processes with RANK > 0, and in forked children, every call
+    Safe to use from several threads. In processes with RANK > 0 and in forked children every call
     does nothing. A row is one O_APPEND write without fsync; the status file is replaced at most
-    once a second and at state changes. A full disk raises OSError: a row is never dropped in
-    silence.
+    once a second and at state changes. A full disk raises OSError: no row is dropped silently.
     """
 
     def __init__(
@@ -66,11 +66,11 @@ class RunLogger:
         self._forks = _forks
         self._lock = threading.RLock()
         self._rows = RowFile(run_dir / "metrics.jsonl")
-        self._head = ""  # what every row says of its run
+        self._head = ""  # the fields that every row repeats
         self._status_path = run_dir / "training_status.json"
         self._status = StatusFile(run=f"{experiment}/{run}", seed=seed, attempt=attempt)
         self._status_due = 0.0
-        self._resumed: str | None = None  # the row that says from what, until there is a start row
+        self._resumed: str | None = None  # a resume row that waits for the start row
         self._state = "new"  # then running, then ended
 
     @classmethod
@@ -89,8 +89,8 @@ class RunLogger:
         missing = [name for name in _REQUIRED if not values.get(name)]
         if missing:
             raise RefusedError(
-                f"This training was not started by the harness: {', '.join(missing)} not set, so no"
-                " run would stand behind its numbers.",
+                "This training was not started by the harness: its numbers would belong to no run."
+                f" Not set: {', '.join(missing)}.",
                 hint=(
                     "Start it with"
                     f" `{_right_command(values, sys.orig_argv if command is None else command)}`."
@@ -117,11 +117,11 @@ class RunLogger:
         *,
         resumed_at: int | None = None,
     ) -> None:
-        """Write the first row. Where the folder holds rows already it is an `attempt` row: the
-        command was restarted.
+        """Write the first row, an `attempt` row when the folder holds rows already: the command was
+        restarted.
 
-        `resumed_at` is the first epoch that will be logged again; readers drop what was logged from
-        there on before. Without it they take the first epoch row that follows.
+        `resumed_at` is the first epoch that will be logged again; readers drop earlier rows from
+        there on. Without it they use the first epoch row that follows.
         """
         if self._silent():
             return
@@ -152,11 +152,10 @@ class RunLogger:
             self._write_status(now)
 
     def resumed(self, missing: Sequence[str] = ()) -> None:
-        """Tell that the training goes on from a checkpoint; `missing` are the parts that could not
-        be put back, so that it is another training from here on. Before `start` it is written
-        behind the start row.
+        """Log that the training continues from a checkpoint, without the parts in `missing`.
 
-        `Checkpointer.resume` and the callback of transformers call it.
+        With missing parts it is a different training from here on. A call before `start` is written
+        after the start row. `Checkpointer.resume` and the callback of transformers call it.
         """
         if self._silent():
             return
@@ -177,11 +176,11 @@ class RunLogger:
         learning_rate: Any = None,
         **more: Any,
     ) -> None:
-        """Log one epoch, counted from 0. Values are numbers or scalar tensors; non-finite ones are
-        kept and counted.
+        """Log one epoch, counted from 0. Values are numbers or scalar tensors, also non-finite
+        ones.
 
-        Two calls for one epoch are merged by readers. `more` are further numbers of the row, e.g.
-        `seconds=1.5`. Raises UsageError that names the key of a value that is no number.
+        Readers merge two calls for one epoch. `more` are other numbers of the row, e.g.
+        `seconds=1.5`. Raises UsageError with the key of a value that is not a number.
         """
         if self._silent():
             return
@@ -210,18 +209,18 @@ class RunLogger:
         final: bool = False,
         initial: bool = False,
     ) -> None:
-        """Tell of a finished checkpoint, a file or a folder below the run's own folder; `final` is
-        the one to score.
+        """Log a finished checkpoint, a file or folder below the run's folder; `final` is to be
+        scored.
 
-        `initial` are the weights before any training: where they are kept, a gate refuses a final
-        checkpoint that is the same. Raises UsageError when it does not exist or lies elsewhere, and
-        for one that is both.
+        `initial` marks the weights before any training: a gate then refuses an equal final
+        checkpoint. Raises UsageError when it does not exist, is elsewhere, or is marked as both.
         """
         if self._silent():
             return
         if initial and final:
             raise UsageError(
-                "A checkpoint cannot be initial and final.", hint="Train, then save another one."
+                "A checkpoint cannot be both initial and final.",
+                hint="Train, then save another one.",
             )
         relative = self._inside(Path(path))
         with self._lock:
@@ -238,7 +237,7 @@ class RunLogger:
             self._write_status(now)
 
     def end(self, status: str = "completed", *, error: str | None = None) -> None:
-        """Write the last row; `status` is "completed" or "failed". A second call does nothing."""
+        """Write the last row, "completed" or "failed". A second call does nothing."""
         if status not in ("completed", "failed"):
             raise UsageError(f"A run cannot end {status!r}.", hint='Use "completed" or "failed".')
         if self._silent():
@@ -296,7 +295,7 @@ class RunLogger:
         if not target.exists() or home not in target.parents:
             raise UsageError(
                 f"The checkpoint {path}"
-                f" {'lies outside the run' if target.exists() else 'does not exist'}; expected a"
+                f" {'is outside the run' if target.exists() else 'does not exist'}; expected a"
                 f" file or folder below {self.checkpoint_dir}.",
                 hint="Save it under `log.checkpoint_dir` first, then call checkpoint_saved.",
                 code="checkpoint_outside",

@@ -1,4 +1,4 @@
-"""Turns what training code hands over into numbers that strict JSON can hold."""
+"""The values that training code logs, as text of strict JSON."""
 
 import json
 import math
@@ -11,20 +11,22 @@ from harness.clock import Clock, iso
 from harness.errors import UsageError
 from harness.files import strict
 
-_LARGEST_INTEGER = 2**63  # beyond it other readers of JSON lose digits
+_LARGEST_INTEGER = 2**63
+"""Beyond it other readers of JSON lose digits."""
 _OUR_KEYS = frozenset(
     {"t", "event", "run", "attempt", "token", "epoch", "step", "metrics", "learning_rate"}
 )
 _MILLISECONDS = tuple(f"{count:03d}Z" for count in range(1000))
 _MOST_KEYS = 10_000
-_keys: dict[Any, str] = {}  # a metric's name to its JSON text with the colon
+_keys: dict[Any, str] = {}
+"""A metric's name -> its JSON text with the colon."""
 _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 def number(key: str, value: Any) -> str:
-    """The JSON text of `value`; "NaN", "Infinity", "-Infinity", in quotes, when it is not finite.
+    """The JSON text of `value`; "NaN", "Infinity" or "-Infinity" in quotes when it is not finite.
 
-    Takes what float() takes but for text: Python numbers, numpy and torch scalars, one-element
+    Accepts what float() accepts except text: Python numbers, numpy and torch scalars, one-element
     tensors. Raises UsageError naming `key` for everything else.
     """
     kind = type(value)
@@ -36,10 +38,8 @@ def number(key: str, value: Any) -> str:
 
 
 def members(values: Mapping[str, Any]) -> tuple[str, int]:
-    """`values` as the inside of a JSON object, and how many of them are not finite.
-
-    Written by hand, not by json.dumps: it is what an epoch costs (bench/run_logger.py).
-    """
+    """`values` as the inside of a JSON object, and the number of non-finite ones."""
+    # Not by json.dumps: this loop is most of what logging an epoch costs (bench/run_logger.py).
     parts, bad = [], 0
     for key, value in values.items():
         if type(value) is float and value - value == 0.0:  # the usual case, without a call
@@ -71,25 +71,24 @@ def whole(name: str, value: Any) -> int:
 
 
 def further(more: Mapping[str, Any]) -> str:
-    """`members` of a row beside its metrics. Raises UsageError for a name that the logger uses
-    itself."""
+    """Members of a row beside its metrics. Raises UsageError for a name that the logger itself
+    uses."""
     if taken := sorted(_OUR_KEYS & set(more)):
         raise UsageError(
-            f"The name {taken[0]!r} is the logger's own.",
-            hint="Choose another, or put it into metrics.",
+            f"The name {taken[0]!r} is reserved for the logger.",
+            hint="Choose another name, or put the value into metrics.",
         )
     return members(more)[0]
 
 
 def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration as JSON: what JSON does not know (a path, an enum, a dtype) becomes its
-    text."""
+    """A configuration as JSON; a value that JSON does not have (path, enum, dtype) becomes text."""
     cleaned: dict[str, Any] = json.loads(json.dumps(strict(dict(config)), default=str))
     return cleaned
 
 
 class Stamp:
-    """The time of a row as text; what does not change within a second is formatted once."""
+    """The time of a row as text. The part down to the second is formatted once a second."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -117,13 +116,8 @@ def _as_float(key: str, value: Any) -> float:
     if not isinstance(value, str | bytes | bytearray):
         try:
             return float(value)
-        except (
-            TypeError,
-            ValueError,
-            RuntimeError,
-            OverflowError,
-        ):  # RuntimeError: a tensor of several elements
-            pass
+        except (TypeError, ValueError, OverflowError, RuntimeError):
+            pass  # RuntimeError: a tensor of several elements
     raise UsageError(
         f"The metric {key!r} is {_shown(value)}; expected one number.",
         hint="Log a float, an int or a scalar tensor; leave the key out when there is no value.",

@@ -1,55 +1,46 @@
-"""What happened in a Claude Code session, as typed values; `traces.read` makes them from its
-transcript."""
+"""What happened in a Claude Code session, as typed values; `transcripts` reads them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True)
-class Event:
-    uuid: str
-    parent: str | None
-    """The row that it follows; at a compaction the one before it, so that nothing earlier is
-    lost."""
+class TraceEvent:
     time: str
-    """As it stands in the row: UTC ISO 8601; empty when the row has none."""
+    """As in the row: UTC ISO 8601; empty when the row has none."""
     cwd: str
     agent: str | None
     """The subagent's id; None in the main thread."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class UserPrompt(Event):
-    """What a person typed: no tool result, no summary, no echo of a command, nothing said to a
-    subagent."""
+class UserPrompt(TraceEvent):
+    """What a person typed: no tool result, summary or echo of a command, no subagent's prompt."""
 
     text: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer(Event):
+class Answer(TraceEvent):
     """One message of the model, which a transcript spreads over several rows."""
 
-    message_id: str
-    model: str
     blocks: tuple[dict[str, Any], ...]
-    """Of all its rows, in order."""
+    """The content blocks of all its rows, in order."""
     usage: Mapping[str, Any]
-    """Of its last row; earlier ones count a part of the same tokens."""
+    """Of its last row; earlier rows count a part of the same tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolCall(Event):
+class ToolCall(TraceEvent):
     id: str
     tool: str
     input: Mapping[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolResult(Event):
+class ToolResult(TraceEvent):
     call: str
     """The id of the ToolCall that it answers."""
     error: bool
@@ -57,13 +48,13 @@ class ToolResult(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Compaction(Event):
-    trigger: str
+class Compaction(TraceEvent):
+    """The conversation was summarised to make room; events before it are still in the file."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApiError(Event):
-    """The model service failed; no answer of a model."""
+class ApiError(TraceEvent):
+    """The model service failed: not an answer of the model."""
 
     text: str
 
@@ -79,21 +70,20 @@ class AgentKind(StrEnum):
 class Subagent:
     id: str
     kind: AgentKind
-    """Only TASK is work that somebody asked for; the others are Claude Code's own."""
+    """TASK is work that somebody asked for; Claude Code starts the others itself."""
     agent_type: str | None
     call: str | None
-    """The id of the ToolCall that started it; None when nothing says which ("unjoined")."""
-    events: tuple[Event, ...]
+    """The id of the ToolCall that started it; None when that is unknown."""
+    events: tuple[TraceEvent, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Session:
+class TracedSession:
     id: str
-    path: Path
-    events: tuple[Event, ...]
-    """Of the main thread, in the order of the file."""
+    events: tuple[TraceEvent, ...]
+    """Of the main thread, in file order."""
     subagents: tuple[Subagent, ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
-    """Row type -> how many rows of it were not read: none of them is an event."""
+    """Row type -> number of rows that are no events."""
     damaged: int = 0
-    """Lines of which something is lost, the torn last line of a session that runs left out."""
+    """Number of lines of which something is lost; a torn last line does not count."""

@@ -4,7 +4,7 @@ import json
 import multiprocessing
 from pathlib import Path
 
-from harness.run_logger.rows import RowFile
+from harness.run_logger.run_files import RowFile
 
 WRITERS, RECORDS = 8, 200
 

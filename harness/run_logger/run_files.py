@@ -1,0 +1,143 @@
+"""The two files that a run's logger writes: metrics.jsonl and training_status.json."""
+
+import contextlib
+import json
+import os
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from harness.files import atomic_write, pretty_json, set_aside
+
+MOST_METRICS = 200
+_TAIL_BYTES = 64 * 1024
+_OWN = frozenset({"run", "seed", "attempt", "status", "updated_at", "error", "_latest"})
+"""Fields that a new attempt sets itself."""
+
+
+class RowFile:
+    """metrics.jsonl of one writer, opened once. Each row is one O_APPEND write, not synced.
+
+    The kernel appends such a write as a whole, so rows of several processes do not mix. A torn last
+    line is closed first: the next row then starts on a fresh line.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+        self._torn = False
+
+    def last_row(self) -> dict[str, Any] | None:
+        """The last readable row; None without a file or with an empty one.
+
+        An empty row when the file has content, but no row is readable in its last 64 KiB.
+        """
+        try:
+            with self._path.open("rb") as stream:
+                size = stream.seek(0, os.SEEK_END)
+                stream.seek(max(0, size - _TAIL_BYTES))
+                lines = stream.read().split(b"\n")
+        except FileNotFoundError:
+            return None
+        for line in reversed(lines):
+            with contextlib.suppress(ValueError, RecursionError):
+                row = json.loads(line)
+                if isinstance(row, dict):
+                    return row
+        return {} if any(line.strip() for line in lines) else None
+
+    def append(self, line: bytes) -> None:
+        """Append a row, given with its line end. Raises OSError when the disk is full."""
+        descriptor = self._open() if self._descriptor is None else self._descriptor
+        payload = b"\n" + line if self._torn else line
+        # Torn until it is written: after an error the next row closes what was written of this one.
+        self._torn = True
+        written = os.write(descriptor, payload)
+        while written < len(payload):  # only a full disk or a signal gets here
+            written += os.write(descriptor, payload[written:])
+        self._torn = False
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _open(self) -> int:
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        size = os.fstat(descriptor).st_size
+        self._torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+        self._descriptor = descriptor
+        return descriptor
+
+
+@dataclass(kw_only=True)
+class StatusFile:
+    """training_status.json: where the run is now, in a size that does not grow with the epochs.
+
+    Of more than 200 metrics the first 200 are written and the others counted.
+    """
+
+    run: str
+    seed: int
+    attempt: int
+    status: str = "running"
+    started_at: str = ""
+    updated_at: str = ""
+    epoch: int | None = None
+    total_epochs: int | None = None
+    step: int | None = None
+    learning_rate: float | int | str | None = None
+    metrics: dict[str, Any] = field(default_factory=dict)
+    metrics_left_out: int = 0
+    rows: int = 0
+    non_finite: int = 0
+    first_non_finite_epoch: int | None = None
+    checkpoints: int = 0
+    checkpoint: dict[str, Any] | None = None
+    resumed: int = 0
+    error: str | None = None
+    _latest: tuple[int, str, str, str] | None = None
+
+    def note_epoch(self, epoch: int, step: str, rate: str, metrics: str) -> None:
+        """Keep the latest epoch as the texts of its row, which `write` parses: not every epoch is
+        written."""
+        self._latest = (epoch, step, rate, metrics)
+
+    def note_non_finite(self, count: int, epoch: int) -> None:
+        self.non_finite += count
+        if self.first_non_finite_epoch is None:
+            self.first_non_finite_epoch = epoch
+
+    def write(self, path: Path) -> None:
+        if self._latest is not None:
+            self.epoch, step, rate, text = self._latest
+            self.step = json.loads(step)
+            if rate != "null":
+                self.learning_rate = json.loads(rate)
+            metrics = json.loads(f"{{{text}}}")
+            self.metrics_left_out = max(0, len(metrics) - MOST_METRICS)
+            self.metrics = dict(list(metrics.items())[:MOST_METRICS])
+        shown = {
+            entry.name: getattr(self, entry.name)
+            for entry in fields(self)
+            if entry.name != "_latest"
+        }
+        atomic_write(path, pretty_json(shown), durable=False)
+
+    def carry_over(self, path: Path) -> None:
+        """Keep what an earlier attempt in the same folder reached; set a damaged file aside."""
+        try:
+            earlier = json.loads(path.read_bytes())
+            if not isinstance(earlier, dict):
+                raise ValueError("not an object")
+        except FileNotFoundError:
+            return
+        except (ValueError, RecursionError):
+            with contextlib.suppress(FileNotFoundError):
+                set_aside(path, "damaged")
+            return
+        for entry in fields(self):
+            mine, theirs = getattr(self, entry.name), earlier.get(entry.name)
+            if entry.name not in _OWN and (mine is None or isinstance(theirs, type(mine))):
+                setattr(self, entry.name, theirs)
+        self.resumed += 1
