@@ -1,8 +1,7 @@
-"""The rules at work in a session: SDK callbacks around every tool call, with a receipt for each
-decision.
+"""The rules of a session: SDK callbacks around every tool call, with a receipt for each decision.
 
-A call that the policy has no opinion on is allowed. In a sandbox what it can reach is settled by
-the sandbox; without one the receipt says `unsandboxed`, and the evaluation says `not isolated`.
+A call on which the policy has no opinion is allowed. The sandbox decides what it can reach; without
+a sandbox the receipt says `unsandboxed`, and the evaluation says `not isolated`.
 """
 
 from collections.abc import Callable
@@ -22,11 +21,11 @@ from harness.guard.policy.receipt import append_receipt, receipt
 from harness.guard.shell.readers import judge_call
 
 HOOK_SECONDS = 60.0
-UNCAGED = "unsandboxed"
+UNSANDBOXED = "unsandboxed"
 EVENT = "PreToolUse"
 
 MOST_REMINDERS = 1
-"""A turn. A session has one turn, and Claude Code gives up by itself after some."""
+"""For each turn; a session has one turn."""
 
 OnCall = Callable[[str, dict[str, Any], str, str], None]
 """tool, input, "allow" or "deny", reason."""
@@ -49,7 +48,7 @@ class Guard:
         self._alarms = AlarmNews(context.project)
 
     def hooks(self) -> Hooks:
-        """A guard fails closed; observers and the reminder let go."""
+        """The guard fails closed; observers and the reminder fail open."""
         return {
             EVENT: [_matcher(self.before_tool, on_failure="block")],
             "PostToolUse": [_matcher(self.after_tool)],
@@ -60,31 +59,31 @@ class Guard:
     async def before_tool(
         self, payload: Any, _tool_use_id: str | None, _context: Any
     ) -> dict[str, Any]:
-        """Allow or deny, always said out loud: under `dontAsk` silence would deny without a
-        reason."""
+        """Allow or deny, always explicitly."""
+        # In the permission mode `dontAsk` no opinion would be a denial without a reason.
         call = {**payload, "agent_type": self._context.role.name}
         with self._context.pulse.working():
-            said = _judged(call, self._snapshot())
-            if said["permission"] is None:
-                said |= {"permission": "allow"} | (
-                    {"rule": UNCAGED} if self._context.sandbox is SandboxKind.NONE else {}
+            permission = _judged(call, self._snapshot())
+            if permission["permission"] is None:
+                permission |= {"permission": "allow"} | (
+                    {"rule": UNSANDBOXED} if self._context.sandbox is SandboxKind.NONE else {}
                 )
-            self._record(call, said)
-        permission = said["permission"]
-        reason = f"{said['reason']} {said['hint']}".strip() if permission == "deny" else ""
-        self._on_call(payload["tool_name"], payload["tool_input"], permission, reason)
-        output = {"hookEventName": EVENT, "permissionDecision": permission}
+            self._record(call, permission)
+        decision = permission["permission"]
+        reason = f"{permission['reason']} {permission['hint']}".strip() if decision == DENY else ""
+        self._on_call(payload["tool_name"], payload["tool_input"], decision, reason)
+        output = {"hookEventName": EVENT, "permissionDecision": decision}
         if reason:
             output["permissionDecisionReason"] = reason
         return {"hookSpecificOutput": output}
 
-    def _record(self, call: dict[str, Any], said: dict[str, Any]) -> None:
-        """Raises OSError when the receipt cannot be written: the call is then blocked, it would be
-        unseen."""
+    def _record(self, call: dict[str, Any], permission: dict[str, Any]) -> None:
+        """Raises OSError when the receipt cannot be written: the call is then blocked, since nobody
+        would see it."""
         project = self._context.project
         line = receipt(
             call,
-            said,
+            permission,
             time=iso(project.clock.now()),
             session=self._context.session,
             role=self._context.role.name,
@@ -95,7 +94,7 @@ class Guard:
     async def after_tool(
         self, payload: Any, _tool_use_id: str | None, _context: Any
     ) -> dict[str, Any]:
-        """A sign of life; and what the detectors said since the last call, once."""
+        """Record a sign of life, and pass on each new alarm of the detectors once."""
         self._context.pulse.beat()
         news = self._alarms.new(self._context.current)
         if not news:
@@ -110,8 +109,8 @@ class Guard:
     async def before_stop(
         self, payload: Any, _tool_use_id: str | None, _context: Any
     ) -> dict[str, Any]:
-        """One reminder of what the role still owes; then it may go: the gate finds what is
-        missing."""
+        """One reminder of the tools that are still due; then the role may stop: the gate finds what
+        is missing."""
         context = self._context
         undone = [name for name in context.role.mcp_tools if name not in context.done]
         owed = [due for name in undone if (due := tool_of(name).due)]
@@ -122,7 +121,7 @@ class Guard:
 
 
 def _judged(call: dict[str, Any], snapshot: dict[str, Any]) -> dict[str, Any]:
-    """The policy's answer; a denial where a command line cannot be read as it has to be."""
+    """The policy's answer; a denial if the reader of command lines is not installed."""
     try:
         return judge_call(call, snapshot)
     except MissingExtraError as error:

@@ -1,8 +1,7 @@
-"""What an agent's CLI is given: an environment made from nothing, folders of its own, and a
-launcher in a sandbox.
+"""What an agent's CLI gets: a new environment, folders of its own and a launcher in a sandbox.
 
-The Agent SDK starts the CLI with our whole environment plus what it is told. The launcher therefore
-clears the environment before anything else runs and sets the allow-listed variables only.
+The Agent SDK starts the CLI with the whole environment of this process. The launcher therefore
+clears it before anything else runs, and sets only the allow-listed variables.
 """
 
 import os
@@ -24,8 +23,7 @@ from harness.ledger.project import Project
 from harness.sandbox.behind_front import behind_front
 
 SESSION = "HARNESS_SESSION"
-"""In the environment of the CLI and of everything that it starts; how what a session left behind is
-found."""
+"""In the environment of the CLI and of all that it starts: marks the leftovers of a session."""
 DUMMY_KEY = "harness-gateway-takes-no-key"
 ROLE_HEADER, EXPERIMENT_HEADER, ATTEMPT_HEADER = (
     "x-harness-role",
@@ -40,8 +38,7 @@ FROM_THE_SDK = (
     "CLAUDE_AGENT_SDK_VERSION",
     "CLAUDE_CODE_SDK_READS_SESSION_STATE",
 )
-"""Set by the SDK for its own protocol with the CLI; the only values that pass the launcher from
-outside."""
+"""Set by the SDK for its protocol with the CLI; only these values pass the launcher."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +70,7 @@ class SessionFolders:
 
     @property
     def pid(self) -> Path:
-        """Written by the launcher: the process that stands for the whole CLI."""
+        """Written by the launcher: the process in front of the sandbox and the CLI."""
         return self.outside / "cli.pid"
 
     @property
@@ -90,8 +87,7 @@ def session_folders(layout: Layout, session: str) -> SessionFolders:
 
 
 def bundled_cli() -> Path:
-    """The Claude Code CLI that comes with the Agent SDK. Raises SessionError when the package has
-    none."""
+    """The Claude Code CLI inside the Agent SDK. Raises SessionError when there is none."""
     program = Path(claude_agent_sdk.__file__).resolve().parent / "_bundled" / "claude"
     if not program.is_file():
         raise SessionError(
@@ -113,8 +109,7 @@ def child_environment(
     interpreter: str | None,
     retries: int,
 ) -> dict[str, str]:
-    """The whole environment of the CLI. Nothing in it comes from ours: no key, no proxy, no
-    home."""
+    """The whole environment of the CLI. Nothing is inherited: no key, no proxy, no home."""
     programs = str(Path(interpreter or sys.executable).parent)
     return {
         "PATH": os.pathsep.join([programs, "/usr/local/bin", "/usr/bin", "/bin"]),
@@ -146,25 +141,24 @@ def child_environment(
 def confinement(
     project: Project, plan: ApprovedPlan, folders: SessionFolders, *, gateway_port: int
 ) -> Confinement:
-    """The project to write, the state directory absent, and what no agent changes read-only below
-    the project.
+    """The project is writable, the state directory hidden, and what no agent may change in the
+    project read-only.
 
-    Of closed experiments only the newest 200 are kept read-only: each is a mount and a few words of
-    the command line, whose length is bounded, and the folder above them stays writable for the one
-    that the session opens. The policy keeps older ones from the agent's file tools too.
+    Of closed experiments the newest 200 are read-only; the policy protects all of them from the
+    agent's file tools.
     """
     layout, settings = project.layout, project.settings
     kept = [
         layout.project(name) for name in ("plan", "plans", "config_toml", "memory", "checklist")
     ]
-    kept += [
-        layout.project("config_toml").parent,
-        *protected_paths(layout.root),
-    ]  # .harness: what is missing stays so
+    # The folder .harness itself too, so that no agent can create what is missing in it.
+    kept += [layout.project("config_toml").parent, *protected_paths(layout.root)]
     tables = [layout.root / split["path"] for split in plan.splits.values() if split.get("path")]
     kept += [path for path in tables if path.resolve().is_relative_to(layout.root)]
+    # Each one is a mount and a part of the command line, whose length is limited; the folder above
+    # must stay writable for the experiment that the session opens.
     closed = project.ledger.experiments(newest=MOST_CLOSED, statuses=CLOSED_EXPERIMENTS)
-    kept += [layout.experiment(item.id) for item in closed]
+    kept += [layout.experiment(experiment.id) for experiment in closed]
     layout.experiments.mkdir(parents=True, exist_ok=True)
     readable = [Path(path) for path in settings.readable]
     if settings.interpreter and os.path.isabs(settings.interpreter):
@@ -187,9 +181,8 @@ def write_launcher(
     """Write the script that the SDK gets as `cli_path`; it lies outside the sandbox. Raises
     SandboxError.
 
-    It leaves its process id, which stays that of the process in front of the sandbox, clears the
-    environment and becomes the sandboxed CLI. Without a sandbox the same front sees to it that
-    nothing outlives the CLI.
+    It records its process id, clears the environment and becomes the process in front of the
+    sandboxed CLI. Without a sandbox the same front makes sure that nothing outlives the CLI.
     """
     command = sandbox.command([str(program)], confined)
     if sandbox.kind is SandboxKind.NONE:

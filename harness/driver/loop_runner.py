@@ -1,5 +1,4 @@
-"""The loop at work: open the gateway, put leftovers in order, then do what `next_step` says until it
-stops."""
+"""The loop at work: opens the gateway, puts leftovers in order and does each next step."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace

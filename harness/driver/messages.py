@@ -1,4 +1,4 @@
-"""The first message of each session: what is known, what failed before, what to do now."""
+"""The first message of each session: what is known, what failed before and what to do now."""
 
 from collections.abc import Sequence
 
@@ -22,21 +22,21 @@ def build_message(
     briefing: str,
     hypothesis: str | None = None,
 ) -> str:
-    """For a model-builder. The findings of the gate that failed stand in it word for word.
+    """For a model-builder, with the findings of a failed gate word for word.
 
-    `hypothesis` is that of the step's experiment, when it is open already.
+    `hypothesis` is that of the step's experiment, if it is already open.
     """
     head = _head(f"Experiment {step.index}, attempt {step.attempt}", plan, objective)
     parts = [f"{head}\nWorkflow: {plan.content['workflow']}.", _briefing(briefing)]
     if step.findings:
         parts.append(
-            "## The gate did not pass the last experiment\n\nIts findings, word for word. Hint or"
+            "## The gate did not pass the last experiment\n\nIts findings, word for word. Fix or"
             " answer each.\n\n" + as_text(step.findings)
         )
     if step.candidates:
         parts.append(_candidates(step))
     begin = (
-        f"{step.experiment} is open already: call open_experiment with its hypothesis, which is:"
+        f"{step.experiment} is already open: call open_experiment with its hypothesis, which is:"
         f" {hypothesis}"
         if step.experiment
         else "Call open_experiment with one hypothesis."
@@ -53,14 +53,14 @@ def build_message(
 
 def _candidates(step: Build) -> str:
     lines = [
-        f"{place}. {item.text}"
-        + (f" (answers {item.answers}, confidence {item.confidence})" if item.answers else "")
-        for place, item in enumerate(step.candidates, start=1)
+        f"{place}. {idea.text}"
+        + (f" (answers {idea.answers}, confidence {idea.confidence})" if idea.answers else "")
+        for place, idea in enumerate(step.candidates, start=1)
     ]
     what = (
-        "Fix what the diagnosis names; the first that fits your hypothesis comes first."
+        "Fix what the diagnosis names; start with the first one that fits your hypothesis."
         if step.experiment
-        else "The first is the next hypothesis, unless what you see speaks against it; say so then."
+        else "The first is the next hypothesis. If the evidence speaks against it, say so."
     )
     return (
         "## Candidates, ranked\n\nFrom next.md and diagnosis.md of the last experiment. "
@@ -72,13 +72,13 @@ def diagnose_message(
     step: Diagnose, plan: ApprovedPlan, objective: Objective, alarms: Sequence[Alarm]
 ) -> str:
     """For a training-checker: the open alarms of one run."""
-    told = "\n".join(
+    news = "\n".join(
         f"- {as_news(f'{step.experiment}/{step.run}', alarm)}" for alarm in alarms[:MOST_ALARMS]
     )
     return "\n\n".join(
         (
             _head(f"Why {step.experiment}/{step.run} went wrong", plan, objective),
-            f"## Its open alarms\n\n{told}",
+            f"## Its open alarms\n\n{news}",
             (
                 f"## What to do\n\nYou are {step.name}. Read the run's metrics.jsonl around the"
                 " rows that are named, its stderr.log, config.yaml and the training code. Then"
@@ -92,7 +92,7 @@ def diagnose_message(
 def scout_message(
     step: Scout, plan: ApprovedPlan, objective: Objective, codes: Sequence[str]
 ) -> str:
-    """For a research-scout: the diagnosis to answer, and what there is to read."""
+    """For a research-scout: the diagnosis to answer, and the files to read."""
     references = "\n".join(f"- {path}" for path in plan.content["references"])
     return "\n\n".join(
         (
@@ -122,7 +122,7 @@ def judge_message(step: JudgeResult, plan: ApprovedPlan, objective: Objective) -
 
 
 def read_briefing(layout: Layout) -> str:
-    """BRIEFING.md, cut at a line end; empty when there is none yet."""
+    """BRIEFING.md, cut at a line end if it is too long; empty if there is none yet."""
     if not layout.briefing.is_file():
         return ""
     text = layout.briefing.read_text("utf-8").strip()

@@ -1,5 +1,4 @@
-"""The sessions of a loop's steps: prepared, run and closed, with their facts in the ledger whatever
-happens."""
+"""The sessions of a loop's steps: prepared, run and closed, with their facts in the ledger."""
 
 import secrets
 from collections.abc import Mapping
@@ -49,8 +48,8 @@ class RoleSessions:
     def run(
         self, step: SessionStep, role_name: str, prompt: str, *, parent: str | None = None
     ) -> ToolContext:
-        """Run one session for `step` and return what it left on its context. Raises GatewayError
-        when the gateway has failed."""
+        """Run one session for `step` and return its context. Raises GatewayError when the gateway
+        has failed."""
         project, role = self._project, ROLE_BY_NAME[role_name]
         session = f"{session_name(step)}-{secrets.token_hex(3)}"
         folders = session_folders(project.layout, session)
@@ -117,11 +116,11 @@ class RoleSessions:
         )
 
     def _drive(self, step: SessionStep, spec: SessionSpec, context: ToolContext) -> SessionOutcome:
-        """Run it; its end is recorded also when we are interrupted."""
+        """Run it; its end is recorded even if this process is interrupted."""
         guard = Guard(
             context,
             snapshot=lambda: policy_snapshot(self._project, role=spec.role.name),
-            on_call=lambda tool, call, permission, reason: self._tell_call(
+            on_call=lambda tool, call, permission, reason: self._show_call(
                 step, tool, call, permission, reason
             ),
             on_alarm=lambda text: self._say(step, f"    {text}"),
@@ -137,9 +136,8 @@ class RoleSessions:
                     on_text=lambda text: self._say(step, f"  {spec.role.name}: {text}"),
                 )
             if outcome.outcome is SessionEnding.FAILED and self._gateway.over_budget is not None:
-                outcome = replace(
-                    outcome, outcome=SessionEnding.CUT
-                )  # not its fault: the step is due again with more money
+                # Not the session's fault: as cut, its step is due again after the budget is raised.
+                outcome = replace(outcome, outcome=SessionEnding.CUT)
         finally:
             self._project.ledger.append(
                 SessionEnded(
@@ -153,7 +151,7 @@ class RoleSessions:
             )
         return outcome
 
-    def _tell_call(
+    def _show_call(
         self, step: Step, tool: str, call: Mapping[str, Any], permission: str, reason: str
     ) -> None:
         shown = " ".join(str(call.get("command") or call.get("file_path") or "").split())[
@@ -166,7 +164,7 @@ class RoleSessions:
 
 
 def session_name(step: SessionStep) -> str:
-    """What its sessions are called, before a few letters that tell one from the other."""
+    """The name of its sessions, without the random suffix."""
     return (
         f"{step.name}-{step.index}-{step.run}-{step.attempt}"
         if isinstance(step, Diagnose)

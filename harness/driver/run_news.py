@@ -1,5 +1,5 @@
-"""What can be told about an experiment's runs while they go: state changes, and now and then the
-newest epoch."""
+"""News of an experiment's runs while they go: state changes, alarms, and the newest epoch from time
+to time."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,8 +17,8 @@ MOST_METRICS = 3
 
 
 def last_metrics(project: Project, run: Run) -> dict[str, Any] | None:
-    """The newest epoch's numbers, as logged; None before the first. From the status file: agents
-    ask again and again, and the metrics grow."""
+    """The newest epoch's numbers, as logged; None before the first."""
+    # From the small status file: agents ask often, and the metrics file grows.
     try:
         status = read_status(project.layout.run(run.experiment, run.id, "status"))
     except UsageError:
@@ -29,15 +29,18 @@ def last_metrics(project: Project, run: Run) -> dict[str, Any] | None:
 
 
 class AlarmNews:
-    """What the detectors say of an experiment's runs, each alarm once. What was said before this
-    was made is news only of a run that is still open: its session was cut and is played again."""
+    """The alarms of an experiment's runs, each one once.
+
+    Alarms raised before this object existed are news only if their run is still open: the session
+    was cut and is replayed.
+    """
 
     def __init__(self, project: Project) -> None:
         self._project = project
         self._known: dict[str, int] = {}
 
     def new(self, experiment: str | None) -> list[str]:
-        """A paragraph for each alarm since the last question."""
+        """A paragraph for each alarm since the last call."""
         if experiment is None:
             return []
         raised = self._project.ledger.alarms(experiment)
@@ -50,16 +53,16 @@ class AlarmNews:
                 for run in self._project.ledger.runs(experiment)
                 if run.status not in FINAL_RUNS
             }
-            news = [item for item in news if item.run in going]
+            news = [alarm for alarm in news if alarm.run in going]
         return [
-            f"harness: {as_news(f'{item.experiment}/{item.run}', Alarm.from_plain(item.alarm))}"
-            for item in news
+            f"harness: {as_news(f'{alarm.experiment}/{alarm.run}', Alarm.from_plain(alarm.alarm))}"
+            for alarm in news
         ]
 
 
 class RunNews:
-    """Tells each change of the experiment's runs once, and a line about the one that trains every
-    few seconds; alarms too, unless a guard tells them."""
+    """Reports each change of the experiment's runs once, and a line about the training run every
+    few seconds; alarms too, unless the guard reports them."""
 
     def __init__(
         self, project: Project, experiment: str, tell: Callable[[str], None], *, alarms: bool = True
@@ -90,7 +93,7 @@ class RunNews:
         except UsageError as error:
             return f"{name}: {error.message}"
         if status is None or status.epoch is None:
-            return f"{name} trains; no epoch is logged yet"
+            return f"{name} is training; no epoch is logged yet"
         numbers = "  ".join(
             f"{key} {value:.4g}" for key, value in list(status.metrics.items())[:MOST_METRICS]
         )

@@ -1,4 +1,4 @@
-"""One session of one role: the Agent SDK drives the sandboxed Claude Code CLI from the first message
+"""One session of one role: the Agent SDK drives the sandboxed Claude Code CLI from first message
 to the outcome, and no process is left behind."""
 
 import contextlib
@@ -227,8 +227,9 @@ def _outcome(outcome: SessionEnding, detail: str, results: list[ResultMessage]) 
 def end_session_processes(
     folders: SessionFolders, session: str, *, grace: float = TERM_SECONDS
 ) -> int:
-    """End all processes of a session and return how many were alive: TERM to the process in front of
-    the CLI, which forwards it, then KILL to the rest.
+    """End all processes of a session and return how many were alive.
+
+    TERM goes to the process in front of the CLI, which forwards it; then KILL to the rest.
 
     They are known by the session's name in their environment, so a reused process id is never hit.
     """

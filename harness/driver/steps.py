@@ -1,4 +1,4 @@
-"""How each step of the loop is done: in the harness itself, or by one session of one role."""
+"""Does each step of the loop: in the harness itself, or by one session of one role."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -46,7 +46,7 @@ OnProgress = Callable[[Mapping[str, Any]], None]
 
 
 class StepRunner:
-    """Does steps. Each leaves its facts behind before `execute` returns."""
+    """Does steps; each leaves its facts behind before `execute` returns."""
 
     def __init__(
         self, project: Project, gateway: Gateway, sandbox: Sandbox, on_progress: OnProgress
@@ -68,8 +68,8 @@ class StepRunner:
         }
 
     def execute(self, step: Step) -> None:
-        """Raises GatewayError when the model gateway could not answer a session; what agents do
-        wrong raises nothing."""
+        """Raises GatewayError when the gateway could not answer a session; an agent's errors raise
+        nothing."""
         self._table[type(step)](step)
 
     def _build(self, step: Build) -> None:
@@ -89,7 +89,7 @@ class StepRunner:
             self._follow(step, context.current, lambda: not supervisor.ended())
 
     def _diagnose(self, step: Diagnose) -> None:
-        """Whatever agents the plan names: a run with open alarms always gets its checker."""
+        """A run with open alarms always gets its checker, whatever agents the plan names."""
         project = self._project
         alarms = open_by_run(project, step.experiment).get(step.run, ())
         codes = ", ".join(dict.fromkeys(alarm.code for alarm in alarms))
@@ -125,13 +125,12 @@ class StepRunner:
         self._follow(step, step.experiment, lambda: is_going(self._project, step.experiment))
 
     def _recover(self, step: Recover) -> None:
-        self._say(step, f"{step.experiment}: closing runs that nobody watches")
+        self._say(step, f"{step.experiment}: closing runs without a supervisor")
         for finding in recover(self._project):
             self._say(step, f"  {finding.message}")
 
     def _train(self, step: Train) -> None:
-        """Unless a supervisor of an earlier loop is at it still: then its end is awaited, and the
-        state read again."""
+        # A supervisor of an earlier loop may be alive: wait for it, then read the state again.
         if is_held(self._project, step.experiment):
             self._say(step, f"{step.experiment}: waiting for its supervisor")
             self._follow(step, step.experiment, lambda: is_held(self._project, step.experiment))
@@ -152,15 +151,17 @@ class StepRunner:
             step,
             f"{step.experiment}: predict and score on {on}, in the sandbox {self._sandbox.kind}",
         )
-        for item in evaluate_experiment(
+        evaluations = evaluate_experiment(
             self._project,
             step.experiment,
             step.split,
             self._sandbox,
             admit=require_validation_passed,
-        ):
-            value = "no score" if item.value is None else f"{item.metric} {item.value:.4f}"
-            self._say(step, f"  {item.run}: {value}")
+        )
+        for evaluation in evaluations:
+            value = evaluation.value
+            shown = "no score" if value is None else f"{evaluation.metric} {value:.4f}"
+            self._say(step, f"  {evaluation.run}: {shown}")
 
     def _check(self, step: CheckGate) -> None:
         verdict, gate = check_gate(self._project, step.experiment, step.gate), spoken(step.gate)
@@ -186,18 +187,18 @@ class StepRunner:
             confidence=step.confidence,
             verdict=step.verdict,
         )
-        told = decision.choice if decision.kind is DecisionKind.DISCARD else decision.reason
-        self._say(step, f"{step.experiment}: {decision.kind}. {told}")
+        shown = decision.choice if decision.kind is DecisionKind.DISCARD else decision.reason
+        self._say(step, f"{step.experiment}: {decision.kind}. {shown}")
 
     def _settle(self, step: Settle) -> None:
         status = MOVES[step.kind]
         self._project.ledger.move_experiment(
-            step.experiment, status, f"{step.kind} was decided before a cut"
+            step.experiment, status, f"{step.kind} was decided before the harness was cut"
         )
         self._say(step, f"{step.experiment}: {status}")
 
     def _follow(self, step: Step, experiment: str, going: Callable[[], bool]) -> None:
-        """Wait while `going`, telling what happens to the experiment's runs."""
+        """Wait while `going`, and report news of the experiment's runs."""
         news = RunNews(self._project, experiment, lambda text: self._say(step, f"    {text}"))
         while going():
             news.look()

@@ -119,8 +119,8 @@ def _price(input_usd: float, output_usd: float, cache_read: float, **long_prompt
 
 
 # List prices that Claude Code CLI 2.1.332 reports for its own models, measured with known token
-# counts against a scripted gateway. Until the table is corrected, a caller passes a changed price or
-# a missing model by `prices=`.
+# counts against a scripted gateway. Until the table is corrected, a caller passes a changed price
+# or a missing model by `prices=`.
 FAMILIES: dict[str, Price] = {
     "claude-opus-5-5": _price(4, 20, 0.2),
     "claude-opus-5": _price(5, 25, 0.5),
@@ -148,8 +148,10 @@ def _count(usage: Mapping[str, Any], name: str) -> int:
 
 
 def worst_case_usd(request: RecordedRequest, price: Price) -> float:
-    """Dollars at most: `worst_tokens` bounds the input, max_tokens the output. Raises Refusal without
-    max_tokens."""
+    """Dollars at most: `worst_tokens` bounds the input, max_tokens the output.
+
+    Raises Refusal without max_tokens.
+    """
     limit = request.body.get("max_tokens")
     if not isinstance(limit, int) or limit < 1:
         raise Refusal(

@@ -41,7 +41,7 @@ class Reservation:
 
 @dataclass
 class Meter:
-    """Keeps the budget: reserves a request's worst case before it is sent, and settles its real cost
+    """Keeps the budget: reserves a request's worst case before it is sent, settles its real cost
     after."""
 
     budget_usd: float

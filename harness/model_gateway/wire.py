@@ -101,7 +101,7 @@ def text_of(content: Any) -> str:
 
 
 def newest_text(body: dict[str, Any]) -> str:
-    """The text after the newest assistant message: the prompt, tool results and what the CLI adds."""
+    """The text after the newest assistant message: prompt, tool results, the CLI's additions."""
     newest: list[str] = []
     for message in body.get("messages", []):
         newest = (

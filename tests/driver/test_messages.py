@@ -74,7 +74,7 @@ def test_nobody_is_told_where_held_out_rows_are() -> None:
 def test_an_open_experiment_is_named_with_its_hypothesis() -> None:
     step = Build(index=1, attempt=2, parent=None, experiment="exp-0001")
     text = build_message(step, PLAN, OBJECTIVE, "", "Wider is better")
-    assert "exp-0001 is open already" in text
+    assert "exp-0001 is already open" in text
     assert "Wider is better" in text
 
 

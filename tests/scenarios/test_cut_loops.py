@@ -170,7 +170,7 @@ def test_two_loops_in_one_project_are_refused(project: Project) -> None:
             driver=identity(other.pid),
         )
         project.ledger.append(start)
-        with pytest.raises(RefusedError, match="Another loop is at work"):
+        with pytest.raises(RefusedError, match="Another loop is running"):
             close_cut_sessions(project.ledger, project.layout)
     finally:
         other.kill()
