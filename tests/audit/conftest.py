@@ -1,13 +1,5 @@
-from collections.abc import Iterator
-from pathlib import Path
+"""Fixtures of this room, from tests/fixtures.py."""
 
-import pytest
+from tests.fixtures import world
 
-from tests.audit.world import World
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World.make(tmp_path)
-    yield made
-    made.project.close()
+__all__ = ["world"]

@@ -26,8 +26,8 @@ from harness.projections import refresh as refreshing
 from harness.projections.refresh import edited_pages
 from harness.rendering.derived import write_derived
 from harness.rendering.snapshot import policy_snapshot, write_policy_snapshot
-from tests.audit.world import World
 from tests.traces.rows import Transcript
+from tests.world import World
 
 SETTINGS = ".claude/settings.json"
 HOOKED = '{"hooks": {"PreToolUse": []}}\n'

@@ -13,7 +13,7 @@ from harness.cli.main import harness
 from harness.domain.statuses import GateName, Split, Verdict
 from harness.evaluation.experiment import evaluate_experiment
 from harness.gates.check import check_gate, require_validation_passed
-from tests.audit.world import GOOD, POOR, InProcess, World
+from tests.world import GOOD, POOR, InProcess, World
 
 
 @pytest.fixture

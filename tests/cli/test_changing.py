@@ -13,7 +13,7 @@ from harness.cli import experiment as experiment_verbs
 from harness.cli.changing import changing
 from harness.decisions.experiments import open_experiment
 from harness.errors import RefusedError
-from tests.audit.world import World
+from tests.world import World
 
 CLI = Path(__file__).parents[2] / "harness" / "cli"
 

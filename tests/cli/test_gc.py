@@ -23,7 +23,7 @@ from harness.run_logger import RunLogger
 from harness.runs.lock import supervising
 from harness.training.checkpoint_store import CheckpointStore
 from harness.views.experiments import details
-from tests.audit.world import InProcess, World
+from tests.world import InProcess, World
 
 RUN = ".harness/experiments/exp-0001/runs/run-01"
 

@@ -14,7 +14,7 @@ from harness.domain.statuses import Split
 from harness.evaluation.experiment import evaluate_experiment
 from harness.gates.check import require_validation_passed
 from harness.run_logger import RunLogger
-from tests.audit.world import InProcess, World
+from tests.world import InProcess, World
 
 NOTE = "exp-0001/run-01: 1 values are not finite, the first at 0"
 

@@ -23,10 +23,10 @@ from harness.plans.plan import parse_plan
 from harness.projections.refresh import refresh
 from harness.rendering.prompts import system_prompt
 from harness.training.cadence import should_checkpoint
-from tests.audit.world import World
 from tests.gates.evidence import evidence, run, with_run
 from tests.loop.states import BUILT, DONE, experiment, state
 from tests.plan_text import plan_text
+from tests.world import World
 
 PLAN = plan_text(
     "x", "y", tiers="must: 0.9", budget="experiments: 1, run_minutes: 1, total_minutes: 1"

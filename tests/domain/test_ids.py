@@ -6,7 +6,7 @@ import pytest
 
 from harness.domain.ids import no_experiment
 from harness.errors import NotFoundError
-from tests.audit.world import World
+from tests.world import World
 
 
 def test_one_text_for_a_bad_id(tmp_path: Path) -> None:

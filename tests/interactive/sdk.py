@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.interactive.gateway import Turn, open_gateway
-
 from harness.model_gateway.gateway import Gateway
 from harness.model_gateway.wire import RecordedRequest
+from tests.interactive.gateway import Turn, open_gateway
 from tests.interactive.place import clean_environment, cli
 
 PROGRAM = Path(__file__).with_name("sdk_program.py")

@@ -4,9 +4,8 @@ in which session."""
 import json
 import shlex
 
-from tests.interactive.gateway import bash, call
-
 from tests.cli.journey import Journey
+from tests.interactive.gateway import bash, call
 from tests.interactive.sdk import FROM_PROJECT, play
 
 LOCAL = {**FROM_PROJECT, "setting_sources": ["project", "local"]}

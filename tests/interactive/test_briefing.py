@@ -3,10 +3,9 @@ resumed."""
 
 from pathlib import Path
 
-from tests.interactive.gateway import shown
-
 from harness.model_gateway.wire import newest_text
 from tests.cli.journey import Journey
+from tests.interactive.gateway import shown
 from tests.interactive.lab import Lab, must
 from tests.interactive.sdk import FROM_PROJECT, play
 

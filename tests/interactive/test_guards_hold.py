@@ -5,8 +5,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-from tests.interactive.gateway import bash, call, delegate, shown
 
+from tests.interactive.gateway import bash, call, delegate, shown
 from tests.interactive.lab import RUN, Lab
 from tests.interactive.sdk import FROM_PROJECT, Played, play
 from tests.interactive.ways import Call, bash_ways, git_ways, labels, tool_ways

@@ -10,9 +10,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.interactive.gateway import Said, bash, call
 
 from tests.cli.journey import Journey
+from tests.interactive.gateway import Said, bash, call
 from tests.interactive.lab import must
 from tests.interactive.sdk import FROM_PROJECT, play
 from tests.interactive.sklearn_repository import (

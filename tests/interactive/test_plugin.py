@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.interactive.gateway import bash, call, delegate, shown
 
 from harness.contract.roles import ROLES
 from harness.model_gateway.wire import newest_text
 from tests.cli.journey import Journey
 from tests.interactive import lab
+from tests.interactive.gateway import bash, call, delegate, shown
 from tests.interactive.place import ROOT
 from tests.interactive.sdk import FILES_SERVER, play
 from tests.interactive.sklearn_repository import git

@@ -4,7 +4,6 @@ same."""
 from itertools import pairwise
 
 from tests.interactive.gateway import REMINDED
-
 from tests.interactive.lab import Lab
 from tests.interactive.sdk import Played, play
 

@@ -5,9 +5,8 @@ import json
 import shlex
 from pathlib import Path
 
-from tests.interactive.gateway import Turn, bash
-
 from tests.cli.journey import Journey
+from tests.interactive.gateway import Turn, bash
 from tests.interactive.sdk import FROM_PROJECT, play
 
 OFF: tuple[tuple[str, dict[str, object]], ...] = (

@@ -5,10 +5,10 @@ import shlex
 import shutil
 
 import pytest
-from tests.interactive.gateway import bash, call, open_gateway, shown
 
 from harness.model_gateway.wire import newest_text
 from tests.cli.journey import Journey
+from tests.interactive.gateway import bash, call, open_gateway, shown
 from tests.interactive.lab import Lab, must
 from tests.interactive.tmux import interactive
 

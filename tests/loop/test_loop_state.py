@@ -30,7 +30,7 @@ from harness.loop.steps import (
     Train,
 )
 from harness.sandbox.none import NoSandbox
-from tests.audit.world import GOOD, PLAN, POOR, World
+from tests.world import GOOD, PLAN, POOR, World
 
 CUTS = {1: POOR, 2: GOOD}
 WORDS = dict.fromkeys(("context", "choice", "alternatives", "reason"), "a test")

@@ -22,8 +22,8 @@ from harness.views.follow_experiment import ExperimentFollower
 from harness.views.follow_logs import LogFollower
 from harness.views.tables import count, duration, number
 from harness.views.watching import in_lines, lines_of, read_all
-from tests.audit.world import World
 from tests.views.test_progress import ended, log, run_of
+from tests.world import World
 
 WIDTHS = (0, 1, 2, 7, 23, 24, 40, 55, 56, 80, 103, 104, 200, 500)
 

@@ -14,7 +14,7 @@ from harness.evaluation.experiment import evaluate_experiment
 from harness.gates.check import check_gate
 from harness.views.experiments import details
 from harness.views.snapshot import experiment_row
-from tests.audit.world import InProcess, World
+from tests.world import InProcess, World
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from harness.ledger.project import Project
 from harness.process import identity
 from harness.runs.lock import supervising
 from harness.views.follow_experiment import all_completed, is_watched_over, progress, watched
-from tests.audit.world import World
+from tests.world import World
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ from harness.projections.scores import change_text
 from harness.runs.reasons import bypassed
 from harness.sandbox.none import NoSandbox
 from harness.views.experiments import details
-from tests.audit.world import GOOD, PLAN, POOR, InProcess, World, train_past_the_logger
+from tests.world import GOOD, PLAN, POOR, InProcess, World, train_past_the_logger
 
 VALIDATION, HELD_OUT = GateName.VALIDATION, GateName.HELD_OUT
 BYPASS = [bypassed("exp-0001/run-01", "ran for 60 s")]

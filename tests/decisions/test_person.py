@@ -7,7 +7,7 @@ from harness.domain.statuses import DecisionKind, ExperimentStatus, GateName, Sp
 from harness.errors import RefusedError, UsageError
 from harness.evaluation.experiment import evaluate_experiment
 from harness.gates.check import check_gate, require_validation_passed
-from tests.audit.world import InProcess, World
+from tests.world import InProcess, World
 
 
 @pytest.fixture

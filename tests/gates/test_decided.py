@@ -9,7 +9,7 @@ from harness.domain.statuses import ExperimentStatus, GateName, Split, Verdict
 from harness.evaluation.experiment import evaluate_experiment
 from harness.gates.check import check_gate, require_validation_passed
 from harness.views.snapshot import experiment_row
-from tests.audit.world import InProcess, World
+from tests.world import InProcess, World
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from harness.errors import NotFoundError, UsageError
 from harness.gates.check import check_gate, due_gate
 from harness.ledger.verify import verify
 from harness.views.experiments import details
-from tests.audit.world import World
+from tests.world import World
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from harness.guard.accepted import accept_on_record
 from harness.ledger import Ledger
 from harness.ledger.facts import RecordedVerdict, TamperingNoticed
 from harness.views.snapshot import experiment_row
-from tests.audit.world import InProcess, World
 from tests.traces.rows import Transcript
+from tests.world import InProcess, World
 
 CODE = "protected_path_changed"
 SETTINGS = ".claude/settings.json"

@@ -1,0 +1,5 @@
+"""Fixtures of this room, from tests/fixtures.py."""
+
+from tests.fixtures import environment, project, root
+
+__all__ = ["environment", "project", "root"]
