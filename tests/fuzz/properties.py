@@ -20,7 +20,7 @@ from harness.install.json_text import load
 from harness.install.merge import with_hooks, without_hooks
 from harness.plans.plan import Plan, plan_from, read_plan
 from harness.settings import CONFIG, load_settings
-from harness.traces.read import read_session
+from harness.traces.transcripts import read_session
 
 OURS = {
     "PreToolUse": [
