@@ -1,5 +1,6 @@
 """The state of a project as plain data: what `status` and `experiment list` show."""
 
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,13 +12,13 @@ from harness.domain.statuses import CLOSED_EXPERIMENTS, Split, Verdict, spoken
 from harness.evaluation.scores import counted_evaluations, summarise
 from harness.files import sha256_file
 from harness.gates.alarms import open_by_run
-from harness.gates.collect import changed
 from harness.gates.findings import finding
 from harness.ledger.facts import ApprovedPlan, RecordedVerdict
 from harness.ledger.project import Project
 from harness.plans.approved import plan_of
 from harness.runs.processes import is_alive
 
+_COLLECT = "harness.gates.collect"
 _NAMED = 5
 """Changed files that one message names."""
 
@@ -129,8 +130,13 @@ def _alarms(project: Project, experiment: Experiment) -> list[dict[str, Any]]:
 
 
 def _stale(project: Project, experiment: Experiment, verdict: RecordedVerdict) -> tuple[str, ...]:
-    """The evidence of the verdict that changed since; of a decided experiment none counts."""
-    return () if experiment.status in CLOSED_EXPERIMENTS else changed(project, verdict)
+    """The evidence of the verdict that changed since; () for a decided experiment."""
+    if experiment.status in CLOSED_EXPERIMENTS:
+        return ()
+    # Collecting evidence runs statistics (numpy, scipy) and the shell grammar. `status` must start
+    # quickly, and most of the time no verdict waits for a decision: import on demand.
+    stale: tuple[str, ...] = importlib.import_module(_COLLECT).changed(project, verdict)
+    return stale
 
 
 def split_score(project: Project, experiment: Experiment, *splits: Split) -> dict[str, Any]:
