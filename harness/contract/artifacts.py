@@ -1,4 +1,5 @@
-"""The one declaration of what files an experiment is made of, who writes each, and in which form.
+"""The one declaration of an experiment's files: who writes each, in which form, and which of them
+each gate requires.
 
 Prompts, policy snapshot, gates and `artifacts.locate` are derived from this table; no other code or
 template names one of these paths.
@@ -6,6 +7,8 @@ template names one of these paths.
 
 from dataclasses import dataclass
 from enum import StrEnum
+
+from harness.domain.statuses import GateName
 
 HARNESS = "harness"
 HUMAN = "human"
@@ -30,13 +33,13 @@ class Form(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Artifact:
     name: str
-    """How code and messages call it; stable."""
+    """Its name in code and messages; never changes."""
     path: str
     """Relative to its scope's folder: the project, `.harness/experiments/<exp>/` or
     `.../runs/<run>/`."""
     scope: Scope
     writer: str
-    """A role's name, HARNESS or HUMAN; nobody else may change it."""
+    """A role's name, HARNESS or HUMAN; nobody else may change the file."""
     form: Form
     purpose: str
 
@@ -76,7 +79,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         Scope.PROJECT,
         HARNESS,
         Form.FOLDER,
-        "every permission, one line each",
+        "every permission, one on each line",
     ),
     Artifact(
         "checklist",
@@ -116,7 +119,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         Scope.EXPERIMENT,
         "model-builder",
         Form.YAML,
-        "the configuration that is tried",
+        "the experiment's configuration",
     ),
     Artifact(
         "next",
@@ -163,7 +166,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         Scope.RUN,
         HARNESS,
         Form.JSON,
-        "what the trainer of a training program is told",
+        "what the trainer of a training program gets",
     ),
     Artifact(
         "metrics",
@@ -171,7 +174,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         Scope.RUN,
         HARNESS,
         Form.JSONL,
-        "one row an epoch, by the run logger",
+        "one row for each epoch, by the run logger",
     ),
     Artifact(
         "status", "training_status.json", Scope.RUN, HARNESS, Form.JSON, "where the run is now"
@@ -197,11 +200,30 @@ ARTIFACTS: tuple[Artifact, ...] = (
         Scope.RUN,
         HARNESS,
         Form.JSON,
-        "the scored checkpoint, a split each",
+        "the scored checkpoint, for each split",
     ),
 )
 
 BY_NAME: dict[str, Artifact] = {artifact.name: artifact for artifact in ARTIFACTS}
+
+_EXPERIMENT = (
+    "hypothesis",
+    "config",
+    "code",
+    "metrics",
+    "status",
+    "checkpoints",
+    "evaluation",
+    "score",
+    "result",
+)
+
+REQUIRED: dict[GateName, tuple[str, ...]] = {
+    GateName.VALIDATION: _EXPERIMENT,
+    GateName.HELD_OUT: _EXPERIMENT,
+}
+"""Artifacts without which a gate does not pass. The held-out gate also needs a PASS on validation
+and an evaluation on its own split; these, runs and lineage are read from the ledger."""
 
 PROTECTED: tuple[str, ...] = (".claude", ".mcp.json", ".harness/hooks", ".git/hooks", ".git/config")
 """Further project paths that only a person changes: settings, hooks, commands and tool servers
@@ -213,5 +235,10 @@ PLUGIN_PROTECTED: tuple[str, ...] = (
     "harness/guard/policy",
     "harness/guard/hooks",
 )
-"""The same, in a project that is itself a plugin of Claude Code (it has PLUGIN_MANIFEST): its hooks
-and what they import."""
+"""The same in a project that is itself a Claude Code plugin (it has PLUGIN_MANIFEST): its hooks and
+what they import."""
+
+
+def required(gate: GateName) -> tuple[Artifact, ...]:
+    """The artifacts that `gate` requires, in the order in which missing ones are named."""
+    return tuple(BY_NAME[name] for name in REQUIRED[gate])

@@ -1,9 +1,8 @@
-"""The one declaration of the agents' roles: what each is for, which tools it has, what it may
-write.
+"""The one declaration of the agents' roles: purpose, tools, and what each may write.
 
 The rendered `agents/*.md` (a role's system prompt), the policy snapshot (tools and writable paths)
-and the driver (tools offered) are all derived from `ROLES`. What a role owns is read from
-`contract.artifacts`, never said twice.
+and the driver (tools offered) are derived from `ROLES`. The files that a role owns stand in
+`contract.artifacts` only.
 """
 
 from dataclasses import dataclass
@@ -11,8 +10,8 @@ from dataclasses import dataclass
 from harness.contract.artifacts import ARTIFACTS, BY_NAME, EXPERIMENTS, RUNS, Artifact, Scope
 
 MCP_SERVER = "harness"
-"""Name of both tool servers, the driver's in-process one and `harness mcp`; tools are
-`mcp__harness__<tool>`."""
+"""The name of both tool servers, the driver's in-process one and `harness mcp`; a tool's full name
+is `mcp__harness__<tool>`."""
 
 HUMAN_VERBS: tuple[tuple[str, ...], ...] = (
     ("init",),
@@ -27,14 +26,13 @@ HUMAN_VERBS: tuple[tuple[str, ...], ...] = (
     ("posttrain", "reject"),
     ("posttrain", "rollback"),
 )
-"""Verbs of the `harness` command that only a person uses: the command itself refuses them below an
-agent's process, and the policy refuses them to every role, through every tool."""
+"""Commands that only a person runs: `harness` itself refuses them below an agent's process, and the
+policy refuses them to every role and tool."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """One kind of agent. `step` is the loop's step that starts a session of it; None: no step does
-    yet."""
+    """One kind of agent. `step` is the loop's step that starts its session; None: no step yet."""
 
     name: str
     title: str
@@ -46,7 +44,7 @@ class Role:
     mcp_tools: tuple[str, ...]
     """The harness's tools, by their short names."""
     writes_code: bool
-    """May change the project's ordinary files, beside the artifacts that it owns."""
+    """Whether it may change the project's ordinary files besides its own artifacts."""
     off_limits: tuple[str, ...]
     """Limits beyond those that hold for every role."""
     consumes: tuple[str, ...]
@@ -76,16 +74,16 @@ OFF_LIMITS_FOR_ALL: tuple[str, ...] = (
         " read nor write it."
     ),
     (
-        "`.claude/`, `.harness/` but for your own artifacts of the open experiment; `plan.md`, its"
+        "`.claude/`; `.harness/`, except your own artifacts of the open experiment; `plan.md`, its"
         " scorer and data."
     ),
     (
-        "The human's verbs: making a project, approving plans, approving, overriding, rejecting at"
-        " a gate, ledger import, adding priors, accepting what the audit found."
+        "The human's commands: create a project, approve plans, approve, override or reject at a"
+        " gate, import a ledger, add priors, accept audit findings."
     ),
     (
-        "Claims as evidence. A number counts when the harness recomputed it from a checkpoint; say"
-        " what you saw, not more."
+        "Claims as evidence. A number counts only if the harness recomputed it from a checkpoint;"
+        " report what you saw and no more."
     ),
 )
 
@@ -103,7 +101,7 @@ ROLES: tuple[Role, ...] = (
         checklist=(
             "Each method answers an alarm of the diagnosis, and says so.",
             "Every method names its source and the conditions under which its number was measured.",
-            "What you could not open is listed as not read.",
+            "Sources that you could not open are listed as not read.",
         ),
     ),
     Role(
@@ -116,8 +114,8 @@ ROLES: tuple[Role, ...] = (
         writes_code=True,
         off_limits=(
             (
-                "Data of an approved plan: a changed split needs a new version of the plan,"
-                " approved by a person."
+                "Data of an approved plan: a changed split needs a new plan version that a person"
+                " approves."
             ),
         ),
         consumes=("plan", "checklist"),
@@ -126,7 +124,7 @@ ROLES: tuple[Role, ...] = (
                 "Row counts, label balance, duplicates between splits and missing values are"
                 " reported from the data."
             ),
-            "No row of one split stands in another.",
+            "No row is in two splits.",
         ),
     ),
     Role(
@@ -167,10 +165,10 @@ ROLES: tuple[Role, ...] = (
             ),
             "The plan's predict command loads that checkpoint and answers every id once.",
             (
-                "start_run was called, and run_status shows a completed run a seed, or you say why"
-                " not."
+                "start_run was called, and run_status shows a completed run for each seed, or you"
+                " say why not."
             ),
-            "Findings of a failed gate that you were handed are each fixed or answered.",
+            "Each finding of a failed gate in your first message is fixed or answered.",
         ),
     ),
     Role(
@@ -194,7 +192,7 @@ ROLES: tuple[Role, ...] = (
                 " answered without an error."
             ),
             "Each cause quotes the row or the log line that shows it.",
-            "Each recommendation names the value to change and what should be seen then.",
+            "Each recommendation names the value to change and its expected effect.",
         ),
     ),
     Role(
@@ -215,10 +213,7 @@ ROLES: tuple[Role, ...] = (
         consumes=("plan", "hypothesis", "config", "score", "evaluation", "metrics", "status"),
         checklist=(
             "Every claim is the number that evaluation_report gives for it, digit for digit.",
-            (
-                "Shortfalls come first where they matter most: the first one is shown in the"
-                " checklist."
-            ),
+            ("The most important shortfall comes first: it is the one that the checklist shows."),
             "record_result was called once and answered without an error.",
         ),
     ),
@@ -244,8 +239,8 @@ ROLES: tuple[Role, ...] = (
         ),
         consumes=("metrics", "status", "stderr"),
         checklist=(
-            "Every number that you say is one of training_lineage or evaluate_model.",
-            "training_status shows how each run ended; a refused result is told with its problems.",
+            "Every number that you report comes from training_lineage or evaluate_model.",
+            "training_status shows how each run ended; refused results are reported with problems.",
         ),
     ),
     Role(
@@ -263,7 +258,7 @@ ROLES: tuple[Role, ...] = (
         consumes=("plan", "hypothesis", "config", "code"),
         checklist=(
             "Each finding names file, line and what would show it at run time.",
-            "What you did not read is listed as not read.",
+            "Files that you did not read are listed as not read.",
         ),
     ),
 )
@@ -274,8 +269,8 @@ ROLE_BY_NAME: dict[str, Role] = {role.name: role for role in ROLES}
 def project_path(
     artifact: Artifact, *, experiment: str = "<experiment>", run: str = "<run>"
 ) -> str:
-    """The artifact's path relative to the project, with `experiment` and `run` put in where its
-    scope needs them."""
+    """The artifact's path relative to the project, with `experiment` and `run` where its scope
+    needs them."""
     if artifact.scope is Scope.PROJECT:
         return artifact.path
     folder = f"{EXPERIMENTS}/{experiment}"

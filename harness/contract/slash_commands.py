@@ -1,8 +1,8 @@
-"""The one table of slash commands: what each is for and which verbs of `harness` it may run, and no
-others.
+"""The one table of slash commands: the purpose of each, and the only `harness` commands that it may
+run.
 
-Their text stands in templates/commands/; each is called /harness:<name>, so that none takes the
-place of a built-in.
+Their text is in templates/commands/. Each is called /harness:<name>, so that none replaces a
+built-in command.
 """
 
 from dataclasses import dataclass
@@ -14,8 +14,7 @@ class SlashCommand:
     description: str
     """One sentence, shown beside the name."""
     verbs: tuple[str, ...]
-    """As typed after `harness`; with any further words. They are allowed for that turn without a
-    question."""
+    """As typed after `harness`, with any further words; allowed for that turn without asking."""
     arguments: str = ""
     """What may follow the name."""
 

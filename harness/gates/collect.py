@@ -18,8 +18,7 @@ from harness.artifacts.front_matter import read_yaml
 from harness.audit.attribution import NOBODY, Suspect
 from harness.audit.changes import Change
 from harness.audit.protected import changed_while_open
-from harness.contract.artifacts import Scope
-from harness.contract.phases import required
+from harness.contract.artifacts import Scope, required
 from harness.detectors.alarm import Alarm
 from harness.domain.findings import Finding
 from harness.domain.records import Experiment, Run

@@ -2,8 +2,7 @@
 
 import pytest
 
-from harness.contract.artifacts import ARTIFACTS, BY_NAME, HARNESS, HUMAN, Scope
-from harness.contract.phases import REQUIRED, required
+from harness.contract.artifacts import ARTIFACTS, BY_NAME, HARNESS, HUMAN, REQUIRED, Scope, required
 from harness.contract.roles import HUMAN_VERBS, ROLE_BY_NAME, ROLES, project_path
 from harness.domain.statuses import GateName
 
