@@ -17,7 +17,7 @@ from harness.cli.output import (
 )
 from harness.cli.person import session_of
 from harness.domain.findings import as_text
-from harness.runs.supervisor import train
+from harness.runs.train import train
 
 
 @click.command("train")

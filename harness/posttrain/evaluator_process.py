@@ -16,11 +16,16 @@ from harness.domain.sandbox import Confinement, Sandbox
 from harness.files import canonical_json, sha256_bytes
 from harness.ledger.project import Project
 from harness.posttrain.field_problems import FieldProblems
-from harness.posttrain.launching import OFFLINE, PACKAGE
 from harness.posttrain.specification import Specification
 from harness.posttrain.untrusted_json import is_finite, read_object
 from harness.posttrain.vocabulary import EVALUATORS, SCHEMA, EvaluationMode, is_bounded
-from harness.runs.environment import ask_python, child_environment, prepare_private
+from harness.runs.environment import (
+    OFFLINE,
+    PACKAGE,
+    ask_python,
+    child_environment,
+    prepare_private,
+)
 from harness.settings import require_interpreter
 
 _MINUTES = 60.0

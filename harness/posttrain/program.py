@@ -12,11 +12,12 @@ from harness.posttrain.base_models import family_warnings
 from harness.posttrain.importing import import_result
 from harness.posttrain.lineage import lineage
 from harness.posttrain.model_evaluation import evaluate_model
-from harness.posttrain.run import Event, run_program
+from harness.posttrain.run import run_program
 from harness.posttrain.specification import Request
 from harness.posttrain.specification_checks import specify
 from harness.posttrain.training_judgement import ProgramReport
 from harness.posttrain.vocabulary import EvaluationMode
+from harness.runs.supervisor import Event
 
 
 class TrainingProgram:

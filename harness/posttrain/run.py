@@ -1,19 +1,24 @@
-"""One run of a training program: registered, launched sandboxed, watched, ended with all it
-started, judged, closed."""
+"""`harness posttrain run`: one supervised run of a training program; its result is judged, whatever
+the trainer says of it."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from harness.artifacts.metrics_file import Row
+from harness.domain import variables
+from harness.domain.commands import with_interpreter
 from harness.domain.records import Run
-from harness.domain.sandbox import Sandbox
-from harness.domain.statuses import RunStatus
-from harness.errors import HarnessError
+from harness.domain.sandbox import Confinement, Sandbox, machine_share
+from harness.domain.statuses import SandboxKind
+from harness.errors import HarnessError, MissingExtraError
 from harness.ledger.facts import RunStarted, local_job
 from harness.ledger.project import Project
 from harness.posttrain.dry_run import dry_result
-from harness.posttrain.launching import Job, launch_trainer, require_packages, words_of
 from harness.posttrain.resume import Stopped, set_earlier_aside, stopped_run
+from harness.posttrain.specification import Specification
 from harness.posttrain.tokens import Tokens
 from harness.posttrain.training_judgement import (
     ProgramReport,
@@ -27,24 +32,26 @@ from harness.posttrain.training_judgement import (
 )
 from harness.posttrain.untrusted_json import read_json_lines
 from harness.posttrain.validation import Observed, ReportedResult, read_result
-from harness.posttrain.vocabulary import Backend
-from harness.posttrain.watching import TrainerWatch
+from harness.posttrain.vocabulary import Backend, HardwareTier
 from harness.process import identity
-from harness.runs.alarms import RunAlarms
-from harness.runs.collect import Ending, close_run, read_all, write_run_json
-from harness.runs.collect import rows_of as run_rows
-from harness.runs.endings import leftovers
-from harness.runs.environment import ask_python, describe
-from harness.runs.following import follow
+from harness.runs.collect import close_run
+from harness.runs.endings import Ending, at_limit
+from harness.runs.environment import OFFLINE, PACKAGE, ask_python, describe
 from harness.runs.interrupts import Interrupts
 from harness.runs.lock import supervising
-from harness.runs.private import remove_private
 from harness.runs.recover import close_abandoned
-from harness.runs.registering import register
-from harness.runs.run_tail import RunTail
+from harness.runs.run_tail import RunRows
+from harness.runs.supervisor import (
+    EndedRun,
+    Event,
+    RegisteredRun,
+    SupervisedRun,
+    announce,
+    announce_end,
+    new_token,
+    supervise,
+)
 from harness.settings import require_interpreter
-
-Event = Callable[[dict[str, Any]], None]
 
 
 def run_program(
@@ -57,7 +64,7 @@ def run_program(
     resume: bool = False,
     on_event: Event = lambda event: None,
 ) -> ProgramReport:
-    """Start the trainer once and judge what it brings. Runs that a dead supervisor left behind are
+    """Start the trainer once and judge its result. Runs that a dead supervisor left behind are
     closed first.
 
     With `resume` the newest run goes on as its next attempt, in its own folder, where the trainer
@@ -74,160 +81,208 @@ def run_program(
         require_not_completed(project, experiment)
         stopped = stopped_run(project, spec, experiment, sandbox) if resume else None
         interpreter = require_interpreter(project.settings)
-        job = Job(
+        task = ProgramRun(
             project=project,
+            sandbox=sandbox,
+            python=ask_python(interpreter, sandbox),
+            inherited=os.environ if inherited is None else inherited,
+            on_event=on_event,
+            grace=grace_s,
             experiment=experiment,
             spec=spec,
-            command=words_of(spec, interpreter),
-            python=ask_python(interpreter, sandbox),
-            sandbox=sandbox,
-            inherited=os.environ if inherited is None else inherited,
-            grace=grace_s,
-            on_event=on_event,
+            interpreter=interpreter,
+            stopped=stopped,
         )
-        require_packages(job)
-        with interrupts.held():
-            return _one_run(job, interrupts, stopped)
+        _require_packages(spec, task.python)
+        if spec.backend is Backend.DRY_RUN:
+            with interrupts.held():
+                return _dry_run(task)
+        return supervise(task, interrupts)
 
 
-def _one_run(job: Job, interrupts: Interrupts, stopped: Stopped | None) -> ProgramReport:
-    run, token, began = _register(job) if stopped is None else _take_up(job, stopped)
-    name, how = (
-        f"{run.experiment}/{run.id}",
-        "started" if stopped is None else f"goes on, attempt {run.attempt}",
-    )
-    job.on_event({"kind": "run", "run": name, "text": f"{name}  {job.spec.backend}: {how}"})
-    try:
-        dry = job.spec.backend is Backend.DRY_RUN
-        report = _dry(job, run) if dry else _supervise(job, run, token, began, interrupts)
-    finally:
-        remove_private(run.token)
-    job.on_event(
-        {"kind": "run", "run": name, "text": f"{name}  {report.run.status}: {report.run.reason}"}
-    )
-    if report.run.status is RunStatus.CANCELLED:
-        raise KeyboardInterrupt
-    return report
+@dataclass(kw_only=True)
+class ProgramRun(SupervisedRun[ProgramReport]):
+    """The run of a training program. Its budgets hold for all its attempts together."""
+
+    experiment: str
+    spec: Specification
+    interpreter: str
+    stopped: Stopped | None
+    tokens: Tokens = field(default_factory=Tokens)
+    spec_file: Path = field(init=False)
+    spec_sha256: str = field(init=False)
+    hashes: dict[str, str | None] = field(init=False)
+    """Of what the trainer reads, before it starts."""
+    earlier: float = field(init=False)
+    """Seconds that earlier attempts took."""
+
+    def register(self) -> RegisteredRun:
+        ledger, environment = self.project.ledger, describe(self.python, self.inherited)
+        if self.stopped is not None:
+            before = self.stopped.run
+            run = ledger.resume_run(
+                experiment=before.experiment, run=before.id, environment=environment, session=None
+            )
+            set_earlier_aside(self.project, run, before.attempt)
+            return RegisteredRun(run=run, token=self.stopped.token, began=None)
+        token, digest = new_token()
+        run = ledger.register_run(
+            experiment=self.experiment,
+            seed=self.spec.seed,
+            argv=list(self.spec.command or [self.spec.backend.value]),
+            code=self.spec.code_hash,
+            data={"train": self.spec.dataset["sha256"]},
+            environment=environment,
+            sandbox=self.sandbox.kind.value,
+            session=None,
+            token=digest,
+        )
+        return RegisteredRun(run=run, token=token, began=make_folder(self.project, run))
+
+    def shown(self) -> str:
+        return self.spec.backend.value
+
+    def prepare(self, run: Run) -> None:
+        self.spec_file, self.spec_sha256 = write_spec(self.project, run, self.spec)
+        self.hashes, self.earlier = hashes_now(self.project, self.spec), run.seconds or 0.0
+
+    def words(self, run: Run) -> list[str]:
+        if self.spec.backend is Backend.COMMAND:
+            words = with_interpreter(list(self.spec.command or ()), self.interpreter)
+        else:
+            words = [self.interpreter, "-m", self.spec.backend.module]
+        output = output_folder(self.project, run)
+        return [*words, "--spec", str(self.spec_file), "--output-dir", str(output)]
+
+    def variables(self, run: Run) -> dict[str, str]:
+        spent = {
+            variables.SPENT_SECONDS: str(self.earlier),
+            variables.SPENT_TOKENS: str(int(self.tokens.spent)),
+        }
+        device = {"CUDA_VISIBLE_DEVICES": ""} if self._is_cpu() else {}
+        return {**OFFLINE, "PYTHONHASHSEED": str(run.seed), **spent, **device}
+
+    def confinement(self, folder: Path, private: Path) -> Confinement:
+        """It may read the project, the dataset, the base model and the packages, and write in the
+        run's folder only. The control folder is hidden, unless the base model lies in it: then only
+        that is listed. The benchmark is hidden by bwrap alone."""
+        layout, spec = self.project.layout, self.spec
+        model = [] if spec.model["path"] is None else [spec.model["path"]]
+        readable = [
+            layout.root,
+            layout.root / spec.dataset["path"],
+            *model,
+            *self.project.settings.readable,
+            *self.python["prefixes"],
+            PACKAGE,
+        ]
+        benchmark = (layout.root / spec.benchmark["path"]).resolve()
+        # Landlock takes nothing away below what it grants.
+        can_hide = self.sandbox.kind is SandboxKind.BWRAP
+        hidden = [benchmark] if can_hide and benchmark.is_relative_to(layout.root) else []
+        if not any(Path(path).is_relative_to(layout.state) for path in model):
+            hidden.append(layout.state)
+        return Confinement(
+            writable=(folder, private),
+            read_only=tuple(path for path in map(Path, readable) if path.exists()),
+            hidden=tuple(hidden),
+        )
+
+    def memory_bytes(self) -> int | None:
+        # A GPU's driver maps more address space than any machine has memory: no limit there.
+        return machine_share() if self._is_cpu() else None
+
+    def take(self, rows: list[Row]) -> None:
+        self.tokens.take(rows)
+
+    def limit(self, elapsed: float, rows: RunRows) -> Ending | None:
+        budget, spent = self.spec.budget, self.tokens.spent
+        if spent > budget["tokens"]:
+            return at_limit(f"ended at budget.tokens, {budget['tokens']}: {spent:.0f} were seen")
+        if self.earlier + elapsed > budget["minutes"] * 60:
+            return at_limit(f"ended at budget.minutes, {budget['minutes']:g}")
+        return None
+
+    def close(self, ended: EndedRun) -> ProgramReport:
+        run, project = ended.run, self.project
+        if ended.cut is not None:
+            closed = close_run(project, run, ended.rows, ended.measured(ended.cut))
+            return ProgramReport(run=closed, model=None, problems=())
+        seconds = ended.seconds or 0.0
+        seen = Observed(
+            experiment=run.experiment,
+            run=run.id,
+            spec_sha256=self.spec_sha256,
+            exit_code=ended.exit_code,
+            output=output_folder(project, run),
+            minutes=(self.earlier + seconds) / 60,
+            tokens=self.tokens.seen,
+            spent=self.tokens.spent,
+            rows=ended.rows.count,
+            before=self.hashes,
+            after=hashes_now(project, self.spec),
+            began=ended.began,
+        )
+        stdout = project.layout.run(run.experiment, run.id, "stdout")
+        read = read_result(stdout, seen.output / "result.json")
+        return judge_result(
+            project, run, self.spec, read, seen, seconds=seconds, findings=ended.findings
+        )
+
+    def _is_cpu(self) -> bool:
+        return self.spec.hardware_tier is HardwareTier.CPU
 
 
-def _register(job: Job) -> tuple[Run, str, float | None]:
-    """The run, its link token and when it began."""
-    run, token = register(
-        job.project,
-        experiment=job.experiment,
-        seed=job.spec.seed,
-        argv=list(job.spec.command or [job.spec.backend.value]),
-        code=job.spec.code_hash,
-        data={"train": job.spec.dataset["sha256"]},
-        environment=describe(job.python, job.inherited),
-        sandbox=job.sandbox.kind.value,
-        session=None,
-    )
-    return run, token, make_folder(job.project, run)
+def _require_packages(spec: Specification, python: Mapping[str, Any]) -> None:
+    """Raises MissingExtraError with the command that installs what the project's interpreter
+    lacks."""
+    have = {name.lower() for name in python["packages"]}
+    missing = [name for name in spec.backend.packages if name not in have]
+    if missing:
+        raise MissingExtraError(
+            f"{spec.backend} needs {', '.join(missing)}, which the project's interpreter does not"
+            " have.",
+            hint=(
+                f"Install it there: `pip install {' '.join(missing)}`, or `pip install"
+                " 'experiment-harness[train]'`."
+            ),
+        )
 
 
-def _take_up(job: Job, stopped: Stopped) -> tuple[Run, str, float | None]:
-    """As `_register`; its folder is older than this attempt, and its trainer may have changed every
-    time in it."""
-    before = stopped.run
-    run = job.project.ledger.resume_run(
-        experiment=before.experiment,
-        run=before.id,
-        environment=describe(job.python, job.inherited),
-        session=None,
-    )
-    set_earlier_aside(job.project, run, before.attempt)
-    return run, stopped.token, None
-
-
-def _dry(job: Job, run: Run) -> ProgramReport:
-    """Through the same validation as every other result."""
-    project, spec = job.project, job.spec
-    _, digest = write_spec(project, run, spec)
-    before = hashes_now(project, spec)
+def _dry_run(task: ProgramRun) -> ProgramReport:
+    """No trainer is started; the result goes through the same validation as every other."""
+    registered = task.register()
+    announce(task, registered)
+    run, project, spec = registered.run, task.project, task.spec
+    task.prepare(run)
     project.ledger.append(
         RunStarted(
             experiment=run.experiment, run=run.id, supervisor=identity(), job=local_job(identity())
         )
     )
     run = project.ledger.run(run.experiment, run.id)
-    observed: dict[str, Any] = {"base_model_sha256": before["base_model_sha256"]}
+    observed: dict[str, Any] = {"base_model_sha256": task.hashes["base_model_sha256"]}
     try:
-        observed["dataset_sha256"], rows = read_json_lines(
-            project.layout.root / spec.dataset["path"]
-        )
+        observed["dataset_sha256"], rows = read_json_lines(project.layout.root / spec.dataset["path"])
         observed["dataset_rows"] = len(rows)
     except HarnessError:
-        observed |= {"dataset_sha256": before["dataset_sha256"], "dataset_rows": 0}
+        observed |= {"dataset_sha256": task.hashes["dataset_sha256"], "dataset_rows": 0}
     result = dry_result(
-        spec, run=run.id, experiment=run.experiment, spec_sha256=digest, observed=observed
+        spec, run=run.id, experiment=run.experiment, spec_sha256=task.spec_sha256, observed=observed
     )
     seen = Observed(
         experiment=run.experiment,
         run=run.id,
-        spec_sha256=digest,
+        spec_sha256=task.spec_sha256,
         exit_code=0,
         output=output_folder(project, run),
         minutes=0.0,
         tokens=None,
         rows=0,
-        before=before,
-        after=before,
+        before=task.hashes,
+        after=task.hashes,
     )
-    return judge_result(
-        project, run, spec, ReportedResult(result=result, source="dry-run"), seen, seconds=0.0
-    )
-
-
-def _supervise(
-    job: Job, run: Run, token: str, began: float | None, interrupts: Interrupts
-) -> ProgramReport:
-    project, spec = job.project, job.spec
-    path, digest = write_spec(project, run, spec)
-    write_run_json(project.layout, run)
-    before, earlier = hashes_now(project, spec), run.seconds or 0.0
-    rows, alarms, tokens = run_rows(project.layout, run), RunAlarms(project, run), Tokens()
-    run_tail = RunTail(rows, project.clock)
-    old = run_tail.before()
-    alarms.take(old)
-    tokens.take(old)
-    try:
-        launched = launch_trainer(job, run, token, path, spent_tokens=tokens.spent)
-    except (OSError, HarnessError) as error:
-        ending = Ending(status=RunStatus.FAILED, reason=f"never started: {error}")
-        return ProgramReport(run=close_run(project, run, rows, ending), model=None, problems=())
-    watch = TrainerWatch(
-        spec=spec,
-        clock=project.clock,
-        run_tail=run_tail,
-        alarms=alarms,
-        tokens=tokens,
-        earlier=earlier,
-    )
-    followed = follow(
-        project, run, launched, lambda: watch.until_it_ends(launched), interrupts, grace=job.grace
-    )
-    watch.look()
-    run, findings = followed.run, [*leftovers(run, followed.left), *run_tail.findings()]
-    cut = watch.cut(run, followed.how, findings, followed.seconds, launched.process.returncode)
-    if cut is not None:
-        closed = close_run(project, run, read_all(project.layout, run), cut)
-        return ProgramReport(run=closed, model=None, problems=())
-    seen = Observed(
-        experiment=run.experiment,
-        run=run.id,
-        spec_sha256=digest,
-        exit_code=launched.process.returncode,
-        output=output_folder(project, run),
-        minutes=(earlier + followed.seconds) / 60,
-        tokens=tokens.seen,
-        spent=tokens.spent,
-        rows=rows.count,
-        before=before,
-        after=hashes_now(project, spec),
-        began=began,
-    )
-    read = read_result(
-        project.layout.run(run.experiment, run.id, "stdout"), seen.output / "result.json"
-    )
-    return judge_result(project, run, spec, read, seen, seconds=followed.seconds, findings=findings)
+    read = ReportedResult(result=result, source="dry-run")
+    report = judge_result(project, run, spec, read, seen, seconds=0.0)
+    announce_end(task, report.run)
+    return report

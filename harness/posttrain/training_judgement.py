@@ -18,10 +18,10 @@ from harness.posttrain.field_problems import FieldProblem, FieldProblems
 from harness.posttrain.specification import Specification, specification_from
 from harness.posttrain.validation import Observed, ReportedResult, changes, validate
 from harness.posttrain.vocabulary import Backend
-from harness.runs.collect import Ending, close_run, read_all
-from harness.runs.folder import fresh_folder
+from harness.runs.collect import close_run, read_all
+from harness.runs.endings import Ending, explain, last_lines
+from harness.runs.environment import fresh_folder
 from harness.runs.origin import origin_findings
-from harness.runs.reasons import explain, last_lines
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """What a run left behind: its rows, its checkpoints, the hashes of its files, and how it is
 closed."""
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +16,11 @@ from harness.files import atomic_write, pretty_json, walk_files
 from harness.ledger.facts import Checkpoint, CheckpointRecorded, RunEnded
 from harness.ledger.project import Project
 from harness.runs.alarms import RunAlarms
+from harness.runs.endings import Ending, not_exact
 from harness.runs.origin import origin_findings, untrained_findings
-from harness.runs.reasons import not_exact
-from harness.runs.rows import RunRows
+from harness.runs.run_tail import RunRows
 
 _HASHED = ("run", "metrics", "status", "stdout", "stderr", "alarms")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ending:
-    """How a run ended, before its files are looked at."""
-
-    status: RunStatus
-    reason: str
-    exit_code: int | None = None
-    seconds: float | None = None
-    findings: list[Finding] = field(default_factory=list)
 
 
 def rows_of(layout: Layout, run: Run) -> RunRows:

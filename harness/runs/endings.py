@@ -1,81 +1,82 @@
-"""From how a training command ended to how its run is closed."""
+"""From how a command ended to how its run is closed, with a reason that a person can act on."""
 
+import os
+import re
+import signal
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.artifacts.content import open_regular
+from harness.artifacts.metrics_file import Row
+from harness.artifacts.metrics_notes import not_restored
 from harness.detectors.alarm import Alarm
 from harness.domain.findings import BYPASSED, CODE_CHANGED, Finding
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
+from harness.errors import UsageError
+from harness.gates.findings import finding
 from harness.runs.alarms import stopped
-from harness.runs.collect import Ending
-from harness.runs.launch import How, Limits
-from harness.runs.reasons import bypassed, explain, missing_package
-from harness.runs.rows import RunRows
+from harness.runs.run_tail import RunRows
+
+_TAIL_BYTES = 8_192
+_MOST_CHARACTERS = 400
+_ERROR = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit)\b.*\Z")
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+_NOT_FOUND = ("not found", "cannot be started", "No such file or directory")
 
 
-def judge(
-    run: Run,
-    how: How | None,
-    code: int,
-    rows: RunRows,
-    limits: Limits,
-    stderr: list[str],
-    fatal: Alarm | None = None,
-) -> Ending:
-    """How the run is closed; `fatal` is the alarm that it was ended for. A crash is told as a
-    crash, also when it came before the first row."""
+@dataclass(frozen=True, kw_only=True)
+class Ending:
+    """How a run ended, before its files are collected."""
+
+    status: RunStatus
+    reason: str
+    exit_code: int | None = None
+    seconds: float | None = None
+    findings: list[Finding] = field(default_factory=list)
+
+
+def by_itself(run: Run, code: int, rows: RunRows, stderr: list[str]) -> Ending:
+    """The ending of a command that the harness did not end; `stderr` are its last lines there."""
     name = f"{run.experiment}/{run.id}"
-    if how is None:
-        return cancelled(code)
-    if how in (How.RUN_LIMIT, How.TOTAL_LIMIT):
-        minutes = (limits.run if how is How.RUN_LIMIT else limits.total) / 60
-        limit = (
-            "budget.run_minutes"
-            if how is How.RUN_LIMIT
-            else "what was left of budget.total_minutes"
-        )
-        return Ending(
-            status=RunStatus.KILLED,
-            reason=f"ended at {limit}, {minutes:.2g} minutes",
-            exit_code=code,
-        )
-    if how is How.ALARM and fatal is not None:
-        return by_alarm(run, fatal, code)
-    if how is How.BYPASSED:
-        found = bypassed(name, f"ran for {limits.silent:g} s")
-        return Ending(
-            status=RunStatus.KILLED, reason=found.message, exit_code=code, findings=[found]
-        )
+    # A crash is reported as a crash, also when it came before the first row.
     if code != 0:
-        return Ending(status=RunStatus.FAILED, reason=explain(code, stderr), exit_code=code)
+        return Ending(status=RunStatus.FAILED, reason=explain(code, stderr))
     if not rows.seen:
-        what = (
-            "ended" if not rows.foreign else f"ended with {rows.foreign} rows of something else and"
-        )
-        found = bypassed(name, what)
-        return Ending(
-            status=RunStatus.FAILED, reason=found.message, exit_code=code, findings=[found]
-        )
+        what = f"ended with {rows.foreign} rows of something else and" if rows.foreign else "ended"
+        problem = bypassed(name, what)
+        return Ending(status=RunStatus.FAILED, reason=problem.message, findings=[problem])
     if rows.end is not None and rows.end.get("status") != "completed":
         reason = f"the training said that it failed: {rows.end.get('error') or 'no reason given'}"
-        return Ending(status=RunStatus.FAILED, reason=reason, exit_code=code)
+        return Ending(status=RunStatus.FAILED, reason=reason)
     return Ending(
         status=RunStatus.COMPLETED,
         reason="exit code 0",
-        exit_code=code,
         findings=[] if rows.end else [_no_end(name)],
     )
 
 
-def cancelled(code: int | None) -> Ending:
-    return Ending(
-        status=RunStatus.CANCELLED, reason="it was stopped by a person or a signal", exit_code=code
-    )
+def never_started(error: Exception) -> Ending:
+    why = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else str(error)
+    return Ending(status=RunStatus.FAILED, reason=f"never started: {why}")
 
 
-def by_alarm(run: Run, fatal: Alarm, code: int | None) -> Ending:
+def cancelled() -> Ending:
+    return Ending(status=RunStatus.CANCELLED, reason="it was stopped by a person or a signal")
+
+
+def lost_at_launcher() -> Ending:
+    return Ending(status=RunStatus.LOST, reason="its launcher does not know it any more")
+
+
+def at_limit(reason: str, findings: Iterable[Finding] = ()) -> Ending:
+    return Ending(status=RunStatus.KILLED, reason=reason, findings=list(findings))
+
+
+def by_alarm(run: Run, fatal: Alarm) -> Ending:
     reason = f"stopped by the alarm {fatal.code} at row {fatal.row}: {fatal.message}"
-    return Ending(
-        status=RunStatus.KILLED, reason=reason, exit_code=code, findings=[stopped(run, fatal)]
-    )
+    return at_limit(reason, [stopped(run, fatal)])
 
 
 def _no_end(name: str) -> Finding:
@@ -87,9 +88,16 @@ def _no_end(name: str) -> Finding:
     )
 
 
+def bypassed(run: str, what: str) -> Finding:
+    """The finding of a run without a row of its own."""
+    message = (
+        f"The run logger was bypassed: {run} {what} without one row of its own in metrics.jsonl."
+    )
+    return finding(BYPASSED, message, run=run)
+
+
 def code_changed(run: Run, paths: list[str]) -> list[Finding]:
-    """The run's code is not what was registered any more: nobody can say which of the two it
-    ran."""
+    """The run's code is no longer what was registered: nobody can say which of the two it ran."""
     if not paths:
         return []
     more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
@@ -105,25 +113,86 @@ def code_changed(run: Run, paths: list[str]) -> list[Finding]:
 
 
 def leftovers(run: Run, left: int) -> list[Finding]:
-    """What to say when `left` processes could not be ended."""
+    """The finding of `left` processes that could not be killed."""
     if not left:
         return []
     return [
         Finding(
             "processes_left",
-            f"{left} processes of {run.experiment}/{run.id} could not be ended.",
+            f"{left} processes of {run.experiment}/{run.id} could not be killed.",
             "Look for them with `ps`; the machine may have to be restarted.",
             {"run": f"{run.experiment}/{run.id}"},
         )
     ]
 
 
+def not_exact(run: str, resumes: Iterable[Row]) -> list[Finding]:
+    """The finding of an attempt that did not restore all that its checkpoint should have held."""
+    parts = not_restored(resumes)
+    if not parts:
+        return []
+    message = f"{run} went on after a stop without all that it had: {parts[-1]} not put back."
+    return [finding("resume_not_exact", message, run=run, resumes=len(parts))]
+
+
 def findings_of(run: Run, program: str) -> list[Finding]:
     """The findings of an ended run of `program`, led by its reason when it did not complete."""
-    found = list(run.findings)
-    if run.status is RunStatus.COMPLETED or any(item.code == BYPASSED for item in found):
-        return found
+    findings = list(run.findings)
+    if run.status is RunStatus.COMPLETED or any(item.code == BYPASSED for item in findings):
+        return findings
     name = f"{run.experiment}/{run.id}"
-    told = f"{name} is {run.status}: {run.reason}."
+    message = f"{name} is {run.status}: {run.reason}."
     hint = missing_package(run.reason, program) or f"See stderr.log of {name}, then train again."
-    return [Finding("run_not_completed", told, hint, {"run": name}), *found]
+    return [Finding("run_not_completed", message, hint, {"run": name}), *findings]
+
+
+def last_lines(path: Path) -> list[str]:
+    """The last non-empty lines of a log; a progress bar's carriage returns end lines too."""
+    try:
+        with open_regular(path, follow=False) as stream:
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, size - _TAIL_BYTES))
+            text = stream.read().decode("utf-8", "replace")
+    except UsageError:
+        return []
+    return [line.strip() for line in re.split(r"[\r\n]+", text) if line.strip()]
+
+
+def explain(exit_code: int, lines: list[str]) -> str:
+    """Why a command that the harness did not end failed; `lines` are the last ones of its
+    stderr."""
+    last = lines[-1] if lines else ""
+    if exit_code in (126, 127) and (not last or any(words in last for words in _NOT_FOUND)):
+        return _short(f"never started: {last or 'the command was not found'}")
+    # A shell, and front.py, report signal n as 128 + n.
+    number = -exit_code if exit_code < 0 else exit_code - 128
+    if number == signal.SIGKILL:
+        return (
+            "killed by SIGKILL, which the harness did not send: perhaps the machine ran out of"
+            " memory"
+        )
+    if 0 < number < signal.NSIG:
+        return f"ended by {signal.Signals(number).name}, which the harness did not send"
+    if error := next((line for line in reversed(lines) if _ERROR.match(line)), None):
+        return _short(f"crashed: {error}")
+    end = f"; stderr ends: {' | '.join(lines[-3:])}" if lines else ""
+    return _short(f"exit code {exit_code}{end}")
+
+
+def missing_package(reason: str, program: str) -> str | None:
+    """The hint when `reason`, as `explain` gave it, is a module that `program` does not have; else
+    None."""
+    match = _NO_MODULE.search(reason)
+    if match is None:
+        return None
+    name = match[1].partition(".")[0]
+    what = "this package, experiment-harness," if name == "harness" else name
+    return (
+        f"{program} ran this and has no module {name}: install {what} there (`{program} -m pip"
+        " install ...`), or set `interpreter` in .harness/config.toml to the Python that has it;"
+        " then train again."
+    )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _MOST_CHARACTERS else text[: _MOST_CHARACTERS - 3] + "..."

@@ -1,5 +1,5 @@
-"""What a run is made with: the interpreter, the variables it gets, and a description of the
-machine."""
+"""What a run is made with: its folders, the interpreter, the variables it gets, and a description
+of the machine."""
 
 import functools
 import json
@@ -7,6 +7,7 @@ import os
 import platform
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,14 @@ from harness.domain.commands import THREADS, passed_on
 from harness.domain.sandbox import Confinement, Sandbox
 from harness.errors import RunError
 
-_PACKAGE = Path(__file__).resolve().parents[1]
+PACKAGE = Path(__file__).resolve().parents[1]
+OFFLINE = {
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "HF_DATASETS_OFFLINE": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+"""For trainers and evaluators of language models: their libraries load nothing by its name."""
 _ASK = r"""
 import importlib.metadata, importlib.util, json, platform, re, sys
 packages = {}
@@ -60,8 +68,8 @@ def prepare_private(private: Path, *, python: Mapping[str, Any]) -> dict[str, st
         return {}
     library = private / "lib"
     library.mkdir()
-    (library / _PACKAGE.name).symlink_to(
-        _PACKAGE
+    (library / PACKAGE.name).symlink_to(
+        PACKAGE
     )  # this one package, not all that is installed beside it
     return {"PYTHONPATH": str(library)}
 
@@ -75,8 +83,8 @@ def ask_python(interpreter: str, sandbox: Sandbox) -> dict[str, Any]:
     """
     asked = sandbox.run(
         [interpreter, "-I", "-c", _ASK],
-        confinement=Confinement(read_only=(_PACKAGE.parent,)),
-        cwd=_PACKAGE.parent,
+        confinement=Confinement(read_only=(PACKAGE.parent,)),
+        cwd=PACKAGE.parent,
         environment={"PATH": os.environ.get("PATH", os.defpath)},
         timeout_s=60,
     )
@@ -141,7 +149,7 @@ def _gpus() -> tuple[str, ...]:
 
 
 def run_variables(
-    *, project: Path, experiment: str, run: str, run_dir: Path, token: str, seed: int
+    *, project: Path, experiment: str, run: str, run_dir: Path, token: str, seed: int, attempt: int
 ) -> dict[str, str]:
     """What the run logger reads. See harness.domain.variables."""
     return {
@@ -151,4 +159,39 @@ def run_variables(
         variables.RUN_DIR: str(run_dir),
         variables.TOKEN: token,
         variables.SEED: str(seed),
+        variables.ATTEMPT: str(attempt),
     }
+
+
+def private_folder(token_sha256: str) -> Path:
+    """Its path; short, because sockets below it have names of at most about 100 bytes."""
+    return Path(tempfile.gettempdir()).resolve() / f"harness-run-{token_sha256[:16]}"
+
+
+def make_private(token_sha256: str) -> Path:
+    """Make it for this user alone. Raises FileExistsError when somebody was there first."""
+    folder = private_folder(token_sha256)
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+def remove_private(token_sha256: str) -> None:
+    """What cannot be removed stays in the system's temporary folder."""
+    shutil.rmtree(private_folder(token_sha256), ignore_errors=True)
+
+
+def fresh_folder(folder: Path) -> float:
+    """Make a new, empty folder and return the file system's time of it; what somebody put there
+    before is moved beside it, never read and never overwritten.
+
+    Raises RunError when 10,000 of them lie there.
+    """
+    for number in range(1, 10_000):
+        try:
+            folder.mkdir(parents=True)
+            return folder.stat().st_mtime
+        except FileExistsError:
+            aside = folder.with_name(f"{folder.name}.before-{number}")
+            if not os.path.lexists(aside):
+                folder.rename(aside)
+    raise RunError(f"10,000 folders {folder}.before-* exist already.", hint="Remove them.")

@@ -11,10 +11,11 @@ from harness.ledger.facts import Judgement
 from harness.ledger.project import Project
 from harness.plans.plan import plan_from
 from harness.runs.alarms import RunAlarms
-from harness.runs.collect import Ending, close_run, read_all
+from harness.runs.collect import close_run, read_all
+from harness.runs.endings import Ending
+from harness.runs.environment import remove_private
+from harness.runs.launchers.launcher import job_of
 from harness.runs.lock import try_supervising
-from harness.runs.private import remove_private
-from harness.runs.processes import end_everything
 
 
 def recover(project: Project) -> list[Finding]:
@@ -35,14 +36,17 @@ def close_abandoned(project: Project, experiment: str) -> list[Finding]:
 
 
 def _close(project: Project, run: Run) -> Finding:
-    found, left = end_everything(run)
+    launcher, handle = job_of(run)
+    killed = launcher.kill(handle, run.token)
     layout = project.layout
     layout.run(run.experiment, run.id).mkdir(parents=True, exist_ok=True)
     rows = read_all(layout, run, RunAlarms(project, run))
     name = f"{run.experiment}/{run.id}"
-    what = f"{found} of its processes were ended" if found else "nothing of it was left running"
-    if left:
-        what += f", but {left} could not be"
+    what = "nothing of it was left running"
+    if killed.found:
+        what = f"{killed.found} of its processes were ended"
+    if killed.left:
+        what += f", but {killed.left} could not be"
     if project.ledger.program(run.experiment) is not None:
         status, reason = _program(project, run, what)
     elif (
@@ -66,7 +70,7 @@ def _close(project: Project, run: Run) -> Finding:
         "Nothing to do."
         if status is RunStatus.COMPLETED
         else "Train again: its seed is outstanding.",
-        {"run": name, "status": closed.status.value, "ended_processes": found},
+        {"run": name, "status": closed.status.value, "ended_processes": killed.found},
     )
 
 

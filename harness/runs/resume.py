@@ -16,7 +16,7 @@ from harness.domain.statuses import RunStatus
 from harness.errors import RefusedError, UsageError
 from harness.files import walk_files
 from harness.ledger.project import Project
-from harness.runs.job import Job
+from harness.runs.train_job import TrainJob
 
 _SLACK = timedelta(milliseconds=5)
 """Facts keep milliseconds; file systems round down."""
@@ -27,7 +27,7 @@ _NOT_AGAIN = frozenset(
 """Findings after which more of the same run is worth nothing."""
 
 
-def resumptions(job: Job, seeds: Iterable[int]) -> dict[int, tuple[Run, str]]:
+def resumptions(job: TrainJob, seeds: Iterable[int]) -> dict[int, tuple[Run, str]]:
     """Seed -> the run that goes on, and its link token: each seed's newest run, where it ended
     without completing and had begun to log. A completed run is over. Raises RefusedError when there
     is none, or one may not go on.
@@ -50,13 +50,6 @@ def resumptions(job: Job, seeds: Iterable[int]) -> dict[int, tuple[Run, str]]:
     return found
 
 
-def resumed_run(job: Job, run: Run) -> Run:
-    """Record that `run` is launched again."""
-    return job.project.ledger.resume_run(
-        experiment=run.experiment, run=run.id, environment=job.environment, session=job.session
-    )
-
-
 def link_token(project: Project, run: Run) -> str | None:
     """The run's own link token, which only its start row holds."""
     path = project.layout.run(run.experiment, run.id, "metrics")
@@ -75,7 +68,7 @@ def require_worth(run: Run) -> None:
         raise cannot_go_on(name, stop.message, "Fix it, then train from the start.", stop.code)
 
 
-def _require_same(job: Job, run: Run) -> None:
+def _require_same(job: TrainJob, run: Run) -> None:
     name = f"{run.experiment}/{run.id}"
     require_worth(run)
     if (run.seconds or 0.0) >= job.plan.budget.run_minutes * 60:
@@ -131,7 +124,7 @@ def _hash(layout: Layout, run: Run, artifact: str) -> str | None:
         return None
 
 
-def _difference(job: Job, run: Run) -> str:
+def _difference(job: TrainJob, run: Run) -> str:
     try:
         before = load_snapshot(job.project.layout.objects, run.code).files
     except ObjectDamagedError:

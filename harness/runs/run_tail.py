@@ -1,16 +1,18 @@
-"""What the supervisor saw of a run's rows as they came, so that rows made up later do not pass for
-logged ones.
+"""A run's rows as the supervisor saw them come, so that rows made up later do not pass for logged
+ones.
 
 The run logger reads the clock and writes the row at once. So a row was there at every look after
 its time, and what was there at one look is there at the next. The times are the supervisor's:
 nothing here believes the training.
 """
 
-from harness.artifacts.metrics_file import Row, Tail
+from collections.abc import Iterable
+from pathlib import Path
+
+from harness.artifacts.metrics_file import Row, Tail, belonging
 from harness.artifacts.metrics_notes import SLACK_S, time_of
 from harness.clock import Clock, iso
 from harness.domain.findings import CLOCK_SET, Finding
-from harness.runs.rows import RunRows
 
 _CLOCK_S = 1.0
 """Wall clock and monotonic clock may drift apart by so much before row times say nothing any
@@ -18,6 +20,51 @@ more."""
 _LEAST = 2
 """One late row is a disk that stalled between the clock and the write; the next write waits for the
 first."""
+
+
+class RunRows:
+    """The rows that the run's own run logger wrote, known by the run's name and its link token: takes
+    them as they come and keeps what decides about the run."""
+
+    def __init__(self, path: Path, *, run: str, token_sha256: str) -> None:
+        self.path, self.run, self._token = path, run, token_sha256
+        self._start: Row | None = None
+        self.count = 0
+        self.foreign = 0
+        """Rows that are not of this run."""
+        self.total_epochs: int | None = None
+        self.end: Row | None = None
+        self.checkpoints: list[Row] = []
+        self.resumes: list[Row] = []
+
+    @property
+    def seen(self) -> bool:
+        """Whether the run logger was used at all."""
+        return self.count > 0
+
+    def take(self, rows: Iterable[Row]) -> list[Row]:
+        """Of `rows`, which follow those taken before, the ones that count."""
+        new = list(rows)
+        before = [] if self._start is None else [self._start]
+        own = belonging([*before, *new], run=self.run, token_sha256=self._token)[len(before) :]
+        self.count += len(own)
+        self.foreign += len(new) - len(own)
+        for row in own:
+            self._note(row)
+        return own
+
+    def _note(self, row: Row) -> None:
+        event = row.get("event")
+        if event in ("start", "attempt"):
+            self._start, self.end = self._start or row, None
+            total = row.get("total_epochs")
+            self.total_epochs = total if type(total) is int else self.total_epochs
+        elif event == "checkpoint":
+            self.checkpoints.append(row)
+        elif event == "resume":
+            self.resumes.append(row)
+        elif event == "end":
+            self.end = row
 
 
 class RunTail:

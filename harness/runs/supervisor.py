@@ -1,244 +1,349 @@
-"""`train`: one supervised run a seed, registered before it is launched and closed by what
-happened."""
+"""The supervisor of one run: register, start, follow its rows, end, collect.
 
-import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+`train` and `posttrain run` both stand on `supervise`; what differs between them is a SupervisedRun.
+"""
+
+import hashlib
+import secrets
+import signal
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
-from harness.artifacts.code_snapshot import write_snapshot
-from harness.domain import variables
-from harness.domain.findings import CODE_CHANGED, Finding
+from harness.artifacts.metrics_file import Row, place
+from harness.detectors.alarm import Alarm
+from harness.domain.findings import Finding
 from harness.domain.records import Run
-from harness.domain.sandbox import Sandbox, machine_share
+from harness.domain.sandbox import Confinement, Sandbox
 from harness.domain.statuses import RunStatus
 from harness.errors import HarnessError
-from harness.guard.control_files import watching
+from harness.ledger.facts import RunStarted
 from harness.ledger.project import Project
-from harness.plans.approved import seeds_for
+from harness.process import identity
 from harness.runs.alarms import RunAlarms
-from harness.runs.collect import Ending, close_run, read_all, rows_of, write_run_json
-from harness.runs.endings import code_changed, findings_of, judge, leftovers
-from harness.runs.environment import child_environment, prepare_private, run_variables
-from harness.runs.folder import fresh_folder
-from harness.runs.following import follow
+from harness.runs.collect import read_all, rows_of, write_run_json
+from harness.runs.endings import (
+    Ending,
+    by_alarm,
+    cancelled,
+    leftovers,
+    lost_at_launcher,
+    never_started,
+)
+from harness.runs.environment import (
+    child_environment,
+    make_private,
+    prepare_private,
+    remove_private,
+    run_variables,
+)
 from harness.runs.interrupts import Interrupts
-from harness.runs.job import Job, prepare
-from harness.runs.launch import Launched, Limits, launch, watch
-from harness.runs.lock import supervising
-from harness.runs.private import make_private, remove_private
-from harness.runs.reasons import last_lines
-from harness.runs.recover import close_abandoned
-from harness.runs.registering import register
-from harness.runs.resume import resumed_run, resumptions
-from harness.runs.rows import RunRows
-from harness.runs.run_tail import RunTail
+from harness.runs.launchers.launcher import (
+    LOCAL,
+    Handle,
+    KilledProcesses,
+    Launcher,
+    RunCommand,
+    open_launcher,
+)
+from harness.runs.run_tail import RunRows, RunTail
+
+_POLL_SECONDS = 0.1
+_EVENT_SECONDS = 1.0
+_OUTPUT_SECONDS = 5.0
 
 Event = Callable[[dict[str, Any]], None]
 
 
+class HasRun(Protocol):
+    @property
+    def run(self) -> Run: ...
+
+
+Report = TypeVar("Report", bound=HasRun)
+
+
 @dataclass(frozen=True, kw_only=True)
-class TrainReport:
-    experiment: str
-    runs: list[Run]
-    """The run of each seed of the plan, as far as there is one."""
-    findings: list[Finding]
-    ok: bool
-    """Every seed of the plan has a completed run of the current code, and no run logger was
-    bypassed."""
+class RegisteredRun:
+    run: Run
+    token: str
+    """Its link token."""
+    began: float | None
+    """The file system's time when its folder was made; None for a run that goes on in an older
+    folder."""
 
 
-def train(
-    project: Project,
-    experiment: str,
-    argv: Sequence[str] | None,
-    *,
-    sandbox: Sandbox,
-    session: str | None = None,
-    resume: bool = False,
-    on_event: Event = lambda event: None,
-    inherited: Mapping[str, str] | None = None,
-    silent_s: float = 60.0,
-    grace_s: float = 10.0,
-) -> TrainReport:
-    """Run the command, by default the plan's training.entry, once for each of the plan's seeds that
-    has no completed run of this code and command yet.
+@dataclass(frozen=True, kw_only=True)
+class EndedRun:
+    run: Run
+    began: float | None
+    rows: RunRows
+    cut: Ending | None
+    """How the harness ended it, or why it never started; None when it ended by itself."""
+    exit_code: int | None = None
+    seconds: float | None = None
+    findings: list[Finding] = field(default_factory=list)
+    """What the supervisor saw of its rows and of its processes."""
 
-    The first run that does not complete ends the call: the next seeds would meet the same code.
-    Runs that a dead supervisor left are closed first. SIGTERM is taken like Ctrl-C: what was
-    started is ended, the run is closed as cancelled, KeyboardInterrupt goes on; a second signal
-    does not disturb that.
+    def measured(self, ending: Ending) -> Ending:
+        """`ending` with what was measured."""
+        findings = [*ending.findings, *self.findings]
+        return replace(ending, exit_code=self.exit_code, seconds=self.seconds, findings=findings)
 
-    Args:
-        resume: a seed's newest run that stopped goes on, in its own folder, as its next attempt.
-        on_event: told of progress; each event has a `kind` and a `text`.
-        inherited: the environment whose allowed part is passed on, by default this process's.
-        silent_s: seconds that a run may go on without a metrics row of its own.
-        grace_s: seconds between TERM and KILL.
 
-    Raises RefusedError (already_training, experiment_closed, ...), NotFoundError, RunError.
+@dataclass(kw_only=True)
+class SupervisedRun(ABC, Generic[Report]):
+    """What differs between the runs of a plan and those of a training program."""
+
+    project: Project
+    sandbox: Sandbox
+    python: Mapping[str, Any]
+    """Of the interpreter, as `ask_python` gives it."""
+    inherited: Mapping[str, str]
+    on_event: Event
+    grace: float
+    """Seconds between TERM and KILL."""
+    launcher: str = LOCAL
+
+    @abstractmethod
+    def register(self) -> RegisteredRun:
+        """A new run with a new folder, or the next attempt of one that stopped."""
+
+    @abstractmethod
+    def shown(self) -> str:
+        """What its first event says beside the run's name."""
+
+    def prepare(self, run: Run) -> None:
+        """Called when the run is registered, before anything else of it."""
+
+    def guarded(self) -> AbstractContextManager[None]:
+        """Entered before the run starts, left when it has ended."""
+        return nullcontext()
+
+    @abstractmethod
+    def words(self, run: Run) -> list[str]:
+        """The command, not confined yet."""
+
+    @abstractmethod
+    def variables(self, run: Run) -> dict[str, str]:
+        """Beside those that every run gets."""
+
+    @abstractmethod
+    def confinement(self, folder: Path, private: Path) -> Confinement: ...
+
+    @abstractmethod
+    def memory_bytes(self) -> int | None: ...
+
+    def take(self, rows: list[Row]) -> None:
+        """The run's own rows as they come, those of earlier attempts first."""
+
+    @abstractmethod
+    def limit(self, elapsed: float, rows: RunRows) -> Ending | None:
+        """How the run ends if it has to end now, `elapsed` seconds after its start."""
+
+    @abstractmethod
+    def close(self, ended: EndedRun) -> Report:
+        """Judge what the run left, collect it, record its end."""
+
+
+def new_token() -> tuple[str, str]:
+    """A link token and its SHA-256. The ledger gets the second only: who reads the ledger cannot
+    write rows of the run."""
+    token = secrets.token_hex(16)
+    return token, hashlib.sha256(token.encode()).hexdigest()
+
+
+def supervise(task: SupervisedRun[Report], interrupts: Interrupts) -> Report:
+    """One run from its registration to its recorded end. A run that was stopped by a signal is
+    closed as cancelled; then KeyboardInterrupt is raised.
+
+    The order survives kill -9 at any point. A run is a fact before anything of it starts, and its
+    processes carry the token whose hash is in that fact, so `recover` finds and ends them although
+    their handle may never have been recorded.
     """
-    interrupts = Interrupts()
-    with supervising(project.layout, experiment), interrupts.taken():
-        project.ledger.experiment(experiment)
-        findings = close_abandoned(project, experiment)
-        job = prepare(
-            project,
-            experiment,
-            argv,
-            sandbox=sandbox,
-            session=session,
-            inherited=os.environ if inherited is None else inherited,
-            on_event=on_event,
-        )
-        wanted = seeds_for(job.approved.sha256, job.plan.oracle.seeds)
-        done = job.completed()
-        stopped = resumptions(job, [seed for seed in wanted if seed not in done]) if resume else {}
-        write_snapshot(job.snapshot, project.layout.experiment(experiment, "code"))
-        for seed in (seed for seed in wanted if seed not in done):
-            left = job.seconds_left()
-            if left <= 0:
-                findings.append(_budget_spent(job))
-                break
-            limits = Limits(
-                run=job.plan.budget.run_minutes * 60, total=left, silent=silent_s, grace=grace_s
-            )
-            with interrupts.held():
-                run = _one_run(job, seed, limits, interrupts, stopped.get(seed))
-            findings, done[seed] = [*findings, *findings_of(run, job.command[0])], run
-            if run.status is not RunStatus.COMPLETED or any(
-                item.code == CODE_CHANGED for item in run.findings
-            ):
-                break
-        runs = [done[seed] for seed in wanted if seed in done]
-        good = len(runs) == len(wanted) and all(run.status is RunStatus.COMPLETED for run in runs)
-        return TrainReport(experiment=experiment, runs=runs, findings=findings, ok=good)
+    with interrupts.held():
+        registered = task.register()
+        announce(task, registered)
+        try:
+            task.prepare(registered.run)
+            with task.guarded():
+                ended = _start_and_follow(task, registered, interrupts)
+            report = task.close(ended)
+        finally:
+            remove_private(registered.run.token)
+        announce_end(task, report.run)
+        if report.run.status is RunStatus.CANCELLED:
+            raise KeyboardInterrupt
+        return report
 
 
-def _budget_spent(job: Job) -> Finding:
-    return Finding(
-        "budget_spent",
-        f"The plan's total_minutes ({job.plan.budget.total_minutes:g}) are spent: no further run is"
-        " started.",
-        "A person may raise budget.total_minutes and approve the plan again.",
-    )
-
-
-def _register(job: Job, seed: int) -> tuple[Run, str]:
-    return register(
-        job.project,
-        experiment=job.experiment,
-        seed=seed,
-        argv=job.argv,
-        code=job.snapshot.hash,
-        data=job.data,
-        environment=job.environment,
-        sandbox=job.sandbox.kind.value,
-        session=job.session,
-    )
-
-
-def _one_run(
-    job: Job,
-    seed: int,
-    limits: Limits,
-    interrupts: Interrupts,
-    stopped: tuple[Run, str] | None = None,
-) -> Run:
-    """Register, or take up the run that `stopped`; launch, watch, end, close."""
-    project = job.project
-    if stopped is None:
-        run, token = _register(job, seed)
-    else:
-        limits = replace(limits, run=limits.run - (stopped[0].seconds or 0.0))
-        run, token = resumed_run(job, stopped[0]), stopped[1]
-    name, how = (
-        f"{run.experiment}/{run.id}",
-        "started" if stopped is None else f"goes on, attempt {run.attempt}",
-    )
-    job.on_event({"kind": "run", "run": name, "seed": seed, "text": f"{name}  seed {seed}: {how}"})
+def _start_and_follow(
+    task: SupervisedRun[Report], registered: RegisteredRun, interrupts: Interrupts
+) -> EndedRun:
+    project, run, began = task.project, registered.run, registered.began
+    clock, launcher = project.clock, open_launcher(task.launcher)
+    write_run_json(project.layout, run)
+    alarms, tail = RunAlarms(project, run), RunTail(rows_of(project.layout, run), clock)
+    _take(task, alarms, tail.before())
     try:
-        with watching(project, job.sandbox.kind, lambda: job.experiment):
-            folder = project.layout.run(run.experiment, run.id)
-            began = fresh_folder(folder) if stopped is None else None
-            run, ending, rows = _supervise(job, run, token, folder, limits, interrupts)
-        ending = replace(
-            ending, findings=[*ending.findings, *code_changed(run, job.code_changes())]
-        )
-        run = close_run(project, run, rows, ending, began=began)
+        handle = launcher.submit(_command(task, registered))
+    except (OSError, HarnessError) as error:
+        return EndedRun(run=run, began=began, rows=tail.rows, cut=never_started(error))
+    start, cut = clock.monotonic(), None
+    # From here on something runs. Whatever happens, a signal or an error of ours, it is ended, with
+    # all that it started, before the run is closed.
+    try:
+        run = _record_start(task, run, handle)
+        with interrupts.heeded():
+            cut = _follow(task, run, launcher, handle, tail, alarms)
+    except KeyboardInterrupt:
+        cut = cancelled()
     finally:
-        remove_private(run.token)
-    job.on_event(
-        {
-            "kind": "run",
-            "run": name,
-            "status": run.status.value,
-            "text": f"{name}  {run.status}: {run.reason}",
-        }
+        seconds = clock.monotonic() - start
+        killed = _end(task, run, launcher, handle)
+    _take(task, alarms, tail.look())
+    return EndedRun(
+        run=run,
+        began=began,
+        rows=read_all(project.layout, run),
+        cut=cut,
+        exit_code=launcher.poll(handle, seconds=0),
+        seconds=seconds,
+        findings=[*leftovers(run, killed.left), *tail.findings()],
     )
-    if run.status is RunStatus.CANCELLED:
-        raise KeyboardInterrupt
-    return run
 
 
-def _supervise(
-    job: Job, run: Run, token: str, folder: Path, limits: Limits, interrupts: Interrupts
-) -> tuple[Run, Ending, RunRows]:
-    layout, clock = job.project.layout, job.project.clock
-    write_run_json(layout, run)
-    rows, alarms = rows_of(layout, run), RunAlarms(job.project, run)
-    run_tail = RunTail(rows, clock)
-    alarms.take(run_tail.before())
-    try:
-        launched = _launch(job, run, token, folder)
-    except OSError as error:
-        reason = f"never started: {error.strerror}: {error.filename}"
-        return run, Ending(status=RunStatus.FAILED, reason=reason), rows
-    except HarnessError as error:
-        return run, Ending(status=RunStatus.FAILED, reason=f"never started: {error}"), rows
-    followed = follow(
-        job.project,
-        run,
-        launched,
-        lambda: watch(launched, run_tail, alarms, limits, clock, job.on_event),
-        interrupts,
-        grace=limits.grace,
-    )
-    run = followed.run
-    fatal = alarms.fatal()
-    alarms.take(run_tail.look())
-    rows = read_all(layout, run)
-    stderr = last_lines(layout.run(run.experiment, run.id, "stderr"))
-    ending = judge(run, followed.how, launched.process.returncode, rows, limits, stderr, fatal)
-    found = [*ending.findings, *leftovers(run, followed.left), *run_tail.findings()]
-    return run, replace(ending, seconds=followed.seconds, findings=found), rows
-
-
-def _launch(job: Job, run: Run, token: str, folder: Path) -> Launched:
-    layout, private = job.project.layout, make_private(run.token)
-    given = run_variables(
+def _command(task: SupervisedRun[Report], registered: RegisteredRun) -> RunCommand:
+    run, layout = registered.run, task.project.layout
+    folder, private = layout.run(run.experiment, run.id), make_private(run.token)
+    variables = run_variables(
         project=layout.root,
         experiment=run.experiment,
         run=run.id,
         run_dir=folder,
-        token=token,
+        token=registered.token,
         seed=run.seed,
+        attempt=run.attempt,
     )
-    given[variables.ATTEMPT] = str(run.attempt)
-    given[variables.CHECKPOINT_EVERY] = str(job.plan.training.checkpoint_every)
-    given[variables.METRIC], given[variables.DIRECTION] = (
-        job.plan.oracle.metric,
-        job.plan.oracle.direction.value,
-    )
-    given |= prepare_private(private, python=job.python)
-    return launch(
-        job.sandbox.command(
-            job.command, job.confinement(folder, private), memory_bytes=machine_share()
-        ),
+    variables |= task.variables(run) | prepare_private(private, python=task.python)
+    confinement = task.confinement(folder, private)
+    return RunCommand(
+        argv=task.sandbox.command(task.words(run), confinement, memory_bytes=task.memory_bytes()),
         cwd=layout.root,
-        environment=child_environment(job.inherited, private, given),
+        environment=child_environment(task.inherited, private, variables),
         stdout=layout.run(run.experiment, run.id, "stdout"),
         stderr=layout.run(run.experiment, run.id, "stderr"),
-        further=layout.run(run.experiment, run.id, "stdout").exists(),
+        append=registered.began is None,
     )
+
+
+def _record_start(task: SupervisedRun[Report], run: Run, handle: Handle) -> Run:
+    project = task.project
+    project.ledger.append(
+        RunStarted(
+            experiment=run.experiment,
+            run=run.id,
+            job={"launcher": task.launcher, "handle": handle},
+            supervisor=identity(),
+        )
+    )
+    run = project.ledger.run(run.experiment, run.id)
+    write_run_json(project.layout, run)
+    return run
+
+
+def _follow(
+    task: SupervisedRun[Report],
+    run: Run,
+    launcher: Launcher,
+    handle: Handle,
+    tail: RunTail,
+    alarms: RunAlarms,
+) -> Ending | None:
+    """Until the command ends by itself, then None, or has to be ended, then how."""
+    progress, start = _Progress(task.on_event, tail.rows), task.project.clock.monotonic()
+    while launcher.poll(handle, seconds=_POLL_SECONDS) is None:
+        new = tail.look()
+        for alarm in _take(task, alarms, new):
+            task.on_event(_alarm_event(tail.rows.run, alarm))
+        elapsed = task.project.clock.monotonic() - start
+        progress.show(new, elapsed)
+        if (fatal := alarms.fatal()) is not None:
+            return by_alarm(run, fatal)
+        if (ending := task.limit(elapsed, tail.rows)) is not None:
+            return ending
+        if launcher.lost(handle):
+            return lost_at_launcher()
+    return None
+
+
+def _take(task: SupervisedRun[Report], alarms: RunAlarms, rows: list[Row]) -> list[Alarm]:
+    """The new alarms of new rows."""
+    task.take(rows)
+    return alarms.take(rows)
+
+
+def _end(
+    task: SupervisedRun[Report], run: Run, launcher: Launcher, handle: Handle
+) -> KilledProcesses:
+    """TERM, KILL after the grace; then the same for what an ended command left running."""
+    if launcher.poll(handle, seconds=0) is None:
+        launcher.signal(handle, signal.SIGTERM)
+        launcher.poll(handle, seconds=task.grace)
+    killed = launcher.kill(handle, run.token)
+    launcher.output(handle, seconds=_OUTPUT_SECONDS)
+    return killed
+
+
+# Events
+
+
+def announce(task: SupervisedRun[Report], registered: RegisteredRun) -> None:
+    run = registered.run
+    name = f"{run.experiment}/{run.id}"
+    how = "started" if registered.began is not None else f"goes on, attempt {run.attempt}"
+    text = f"{name}  {task.shown()}: {how}"
+    task.on_event({"kind": "run", "run": name, "seed": run.seed, "text": text})
+
+
+def announce_end(task: SupervisedRun[Report], run: Run) -> None:
+    name = f"{run.experiment}/{run.id}"
+    text = f"{name}  {run.status}: {run.reason}"
+    task.on_event({"kind": "run", "run": name, "status": run.status.value, "text": text})
+
+
+class _Progress:
+    """The newest epoch, at most once a second."""
+
+    def __init__(self, on_event: Event, rows: RunRows) -> None:
+        self._on_event, self._rows = on_event, rows
+        self._latest: Row | None = None
+        self._shown_at = -_EVENT_SECONDS
+
+    def show(self, new: list[Row], elapsed: float) -> None:
+        epochs = [row for row in new if row.get("event") == "epoch"]
+        self._latest = epochs[-1] if epochs else self._latest
+        if self._latest is not None and elapsed - self._shown_at >= _EVENT_SECONDS:
+            self._on_event(_epoch_event(self._rows.run, self._latest, self._rows.total_epochs))
+            self._latest, self._shown_at = None, elapsed
+
+
+def _alarm_event(run: str, alarm: Alarm) -> dict[str, Any]:
+    text = f"{run}  {alarm.severity} {alarm.code} at row {alarm.row}: {alarm.message}"
+    return {"kind": "alarm", "run": run, "alarm": alarm.plain(), "text": text}
+
+
+def _epoch_event(run: str, row: Mapping[str, Any], total: int | None) -> dict[str, Any]:
+    epoch, metrics = place(dict(row)), row.get("metrics")
+    shown = metrics if isinstance(metrics, dict) else {}
+    numbers = "  ".join(
+        f"{key} {value:.4g}"
+        for key, value in list(shown.items())[:4]
+        if isinstance(value, float | int)
+    )
+    of = f"/{total - 1}" if total is not None and total > 1 else ""
+    text = f"{run}  epoch {epoch}{of}  {numbers}"
+    return {"kind": "epoch", "run": run, "epoch": epoch, "metrics": shown, "text": text}

@@ -16,7 +16,7 @@ from harness.gates.findings import finding
 from harness.ledger.facts import ApprovedPlan, RecordedVerdict
 from harness.ledger.project import Project
 from harness.plans.approved import plan_of
-from harness.runs.processes import is_alive
+from harness.runs.launchers.launcher import is_alive
 
 _COLLECT = "harness.gates.collect"
 _NAMED = 5

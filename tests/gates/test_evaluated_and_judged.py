@@ -33,7 +33,7 @@ from harness.ledger.facts import EvaluationRecorded, RecordedVerdict
 from harness.plans.approval import approve_plan
 from harness.projections.refresh import refresh
 from harness.projections.scores import change_text
-from harness.runs.reasons import bypassed
+from harness.runs.endings import bypassed
 from harness.sandbox.none import NoSandbox
 from harness.views.experiments import details
 from tests.world import GOOD, PLAN, POOR, InProcess, World, train_past_the_logger

@@ -13,7 +13,7 @@ from harness.evaluation.scores import counted_runs
 from harness.gates.evidence import GateEvidence
 from harness.gates.findings import FINDINGS, finding
 from harness.gates.verdict import judge
-from harness.runs.reasons import bypassed
+from harness.runs.endings import bypassed
 from tests.gates.evidence import (
     MINIMIZE,
     TIMES,

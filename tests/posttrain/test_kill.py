@@ -18,7 +18,7 @@ from harness.errors import RefusedError
 from harness.ledger.project import Project
 from harness.posttrain.program import TrainingProgram
 from harness.posttrain.training_judgement import ProgramReport
-from harness.runs.processes import marked
+from harness.runs.launchers.local import run_mark
 from harness.runs.recover import recover
 from tests.posttrain import programs
 
@@ -52,7 +52,7 @@ def require_true(project: Project, experiment: str) -> None:
     recover(project)
     for run in project.ledger.runs(experiment):
         assert run.status in FINAL_RUNS
-        assert marked(run.token) == []
+        assert run_mark(run.token).processes() == []
         accepted = [
             item
             for item in project.ledger.judgements(experiment)

@@ -10,8 +10,7 @@ from runs_support import GOOD, PLAN, Trainer, Unconfined
 
 from harness.ledger.project import Project, open_project
 from harness.plans.approval import approve_plan
-from harness.runs import supervisor
-from harness.runs.supervisor import TrainReport, train
+from harness.runs.train import TrainReport, train
 from tests.blobs import make_root, own_environment
 
 
@@ -45,7 +44,7 @@ def run_training(project: Project, root: Path, monkeypatch: pytest.MonkeyPatch) 
         **more: object,
     ) -> TrainReport:
         if seeds is not None:
-            monkeypatch.setattr(supervisor, "seeds_for", lambda sha256, count: seeds)
+            monkeypatch.setattr("harness.runs.train.seeds_for", lambda sha256, count: seeds)
         (root / "train.py").write_text(textwrap.dedent(code))
         inherited = {
             "PATH": os.environ["PATH"],

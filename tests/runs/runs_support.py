@@ -10,7 +10,7 @@ import psutil
 from harness.domain.sandbox import Completed, Confinement
 from harness.domain.statuses import SandboxKind
 from harness.ledger.project import Project
-from harness.runs.supervisor import TrainReport
+from harness.runs.train import TrainReport
 from tests import blobs
 
 Trainer = Callable[..., TrainReport]

@@ -9,8 +9,8 @@ from runs_support import Unconfined
 
 from harness.domain.commands import with_interpreter
 from harness.errors import RunError
+from harness.runs.endings import explain, missing_package
 from harness.runs.environment import ask_python, child_environment, prepare_private
-from harness.runs.reasons import explain, missing_package
 
 
 def test_python_is_the_projects_interpreter() -> None:

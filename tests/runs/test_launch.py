@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.runs import launch as launching
-from harness.runs.output import Pump
+from harness.runs.launchers.launcher import RunCommand
+from harness.runs.launchers.local import LocalLauncher, Pump
 
 
 class Started(subprocess.Popen):
@@ -26,15 +26,16 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Started]:
     return Started.all
 
 
-def launch(folder: Path) -> launching.Launched:
-    return launching.launch(
-        [sys.executable, "-c", "import time; print('on', flush=True); time.sleep(60)"],
+def launch(folder: Path) -> None:
+    command = RunCommand(
+        argv=[sys.executable, "-c", "import time; print('on', flush=True); time.sleep(60)"],
         cwd=folder,
         environment={"PATH": os.environ["PATH"]},
         stdout=folder / "stdout.log",
         stderr=folder / "stderr.log",
-        further=True,
+        append=True,
     )
+    LocalLauncher().submit(command)
 
 
 def descriptors() -> int:

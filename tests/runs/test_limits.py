@@ -17,9 +17,9 @@ from harness.ledger.facts import RunStarted, local_job
 from harness.ledger.project import Project
 from harness.plans.approval import approve_plan
 from harness.process import identity
+from harness.runs.launchers.launcher import is_alive
+from harness.runs.launchers.local import Pump
 from harness.runs.lock import try_supervising
-from harness.runs.output import Pump
-from harness.runs.processes import is_alive
 from harness.runs.recover import recover
 from harness.sandbox.select import SANDBOXES, available
 
@@ -193,12 +193,12 @@ sys.path.insert(0, sys.argv[2])
 from runs_support import Unconfined
 from harness.sandbox.select import SANDBOXES
 from harness.ledger.project import open_project
-from harness.runs import supervisor
-supervisor.seeds_for = lambda sha256, count: [1]
+from harness.runs import train
+train.seeds_for = lambda sha256, count: [1]
 kind = sys.argv[3]
 sandbox = Unconfined() if kind == "None" else SANDBOXES[kind]()
 with open_project(Path(sys.argv[1]), os.environ) as project:
-    supervisor.train(project, "exp-0001", None, sandbox=sandbox, grace_s=2.0)
+    train.train(project, "exp-0001", None, sandbox=sandbox, grace_s=2.0)
 """
 
 

@@ -19,7 +19,7 @@ from harness.ledger.facts import RunEnded
 from harness.ledger.project import Project
 from harness.plans.approval import approve_plan
 from harness.plans.approved import seeds_for
-from harness.runs import supervisor
+from harness.runs.launchers.local import LocalLauncher
 from harness.runs.lock import supervising
 
 REPOSITORY = Path(__file__).parents[2]
@@ -282,7 +282,7 @@ def test_a_launch_that_is_refused_closes_its_run(
     def refuse(*words: object, **more: object) -> None:
         raise RunError("No sandbox here.", hint="Install one.")
 
-    monkeypatch.setattr(supervisor, "launch", refuse)
+    monkeypatch.setattr(LocalLauncher, "submit", refuse)
     run = run_training().runs[0]
     assert (run.status, run.reason) == (
         RunStatus.FAILED,

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.clock import ManualClock, iso
-from harness.runs.rows import RunRows
-from harness.runs.run_tail import RunTail
+from harness.runs.run_tail import RunRows, RunTail
 
 
 class SetClock(ManualClock):

@@ -23,7 +23,7 @@ from harness.ledger.facts import SessionStarted
 from harness.ledger.project import Project
 from harness.ledger.verify import verify
 from harness.process import identity
-from harness.runs.processes import marked
+from harness.runs.launchers.local import run_mark
 from tests.centroids import slow_train
 
 PACKAGE = Path(__file__).resolve().parents[2]
@@ -56,7 +56,7 @@ def assert_ended_well(project: Project) -> None:
     assert verify(project.layout.ledger_db, project.layout.anchors) == []
     runs = project.ledger.runs("exp-0001")
     assert len({run.seed for run in runs if run.status is RunStatus.COMPLETED}) == 3
-    assert [marked(run.token) for run in runs] == [[]] * len(runs)
+    assert [run_mark(run.token).processes() for run in runs] == [[]] * len(runs)
     assert [session_processes(item.id) for item in project.ledger.sessions()] == [[]] * len(
         project.ledger.sessions()
     )

@@ -1,7 +1,7 @@
 """Everything that the runs of one `train` call share, checked before the first is registered."""
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ _READ_ONLY = (".harness", ".git")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
+class TrainJob:
     project: Project
     experiment: str
     plan: Plan
@@ -43,7 +43,6 @@ class Job:
     sandbox: Sandbox
     session: str | None
     inherited: Mapping[str, str]
-    on_event: Callable[[dict[str, Any]], None]
 
     def completed(self) -> dict[int, Run]:
         """Seed -> its completed run, of those that count; none when the newest run is of other code
@@ -109,8 +108,7 @@ def prepare(
     sandbox: Sandbox,
     session: str | None,
     inherited: Mapping[str, str],
-    on_event: Callable[[dict[str, Any]], None],
-) -> Job:
+) -> TrainJob:
     """Raises RefusedError when the plan, its scorer or its data changed, when the experiment is
     closed, or when the plan requires a sandbox and there is none; ConfigError when the interpreter
     is missing, RunError when it does not work."""
@@ -143,7 +141,7 @@ def prepare(
     python = ask_python(interpreter, sandbox)
     layout = project.layout
     snapshot = take_snapshot(layout.root, layout.objects, exclude=data_paths(approved))
-    return Job(
+    return TrainJob(
         project=project,
         experiment=experiment,
         plan=plan,
@@ -157,5 +155,4 @@ def prepare(
         sandbox=sandbox,
         session=session,
         inherited=inherited,
-        on_event=on_event,
     )

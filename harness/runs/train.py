@@ -1,0 +1,241 @@
+"""`harness train`: one supervised run for each seed of the plan."""
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.artifacts.code_snapshot import write_snapshot
+from harness.domain import variables
+from harness.domain.findings import CODE_CHANGED, Finding
+from harness.domain.records import Run
+from harness.domain.sandbox import Confinement, Sandbox, machine_share
+from harness.domain.statuses import RunStatus
+from harness.guard.control_files import watching
+from harness.ledger.project import Project
+from harness.plans.approved import seeds_for
+from harness.runs.collect import close_run
+from harness.runs.endings import (
+    Ending,
+    at_limit,
+    by_itself,
+    bypassed,
+    code_changed,
+    findings_of,
+    last_lines,
+)
+from harness.runs.environment import fresh_folder
+from harness.runs.interrupts import Interrupts
+from harness.runs.launchers.launcher import LOCAL
+from harness.runs.lock import supervising
+from harness.runs.recover import close_abandoned
+from harness.runs.resume import resumptions
+from harness.runs.run_tail import RunRows
+from harness.runs.supervisor import (
+    EndedRun,
+    Event,
+    RegisteredRun,
+    SupervisedRun,
+    new_token,
+    supervise,
+)
+from harness.runs.train_job import TrainJob, prepare
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainReport:
+    experiment: str
+    runs: list[Run]
+    """The run of each seed of the plan, as far as there is one."""
+    findings: list[Finding]
+    ok: bool
+    """Every seed of the plan has a completed run of the current code, and no run logger was
+    bypassed."""
+
+
+def train(
+    project: Project,
+    experiment: str,
+    argv: Sequence[str] | None,
+    *,
+    sandbox: Sandbox,
+    session: str | None = None,
+    resume: bool = False,
+    on_event: Event = lambda event: None,
+    inherited: Mapping[str, str] | None = None,
+    silent_s: float = 60.0,
+    grace_s: float = 10.0,
+    launcher: str = LOCAL,
+) -> TrainReport:
+    """Run the command, by default the plan's training.entry, once for each of the plan's seeds that
+    has no completed run of this code and command yet.
+
+    The first run that does not complete ends the call: the next seeds would meet the same code.
+    Runs that a dead supervisor left are closed first. SIGTERM acts like Ctrl-C: what was started is
+    ended, the run is closed as cancelled, KeyboardInterrupt goes on; a second signal does not
+    disturb that.
+
+    Args:
+        resume: a seed's newest run that stopped goes on, in its own folder, as its next attempt.
+        on_event: gets progress; each event has a `kind` and a `text`.
+        inherited: the environment whose allowed part is passed on, by default this process's.
+        silent_s: seconds that a run may go on without a metrics row of its own.
+        grace_s: seconds between TERM and KILL.
+
+    Raises RefusedError (already_training, experiment_closed, ...), NotFoundError, RunError.
+    """
+    interrupts = Interrupts()
+    with supervising(project.layout, experiment), interrupts.taken():
+        project.ledger.experiment(experiment)
+        findings = close_abandoned(project, experiment)
+        job = prepare(
+            project,
+            experiment,
+            argv,
+            sandbox=sandbox,
+            session=session,
+            inherited=os.environ if inherited is None else inherited,
+        )
+        wanted = seeds_for(job.approved.sha256, job.plan.oracle.seeds)
+        done = job.completed()
+        missing = [seed for seed in wanted if seed not in done]
+        stopped = resumptions(job, missing) if resume else {}
+        write_snapshot(job.snapshot, project.layout.experiment(experiment, "code"))
+        for seed in missing:
+            left = job.seconds_left()
+            if left <= 0:
+                findings.append(_budget_spent(job))
+                break
+            limits = RunLimits(run=job.plan.budget.run_minutes * 60, total=left, silent=silent_s)
+            task = SeedRun(
+                project=project,
+                sandbox=sandbox,
+                python=job.python,
+                inherited=job.inherited,
+                on_event=on_event,
+                grace=grace_s,
+                launcher=launcher,
+                job=job,
+                seed=seed,
+                limits=limits,
+                stopped=stopped.get(seed),
+            )
+            run = supervise(task, interrupts).run
+            findings, done[seed] = [*findings, *findings_of(run, job.command[0])], run
+            codes = {item.code for item in run.findings}
+            if run.status is not RunStatus.COMPLETED or CODE_CHANGED in codes:
+                break
+        runs = [done[seed] for seed in wanted if seed in done]
+        good = len(runs) == len(wanted) and all(run.status is RunStatus.COMPLETED for run in runs)
+        return TrainReport(experiment=experiment, runs=runs, findings=findings, ok=good)
+
+
+def _budget_spent(job: TrainJob) -> Finding:
+    return Finding(
+        "budget_spent",
+        f"The plan's total_minutes ({job.plan.budget.total_minutes:g}) are spent: no further run is"
+        " started.",
+        "A person may raise budget.total_minutes and approve the plan again.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunLimits:
+    """Seconds."""
+
+    run: float
+    total: float
+    """What is left of the plan's total_minutes."""
+    silent: float
+    """How long a run may go on without a row of its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeedReport:
+    run: Run
+
+
+@dataclass(kw_only=True)
+class SeedRun(SupervisedRun[SeedReport]):
+    """The run of one seed of the plan."""
+
+    job: TrainJob
+    seed: int
+    limits: RunLimits
+    stopped: tuple[Run, str] | None
+    """The run that goes on, and its link token."""
+
+    def register(self) -> RegisteredRun:
+        job, ledger = self.job, self.project.ledger
+        if self.stopped is not None:
+            before, token = self.stopped
+            # The limit is one for all attempts of a run.
+            left = self.limits.run - (before.seconds or 0.0)
+            self.limits = replace(self.limits, run=left)
+            run = ledger.resume_run(
+                experiment=before.experiment,
+                run=before.id,
+                environment=job.environment,
+                session=job.session,
+            )
+            return RegisteredRun(run=run, token=token, began=None)
+        token, digest = new_token()
+        run = ledger.register_run(
+            experiment=job.experiment,
+            seed=self.seed,
+            argv=job.argv,
+            code=job.snapshot.hash,
+            data=job.data,
+            environment=job.environment,
+            sandbox=self.sandbox.kind.value,
+            session=job.session,
+            token=digest,
+        )
+        began = fresh_folder(self.project.layout.run(run.experiment, run.id))
+        return RegisteredRun(run=run, token=token, began=began)
+
+    def shown(self) -> str:
+        return f"seed {self.seed}"
+
+    def guarded(self) -> AbstractContextManager[None]:
+        return watching(self.project, self.sandbox.kind, lambda: self.job.experiment)
+
+    def words(self, run: Run) -> list[str]:
+        return self.job.command
+
+    def variables(self, run: Run) -> dict[str, str]:
+        plan = self.job.plan
+        return {
+            variables.CHECKPOINT_EVERY: str(plan.training.checkpoint_every),
+            variables.METRIC: plan.oracle.metric,
+            variables.DIRECTION: plan.oracle.direction.value,
+        }
+
+    def confinement(self, folder: Path, private: Path) -> Confinement:
+        return self.job.confinement(folder, private)
+
+    def memory_bytes(self) -> int | None:
+        return machine_share()
+
+    def limit(self, elapsed: float, rows: RunRows) -> Ending | None:
+        limits = self.limits
+        if elapsed > min(limits.run, limits.total):
+            is_run = limits.run <= limits.total
+            what = "budget.run_minutes" if is_run else "what was left of budget.total_minutes"
+            return at_limit(f"ended at {what}, {min(limits.run, limits.total) / 60:.2g} minutes")
+        if not rows.seen and elapsed > limits.silent:
+            problem = bypassed(rows.run, f"ran for {limits.silent:g} s")
+            return at_limit(problem.message, [problem])
+        return None
+
+    def close(self, ended: EndedRun) -> SeedReport:
+        run = ended.run
+        ending = ended.cut
+        if ending is None:
+            stderr = last_lines(self.project.layout.run(run.experiment, run.id, "stderr"))
+            ending = by_itself(run, ended.exit_code or 0, ended.rows, stderr)
+        ending = ended.measured(ending)
+        changed = code_changed(run, self.job.code_changes())
+        ending = replace(ending, findings=[*ending.findings, *changed])
+        return SeedReport(run=close_run(self.project, run, ended.rows, ending, began=ended.began))

@@ -1,0 +1,111 @@
+"""The supervisor reaches a run's command through the protocol of launchers alone."""
+
+import json
+import signal
+from typing import Any, ClassVar
+
+import pytest
+from runs_support import Trainer
+
+from harness.domain import variables
+from harness.domain.statuses import RunStatus
+from harness.ledger.project import Project
+from harness.runs.launchers import launcher
+from harness.runs.launchers.launcher import Handle, KilledProcesses, RunCommand
+
+NAME = "memory"
+
+
+class MemoryLauncher:
+    """A Launcher without a process: each poll is one step of a script that writes rows."""
+
+    steps: ClassVar[list[dict[str, Any] | int]] = []
+    calls: ClassVar[list[str]] = []
+    forgets: ClassVar[bool] = False
+
+    def submit(self, command: RunCommand) -> dict[str, Any]:
+        self.calls.append("submit")
+        self.environment = command.environment
+        for path in (command.stdout, command.stderr):
+            path.write_text("")
+        self.metrics = command.stdout.with_name("metrics.jsonl")
+        self.left = list(self.steps)
+        self.code: int | None = None
+        return {"pid": 2**22 - 7, "boot": "in memory", "started": 1.0}
+
+    def poll(self, handle: Handle, *, seconds: float) -> int | None:
+        assert handle["boot"] == "in memory"
+        if self.code is None and self.left and seconds:
+            step = self.left.pop(0)
+            if isinstance(step, int):
+                self.code = step
+            else:
+                self._log(step)
+        return self.code
+
+    def signal(self, handle: Handle, number: int) -> None:
+        self.calls.append(signal.Signals(number).name)
+        self.code = -number
+
+    def kill(self, handle: Handle, token_sha256: str) -> KilledProcesses:
+        self.calls.append("kill")
+        return KilledProcesses(found=0, left=0)
+
+    def output(self, handle: Handle, *, seconds: float) -> None:
+        self.calls.append("output")
+
+    def lost(self, handle: Handle) -> bool:
+        return self.forgets
+
+    def _log(self, row: dict[str, Any]) -> None:
+        name = f"{self.environment[variables.EXPERIMENT]}/{self.environment[variables.RUN]}"
+        whole = {"run": name, "token": self.environment[variables.TOKEN], **row}
+        with self.metrics.open("a") as stream:
+            stream.write(json.dumps(whole) + "\n")
+
+
+@pytest.fixture
+def memory(monkeypatch: pytest.MonkeyPatch) -> type[MemoryLauncher]:
+    monkeypatch.setitem(launcher.LAUNCHERS, NAME, f"{__name__}:MemoryLauncher")
+    monkeypatch.setattr(MemoryLauncher, "calls", [])
+    return MemoryLauncher
+
+
+START = {"event": "start"}
+END = {"event": "end", "status": "completed"}
+
+
+def test_a_second_launcher_is_one_class_and_one_row(
+    project: Project,
+    run_training: Trainer,
+    memory: type[MemoryLauncher],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(memory, "steps", [START, {"event": "epoch", "epoch": 0}, END, 0])
+    run = run_training(seeds=[1], launcher=NAME).runs[0]
+    assert (run.status, run.rows, run.exit_code) == (RunStatus.COMPLETED, 3, 0)
+    assert memory.calls == ["submit", "kill", "output"]
+
+
+def test_a_limit_goes_through_the_launcher(
+    project: Project,
+    run_training: Trainer,
+    memory: type[MemoryLauncher],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(memory, "steps", [])
+    run = run_training(seeds=[1], launcher=NAME, silent_s=0.0).runs[0]
+    assert (run.status, run.exit_code) == (RunStatus.KILLED, -signal.SIGTERM)
+    assert memory.calls == ["submit", "SIGTERM", "kill", "output"]
+
+
+def test_a_command_that_its_launcher_forgot_is_lost(
+    project: Project,
+    run_training: Trainer,
+    memory: type[MemoryLauncher],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(memory, "steps", [START])
+    monkeypatch.setattr(memory, "forgets", True)
+    run = run_training(seeds=[1], launcher=NAME).runs[0]
+    assert run.status is RunStatus.LOST
