@@ -9,7 +9,7 @@ from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import caller
 from harness.ledger.project import Project, open_project
-from harness.runs.removal import Removal, remove_unneeded
+from harness.runs.checkpoint_removal import RemovedCheckpoints, remove_unneeded
 
 
 @click.command("gc")
@@ -36,7 +36,7 @@ def _named(project: Project, experiments: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(experiments)) or [item.id for item in project.ledger.experiments()]
 
 
-def _lines(done: Removal, *, dry_run: bool) -> list[str]:
+def _lines(done: RemovedCheckpoints, *, dry_run: bool) -> list[str]:
     verb = "would remove" if dry_run else "removed"
     return [
         *(f"kept {item['path']}: {item['why']}" for item in done.kept),

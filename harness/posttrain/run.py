@@ -263,7 +263,9 @@ def _dry_run(task: ProgramRun) -> ProgramReport:
     run = project.ledger.run(run.experiment, run.id)
     observed: dict[str, Any] = {"base_model_sha256": task.hashes["base_model_sha256"]}
     try:
-        observed["dataset_sha256"], rows = read_json_lines(project.layout.root / spec.dataset["path"])
+        observed["dataset_sha256"], rows = read_json_lines(
+            project.layout.root / spec.dataset["path"]
+        )
         observed["dataset_rows"] = len(rows)
     except HarnessError:
         observed |= {"dataset_sha256": task.hashes["dataset_sha256"], "dataset_rows": 0}

@@ -46,17 +46,16 @@ def close_run(
     """Record the run's checkpoints and its end; write run.json. Returns the run as it is now.
     `began` is as `origin_findings` takes it."""
     ledger, layout = project.ledger, project.layout
-    found, problems = _checkpoints(layout, run, rows)
-    if (made := _judged(project, run)) is not None:
-        found = sorted(
-            (replace(item, final=item.checkpoint == made) for item in found),
-            key=lambda item: item.final,
-        )
+    checkpoints, problems = _checkpoints(layout, run, rows)
+    if (made := _accepted_model(project, run)) is not None:
+        marked = (replace(fact, final=fact.checkpoint == made) for fact in checkpoints)
+        checkpoints = sorted(marked, key=lambda fact: fact.final)
     problems += not_exact(f"{run.experiment}/{run.id}", rows.resumes)
-    for final in (item for item in found if item.final and ending.status is RunStatus.COMPLETED):
+    completed = ending.status is RunStatus.COMPLETED
+    for final in (fact for fact in checkpoints if fact.final and completed):
         problems += origin_findings(project, run, final, began, ending.findings)
-        problems += untrained_findings(final, found, _initial(layout, run, rows))
-    for checkpoint in _news(found, ledger.checkpoints(run.experiment, run.id), made):
+        problems += untrained_findings(final, checkpoints, _initial(layout, run, rows))
+    for checkpoint in _changed(checkpoints, ledger.checkpoints(run.experiment, run.id), made):
         ledger.append(checkpoint)
     ended = RunEnded(
         experiment=run.experiment,
@@ -64,57 +63,62 @@ def close_run(
         status=ending.status.value,
         exit_code=ending.exit_code,
         reason=ending.reason,
-        seconds=_together(run.seconds, ending.seconds),
+        seconds=_sum(run.seconds, ending.seconds),
         rows=rows.count,
         findings=[*_still_hold(run), *ending.findings, *problems],
     )
+    # run.json comes first: the fact holds the hashes of all files, run.json's among them. After a
+    # kill in between the run is still open, and `recover` closes it.
     write_run_json(layout, run, ended)
     ledger.append(replace(ended, files=_hashes(layout, run)))
     return ledger.run(run.experiment, run.id)
 
 
-def _together(before: float | None, now: float | None) -> float | None:
+def _sum(before: float | None, now: float | None) -> float | None:
     """Seconds of all attempts; None while none was measured."""
     return now if before is None else before + (now or 0.0)
 
 
 def _still_hold(run: Run) -> list[Finding]:
-    """Of an earlier attempt: its rows are still there, so what was said of their times is true."""
-    return [found for found in run.findings if found.code == CLOCK_SET]
+    """Findings of an earlier attempt about the times of its rows, which are still there."""
+    return [finding for finding in run.findings if finding.code == CLOCK_SET]
 
 
-def _judged(project: Project, run: Run) -> str | None:
-    """Content hash of the model that a training program's run was found to have made: that one is
-    final, whatever checkpoints the trainer told of."""
-    mine = [item for item in project.ledger.judgements(run.experiment) if item.run == run.id]
+def _accepted_model(project: Project, run: Run) -> str | None:
+    """Content hash of the model that a training program's run made, by its accepted result: that
+    one is final, whatever checkpoints the trainer reported."""
+    judgements = project.ledger.judgements(run.experiment)
+    mine = [judgement for judgement in judgements if judgement.run == run.id]
     return mine[-1].artifact if mine and mine[-1].accepted else None
 
 
-def _news(
-    found: list[CheckpointRecorded], recorded: list[Checkpoint], made: str | None
+def _changed(
+    facts: list[CheckpointRecorded], recorded: list[Checkpoint], made: str | None
 ) -> list[CheckpointRecorded]:
-    """What the ledger does not say yet: after a resume, also that another checkpoint is the final
+    """What the ledger does not hold yet: after a resume, also that another checkpoint is the final
     one now."""
-    known = {item.id: item for item in recorded}
-    now = {item.checkpoint for item in found}
+    known = {checkpoint.id: checkpoint for checkpoint in recorded}
     changed = [
-        item
-        for item in found
-        if (old := known.get(item.checkpoint)) is None
-        or (old.path, old.epoch, old.final) != (item.path, item.epoch, item.final)
+        fact
+        for fact in facts
+        if (old := known.get(fact.checkpoint)) is None
+        or (old.path, old.epoch, old.final) != (fact.path, fact.epoch, fact.final)
     ]
-    stale = [item for item in recorded if item.final and item.id not in now and item.id != made]
-    return changed + [_no_longer_final(item) for item in stale] if found else changed
+    if not facts:
+        return changed
+    now = {fact.checkpoint for fact in facts} | {made}
+    stale = [old for old in recorded if old.final and old.id not in now]
+    return changed + [_no_longer_final(old) for old in stale]
 
 
-def _no_longer_final(item: Checkpoint) -> CheckpointRecorded:
+def _no_longer_final(checkpoint: Checkpoint) -> CheckpointRecorded:
     return CheckpointRecorded(
-        experiment=item.experiment,
-        run=item.run,
-        checkpoint=item.id,
-        path=item.path,
-        bytes=item.bytes,
-        epoch=item.epoch,
+        experiment=checkpoint.experiment,
+        run=checkpoint.run,
+        checkpoint=checkpoint.id,
+        path=checkpoint.path,
+        bytes=checkpoint.bytes,
+        epoch=checkpoint.epoch,
         final=False,
     )
 
@@ -138,43 +142,41 @@ def write_run_json(layout: Layout, run: Run, ended: RunEnded | None = None) -> N
     plain = asdict(run)
     content = {name: plain[name] for name in (*kept, *times)}
     if ended is not None:
-        told = ended.body()
-        content |= {
-            name: told[name]
-            for name in ("status", "exit_code", "reason", "seconds", "rows", "findings")
-        }
+        body = ended.body()
+        names = ("status", "exit_code", "reason", "seconds", "rows", "findings")
+        content |= {name: body[name] for name in names}
     atomic_write(layout.run(run.experiment, run.id, "run"), pretty_json(content))
 
 
 def _hashes(layout: Layout, run: Run) -> dict[str, str]:
-    found = {}
-    for name in _HASHED:
-        path = layout.run(run.experiment, run.id, name)
-        if path.is_file() and not path.is_symlink():
-            found[name] = hash_path(path)
-    return found
+    paths = {name: layout.run(run.experiment, run.id, name) for name in _HASHED}
+    return {
+        name: hash_path(path)
+        for name, path in paths.items()
+        if path.is_file() and not path.is_symlink()
+    }
 
 
 def _checkpoints(
     layout: Layout, run: Run, rows: RunRows
 ) -> tuple[list[CheckpointRecorded], list[Finding]]:
-    """The checkpoints that the run told of and kept, one a path, the one to score last; and those
+    """The checkpoints that the run reported and kept, one a path, the one to score last; and those
     that cannot be read."""
-    found: list[CheckpointRecorded] = []
+    checkpoints: list[CheckpointRecorded] = []
     problems: list[Finding] = []
     latest: dict[str, dict[str, Any]] = {}
     for row in rows.checkpoints:
         name = str(row.get("path"))
-        latest.pop(name, None)
+        latest.pop(name, None)  # so that a path reported again moves to the end
         latest[name] = row
     finals = [name for name, row in latest.items() if row.get("final") is True] or list(latest)
     for name, row in latest.items():
         try:
             path = _inside(layout.run(run.experiment, run.id), name)
             if name != finals[-1] and not path.exists():
-                # the training keeps newest, best and due ones, and took this one away again
+                # Training keeps the newest, the best and the due ones, and removed this one.
                 continue
-            found.append(
+            checkpoints.append(
                 CheckpointRecorded(
                     experiment=run.experiment,
                     run=run.id,
@@ -185,22 +187,18 @@ def _checkpoints(
                     final=name == finals[-1],
                 )
             )
-        except (
-            UsageError,
-            OSError,
-            ValueError,
-            RuntimeError,
-        ) as error:  # a hostile name or a loop of links, too
+        # A name can be hostile: a null byte is a ValueError, a loop of links a RuntimeError.
+        except (UsageError, OSError, ValueError, RuntimeError) as error:
             problems.append(
                 Finding(
                     "checkpoint_unreadable",
-                    f"{run.experiment}/{run.id} told of the checkpoint {name!a:.100}:"
+                    f"{run.experiment}/{run.id} reported the checkpoint {name!a:.100}:"
                     f" {str(error)!a:.200}",
                     "Keep each checkpoint that checkpoint_saved was called for, as files below"
                     " log.checkpoint_dir.",
                 )
             )
-    return sorted(found, key=lambda item: item.final), problems
+    return sorted(checkpoints, key=lambda fact: fact.final), problems
 
 
 def _initial(layout: Layout, run: Run, rows: RunRows) -> set[str]:

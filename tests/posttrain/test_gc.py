@@ -7,7 +7,7 @@ from harness.domain.models import ModelState
 from harness.domain.statuses import ExperimentStatus
 from harness.ledger.project import Project
 from harness.posttrain.promotion import promote, reject_model
-from harness.runs.removal import remove_unneeded
+from harness.runs.checkpoint_removal import remove_unneeded
 
 
 def removed(project: Project, model: str) -> bool:
