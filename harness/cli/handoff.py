@@ -9,7 +9,7 @@ from harness.artifacts.content import decode, read_text
 from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import caller, session_of
-from harness.decisions.hand_offs import write_hand_off
+from harness.decisions.experiments import write_hand_off
 from harness.errors import UsageError
 
 STDIN = "-"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from harness.artifacts.experiment_files import render_hypothesis, render_result
 from harness.contract.artifacts import ARTIFACTS, HARNESS, HUMAN
-from harness.domain.records import Experiment
+from harness.domain.records import Experiment, HandOff
 from harness.domain.statuses import (
     CLOSED_EXPERIMENTS,
     DecisionKind,
@@ -16,6 +16,7 @@ from harness.domain.statuses import (
 from harness.errors import NotFoundError, RefusedError, UsageError
 from harness.files import atomic_write
 from harness.ledger.facts import Decision
+from harness.ledger.facts.decision import Decision, HandOffWritten
 from harness.ledger.project import Project
 
 AGENTS = frozenset(artifact.writer for artifact in ARTIFACTS) - {HARNESS, HUMAN}
@@ -314,3 +315,20 @@ def _unfinished(
     last = decisions[-1]
     same = (last.kind, last.by, last.verdict, last.reason) == (kind, by, verdict, reason)
     return last if same and not project.ledger.moved_after(last.id, experiment) else None
+
+
+def write_hand_off(
+    project: Project, *, text: str, by: str, session: str | None, experiment: str | None = None
+) -> HandOff:
+    """Record `text` for the next session's briefing; about the experiment that is not decided
+    unless one is named.
+
+    Raises UsageError for a text that is empty or too long, NotFoundError for an unknown experiment.
+    """
+    if experiment is None:
+        current = undecided_experiment(project)
+        experiment = current.id if current else None
+    said = text.strip() if isinstance(text, str) else text  # of an agent's tool it is any JSON
+    fact = HandOffWritten(by=by, session=session, text=said, experiment=experiment)
+    stored = project.ledger.append(fact)
+    return HandOff(**fact.body(), at=stored.at, hash=stored.hash)

@@ -20,8 +20,8 @@ from harness.doctor.settings_files import (
 )
 from harness.domain.statuses import HooksMode
 from harness.errors import ConfigError, NotFoundError
+from harness.guard.agent_files import has_own_hooks
 from harness.guard.hooks.place import SNAPSHOT, Projects, read_json
-from harness.guard.hooks_mode import has_own_hooks
 from harness.settings import CONFIG, load_settings
 
 _DEPTH, _MOST_FOLDERS = 3, 2000

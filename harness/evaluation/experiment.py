@@ -19,20 +19,21 @@ from harness.domain.findings import BYPASSED
 from harness.domain.records import Run
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import RunStatus, Split
-from harness.evaluation.evaluate import EvaluationOutcome, EvaluationRequest, evaluate_run
-from harness.evaluation.frozen_files import scorer_of, table_of
-from harness.evaluation.predict import Limits
+from harness.evaluation.evaluate_run import EvaluationOutcome, EvaluationRequest, evaluate_run
+from harness.evaluation.predict import PredictLimits
 from harness.evaluation.scores import counted_evaluations, counted_runs, summarise
+from harness.evaluation.scoring import scorer_of
+from harness.evaluation.split_rows import table_of
 from harness.files import atomic_write, pretty_json
 from harness.ledger.facts import ApprovedPlan, Checkpoint, Evaluation, EvaluationRecorded
 from harness.ledger.project import Project
 from harness.plans.approved import data_paths, plan_of
-from harness.plans.plan import Plan, plan_from
+from harness.plans.parse import Plan, plan_from
 from harness.settings import require_interpreter
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Job:
+class _EvaluationJob:
     project: Project
     approved: ApprovedPlan
     plan: Plan
@@ -72,7 +73,7 @@ def evaluate_experiment(
         if split is Split.HELD_OUT:
             admit(project, experiment)
             query = project.ledger.query_held_out(experiment, plan.oracle.queries)
-        job = _Job(
+        job = _EvaluationJob(
             project=project,
             approved=approved,
             plan=plan,
@@ -151,7 +152,7 @@ def _due(
     ]
 
 
-def _request(job: _Job, run: Run, checkpoint: Checkpoint) -> EvaluationRequest:
+def _request(job: _EvaluationJob, run: Run, checkpoint: Checkpoint) -> EvaluationRequest:
     project, layout = job.project, job.project.layout
     columns = job.approved.splits[job.split.value]
     return EvaluationRequest(
@@ -178,11 +179,11 @@ def _request(job: _Job, run: Run, checkpoint: Checkpoint) -> EvaluationRequest:
         environment=job.environment,
         readable=tuple(Path(path) for path in project.settings.readable),
         hidden=(layout.state,),
-        limits=Limits(predict_seconds=job.plan.budget.run_minutes * 60),
+        limits=PredictLimits(predict_seconds=job.plan.budget.run_minutes * 60),
     )
 
 
-def _record(job: _Job, run: Run, outcome: EvaluationOutcome) -> None:
+def _record(job: _EvaluationJob, run: Run, outcome: EvaluationOutcome) -> None:
     job.project.ledger.append(
         EvaluationRecorded(
             experiment=run.experiment,

@@ -30,13 +30,12 @@ from harness.artifacts.objects import ObjectDamagedError, load_object
 from harness.domain.metrics import METRICS, PerRow
 from harness.domain.statuses import Split
 from harness.evaluation import metrics
-from harness.evaluation.frozen_files import scorer_of, table_of
 from harness.evaluation.intervals import percentile_interval, resampled_means
 from harness.evaluation.outcome import LEVEL
 from harness.evaluation.problems import Unscorable
-from harness.evaluation.rows import TableFile, read_verified, require
 from harness.evaluation.scorer_program import Columns
-from harness.evaluation.scoring import FrozenScorer
+from harness.evaluation.scoring import FrozenScorer, scorer_of
+from harness.evaluation.split_rows import TableFile, read_verified, require, table_of
 from harness.evaluation.truth import Truth, read_truth
 from harness.files import sha256_bytes
 from harness.ledger.facts import ApprovedPlan, Evaluation

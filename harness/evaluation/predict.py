@@ -6,8 +6,10 @@ only folder that can be written; also HOME and TMPDIR) and, beside them, the che
 is gone afterwards.
 """
 
+import os
+import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
@@ -18,17 +20,16 @@ from harness.domain.commands import passed_on, with_interpreter
 from harness.domain.sandbox import Completed, Confinement, Sandbox, machine_share
 from harness.errors import UsageError
 from harness.evaluation import problems
-from harness.evaluation.checkpoint import require_unchanged
-from harness.evaluation.crash_hints import hint_of
+from harness.evaluation.evaluate_run import require_unchanged
 from harness.evaluation.predictions_file import NAME, RawColumns, read_predictions
-from harness.evaluation.problems import Unscorable
-from harness.evaluation.rows import SplitRows, fresh_ids, hand_out
+from harness.evaluation.problems import Unscorable, last_lines, quoted
+from harness.evaluation.split_rows import SplitRows, fresh_ids, hand_out
 
 CODE = "code"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class PredictLimits:
     predict_seconds: float = 600.0
     score_seconds: float = 300.0
     memory_bytes: int | None = field(default_factory=machine_share)
@@ -57,7 +58,7 @@ class PredictCommand:
     """Absent whatever else is readable: where labels and facts lie."""
     environment: Mapping[str, str]
     """The harness's own; only `domain.commands.PASSED_ON` reaches the command."""
-    limits: Limits
+    limits: PredictLimits
     work: Path
 
 
@@ -153,3 +154,59 @@ def _require_done(completed: Completed, command: PredictCommand, fresh: Path) ->
         )
         told = completed.stderr.replace(f"{fresh}/".encode(), b"")  # the same for each seed
         raise Unscorable(problems.crashed(completed.exit_code, told, hint))
+
+
+_NO_FILE = re.compile(r"(?:FileNotFoundError: .*?|can't open file )'([^'\n]+)'")
+"""Python's own words, for a file that the program opens and for the program itself."""
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([^'\n]+)'")
+
+
+def hint_of(
+    stderr: bytes, *, code: Path, held: Collection[str], left_out: Sequence[str], interpreter: str
+) -> str:
+    """The next step.
+
+    Args:
+        code: the folder in which the command ran; it holds the snapshot's files.
+        held: the snapshot's files, relative.
+        left_out: the plan's data files, which it does not hold on purpose.
+        interpreter: the Python that ran it.
+    """
+    said = last_lines(stderr)
+    if (absent := _absent_file(said, code, held, left_out)) is not None:
+        return (
+            "predict runs the code snapshot taken when the run was registered, and"
+            f" {quoted(absent)} was not in it: git ignores it, or it was made later. Commit it or"
+            " stop ignoring it, then train again."
+        )
+    if modules := _NO_MODULE.findall(said):
+        top = modules[-1].partition(".")[0]
+        return (
+            f"predict runs with {interpreter}, which has no {quoted(top)}: install the package"
+            f" there (`{interpreter} -m pip install {top}`, if the package has that name) and"
+            f" evaluate again. If {quoted(top)} is a file of the project, git ignores it: stop"
+            " ignoring it, then train again."
+        )
+    return (
+        "Run it by hand with HARNESS_CHECKPOINT, HARNESS_INPUTS and HARNESS_PREDICTIONS set; it"
+        " sees the code snapshot of the run, not the project's data, and may write only beside"
+        " HARNESS_PREDICTIONS."
+    )
+
+
+def _absent_file(
+    said: str, code: Path, held: Collection[str], left_out: Sequence[str]
+) -> str | None:
+    """The file, relative to the code folder, that Python last said was not there, when the snapshot
+    does not hold it.
+
+    The plan's data is left out on purpose, and a path elsewhere is no file of the project: None for
+    both.
+    """
+    found = _NO_FILE.findall(said)
+    if not found:
+        return None
+    path = PurePosixPath(os.path.relpath(code / found[-1], code))
+    elsewhere = path.parts[:1] in ((), (os.pardir,))
+    kept_out = not {path, *path.parents}.isdisjoint(map(PurePosixPath, left_out))
+    return None if elsewhere or kept_out or str(path) in held else str(path)

@@ -23,6 +23,7 @@ from harness.evaluation import problems, scorer_program
 from harness.evaluation.problems import Unscorable
 from harness.evaluation.scorer_program import METRIC, Columns
 from harness.files import canonical_json, sha256_bytes
+from harness.ledger.facts.plan import ApprovedPlan
 
 PROGRAM = Path(scorer_program.__file__)
 _METRICS = PROGRAM.with_name("metrics")
@@ -49,6 +50,11 @@ class FrozenScorer:
         if self.entry is None and self.name in METRICS:
             program += _metric_file(self.name).read_bytes()
         return sha256_bytes(canonical_json({**parts, "program": sha256_bytes(program)}))
+
+
+def scorer_of(approved: ApprovedPlan) -> FrozenScorer:
+    frozen = approved.scorer
+    return FrozenScorer(name=frozen["name"], entry=frozen["entry"], files=frozen["files"])
 
 
 @dataclass(frozen=True, kw_only=True)

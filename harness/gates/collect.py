@@ -37,8 +37,7 @@ from harness.gates.alarms import open_by_run
 from harness.gates.claim_facts import prose_findings
 from harness.gates.evidence import FileEvidence, GateEvidence, RunEvidence, ValidationReference
 from harness.gates.findings import finding
-from harness.gates.next_idea import next_idea
-from harness.gates.run_evidence import read_evidence, run_evidence
+from harness.gates.run_evidence import next_idea, read_evidence, run_evidence
 from harness.ledger.facts import ApprovedPlan, Evaluation, RecordedVerdict, TamperingNoticed
 from harness.ledger.project import Project
 from harness.plans.approved import (

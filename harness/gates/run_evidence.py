@@ -10,6 +10,7 @@ from harness.artifacts.content import content_hash, linked, read_text
 from harness.artifacts.locate import Layout
 from harness.artifacts.metrics_file import Metrics, Row, place, read_rows
 from harness.artifacts.metrics_notes import notes_of, row_times
+from harness.artifacts.next_ideas import Idea, ideas
 from harness.artifacts.training_status import read_status
 from harness.domain.records import Run
 from harness.errors import HarnessError
@@ -179,3 +180,20 @@ def _regular(
     except HarnessError as error:
         found = finding("artifact_unreadable", f"{shown}: {error.message}", error.hint)
         return FileEvidence(name=name, path=shown, sha256=digest, problems=(found,)), None
+
+
+def next_ideas(root: Path, path: Path) -> list[Idea]:
+    """The ideas of the file, as it orders them; one that is absent, a link, or cannot be read names
+    none."""
+    if linked(root, path) is not None:
+        return []
+    try:
+        return ideas(read_text(path))
+    except HarnessError:
+        return []
+
+
+def next_idea(root: Path, path: Path) -> str | None:
+    """The first of them. It is shown and decides nothing."""
+    found = next_ideas(root, path)
+    return found[0].text if found else None

@@ -13,7 +13,10 @@ from typing import Any
 
 from harness.artifacts.content import read_text
 from harness.artifacts.front_matter import read_front_matter
+from harness.contract.installation import MANIFEST, OWN_HOOKS, OWN_TEMPLATES, VENDORED
+from harness.domain.statuses import HooksMode
 from harness.errors import UsageError
+from harness.settings import Settings
 
 ALL = "*"
 _FIELD = re.compile(r"""\s*(?:-\s+)?["']?([A-Za-z][\w-]*)["']?\s*:(?:\s+(.*)|\s*)""")
@@ -161,3 +164,18 @@ def _common(lists: list[list[str]]) -> list[str]:
 
 def _meant(key: str) -> str | None:
     return _MEANT.get(key.replace("-", "").replace("_", "").casefold())
+
+
+def hooks_mode(settings: Settings) -> HooksMode:
+    """What config.toml says; where it says nothing, PROJECT when hooks are in the project, else
+    NONE."""
+    if settings.hooks is not None:
+        return settings.hooks
+    vendored = (settings.root / VENDORED / MANIFEST).is_file()
+    return HooksMode.PROJECT if vendored or has_own_hooks(settings.root) else HooksMode.NONE
+
+
+def has_own_hooks(root: Path) -> bool:
+    """Whether `root` is the harness's own repository: hooks, agents and commands are rendered
+    there, not installed."""
+    return (root / OWN_HOOKS).is_dir() and (root / OWN_TEMPLATES / "agents").is_dir()

@@ -10,7 +10,7 @@ from pathlib import Path
 from harness.artifacts.locate import Layout
 from harness.domain.statuses import HooksMode
 from harness.errors import RefusedError
-from harness.guard.hooks_mode import has_own_hooks
+from harness.guard.agent_files import has_own_hooks
 from harness.install.manifest import read_manifest
 from harness.settings import (
     CONFIG,

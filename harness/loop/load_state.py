@@ -23,7 +23,7 @@ from harness.evaluation.scores import counted_runs
 from harness.gates.alarms import open_by_run, undiagnosed_runs
 from harness.gates.collect import changed
 from harness.gates.findings import FINDINGS
-from harness.gates.next_idea import next_ideas
+from harness.gates.run_evidence import next_ideas
 from harness.ledger.facts import ApprovedPlan, Decision, RecordedVerdict
 from harness.ledger.project import Project
 from harness.ledger.spending import spent_usd
@@ -37,7 +37,7 @@ from harness.loop.state import (
     VerdictState,
 )
 from harness.plans.approved import objective_of
-from harness.plans.plan import Plan, plan_from
+from harness.plans.parse import Plan, plan_from
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,10 +17,10 @@ from harness.ledger.facts import ApprovedPlan, PlanApproved
 from harness.ledger.project import Project, approve_config, open_layout, open_project
 from harness.plans.data_review import contamination
 from harness.plans.held_out import InVault, move_to_vault
-from harness.plans.plan import Plan
+from harness.plans.parse import Plan
 from harness.plans.review import Draft, as_one_error, notes, read_draft, review_plan
 from harness.plans.scorer import freeze_scorer
-from harness.plans.splits import Split, described, load_split, make_split, split_paths
+from harness.plans.splits import SplitTable, described, load_split, make_split, split_paths
 from harness.settings import CONFIG
 
 
@@ -126,7 +126,7 @@ def _held_out_hashes(project: Project) -> list[str]:
     ]
 
 
-def _freeze_splits(project: Project, plan: Plan, held_out: Split) -> dict[str, Any]:
+def _freeze_splits(project: Project, plan: Plan, held_out: SplitTable) -> dict[str, Any]:
     """Train and validation as they are; validation also as the harness's own copy, which
     evaluations read. Of each later split, `in_train`: what of it the training rows hold, for the
     gates."""
@@ -154,7 +154,7 @@ def _freeze_splits(project: Project, plan: Plan, held_out: Split) -> dict[str, A
 
 
 def _described_held_out(
-    project: Project, held_out: Split, moved: InVault, plan: Plan
+    project: Project, held_out: SplitTable, moved: InVault, plan: Plan
 ) -> dict[str, Any]:
     columns = plan.data.held_out
     return {

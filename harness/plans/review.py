@@ -7,20 +7,21 @@ answer.
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from harness.artifacts.content import MAX_TEXT_BYTES, decode, read_bytes
 from harness.artifacts.locate import Layout
 from harness.domain.findings import Finding
+from harness.domain.metrics import METRICS
 from harness.domain.records import LEAST_SEEDS
 from harness.errors import HarnessError, NotFoundError, PlanError
 from harness.plans.data_review import data_findings
 from harness.plans.held_out import InVault, find_in_vault, require_no_copies, unmovable
-from harness.plans.metric_name import metric_notes
-from harness.plans.plan import Plan, parse_plan
+from harness.plans.parse import Plan, parse_plan
 from harness.plans.scorer import Closure, import_closure, scorer_warnings
-from harness.plans.splits import Split, load_split, planned_split
+from harness.plans.splits import SplitTable, load_split, planned_split
 from harness.plans.tables import Table
 from harness.settings import require_interpreter
 
@@ -45,7 +46,7 @@ class Review:
     a sound script."""
 
     problems: list[HarnessError] = field(default_factory=list)
-    splits: dict[str, Split] = field(default_factory=dict)
+    splits: dict[str, SplitTable] = field(default_factory=dict)
     closure: Closure | None = None
     in_vault: InVault | None = None
     """The held-out file when it is no longer in the project."""
@@ -134,12 +135,12 @@ def _train_and_validation(review: Review, root: Path, plan: Plan) -> None:
         whole = review.splits["train"]
         parts = review.collect(lambda: planned_split(root, plan, whole)) or {}
         for name, (path, table) in zip(("train", "validation"), parts.items(), strict=False):
-            review.splits[name] = Split(
+            review.splits[name] = SplitTable(
                 path=path, table=Table(columns=table, n=len(table[columns.label]))
             )
 
 
-def _load(review: Review, name: str, load: Callable[[], Split]) -> None:
+def _load(review: Review, name: str, load: Callable[[], SplitTable]) -> None:
     split = review.collect(load)
     if split is not None:
         review.splits[name] = split
@@ -221,3 +222,30 @@ def as_one_error(where: str, problems: Sequence[HarnessError]) -> HarnessError:
         f"{where} cannot be approved: {len(problems)} problems:\n{lines}\n",
         hint="Hint all of them, then run `harness plan check`.",
     )
+
+
+def metric_notes(plan: Plan) -> list[Finding]:
+    """`metric_unknown` for a metric that the built-in scorer does not compute, or that is nearly a
+    known name.
+
+    What a script computes is the plan's to name.
+    """
+    metric, scorer = plan.oracle.metric, plan.oracle.scorer
+    by_script = plan.scorer_script is not None
+    if metric in METRICS if by_script else metric == scorer:
+        return []
+    near = get_close_matches(metric, METRICS if by_script else [scorer], n=1, cutoff=0.8)
+    closest = near[0] if near else None
+    if by_script:
+        if closest is None:
+            return []
+        message, hint = (
+            f"nearly {closest}, which is a known metric.",
+            f"Write `metric: {closest}` if that is meant.",
+        )
+    else:
+        message = f"the built-in scorer {scorer} computes {scorer}."
+        hint = f"Write `metric: {scorer}`, or name the scorer that computes {metric}."
+        hint = f"Write `metric: {scorer}`." if closest else hint
+    data = {"metric": metric, "closest": closest}
+    return [Finding("metric_unknown", f"oracle.metric is {metric!r}; {message}", hint, data)]

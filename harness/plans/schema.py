@@ -98,24 +98,24 @@ AlarmCodes = Annotated[tuple[AlarmCode, ...], BeforeValidator(_codes), Field(str
 ThresholdName = Annotated[str, AfterValidator(_threshold)]
 
 
-class Part(BaseModel):
+class PlanPart(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class HeldOut(Part):
+class HeldOut(PlanPart):
     path: TablePath
     inputs: Annotated[tuple[Text, ...], Field(min_length=1, strict=False)]
     label: Text
     id: Text
 
 
-class Data(Part):
+class Data(PlanPart):
     train: TablePath
     validation: TablePath | None = None
     held_out: HeldOut
 
 
-class Tiers(Part):
+class Tiers(PlanPart):
     must: Finite
     should: Finite | None = None
     could: Finite | None = None
@@ -124,7 +124,7 @@ class Tiers(Part):
         return {tier: value for tier in Tier if (value := getattr(self, tier.value)) is not None}
 
 
-class Oracle(Part):
+class Oracle(PlanPart):
     metric: Name
     direction: Annotated[Direction, Field(strict=False)]
     scorer: Text
@@ -134,39 +134,39 @@ class Oracle(Part):
     queries: Count
 
 
-class Training(Part):
+class Training(PlanPart):
     entry: Command
     checkpoint_every: Count = 10
 
 
-class Budget(Part):
+class Budget(PlanPart):
     experiments: Count
     run_minutes: Positive
     total_minutes: Positive
     usd: Positive | None = None
 
 
-class Loop(Part):
+class Loop(PlanPart):
     stop_tier: Annotated[Tier, Field(strict=False)] = Tier.MUST
     patience: Count = 3
 
 
-class Gates(Part):
+class Gates(PlanPart):
     mode: Annotated[GateMode, Field(strict=False)] = GateMode.AUTO
 
 
-class Alarms(Part):
+class Alarms(PlanPart):
     stop_on: AlarmCodes = STOP_ON
     """Codes whose fatal alarm ends a run; `none`: no alarm does."""
     off: AlarmCodes = ()
     thresholds: dict[ThresholdName, Finite] = {}
 
 
-class Agents(Part):
+class Agents(PlanPart):
     profile: Literal["default"] = "default"
 
 
-class Plan(Part):
+class Plan(PlanPart):
     schema_version: Annotated[Literal[1], Field(alias="schema")]
     name: Name
     workflow: Literal["classical-ml", "deep-learning", "post-training", "research"]

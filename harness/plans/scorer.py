@@ -12,7 +12,7 @@ from harness.artifacts.objects import store_bytes
 from harness.domain.findings import Finding
 from harness.errors import NotFoundError, PlanError, UsageError
 from harness.files import canonical_json, sha256_bytes
-from harness.plans.plan import Plan
+from harness.plans.parse import Plan
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.artifacts.content import hash_file
 from harness.errors import NotFoundError, PlanError, RefusedError, UsageError
-from harness.plans.plan import HeldOut, Plan
+from harness.plans.parse import HeldOut, Plan
 from harness.plans.tables import Table, read_table, write_table
 
 VALIDATION_SHARE = 0.2
@@ -18,7 +18,7 @@ _LEAST_ROWS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Split:
+class SplitTable:
     """One table that takes part: where, and what it holds."""
 
     path: str
@@ -28,7 +28,7 @@ class Split:
 
 def load_split(
     root: Path, relative: str, field: str, columns: HeldOut, *, ids: bool, at: Path | None = None
-) -> Split:
+) -> SplitTable:
     """Read and check a table: the plan's input and label columns, finite numbers, and (with `ids`)
     ids that differ.
 
@@ -52,7 +52,7 @@ def load_split(
         raise PlanError(
             f"{field}: {told}", hint=" ".join(dict.fromkeys(error.hint for error in wrong))
         )
-    return Split(path=relative, table=table)
+    return SplitTable(path=relative, table=table)
 
 
 def _wrong_columns(
@@ -76,7 +76,7 @@ def _wrong_columns(
             )
 
 
-def described(split: Split, root: Path, columns: HeldOut) -> dict[str, Any]:
+def described(split: SplitTable, root: Path, columns: HeldOut) -> dict[str, Any]:
     """A split of the project as PlanApproved.splits has it."""
     return {
         "path": split.path,
@@ -110,7 +110,7 @@ def make_split(root: Path, plan: Plan) -> None:
             write_table(root / relative, columns)
 
 
-def planned_split(root: Path, plan: Plan, whole: Split) -> dict[str, dict[str, Any]]:
+def planned_split(root: Path, plan: Plan, whole: SplitTable) -> dict[str, dict[str, Any]]:
     """Path -> columns of the two tables in which the harness cuts the plan's train table `whole`,
     by a permutation that follows from its hash alone.
 

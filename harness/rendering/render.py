@@ -18,7 +18,7 @@ from harness.contract.roles import ROLES
 from harness.contract.slash_commands import SLASH_COMMANDS
 from harness.errors import RefusedError
 from harness.files import atomic_write, pretty_json, sha256_bytes
-from harness.guard.hooks_mode import has_own_hooks
+from harness.guard.agent_files import has_own_hooks
 from harness.rendering import commands, prompts
 from harness.rendering.claude_files import (
     own_servers,

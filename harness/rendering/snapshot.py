@@ -13,8 +13,8 @@ from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus, RunSta
 from harness.files import atomic_write, pretty_json
 from harness.gates.alarms import undiagnosed_runs
 from harness.guard.accepted import control_paths
+from harness.guard.agent_files import hooks_mode
 from harness.guard.control_files import control_names
-from harness.guard.hooks_mode import hooks_mode
 from harness.guard.policy.snapshot import SCHEMA
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project

@@ -13,7 +13,7 @@ from harness.domain.records import Run
 from harness.files import atomic_write
 from harness.ledger.facts import AlarmRaised
 from harness.ledger.project import Project
-from harness.plans.plan import plan_from
+from harness.plans.parse import plan_from
 
 MOST_ALARMS = 100
 """Recorded of one run: a value that jumps up and down for a million rows says no more in the next

@@ -9,7 +9,7 @@ from harness.domain.records import Run
 from harness.domain.statuses import FINAL_RUNS, RunStatus
 from harness.ledger.facts import Judgement
 from harness.ledger.project import Project
-from harness.plans.plan import plan_from
+from harness.plans.parse import plan_from
 from harness.runs.alarms import RunAlarms
 from harness.runs.collect import close_run, read_all
 from harness.runs.endings import Ending

@@ -18,7 +18,7 @@ from harness.guard.control_files import in_place, protected_paths
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
 from harness.plans.approved import data_hashes, data_paths, frozen_changes
-from harness.plans.plan import Plan, plan_from
+from harness.plans.parse import Plan, plan_from
 from harness.runs.environment import ask_python, describe
 from harness.settings import require_interpreter
 

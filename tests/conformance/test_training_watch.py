@@ -19,7 +19,7 @@ from harness.gates.evidence import GateEvidence
 from harness.gates.verdict import judge
 from harness.loop.next_step import next_step
 from harness.loop.steps import Diagnose
-from harness.plans.plan import parse_plan
+from harness.plans.parse import parse_plan
 from harness.projections.refresh import refresh
 from harness.rendering.prompts import system_prompt
 from harness.training.cadence import should_checkpoint

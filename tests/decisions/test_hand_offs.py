@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.decisions.experiments import open_experiment, undecided_experiment
-from harness.decisions.hand_offs import write_hand_off
+from harness.decisions.experiments import open_experiment, undecided_experiment, write_hand_off
 from harness.domain.statuses import ExperimentStatus
 from harness.errors import NotFoundError, UsageError
 from harness.ledger.project import Project

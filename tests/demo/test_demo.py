@@ -15,7 +15,7 @@ from harness.demo.run import CONTENT, SCENARIO, free_directory, prepare, run_dem
 from harness.domain.statuses import Tier
 from harness.errors import MissingExtraError, UsageError
 from harness.model_gateway.scenario import ScenarioToolCall, read_scenario
-from harness.plans.plan import read_plan
+from harness.plans.parse import read_plan
 
 WITH_TRAIN = all(importlib.util.find_spec(name) for name in data.NEEDED)
 needs_train = pytest.mark.skipif(not WITH_TRAIN, reason="the train extra is not installed")

@@ -11,7 +11,7 @@ from harness.artifacts.code_snapshot import take_snapshot
 from harness.artifacts.content import hash_path
 from harness.clock import ManualClock
 from harness.domain.statuses import SandboxKind
-from harness.evaluation.evaluate import evaluate_run
+from harness.evaluation.evaluate_run import evaluate_run
 from harness.evaluation.scoring import FrozenScorer
 
 from .workplace import HONEST, PREDICT, N, codes

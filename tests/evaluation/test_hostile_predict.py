@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from harness.domain.statuses import Split
-from harness.evaluation.predict import Limits
+from harness.evaluation.predict import PredictLimits
 
 from .workplace import HONEST, PREDICT, N, codes
 
@@ -130,14 +130,14 @@ def test_a_crash_shows_the_end_of_stderr(workplace, unsandboxed):
 
 
 def test_a_hang_is_ended_at_the_limit(workplace, unsandboxed):
-    limits = Limits(predict_seconds=0.7)
+    limits = PredictLimits(predict_seconds=0.7)
     outcome = workplace.evaluate("import time\ntime.sleep(600)\n", unsandboxed, limits=limits)
     assert codes(outcome) == ["predict_timed_out"]
     assert "0.7 s" in outcome.findings[0].message
 
 
 def test_a_predict_that_wants_too_much_memory_is_a_finding_and_no_score(workplace, unsandboxed):
-    limits = Limits(memory_bytes=256 * 2**20)
+    limits = PredictLimits(memory_bytes=256 * 2**20)
     outcome = workplace.evaluate(
         "taken = bytearray(400 * 2**20)\n" + HONEST, unsandboxed, limits=limits
     )
@@ -147,7 +147,7 @@ def test_a_predict_that_wants_too_much_memory_is_a_finding_and_no_score(workplac
 
 
 def test_predict_gets_no_more_than_the_machine_has():
-    assert 0 < Limits().memory_bytes < psutil.virtual_memory().total
+    assert 0 < PredictLimits().memory_bytes < psutil.virtual_memory().total
 
 
 def test_a_child_that_stays_is_gone_and_cannot_change_the_predictions(workplace, unsandboxed):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from harness.evaluation.problems import Unscorable
-from harness.evaluation.rows import (
+from harness.evaluation.split_rows import (
     TableFile,
     columns_hash,
     fresh_ids,

@@ -13,10 +13,10 @@ from harness.artifacts.content import hash_path
 from harness.clock import ManualClock
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import Split
-from harness.evaluation.evaluate import EvaluationOutcome, EvaluationRequest, evaluate_run
-from harness.evaluation.predict import Limits
-from harness.evaluation.rows import TableFile
+from harness.evaluation.evaluate_run import EvaluationOutcome, EvaluationRequest, evaluate_run
+from harness.evaluation.predict import PredictLimits
 from harness.evaluation.scoring import FrozenScorer
+from harness.evaluation.split_rows import TableFile
 from harness.files import sha256_file
 from harness.plans.tables import write_table
 
@@ -85,7 +85,7 @@ class Workplace:
             work=self.state / "work",
             shuffle_seed=20240607,
             environment={**os.environ, "SECRET_TOKEN": "must not arrive"},
-            limits=Limits(predict_seconds=60, score_seconds=60),
+            limits=PredictLimits(predict_seconds=60, score_seconds=60),
         )
         return replace(request, **changes)
 

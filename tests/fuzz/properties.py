@@ -18,7 +18,7 @@ from harness.errors import HarnessError
 from harness.files import canonical_json
 from harness.install.json_text import load
 from harness.install.merge import with_hooks, without_hooks
-from harness.plans.plan import Plan, plan_from, read_plan
+from harness.plans.parse import Plan, plan_from, read_plan
 from harness.settings import CONFIG, load_settings
 from harness.traces.transcripts import read_session
 

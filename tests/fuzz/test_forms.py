@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from harness.artifacts import jsonl
 from harness.errors import PlanError
-from harness.plans.plan import parse_plan
+from harness.plans.parse import parse_plan
 from tests.fuzz.properties import PROPERTIES
 from tests.fuzz.seeds import SEEDS
 from tests.fuzz.shapes import SHAPES

@@ -10,7 +10,7 @@ from harness.clock import Clock
 from harness.decisions.experiments import MOVES, decide
 from harness.domain.statuses import FINAL_RUNS, DecisionKind, RunStatus, SandboxKind, Tier, Verdict
 from harness.evaluation import experiment as evaluating
-from harness.evaluation.evaluate import EvaluationOutcome, EvaluationRequest
+from harness.evaluation.evaluate_run import EvaluationOutcome, EvaluationRequest
 from harness.evaluation.experiment import evaluate_experiment
 from harness.gates.check import check_gate, require_validation_passed
 from harness.ledger import Ledger

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from harness.plans.leaks import telling_columns
+from harness.plans.data_review import telling_columns
 
 
 def table(seed, n=400, width=6):

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from harness.plans.data_arrays import near_duplicates
-from harness.plans.data_texts import is_text, near_texts
+from harness.plans.contamination import is_text, near_duplicates, near_texts
 
 
 def drawn(seed, rows, width=20):
@@ -35,11 +34,11 @@ def test_blocks_and_samples_bound_the_work(monkeypatch):
     later["x"][::2] = earlier["x"][:200:2] + 1e-3
     whole = near_duplicates(earlier, later, ["x"])
     assert whole.rows == tuple(range(0, 200, 2))
-    monkeypatch.setattr("harness.plans.data_arrays._BLOCK", 500)
+    monkeypatch.setattr("harness.plans.contamination._BLOCK", 500)
     small = near_duplicates(earlier, later, ["x"])
     assert small.looked_at <= 200
     assert small.of == 200  # eight blocks of numbers
-    monkeypatch.setattr("harness.plans.data_arrays.MOST_WORK", 20 * 50**2)
+    monkeypatch.setattr("harness.plans.contamination.MOST_WORK", 20 * 50**2)
     assert near_duplicates(earlier, later, ["x"]).of == 50
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from harness.domain.statuses import Direction, Tier
 from harness.errors import NotFoundError, PlanError, UsageError
-from harness.plans.plan import parse_plan, plan_from, read_plan
+from harness.plans.parse import parse_plan, plan_from, read_plan
 from harness.plans.scaffold import PLAN_FORM
 
 PLAN = """\

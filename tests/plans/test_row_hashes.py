@@ -1,6 +1,6 @@
 import numpy as np
 
-from harness.plans.data_rows import row_hashes, shared_rows
+from harness.plans.contamination import row_hashes, shared_rows
 
 
 def test_a_row_is_found_in_another_type_and_with_another_label():
@@ -30,5 +30,5 @@ def test_minus_zero_is_zero_and_columns_do_not_run_together():
 def test_blocks_give_the_same_hashes_as_one_look(monkeypatch):
     table = {"a": np.arange(60.0).reshape(20, 3)}
     whole = row_hashes(table, ["a"])
-    monkeypatch.setattr("harness.plans.data_rows._BLOCK", 6)
+    monkeypatch.setattr("harness.plans.contamination._BLOCK", 6)
     assert row_hashes(table, ["a"]) == whole

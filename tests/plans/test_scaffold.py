@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from harness.plans.plan import parse_plan
+from harness.plans.parse import parse_plan
 from harness.plans.scaffold import PLAN_FORM, scaffold
 from harness.settings import load_settings
 

@@ -5,24 +5,29 @@ are read here and in the scorer's process only. Nothing is recorded: the audit w
 files from the outcome.
 """
 
+import os
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from harness.artifacts.code_snapshot import Snapshot
+from harness.artifacts.content import hash_path, open_regular
 from harness.artifacts.objects import store_bytes
 from harness.clock import Clock, iso
 from harness.domain.findings import Finding
 from harness.domain.metrics import METRICS, IntervalMethod
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import SandboxKind, Split
+from harness.errors import UsageError
 from harness.evaluation import intervals, problems
 from harness.evaluation.check_predictions import Expected, check, differing
-from harness.evaluation.checkpoint import copy_checkpoint
-from harness.evaluation.predict import Limits, PredictCommand, predict
+from harness.evaluation.predict import PredictCommand, PredictLimits, predict
 from harness.evaluation.problems import Unscorable
-from harness.evaluation.rows import (
+from harness.evaluation.scorer_program import Columns
+from harness.evaluation.scoring import FrozenScorer, Scored, ScoreJob, score
+from harness.evaluation.split_rows import (
     SplitRows,
     TableFile,
     load_rows,
@@ -31,8 +36,6 @@ from harness.evaluation.rows import (
     shuffled,
     subset,
 )
-from harness.evaluation.scorer_program import Columns
-from harness.evaluation.scoring import FrozenScorer, Scored, ScoreJob, score
 from harness.evaluation.truth import Truth, read_truth
 from harness.files import canonical_json, sha256_bytes
 
@@ -79,7 +82,7 @@ class EvaluationRequest:
     hidden: tuple[Path, ...] = ()
     """Absent for predict, whatever `readable` says."""
     """Further paths that predict may read (settings)."""
-    limits: Limits = field(default_factory=Limits)
+    limits: PredictLimits = field(default_factory=PredictLimits)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +107,7 @@ class EvaluationOutcome:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Result:
+class _ScoredOnce:
     scored: Scored | None
     interval: tuple[float, float] | None
     predictions: str | None
@@ -129,7 +132,9 @@ def evaluate_run(request: EvaluationRequest, sandbox: Sandbox, clock: Clock) -> 
         )
         result = _evaluate(request, sandbox, rows)
     except Unscorable as error:
-        result = _Result(scored=None, interval=None, predictions=None, findings=(error.finding,))
+        result = _ScoredOnce(
+            scored=None, interval=None, predictions=None, findings=(error.finding,)
+        )
     findings = result.findings
     if request.split is Split.HELD_OUT:
         findings = tuple(problems.withheld(finding) for finding in findings)
@@ -152,7 +157,7 @@ def evaluate_run(request: EvaluationRequest, sandbox: Sandbox, clock: Clock) -> 
     )
 
 
-def _evaluate(request: EvaluationRequest, sandbox: Sandbox, rows: SplitRows) -> _Result:
+def _evaluate(request: EvaluationRequest, sandbox: Sandbox, rows: SplitRows) -> _ScoredOnce:
     train = require(read_verified(request.train, "training"), request.label, "training")
     truth = read_truth(train, rows.labels, request.scorer, which=request.split)
     request.work.mkdir(parents=True, exist_ok=True)
@@ -169,11 +174,11 @@ def _evaluate(request: EvaluationRequest, sandbox: Sandbox, rows: SplitRows) -> 
         everything = shuffled(range(rows.n), f"{request.shuffle_seed}/order/1")
         first, findings = _predicted(request, command, sandbox, rows, truth, everything, "1")
         if first is None:
-            return _Result(scored=None, interval=None, predictions=None, findings=findings)
+            return _ScoredOnce(scored=None, interval=None, predictions=None, findings=findings)
         findings = _predicted_again(request, command, sandbox, rows, truth, first)
     digest = _kept(request, canonical_json(first))
     if findings:
-        return _Result(scored=None, interval=None, predictions=digest, findings=findings)
+        return _ScoredOnce(scored=None, interval=None, predictions=digest, findings=findings)
     return _scored(request, rows, truth, first, digest)
 
 
@@ -249,7 +254,7 @@ def _predicted_again(
 
 def _scored(
     request: EvaluationRequest, rows: SplitRows, truth: Truth, predictions: Columns, digest: str
-) -> _Result:
+) -> _ScoredOnce:
     seed = int(
         digest[:12], 16
     )  # from what is scored, so that the same predictions have the same interval
@@ -272,8 +277,10 @@ def _scored(
             seconds=request.limits.score_seconds,
         )
     except Unscorable as error:
-        return _Result(scored=None, interval=None, predictions=digest, findings=(error.finding,))
-    return _Result(
+        return _ScoredOnce(
+            scored=None, interval=None, predictions=digest, findings=(error.finding,)
+        )
+    return _ScoredOnce(
         scored=scored,
         interval=_interval(scored, job, request.scorer),
         predictions=digest,
@@ -293,3 +300,64 @@ def _interval(scored: Scored, job: ScoreJob, scorer: FrozenScorer) -> tuple[floa
         guesses = job.predictions["prediction"]
         return intervals.bootstrap_macro_f1(job.labels, guesses, seed=job.seed)
     return None
+
+
+def copy_checkpoint(source: Path, target: Path, *, root: Path, expected: str) -> Path:
+    """A read-only copy of the file or folder `source` in the folder `target`, as `<hash><suffix>`.
+
+    A link on the way there, or inside, could lead to rows or labels that predict must not see; so
+    `source` must be below `root` with links resolved, and hold regular files only. Raises
+    Unscorable.
+    """
+    resolved = source.resolve()
+    if not resolved.exists():
+        raise Unscorable(problems.checkpoint_missing(source.name, "is not there any more"))
+    if source.is_symlink() or not resolved.is_relative_to(root.resolve()):
+        raise Unscorable(
+            problems.checkpoint_missing(source.name, "is a link or lies outside the project")
+        )
+    copy = target / f"{expected}{resolved.suffix if resolved.is_file() else ''}"
+    try:
+        if resolved.is_dir():
+            _copy_folder(resolved, copy)
+        else:
+            _copy_file(resolved, copy)
+        actual = hash_path(copy)
+    except UsageError as error:
+        raise Unscorable(
+            problems.checkpoint_missing(source.name, f"cannot be copied: {error.message}")
+        ) from error
+    if actual != expected:
+        raise Unscorable(
+            problems.checkpoint_changed("changed since its run ended", expected, actual)
+        )
+    return copy
+
+
+def require_unchanged(copy: Path, expected: str) -> None:
+    """Raises Unscorable when predict changed its checkpoint, which only a sandbox of kind none lets
+    it."""
+    try:
+        actual = "a link" if copy.is_symlink() else hash_path(copy)
+    except UsageError:
+        actual = "nothing that can be read"
+    if actual != expected:
+        raise Unscorable(
+            problems.checkpoint_changed("was changed by the predict command", expected, actual)
+        )
+
+
+def _copy_folder(source: Path, target: Path) -> None:
+    target.mkdir()
+    with os.scandir(source) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if entry.is_symlink():
+                raise UsageError(f"{entry.name} in it is a link.", hint="Save regular files.")
+            copy = _copy_folder if entry.is_dir(follow_symlinks=False) else _copy_file
+            copy(Path(entry.path), target / entry.name)
+
+
+def _copy_file(source: Path, target: Path) -> None:
+    with open_regular(source, follow=False) as reading, target.open("xb") as writing:
+        shutil.copyfileobj(reading, writing, 1 << 20)
+    target.chmod(0o444)

@@ -17,6 +17,8 @@ from harness.errors import UsageError
 from harness.evaluation import problems
 from harness.evaluation.problems import Unscorable
 from harness.files import canonical_json, sha256_file
+from harness.ledger.facts.plan import ApprovedPlan
+from harness.ledger.project import Project
 from harness.plans.tables import read_table, write_table
 
 ID = "id"
@@ -52,6 +54,17 @@ class SplitRows:
 
     def labels_hash(self) -> str:
         return columns_hash({"label": self.labels})
+
+
+def table_of(project: Project, approved: ApprovedPlan, split: str) -> TableFile:
+    """The vault's copy where there is one: an agent cannot reach it."""
+    entry = approved.splits[split]
+    path = (
+        project.layout.state / entry["vault"]
+        if "vault" in entry
+        else project.layout.root / entry["path"]
+    )
+    return TableFile(path=path, sha256=entry["sha256"])
 
 
 def read_verified(file: TableFile, which: str) -> dict[str, Column]:
