@@ -15,8 +15,7 @@ from harness.domain.statuses import (
 )
 from harness.errors import NotFoundError, RefusedError, UsageError
 from harness.files import atomic_write
-from harness.ledger.facts import Decision
-from harness.ledger.facts.decision import Decision, HandOffWritten
+from harness.ledger.facts import Decision, HandOff, HandOffWritten
 from harness.ledger.project import Project
 
 AGENTS = frozenset(artifact.writer for artifact in ARTIFACTS) - {HARNESS, HUMAN}

@@ -22,6 +22,7 @@ from harness.evaluation.noise_floor import SeedComparison, compare, compare_to_b
 from harness.evaluation.outcome import LEVEL, TRIVIAL, FloorOf, Inconclusive, Worth
 from harness.evaluation.paired import Paired, paired
 from harness.evaluation.scores import counted_evaluations, row_noise, summarise
+from harness.evaluation.tries import earlier_tries, has_scored_parent, left_behind, reference_of
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
 from harness.plans.approved import objective_of
@@ -129,24 +130,14 @@ def compared(
     Later ones change no verdict, and say which earlier ones would no longer be better among all of
     them.
     """
-    reference = _reference(project, experiment, approved)
-    if reference is None and _scored_before(project, experiment):
+    reference = reference_of(project, experiment, approved)
+    if reference is None and has_scored_parent(project, experiment):
         own = summarise(counted_evaluations(project, experiment.id, approved, Split.VALIDATION))
         return None if own is None else _without_reference(experiment.parent, approved, own.n_seeds)
     comparison = compare_experiments(project, approved, experiment.id, reference)
     if comparison is None:
         return None
     return {"against": reference or TRIVIAL, "split": Split.VALIDATION.value, **comparison}
-
-
-def _scored_before(project: Project, experiment: Experiment) -> bool:
-    """Whether the experiment has a parent with a score, under whatever version of the plan."""
-    if experiment.parent is None:
-        return False
-    return any(
-        item.value is not None
-        for item in project.ledger.evaluations(experiment.parent, Split.VALIDATION)
-    )
 
 
 def _without_reference(parent: str | None, approved: ApprovedPlan, seeds: int) -> dict[str, Any]:
@@ -208,51 +199,27 @@ def _compare(
     return by_seeds, rows, [own.n_seeds, other.n_seeds]
 
 
-def _reference(project: Project, experiment: Experiment, approved: ApprovedPlan) -> str | None:
-    """The parent, when it was scored under this version of the plan."""
-    if experiment.parent is None:
-        return None
-    scored = summarise(counted_evaluations(project, experiment.parent, approved, Split.VALIDATION))
-    return experiment.parent if scored is not None else None
-
-
 def _earlier(
     project: Project, approved: ApprovedPlan, candidate: str, reference: str | None
 ) -> list[Earlier]:
-    """The plan's tries before `candidate` as it is now that were compared with the same reference,
-    oldest first."""
+    """The comparisons that were made before `candidate` as it is now, oldest first."""
     objective = objective_of(approved)
-    tries: list[Earlier] = []
-    number = project.ledger.experiment(candidate).number
-    for experiment in sorted(project.ledger.experiments(), key=lambda one: one.number):
-        another = experiment.plan != approved.name or experiment.number >= number
-        if another or experiment.id == reference:
-            continue
-        if _reference(project, experiment, approved) != reference or (
-            reference is None and _scored_before(project, experiment)
-        ):
-            continue
-        tries += _left_behind(project, approved, experiment.id)
+    comparisons: list[Earlier] = []
+    for experiment in earlier_tries(project, approved, candidate, reference):
+        comparisons += _without_effect(project, approved, experiment.id)
         sides = _compare(project, approved, experiment.id, reference)
         if sides is None or joint_p(sides[0], sides[1], objective) is None:
             continue
-        made = combine(sides[0], sides[1], tries, objective)
+        made = combine(sides[0], sides[1], comparisons, objective)
         assert made.p is not None
-        tries.append(Earlier(experiment=experiment.id, p=made.p, better=made.better is True))
-    return tries + _left_behind(project, approved, candidate)
+        comparisons.append(Earlier(experiment=experiment.id, p=made.p, better=made.better is True))
+    return comparisons + _without_effect(project, approved, candidate)
 
 
-def _left_behind(project: Project, approved: ApprovedPlan, experiment: str) -> list[Earlier]:
-    """One try for each code and command that was scored on validation before the experiment went on
-    with another: who looks, edits and looks again has chosen by validation. Each is taken to have
-    found nothing (p = 1), which corrects the others no less than its own p would."""
-    runs = project.ledger.runs(experiment)
-    seen = {
-        item.run
-        for item in project.ledger.evaluations(experiment, Split.VALIDATION)
-        if item.value is not None and item.plan_version == approved.version
-    }
-    last = {(run.code, tuple(run.argv)): run.id for run in runs if run.id in seen}
-    if runs:
-        last.pop((runs[-1].code, tuple(runs[-1].argv)), None)
-    return [Earlier(experiment=f"{experiment}/{run}", p=1.0, better=False) for run in last.values()]
+def _without_effect(project: Project, approved: ApprovedPlan, experiment: str) -> list[Earlier]:
+    """Code and commands that the experiment left behind. Each is taken to have found nothing
+    (p = 1), which corrects the others no less than its own p would."""
+    return [
+        Earlier(experiment=f"{experiment}/{run}", p=1.0, better=False)
+        for run in left_behind(project, approved, experiment)
+    ]

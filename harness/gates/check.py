@@ -5,12 +5,14 @@ is judged and shown, and nothing is recorded.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from harness.domain.findings import Finding
 from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus, GateName, Split, Verdict
 from harness.errors import RefusedError
+from harness.evaluation.comparison import compared
 from harness.evaluation.scores import counted_evaluations
 from harness.gates.collect import changed, collect
 from harness.gates.evidence import GateEvidence, GateOutcome
@@ -49,7 +51,10 @@ def check_gate(
     """
     found = project.ledger.experiment(experiment)
     asked = gate if gate is not None else due_gate(project, found.id)
-    evidence = collect(project, found.id, asked, transcripts)
+    with project.ledger.snapshot():
+        evidence = collect(project, found.id, asked, transcripts)
+        comparison = compared(project, found, plan_of(project, found))
+    evidence = replace(evidence, comparison=comparison)
     outcome = judge(evidence)
     if found.status in CLOSED_EXPERIMENTS:
         return _shown(evidence, outcome)

@@ -24,7 +24,6 @@ from harness.domain.findings import Finding
 from harness.domain.records import Experiment, Run
 from harness.domain.statuses import GateName, Split
 from harness.errors import ConfigError
-from harness.evaluation.comparison import compared
 from harness.evaluation.scores import (
     counted_evaluations,
     counted_runs,
@@ -32,6 +31,7 @@ from harness.evaluation.scores import (
     seed_findings,
     summarise,
 )
+from harness.evaluation.tries import comparison_inputs
 from harness.files import canonical_json, sha256_bytes
 from harness.gates.alarms import open_by_run
 from harness.gates.claim_facts import prose_findings
@@ -67,7 +67,7 @@ _MOST_NAMED = 3
 def collect(
     project: Project, experiment: str, gate: GateName, transcripts: Sequence[Path] = ()
 ) -> GateEvidence:
-    """The evidence for `gate`, with the hashes of all that was read.
+    """The evidence for `gate` but the comparison, with the hashes of all that was read.
 
     `transcripts` are folders in which the session is looked for that a changed control file falls
     into, beside the receipts. Raises NotFoundError for an unknown experiment and RefusedError when
@@ -110,7 +110,7 @@ def _collect(
         ),
         score=plain_score(summarise(scored)),
         parent_score=_parent_score(project, found, approved) if gate is GateName.HELD_OUT else None,
-        comparison=compared(project, found, approved),
+        compared=comparison_inputs(project, found, approved),
         validation=_reference(project, found) if gate is GateName.HELD_OUT else None,
     )
     return replace(evidence, hashes=_hashes(evidence, approved))
@@ -140,14 +140,14 @@ def _of_result(project: Project, experiment: str, result: ResultFile | None) -> 
 
 
 def _hashes(found: GateEvidence, approved: ApprovedPlan) -> dict[str, str]:
-    comparison, before = found.comparison, found.parent_score
+    before = found.parent_score
     return {
         "plan": _digest([approved.sha256, approved.version, approved.splits, approved.scorer]),
         "frozen": _digest(_identities((*found.frozen_changes, *found.tampering))),
         **_control_hash(found.control_changes),
         **_prose_hash(found.prose),
         **_alarm_hashes(found.alarms, found.diagnosis_file),
-        "comparison": _digest(comparison if before is None else [comparison, before]),
+        "comparison": _digest(found.compared if before is None else [found.compared, before]),
         **_file_hashes(found.files),
         **_run_hashes(found.runs),
         **_launches_hash(found.launched, [item.run for item in found.runs]),

@@ -1,6 +1,6 @@
 """Everything that a gate may look at, gathered by `audit.collect`; a gate reads nothing else."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -129,9 +129,10 @@ class GateEvidence:
     value."""
     parent_score: Mapping[str, Any] | None = None
     """At the held-out gate: the parent's own score there; None when it has none."""
+    compared: Sequence[Any] | None = None
+    """What the comparison depends on, as `evaluation.tries.comparison_inputs`."""
     comparison: Mapping[str, Any] | None = None
-    """{against, split, difference, floor, better, why, p, p_corrected, comparisons, paired,
-    seeds}."""
+    """`evaluation.comparison.compared`; None without a score, and where only freshness is asked."""
     in_train: Mapping[str, float] | None = None
     """What of the split the training rows hold, as `data_checks.review.contamination`; None in
     approvals that did not look."""

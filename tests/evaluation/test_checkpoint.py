@@ -3,7 +3,7 @@ import os
 import pytest
 
 from harness.artifacts.content import hash_path
-from harness.evaluation.evaluate_run import copy_checkpoint, require_unchanged
+from harness.evaluation.predict import copy_checkpoint, require_unchanged
 from harness.evaluation.problems import Unscorable
 
 

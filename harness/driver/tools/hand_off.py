@@ -4,7 +4,6 @@ from harness.decisions.experiments import write_hand_off
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.definition import AgentTool, Answer, ExperimentArguments, argument
 from harness.ledger.facts import LONGEST_HAND_OFF
-from harness.ledger.facts.decision import LONGEST_HAND_OFF
 
 
 @dataclass(frozen=True, kw_only=True)
