@@ -5,7 +5,7 @@ from pathlib import Path
 
 from harness.artifacts.experiment_files import render_hypothesis, render_result
 from harness.contract.artifacts import ARTIFACTS, HARNESS, HUMAN
-from harness.domain.records import Experiment, HandOff
+from harness.domain.records import Experiment
 from harness.domain.statuses import (
     CLOSED_EXPERIMENTS,
     DecisionKind,
