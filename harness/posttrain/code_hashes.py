@@ -61,6 +61,7 @@ def command_files(command: Sequence[str], root: Path) -> dict[str, str]:
     script that is not Python.
     """
     files = _of_words(command, root)
+    # A compiled program, say: without its own bytes the hash would be that of nothing.
     if not files:
         program = shutil.which(command[0]) if command else None
         if program is None:

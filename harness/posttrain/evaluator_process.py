@@ -58,6 +58,7 @@ def ask_evaluator(
     base = {name: spec.model[name] for name in ("id", "path", "sha256")}
     request = {
         "schema": SCHEMA,
+        # New for each start: an answer written beforehand cannot carry it.
         "request": sha256_bytes(secrets.token_bytes(32)),
         "evaluator": named if isinstance(named, str) else "command",
         "base_model": base,
@@ -142,6 +143,7 @@ def _scores(
         "base_model_sha256": request["base_model"]["sha256"],
         "adapter_sha256": None if adapter is None else adapter["sha256"],
     }
+    # Every row has its score, or none counts: a mean over chosen rows would be another number.
     problems = FieldProblems()
     for name, value in expected.items():
         if answer.get(name) != value:

@@ -76,6 +76,7 @@ def import_result(project: Project, experiment: str, output: Path) -> ProgramRep
             token=sha256_bytes(secrets.token_bytes(16)),
             session=None,
         )
+        # Copied first, then hashed and judged here: the trainer's folder may change meanwhile.
         make_folder(project, run)
         target = output_folder(project, run)
         shutil.copytree(output, target, dirs_exist_ok=True)

@@ -61,10 +61,9 @@ def evaluate_model(
     evidence |= {"model": model.id, "evaluator": _evaluator(project, spec)}
     adapters = {"baseline": _adapter(project, other), "candidate": _adapter(project, model)}
     scores, problems = _ask(project, spec, mode, rows, adapters, sandbox, inherited)
-    before, now = (
-        evidence["evaluator"],
-        evaluator_hash(spec.benchmark["evaluator"], project.layout.root),
-    )
+    # Hashed again: a program of the project may change its own files while it runs.
+    before = evidence["evaluator"]
+    now = evaluator_hash(spec.benchmark["evaluator"], project.layout.root)
     if now != before:
         problems.add("evaluator", before, now, "its code changed while it scored")
     evidence |= {
@@ -216,6 +215,7 @@ def _record(
             problems=[problem.plain() for problem in problems],
             **numbers,
         )
+        # In the same transaction: a model that fails is not served for a moment longer.
         if verdict is Verdict.FAIL and model.state not in _FALLEN:
             for fact in revocation(
                 project, model, ModelState.REVOKED, f"{recorded.id} failed: {reason}", by="harness"

@@ -58,7 +58,7 @@ def promote(project: Project, identifier: str, *, by: str, reason: str) -> Promo
                 ),
                 code="no_next_step",
             )
-        intact(project, model)
+        intact(project, model)  # the evaluations are of these bytes, not of this path
         checks, evidence = checks_for(project, model, project.ledger.model_history(model.id))
         if not all(check.passed for check in checks):
             return Promotion(
@@ -214,6 +214,7 @@ def _rollback_target(project: Project, profile: str, to: str | None) -> Model:
 
 def serving_stack(history: list[Serving]) -> list[str]:
     """Models in the order of deployment; a rollback removes all that came after its target."""
+    # Without the removal a second rollback would lead back to the model that the first one left.
     stack: list[str] = []
     for serving in history:
         if serving.model is None:

@@ -113,9 +113,11 @@ def _of_shadow(
     project: Project, history: ModelHistory, thresholds: Thresholds
 ) -> tuple[list[ThresholdCheck], dict[str, str]]:
     """Checks of the answers since the model last came into shadow, and the hashes of these."""
+    # Answers before a revocation do not count for the way back.
     began = max(move.at for move in history.moves if move.after is ModelState.SHADOW)
     observations = [each for each in history.observations if each.at >= began]
     outcomes = [observation.outcome for observation in observations]
+    # Without answers both shares are 1: nothing observed must not look like nothing wrong.
     count = len(outcomes)
     rejected = outcomes.count(REJECTED_BY_ARBITER) / count if count else 1.0
     broken = sum(outcome in NOT_EXECUTED for outcome in outcomes) / count if count else 1.0

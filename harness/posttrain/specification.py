@@ -73,6 +73,7 @@ class Specification:
 
     def plain(self) -> dict[str, Any]:
         """The form of the ledger: paths inside the project are relative to it."""
+        # Two clones of a project then have the same specification and the same hash.
         values = {name: getattr(self, name) for name in self.__dataclass_fields__}
         values["command"] = None if self.command is None else list(self.command)
         return {"schema": SCHEMA, **values}

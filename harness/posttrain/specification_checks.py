@@ -55,6 +55,7 @@ def specify(project: Project, request: Request) -> Specification:
     evaluator = _evaluator(problems, root, request.evaluator)
     dataset, prompts = _dataset(problems, root, request.dataset, mode)
     benchmark, held_out = _benchmark(problems, root, request.benchmark, evaluator)
+    # A prompt that was trained on would measure memory, not learning.
     if shared := sorted(prompts & held_out):
         reason = f"{len(shared)} are in both"
         problems.add("benchmark", "prompts that are not trained on", shared[0], reason)
@@ -121,6 +122,7 @@ def _consistent(
 
 def _number(problems: FieldProblems, name: str, bound: Bound, value: Any) -> float | int:
     """The number as it is recorded. Out of bounds: a problem is added, the default returned."""
+    # `is_finite` first: a text, a boolean and NaN must not reach the comparisons.
     good = (
         is_finite(value)
         and (value > bound.low if bound.open_low else value >= bound.low)

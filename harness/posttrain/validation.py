@@ -255,6 +255,7 @@ def _check_artifact(
         reason = "not what the specification expects"
         problems.add("artifact", spec.artifact, reported, reason)
         return None
+    # A link could lead to weights that this run did not make.
     path = seen.output / spec.artifact["path"]
     if path.is_symlink() or not path.resolve().is_relative_to(seen.output.resolve()):
         problems.add("artifact.path", "inside the output folder", path, "it leads out of it")
@@ -299,6 +300,7 @@ def tensors_fault(path: Path) -> str | None:
         size = path.stat().st_size
         with path.open("rb") as stream:
             length = struct.unpack("<Q", stream.read(8))[0]
+            # Before it is read: the first 8 bytes could claim a header of any size.
             if length > min(size - 8, _LARGEST_HEADER):
                 return "its header is longer than the file"
             header = json.loads(stream.read(length))
