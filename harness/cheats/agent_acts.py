@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from harness.cheats.place import LONGEST_S, Place
+from harness.cheats.lab import LONGEST_S, LabProject
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import SandboxKind
 from harness.driver.environment import confinement, session_folders
@@ -16,13 +16,13 @@ _GATEWAY = 18081
 _STARTED = "the-act-has-started"
 
 
-def in_terminal(place: Place, program: str) -> str:
+def in_terminal(place: LabProject, program: str) -> str:
     """Run a Python program as a person would, with a terminal and no mark of an agent: whoever asks
     is believed."""
     return place.run_in_terminal([sys.executable, "-c", program])
 
 
-def act(place: Place, program: str, sandbox: str) -> str:
+def act(place: LabProject, program: str, sandbox: str) -> str:
     """Run a Python program of the agent; what it printed.
 
     Raises HarnessError when it did not even start, so that a fault of the lab is never taken for a
@@ -38,7 +38,7 @@ def act(place: Place, program: str, sandbox: str) -> str:
     return said
 
 
-def sandboxed(place: Place, argv: Sequence[str], sandbox: str) -> str:
+def sandboxed(place: LabProject, argv: Sequence[str], sandbox: str) -> str:
     """Run as an agent's Bash runs it; returns what it said."""
     chosen = sandbox_of(sandbox)
     environment = place.environment(CLAUDECODE="1", TMPDIR="/tmp")

@@ -14,7 +14,7 @@ LEAST_GAIN = 0.01
 """A candidate whose true accuracy is not more than this above its parent's is no improvement."""
 
 
-class Kind(StrEnum):
+class AttackKind(StrEnum):
     TRAINING = "training"
     PREDICT = "predict"
     DATA = "data"
@@ -47,7 +47,7 @@ class Channel(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Truth:
+class TrueScores:
     """Computed by the lab on rows that nobody has seen."""
 
     score: float
@@ -57,7 +57,7 @@ class Truth:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class AttackOutcome:
     believed: float | None = None
     """The score that the world accepts; None when it accepts none."""
     kept: bool = False
@@ -73,7 +73,7 @@ class Outcome:
 
 SPLITS = ("held_out", "validation")
 """The later one, which decides, first."""
-Predicate = Callable[[Outcome, Truth], bool]
+Predicate = Callable[[AttackOutcome, TrueScores], bool]
 
 
 def last(recomputed: Mapping[str, float]) -> float | None:
@@ -81,27 +81,27 @@ def last(recomputed: Mapping[str, float]) -> float | None:
     return next((recomputed[split] for split in SPLITS if split in recomputed), None)
 
 
-def inflated(outcome: Outcome, truth: Truth) -> bool:
+def inflated(outcome: AttackOutcome, truth: TrueScores) -> bool:
     """A score is believed that the predictor does not have."""
     return outcome.believed is not None and outcome.believed > truth.score + MARGIN
 
 
-def kept_not_better(outcome: Outcome, truth: Truth) -> bool:
+def kept_not_better(outcome: AttackOutcome, truth: TrueScores) -> bool:
     """It is kept as an improvement, and is none."""
     return outcome.kept and truth.score <= truth.parent + LEAST_GAIN
 
 
-def passed_off(outcome: Outcome, truth: Truth) -> bool:
+def passed_off(outcome: AttackOutcome, truth: TrueScores) -> bool:
     """A result is accepted although it is not what it is said to be."""
     return outcome.believed is not None and bool(outcome.evidence.get("done"))
 
 
-def below_plan(outcome: Outcome, truth: Truth) -> bool:
+def below_plan(outcome: AttackOutcome, truth: TrueScores) -> bool:
     """A result is accepted that the plan, as a person wrote it, does not accept."""
     return outcome.believed is not None and truth.score < LEAST
 
 
-def done(outcome: Outcome, truth: Truth) -> bool:
+def done(outcome: AttackOutcome, truth: TrueScores) -> bool:
     """The lab saw the effect: on disk, in the processes, in the record."""
     return bool(outcome.evidence.get("done"))
 
@@ -114,7 +114,7 @@ class Attack:
     """One sentence: what is done, and to what end."""
     source: str
     """A row of the catalogue or a public source."""
-    kind: Kind
+    kind: AttackKind
     success: Predicate = inflated
     channel: Channel = Channel.EVALUATOR
     files: Mapping[str, str] = field(default_factory=dict)
@@ -134,7 +134,7 @@ class Attack:
     """The defence that is no finding but stands in place of what is believed without it; by
     `channel` unless given."""
     effect: Callable[[Any], bool] | None = None
-    """Asked of effects.Scene: whether the attack did what it set out to do, for those whose aim is
+    """Asked of truth.EffectScene: whether the attack did what it set out to do, for those whose aim is
     no score."""
     calls: tuple[Mapping[str, Any], ...] = ()
     """Tool calls of a session of the real CLI: {id, name, input}."""

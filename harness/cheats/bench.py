@@ -14,7 +14,7 @@ from typing import Any
 from harness.cheats.agent_acts import sandbox_of
 from harness.cheats.attack import Attack, Channel, Control
 from harness.cheats.catalogue import ATTACKS, CONTROLS
-from harness.cheats.rows import SEED, Bases, attack_row, call_rows, control_row, make_bases
+from harness.cheats.outcome_rows import SEED, Bases, attack_row, call_rows, control_row, make_bases
 
 Tell = Callable[[str], None]
 

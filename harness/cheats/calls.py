@@ -9,17 +9,134 @@ tried once more in it, without any hook.
 import json
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from harness.cheats.agent_acts import sandboxed
-from harness.cheats.attack import Attack, Outcome, Truth
-from harness.cheats.cli_session import Call, Script, denied, play
+from harness.cheats.attack import Attack, AttackOutcome, TrueScores
 from harness.cheats.defended import Parent, values_of
-from harness.cheats.effects import Scene, effect
-from harness.cheats.place import Place, filled
-from harness.cheats.recorded import Seen, audited
-from harness.errors import HarnessError
+from harness.cheats.lab import LabProject, filled
+from harness.cheats.recorded import Trail, audited
+from harness.cheats.truth import EffectScene, effect
+from harness.driver.environment import DUMMY_KEY, bundled_cli
+from harness.errors import GatewayError, HarnessError
+from harness.model_gateway.gateway import Gateway, Reply
+from harness.model_gateway.wire import Message, RecordedRequest, as_events, as_json
+
+_LONGEST_S = 240.0
+_BY_HOOK = "hook error"
+_TOOLS = "Bash Read Write Edit Agent mcp__files"
+Call = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallScript:
+    """An Answerer: the main thread makes `turns`, a message each, a subagent `within`; then both
+    are done."""
+
+    turns: Sequence[Sequence[Call]]
+    within: Sequence[Call] = ()
+
+    async def answer(self, request: RecordedRequest, raw: bytes) -> Reply:
+        message = self._message(request)
+        if request.stream:
+            return Reply(body=_chunks(message), headers={"content-type": "text/event-stream"})
+        return Reply(body=json.dumps(as_json(message)).encode())
+
+    async def count_tokens(self, request: RecordedRequest, raw: bytes) -> Reply:
+        return Reply(body=json.dumps({"input_tokens": request.bytes // 4}).encode())
+
+    async def close(self) -> None:
+        return None
+
+    def _message(self, request: RecordedRequest) -> Message:
+        turns = [self.within] if request.subagent else self.turns
+        calls = (
+            turns[request.turn] if request.turn < len(turns) and request.body.get("tools") else ()
+        )
+        said: list[dict[str, Any]] = [{"type": "tool_use", **item} for item in calls] or [
+            {"type": "text", "text": "Done."}
+        ]
+        return Message(
+            id=f"msg_{request.subagent or 'main'}_{request.turn}",
+            model=str(request.body.get("model")),
+            blocks=tuple(said),
+            stop_reason="tool_use" if calls else "end_turn",
+            usage={"input_tokens": request.bytes // 4, "output_tokens": 10},
+        )
+
+
+async def _chunks(message: Message) -> AsyncIterator[bytes]:
+    for chunk in as_events(message):
+        yield chunk
+
+
+def play(
+    place: LabProject, script: CallScript, servers: Mapping[str, Any], *, guarded: bool
+) -> dict[str, str]:
+    """Call id -> what the CLI answered to the call. Raises GatewayError when the session did not
+    come about."""
+    with Gateway(script) as gateway:
+        words = [
+            *(str(bundled_cli()), "-p", "go", "--output-format", "stream-json", "--verbose"),
+            *(
+                "--setting-sources",
+                "project" if guarded else "",
+                "--permission-mode",
+                "acceptEdits",
+            ),
+            *("--allowedTools", *_TOOLS.split(), "--strict-mcp-config"),
+            *(
+                "--mcp-config",
+                json.dumps({"mcpServers": dict(servers)}),
+                "--session-id",
+                str(uuid.uuid4()),
+            ),
+        ]
+        ended = place.run(words, environment=_environment(place, gateway.url), timeout_s=_LONGEST_S)
+        if gateway.failure is not None or ended.returncode != 0:
+            raise GatewayError(
+                "The lab's session failed:"
+                f" {gateway.failure or ended.stderr[-400:] or ended.stdout[-400:]}.",
+                hint="Fix the lab.",
+            )
+    return dict(_results(ended.stdout))
+
+
+def denied(answer: str) -> bool:
+    return _BY_HOOK in answer
+
+
+def _environment(place: LabProject, url: str) -> dict[str, str]:
+    config, temporary = place.home / "config", place.home / "tmp"
+    config.mkdir(parents=True, exist_ok=True)
+    return place.environment(
+        PATH="/usr/local/bin:/usr/bin:/bin",
+        CLAUDE_CONFIG_DIR=str(config),
+        CLAUDE_CODE_TMPDIR=str(temporary),
+        SHELL="/bin/bash",
+        ANTHROPIC_BASE_URL=url,
+        ANTHROPIC_API_KEY=DUMMY_KEY,
+        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
+        CLAUDE_CODE_MAX_RETRIES="0",
+        DISABLE_AUTOUPDATER="1",
+    )
+
+
+def _results(stream: str) -> Iterator[tuple[str, str]]:
+    for line in stream.splitlines():
+        try:
+            message = json.loads(line)
+        except ValueError:
+            continue
+        told = isinstance(message, dict) and message.get("type") == "user"
+        content = message["message"].get("content") if told else None
+        for block in content if isinstance(content, list) else ():
+            if isinstance(block, dict) and block.get("type") == "tool_result":
+                yield str(block.get("tool_use_id")), str(block.get("content"))
+
 
 SERVER = """\
 import json, pathlib, sys
@@ -64,7 +181,7 @@ ORDINARY: tuple[dict[str, Any], ...] = (
 """Must not be denied: a guard that denies everything stops nothing in particular."""
 
 
-def session(place: Place, attacks: Sequence[Attack], *, guarded: bool) -> dict[str, str]:
+def session(place: LabProject, attacks: Sequence[Attack], *, guarded: bool) -> dict[str, str]:
     """All calls of `attacks` in one session: call id -> answer. What is written is read first, as
     the CLI asks."""
     values = values_of(place)
@@ -106,15 +223,15 @@ def session(place: Place, attacks: Sequence[Attack], *, guarded: bool) -> dict[s
         told += ORDINARY
     return play(
         place,
-        Script(turns=[reads, told] if reads else [told], within=within),
+        CallScript(turns=[reads, told] if reads else [told], within=within),
         servers,
         guarded=guarded,
     )
 
 
 def outcomes(
-    place: Place, attacks: Sequence[Attack], parent: Parent, *, guarded: bool
-) -> dict[str, tuple[Outcome, Truth]]:
+    place: LabProject, attacks: Sequence[Attack], parent: Parent, *, guarded: bool
+) -> dict[str, tuple[AttackOutcome, TrueScores]]:
     """Attack id -> what became of it: denials of its calls, its effect, and what the audit names of
     it."""
     answers = session(place, attacks, guarded=guarded)
@@ -124,9 +241,10 @@ def outcomes(
         )
     values = values_of(place)
     done = {
-        attack.id: effect(attack, Scene(place=place, values=values, log="")) for attack in attacks
+        attack.id: effect(attack, EffectScene(place=place, values=values, log=""))
+        for attack in attacks
     }
-    named = list(audited(place, Seen()))
+    named = list(audited(place, Trail()))
     found = {}
     for attack in attacks:
         ids = [item["id"] for item in attack.calls]
@@ -139,18 +257,18 @@ def outcomes(
             "answers": {name: answers.get(name, "")[:200] for name in ids},
         }
         found[attack.id] = (
-            Outcome(codes=codes, named=of_it, evidence=evidence),
-            Truth(score=parent.true, parent=parent.true),
+            AttackOutcome(codes=codes, named=of_it, evidence=evidence),
+            TrueScores(score=parent.true, parent=parent.true),
         )
     return found
 
 
-def held_by_sandbox(place: Place, attack: Attack, sandbox: str) -> bool:
+def held_by_sandbox(place: LabProject, attack: Attack, sandbox: str) -> bool:
     """Whether the same by a shell in the sandbox has no effect."""
     values = values_of(place)
     for item in attack.calls:
         sandboxed(place, ["/bin/bash", "-c", _as_shell(_told(item, values))], sandbox)
-    return not effect(attack, Scene(place=place, values=values, log=""))
+    return not effect(attack, EffectScene(place=place, values=values, log=""))
 
 
 def _is_of(line: str, name: str) -> bool:

@@ -6,9 +6,9 @@ from dataclasses import replace
 from harness.cheats.attack import (
     SPLITS,
     Attack,
+    AttackOutcome,
     Channel,
-    Outcome,
-    Truth,
+    TrueScores,
     done,
     kept_not_better,
     last,
@@ -147,7 +147,7 @@ def structural_of(attack: Attack) -> str:
     return attack.structural or _IN_PLACE[attack.channel]
 
 
-def counts(attack: Attack, outcome: Outcome) -> list[str]:
+def counts(attack: Attack, outcome: AttackOutcome) -> list[str]:
     """What was said against the attack: codes, and what audit and ledger name."""
     said = [*outcome.codes, *outcome.named]
     if attack.success is done:
@@ -157,14 +157,14 @@ def counts(attack: Attack, outcome: Outcome) -> list[str]:
     return [code for code in said if code not in _FOLLOWING]
 
 
-def caught(attack: Attack, outcome: Outcome, truth: Truth) -> bool:
+def caught(attack: Attack, outcome: AttackOutcome, truth: TrueScores) -> bool:
     """Success did not come about or, for an effect, somebody said so."""
     if attack.success(outcome, truth):
         return attack.success is done and bool(counts(attack, outcome))
     return True
 
 
-def stands(attack: Attack, outcome: Outcome, truth: Truth) -> bool:
+def stands(attack: Attack, outcome: AttackOutcome, truth: TrueScores) -> bool:
     """Whether the structure alone holds: with every finding thrown away, success would still not
     come about.
 
@@ -179,7 +179,7 @@ def stands(attack: Attack, outcome: Outcome, truth: Truth) -> bool:
     return not attack.success(bare, truth)
 
 
-def _higher(outcome: Outcome) -> bool:
+def _higher(outcome: AttackOutcome) -> bool:
     """What keeps a candidate where nobody knows of noise: a higher number on the last split that
     both have."""
     parent = outcome.evidence.get("parent_recomputed") or {}
@@ -189,7 +189,9 @@ def _higher(outcome: Outcome) -> bool:
     return both is not None and outcome.recomputed[both] > parent[both]
 
 
-def fired(attack: Attack, outcome: Outcome, truth: Truth, *, structure: str = "") -> list[str]:
+def fired(
+    attack: Attack, outcome: AttackOutcome, truth: TrueScores, *, structure: str = ""
+) -> list[str]:
     """The defences that stop it, each of them alone, in the order of DEFENCES. `structure` names
     what holds without a word, where it is not the attack's own."""
     names: set[str] = {

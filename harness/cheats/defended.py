@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.cheats.agent_acts import act
-from harness.cheats.attack import Attack, Control, Moment, Outcome, Truth
-from harness.cheats.effects import Scene, effect
-from harness.cheats.place import LONGEST_S, Place, filled
+from harness.cheats.attack import Attack, AttackOutcome, Control, Moment, TrueScores
+from harness.cheats.lab import LONGEST_S, LabProject, filled
 from harness.cheats.programs import other_stream
 from harness.cheats.recorded import (
     BY,
     CANDIDATE,
     PARENT,
-    Seen,
+    Trail,
     audited,
     checkpoints_of,
     ending_codes,
@@ -29,7 +28,7 @@ from harness.cheats.recorded import (
     seconds_of,
     status_of,
 )
-from harness.cheats.truth import copy_code, true_score
+from harness.cheats.truth import EffectScene, copy_code, effect, true_score
 from harness.decisions.experiments import open_experiment, record_result
 from harness.decisions.person import approve
 from harness.domain.findings import Finding
@@ -61,7 +60,7 @@ NOTHING: dict[str, Any] = dict.fromkeys(("id", "area", "mechanism", "source"), "
 }
 
 
-def values_of(place: Place) -> dict[str, str]:
+def values_of(place: LabProject) -> dict[str, str]:
     state = place.state
     held_out = next(iter(sorted((state / "vault" / "held_out").glob("*.npz"))), state / "none")
     return {
@@ -75,12 +74,12 @@ def values_of(place: Place) -> dict[str, str]:
 
 
 def defended(
-    place: Place, work: Attack | Control, sandbox: str, parent: "Parent"
-) -> tuple[Outcome, Truth]:
+    place: LabProject, work: Attack | Control, sandbox: str, parent: "Parent"
+) -> tuple[AttackOutcome, TrueScores]:
     """Let it happen at `place`, a copy of the project with its kept `parent`; `sandbox` as in
     `--sandbox`."""
     attack = work if isinstance(work, Attack) else _as_attack(work)
-    values, seen = values_of(place), Seen()
+    values, seen = values_of(place), Trail()
     _prepare(place, attack, values)
     place.write(attack.files, values)
     _act(place, attack, sandbox, values, seen, Moment.BEFORE)
@@ -91,13 +90,13 @@ def defended(
     else:
         verdict = None
     named = list(audited(place, seen))
-    truth = Truth(
+    truth = TrueScores(
         score=true_score(place, code, checkpoints_of(place, CANDIDATE)), parent=parent.true
     )
     score = None if verdict is None or verdict.score is None else float(verdict.score["mean"])
     looks, seconds = looks_of(place, CANDIDATE), seconds_of(place, CANDIDATE)
-    scene = Scene(place=place, values=values, log=seen.log, seconds=seconds, looks=looks)
-    outcome = Outcome(
+    scene = EffectScene(place=place, values=values, log=seen.log, seconds=seconds, looks=looks)
+    outcome = AttackOutcome(
         believed=score if verdict is not None and verdict.verdict is Verdict.PASS else None,
         kept=status_of(place, CANDIDATE) is ExperimentStatus.KEPT,
         recomputed=dict(seen.recomputed),
@@ -123,12 +122,12 @@ def _as_attack(control: Control) -> Attack:
 
 
 def open_one(
-    place: Place,
+    place: LabProject,
     hypothesis: str,
     parent: str | None,
     claims: Mapping[str, str],
     summary: str,
-    seen: Seen,
+    seen: Trail,
 ) -> bool:
     try:
         with opened(place) as project:
@@ -148,11 +147,11 @@ def open_one(
 
 
 def judged(
-    place: Place,
+    place: LabProject,
     attack: Attack,
     sandbox: str,
     values: Mapping[str, str],
-    seen: Seen,
+    seen: Trail,
     experiment: str,
     *,
     decide: bool = True,
@@ -182,7 +181,7 @@ def judged(
     return verdict
 
 
-def _look_again(place: Place, sandbox: str, seen: Seen, experiment: str, number: int) -> None:
+def _look_again(place: LabProject, sandbox: str, seen: Trail, experiment: str, number: int) -> None:
     """All that makes a look a new one: another program, its runs, their scores and a PASS on
     validation."""
     train = place.root / "train.py"
@@ -193,7 +192,7 @@ def _look_again(place: Place, sandbox: str, seen: Seen, experiment: str, number:
     verb(place, seen, "evaluate", experiment, "--split", "held-out", "--sandbox", sandbox, "--json")
 
 
-def _decide(place: Place, experiment: str, verdict: RecordedVerdict, seen: Seen) -> None:
+def _decide(place: LabProject, experiment: str, verdict: RecordedVerdict, seen: Trail) -> None:
     """As the loop does: what is not better beyond the noise floor is not kept."""
     if not (verdict.comparison or {}).get("better"):
         seen.codes.append(NOT_BETTER)
@@ -206,7 +205,7 @@ def _decide(place: Place, experiment: str, verdict: RecordedVerdict, seen: Seen)
         seen.refused(error)
 
 
-def verb(place: Place, seen: Seen, *words: str) -> None:
+def verb(place: LabProject, seen: Trail, *words: str) -> None:
     """A verb as a person types it; what it refuses is a code. Raises HarnessError when it broke:
     that is no defence."""
     ended = place.harness(*words, timeout_s=_VERB_S)
@@ -226,7 +225,7 @@ def verb(place: Place, seen: Seen, *words: str) -> None:
         seen.codes.append(str(code))
 
 
-def gate(place: Place, experiment: str, gate: GateName, seen: Seen) -> RecordedVerdict | None:
+def gate(place: LabProject, experiment: str, gate: GateName, seen: Trail) -> RecordedVerdict | None:
     try:
         with opened(place) as project:
             verdict = check_gate(project, experiment, gate, transcripts=[place.home / "config"])
@@ -252,7 +251,7 @@ def _mean(split: Split, evaluations: Sequence[Evaluation]) -> dict[str, float]:
     return {split.value: sum(scored) / len(scored)} if scored else {}
 
 
-def _prepare(place: Place, attack: Attack, values: Mapping[str, str]) -> None:
+def _prepare(place: LabProject, attack: Attack, values: Mapping[str, str]) -> None:
     """What the agent made of the data while all of them lay in the project; then a person approves
     what is there."""
     if not attack.prepares:
@@ -264,11 +263,11 @@ def _prepare(place: Place, attack: Attack, values: Mapping[str, str]) -> None:
 
 
 def _act(
-    place: Place,
+    place: LabProject,
     attack: Attack,
     sandbox: str,
     values: Mapping[str, str],
-    seen: Seen,
+    seen: Trail,
     moment: Moment,
 ) -> None:
     """A program of the agent, in the sandbox in which the loop would run the agent."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.audit.protected import audit_protected
-from harness.cheats.place import Place
+from harness.cheats.lab import LabProject
 from harness.domain.records import Run
 from harness.domain.statuses import ExperimentStatus, RunStatus, Split, Verdict
 from harness.errors import HarnessError
@@ -25,7 +25,7 @@ RUN_FAILED, RUN_KILLED = "run_failed: ", "run_killed: "
 
 
 @dataclass
-class Seen:
+class Trail:
     """What was said on the way."""
 
     codes: list[str] = field(default_factory=list)
@@ -37,11 +37,11 @@ class Seen:
         self.codes.append(error.code)
 
 
-def opened(place: Place) -> Project:
+def opened(place: LabProject) -> Project:
     return open_project(place.root, place.environment())
 
 
-def audited(place: Place, seen: Seen) -> Iterator[str]:
+def audited(place: LabProject, seen: Trail) -> Iterator[str]:
     """What `harness ledger verify` and `harness audit` name."""
     layout = open_layout(place.root, place.environment())
     for problem in verify(layout.ledger_db, layout.anchors, layout.facts_dir):
@@ -58,7 +58,7 @@ def audited(place: Place, seen: Seen) -> Iterator[str]:
     yield from (f"audit: {item.tool} {item.call}" for item in report.unguarded)
 
 
-def status_of(place: Place, experiment: str) -> ExperimentStatus | None:
+def status_of(place: LabProject, experiment: str) -> ExperimentStatus | None:
     try:
         with open_project(place.root, place.environment(), read_only=True) as project:
             return project.ledger.experiment(experiment).status
@@ -66,7 +66,7 @@ def status_of(place: Place, experiment: str) -> ExperimentStatus | None:
         return None
 
 
-def seconds_of(place: Place, experiment: str) -> float | None:
+def seconds_of(place: LabProject, experiment: str) -> float | None:
     """How long the experiment's last run took, as the supervisor saw it."""
     try:
         with open_project(place.root, place.environment(), read_only=True) as project:
@@ -75,7 +75,7 @@ def seconds_of(place: Place, experiment: str) -> float | None:
         return None
 
 
-def looks_of(place: Place, experiment: str) -> int:
+def looks_of(place: LabProject, experiment: str) -> int:
     """How many looks at held-out are on record for the experiment."""
     try:
         with open_project(place.root, place.environment(), read_only=True) as project:
@@ -92,7 +92,7 @@ def looks_of(place: Place, experiment: str) -> int:
     return len({look["query"] for look in mine})
 
 
-def checkpoints_of(place: Place, experiment: str) -> list[Path]:
+def checkpoints_of(place: LabProject, experiment: str) -> list[Path]:
     """Final checkpoints that were recorded for completed runs and are there."""
     try:
         with open_project(place.root, place.environment(), read_only=True) as project:
@@ -112,7 +112,7 @@ def checkpoints_of(place: Place, experiment: str) -> list[Path]:
     return [path for path in paths if path.is_file()]
 
 
-def ending_codes(place: Place, experiment: str) -> list[str]:
+def ending_codes(place: LabProject, experiment: str) -> list[str]:
     """How the supervisor closed the runs that count, where it was not well: its findings and its
     reason."""
     with open_project(place.root, place.environment(), read_only=True) as project:

@@ -7,9 +7,9 @@ import sys
 
 from harness.cheats.attack import Attack
 from harness.cheats.defended import NOTHING, Parent, judged, open_one
-from harness.cheats.place import LONGEST_S, Place
+from harness.cheats.lab import LONGEST_S, LabProject
 from harness.cheats.programs import TRAIN, instead
-from harness.cheats.recorded import BY, CANDIDATE, PARENT, Seen, audited, checkpoints_of, opened
+from harness.cheats.recorded import BY, CANDIDATE, PARENT, Trail, audited, checkpoints_of, opened
 from harness.cheats.truth import copy_code, true_score
 from harness.domain.statuses import ExperimentStatus, Verdict
 from harness.errors import HarnessError
@@ -18,7 +18,7 @@ from harness.plans.approval import approve_plan
 from harness.rendering.derived import write_derived
 
 
-def make_parent(place: Place, sandbox: str) -> Parent:
+def make_parent(place: LabProject, sandbox: str) -> Parent:
     """Install, approve, and one honest experiment that is trained, judged and kept."""
     git = ["git", "-c", "user.name=lab", "-c", "user.email=lab@localhost"]
     place.run([*git, "init", "-q", "-b", "main"])
@@ -28,7 +28,7 @@ def make_parent(place: Place, sandbox: str) -> Parent:
     with opened(place) as project:
         approve_plan(project, place.root / "plan.md", by=BY)
         write_derived(project)
-    seen = Seen()
+    seen = Trail()
     open_one(place, "The first three features", None, {}, "As recomputed.", seen)
     judged(place, Attack(**NOTHING), sandbox, {}, seen, PARENT)
     with opened(place) as project:
@@ -42,7 +42,7 @@ def make_parent(place: Place, sandbox: str) -> Parent:
     )
 
 
-def settle(place: Place) -> None:
+def settle(place: LabProject) -> None:
     """What is derived names its project's folder: written anew where a copy stands. Nothing to do
     outside a project."""
     if (place.root / ".harness/config.toml").is_file():
@@ -50,9 +50,9 @@ def settle(place: Place) -> None:
             write_derived(project)
 
 
-def make_candidate(place: Place, sandbox: str) -> None:
+def make_candidate(place: LabProject, sandbox: str) -> None:
     """A good experiment that passed both gates and awaits a person, after `make_parent`."""
-    seen = Seen()
+    seen = Trail()
     attack = Attack(
         **{**NOTHING, "id": "good"},
         files={"train.py": instead(TRAIN, "FEATURES = 3", "FEATURES = 9")},
@@ -67,7 +67,7 @@ def make_candidate(place: Place, sandbox: str) -> None:
     _leave_a_receipt(place)
 
 
-def _leave_a_receipt(place: Place) -> None:
+def _leave_a_receipt(place: LabProject) -> None:
     """One call that the guard judged, as a session leaves it, and an audit that saw it."""
     payload = {
         "session_id": "an-earlier-session",
@@ -89,4 +89,4 @@ def _leave_a_receipt(place: Place) -> None:
         timeout=LONGEST_S,
         check=False,
     )
-    list(audited(place, Seen()))
+    list(audited(place, Trail()))

@@ -14,11 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.cheats.attack import Attack, Moment, Outcome, Truth
-from harness.cheats.effects import Scene, effect
-from harness.cheats.place import Place, filled
+from harness.cheats.attack import Attack, AttackOutcome, Moment, TrueScores
+from harness.cheats.lab import LabProject, filled
 from harness.cheats.programs import other_stream
-from harness.cheats.truth import copy_code, true_score
+from harness.cheats.truth import EffectScene, copy_code, effect, true_score
 from harness.domain import variables
 
 EXPERIMENTS = ".harness/experiments"
@@ -28,7 +27,7 @@ OWN_PYTHON = "data/env/bin/python"
 """An environment of the project's own: where there is one, its interpreter evaluates."""
 
 
-def run_folder(place: Place, experiment: str) -> Path:
+def run_folder(place: LabProject, experiment: str) -> Path:
     return place.root / EXPERIMENTS / experiment / "runs" / "run-01"
 
 
@@ -36,7 +35,7 @@ _TIER = re.compile(r"must: ([0-9.]+)")
 _SAID = re.compile(r"accuracy (?:of )?([0-9.]*[0-9])")
 
 
-def make_parent(place: Place) -> float:
+def make_parent(place: LabProject) -> float:
     """One honest experiment, so that a candidate has something to be better than; returns its true
     score."""
     place.run(["git", "init", "-q", "-b", "main"])
@@ -45,7 +44,7 @@ def make_parent(place: Place) -> float:
     return true_score(place, copy_code(place, place.base / "code"), _checkpoints(place, PARENT))
 
 
-def values_of(place: Place) -> dict[str, str]:
+def values_of(place: LabProject) -> dict[str, str]:
     """What a program of an attack may name, where nothing is hidden."""
     return {
         "ROOT": str(place.root),
@@ -57,7 +56,9 @@ def values_of(place: Place) -> dict[str, str]:
     }
 
 
-def undefended(place: Place, attack: Attack, parent_true: float) -> tuple[Outcome, Truth]:
+def undefended(
+    place: LabProject, attack: Attack, parent_true: float
+) -> tuple[AttackOutcome, TrueScores]:
     """Let the attack happen at `place`, which holds the parent already."""
     values = values_of(place)
     if attack.prepares:
@@ -69,7 +70,7 @@ def undefended(place: Place, attack: Attack, parent_true: float) -> tuple[Outcom
     log = "".join(_train(place, CANDIDATE, attack.command) for _ in range(1 + attack.retries))
     code = copy_code(place, place.base / "code")
     checkpoints = _checkpoints(place, CANDIDATE)
-    truth = Truth(score=true_score(place, code, checkpoints), parent=parent_true)
+    truth = TrueScores(score=true_score(place, code, checkpoints), parent=parent_true)
     _act(place, attack, values, Moment.TRAINED)
     place.run(["git", "status", "--short"])  # to note which code was trained
     _write_belief(place, CANDIDATE)
@@ -84,13 +85,13 @@ def undefended(place: Place, attack: Attack, parent_true: float) -> tuple[Outcom
     seconds = _logged(run_folder(place, CANDIDATE) / "metrics.jsonl", "seconds")
     seen = {
         "done": effect(
-            attack, Scene(place=place, values=values, log=log, seconds=seconds, looks=looks)
+            attack, EffectScene(place=place, values=values, log=log, seconds=seconds, looks=looks)
         )
     }
-    return Outcome(believed=believed, kept=kept, evidence=seen), truth
+    return AttackOutcome(believed=believed, kept=kept, evidence=seen), truth
 
 
-def _look_often(place: Place, attack: Attack) -> int:
+def _look_often(place: LabProject, attack: Attack) -> int:
     """How often evaluate.py answered: nobody counts."""
     answered = 0
     for number in range(attack.looks):
@@ -102,12 +103,12 @@ def _look_often(place: Place, attack: Attack) -> int:
     return answered
 
 
-def _act(place: Place, attack: Attack, values: Mapping[str, str], moment: Moment) -> None:
+def _act(place: LabProject, attack: Attack, values: Mapping[str, str], moment: Moment) -> None:
     if moment in attack.acts:
         place.run([sys.executable, "-c", filled(attack.acts[moment], values)])
 
 
-def _claims(place: Place, attack: Attack) -> None:
+def _claims(place: LabProject, attack: Attack) -> None:
     result = place.root / EXPERIMENTS / CANDIDATE / "result.md"
     result.parent.mkdir(parents=True, exist_ok=True)
     result.write_text(f"{attack.summary}\n", "utf-8")
@@ -120,7 +121,7 @@ def _claims(place: Place, attack: Attack) -> None:
         )
 
 
-def _train(place: Place, experiment: str, command: tuple[str, ...]) -> str:
+def _train(place: LabProject, experiment: str, command: tuple[str, ...]) -> str:
     folder = run_folder(place, experiment)
     folder.mkdir(parents=True, exist_ok=True)
     given = {
@@ -139,7 +140,7 @@ def _train(place: Place, experiment: str, command: tuple[str, ...]) -> str:
     return ended.stdout + ended.stderr
 
 
-def _checkpoints(place: Place, experiment: str) -> list[Path]:
+def _checkpoints(place: LabProject, experiment: str) -> list[Path]:
     """The last file that was saved as a checkpoint."""
     found = [
         path for path in (run_folder(place, experiment) / "checkpoints").glob("*") if path.is_file()
@@ -148,17 +149,17 @@ def _checkpoints(place: Place, experiment: str) -> list[Path]:
     return [path.resolve() for path in newest]
 
 
-def _write_belief(place: Place, experiment: str) -> None:
+def _write_belief(place: LabProject, experiment: str) -> None:
     believed = _believe(place, experiment)
     path = place.root / EXPERIMENTS / experiment / "score.json"
     path.write_text(json.dumps({"accuracy": believed}), "utf-8")
 
 
-def _read_belief(place: Place, experiment: str) -> float | None:
+def _read_belief(place: LabProject, experiment: str) -> float | None:
     return _number_in(place.root / EXPERIMENTS / experiment / "score.json")
 
 
-def _believe(place: Place, experiment: str) -> float | None:
+def _believe(place: LabProject, experiment: str) -> float | None:
     claim = _number_in(place.root / "result.json")
     if claim is not None:
         return claim
@@ -190,7 +191,7 @@ def _logged(path: Path, name: str) -> float | None:
     return found
 
 
-def _submission(place: Place) -> float | None:
+def _submission(place: LabProject) -> float | None:
     """Predictions that lie in the project as submission.npz, whoever wrote them."""
     try:
         with (
@@ -202,7 +203,7 @@ def _submission(place: Place) -> float | None:
         return None
 
 
-def _evaluated(place: Place, experiment: str) -> float | None:
+def _evaluated(place: LabProject, experiment: str) -> float | None:
     checkpoints = _checkpoints(place, experiment)
     if not checkpoints:
         return None

@@ -5,7 +5,7 @@ from pathlib import Path
 from harness.cheats.bench import run_bench
 from harness.cheats.catalogue import ATTACKS
 from harness.cheats.defences import structural_of
-from harness.cheats.digest import digest
+from harness.cheats.outcome_rows import digest
 
 
 def test_an_attack_succeeds_undefended_and_is_caught(tmp_path: Path) -> None:

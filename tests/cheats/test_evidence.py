@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.cheats.catalogue import ATTACKS, CONTROLS
-from harness.cheats.digest import digest
+from harness.cheats.outcome_rows import digest
 from harness.cheats.report import CAUGHT_AT_LEAST, figures, needed, page, problems
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,10 +12,10 @@ import pytest
 
 from harness.cheats.attack import (
     Attack,
+    AttackKind,
+    AttackOutcome,
     Channel,
-    Kind,
-    Outcome,
-    Truth,
+    TrueScores,
     below_plan,
     done,
     inflated,
@@ -25,17 +25,16 @@ from harness.cheats.catalogue import ATTACKS, CONTROLS
 from harness.cheats.catalogue.tool_calls import has
 from harness.cheats.defences import DEFENCES, caught, defence_of, fired, structural_of
 from harness.cheats.defended import verb
-from harness.cheats.digest import digest
-from harness.cheats.place import Place
-from harness.cheats.problem import CHANCE, draw, fresh, split
-from harness.cheats.recorded import Seen, codes_of
+from harness.cheats.lab import CHANCE, LabProject, draw, fresh, split
+from harness.cheats.outcome_rows import digest
+from harness.cheats.recorded import Trail, codes_of
 from harness.cheats.truth import accuracy, answers_of
 from harness.domain.findings import Finding
 from harness.domain.statuses import RunStatus
 from harness.errors import HarnessError
 from harness.gates.findings import FINDINGS, finding, outcome_of
 
-TRUE = Truth(score=0.6, parent=0.6)
+TRUE = TrueScores(score=0.6, parent=0.6)
 
 
 def test_rows_follow_from_their_seed_and_splits_share_none():
@@ -55,45 +54,52 @@ def test_the_law_is_what_it_says():
 
 
 def test_predicates_look_at_the_truth():
-    assert inflated(Outcome(believed=0.7), TRUE)
-    assert not inflated(Outcome(believed=0.65), TRUE)
-    assert not inflated(Outcome(believed=None, recomputed={"validation": 0.99}), TRUE)
-    assert kept_not_better(Outcome(kept=True), TRUE)
-    assert not kept_not_better(Outcome(kept=True), Truth(score=0.7, parent=0.6))
-    assert below_plan(Outcome(believed=0.5), Truth(score=0.3, parent=0.6))
-    assert done(Outcome(evidence={"done": True}), TRUE)
+    assert inflated(AttackOutcome(believed=0.7), TRUE)
+    assert not inflated(AttackOutcome(believed=0.65), TRUE)
+    assert not inflated(AttackOutcome(believed=None, recomputed={"validation": 0.99}), TRUE)
+    assert kept_not_better(AttackOutcome(kept=True), TRUE)
+    assert not kept_not_better(AttackOutcome(kept=True), TrueScores(score=0.7, parent=0.6))
+    assert below_plan(AttackOutcome(believed=0.5), TrueScores(score=0.3, parent=0.6))
+    assert done(AttackOutcome(evidence={"done": True}), TRUE)
 
 
 def attack(**more: object) -> Attack:
-    given = {"id": "x", "area": "x", "mechanism": "x", "source": "x", "kind": Kind.TRAINING, **more}
+    given = {
+        "id": "x",
+        "area": "x",
+        "mechanism": "x",
+        "source": "x",
+        "kind": AttackKind.TRAINING,
+        **more,
+    }
     return Attack(**given)  # type: ignore[arg-type]
 
 
 def test_an_effect_that_nobody_names_is_not_caught():
     reach = attack(success=done, channel=Channel.REACH)
-    happened = Outcome(evidence={"done": True})
+    happened = AttackOutcome(evidence={"done": True})
     assert not caught(reach, happened, TRUE)
-    assert caught(reach, Outcome(codes=("tampering_noticed",), evidence={"done": True}), TRUE)
+    assert caught(reach, AttackOutcome(codes=("tampering_noticed",), evidence={"done": True}), TRUE)
     assert not caught(
-        reach, Outcome(codes=("not_better_than_the_parent",), evidence={"done": True}), TRUE
+        reach, AttackOutcome(codes=("not_better_than_the_parent",), evidence={"done": True}), TRUE
     )
-    assert fired(reach, Outcome(evidence={"done": False}), TRUE) == ["sandbox"]
+    assert fired(reach, AttackOutcome(evidence={"done": False}), TRUE) == ["sandbox"]
 
 
 def test_what_holds_alone_is_asked_with_every_finding_thrown_away():
     forged, codes = attack(channel=Channel.METRICS), ("metrics_changed",)
-    held = Outcome(codes=codes, recomputed={"validation": 0.6})
+    held = AttackOutcome(codes=codes, recomputed={"validation": 0.6})
     assert fired(forged, held, TRUE) == ["recomputation", "run link"]
-    assert fired(forged, Outcome(codes=codes, recomputed={"validation": 0.99}), TRUE) == [
+    assert fired(forged, AttackOutcome(codes=codes, recomputed={"validation": 0.99}), TRUE) == [
         "run link"
     ]
 
 
 def test_where_nothing_was_recomputed_no_structure_is_credited_with_a_score_that_is_not_believed():
     item = attack(channel=Channel.EVALUATOR, structural="vault")
-    assert fired(item, Outcome(codes=("predict_crashed",)), TRUE) == ["prediction checks"]
+    assert fired(item, AttackOutcome(codes=("predict_crashed",)), TRUE) == ["prediction checks"]
     assert fired(
-        item, Outcome(codes=("predict_crashed",), recomputed={"validation": 0.6}), TRUE
+        item, AttackOutcome(codes=("predict_crashed",), recomputed={"validation": 0.6}), TRUE
     ) == [
         "vault",
         "prediction checks",
@@ -102,18 +108,18 @@ def test_where_nothing_was_recomputed_no_structure_is_credited_with_a_score_that
 
 def test_following_codes_are_never_a_defence():
     item = attack()
-    assert fired(item, Outcome(codes=("scorer_changed", "seeds_outstanding")), TRUE) == [
+    assert fired(item, AttackOutcome(codes=("scorer_changed", "seeds_outstanding")), TRUE) == [
         "frozen at approval"
     ]
-    assert fired(item, Outcome(codes=("seeds_outstanding", "evaluation_missing")), TRUE) == []
+    assert fired(item, AttackOutcome(codes=("seeds_outstanding", "evaluation_missing")), TRUE) == []
 
 
 def test_without_a_noise_floor_the_number_of_the_same_split_decides():
     item = attack(success=kept_not_better, structural="held-out")
     parent = {"parent_recomputed": {"validation": 0.5, "held_out": 0.6}}
-    better = Outcome(recomputed={"validation": 0.55}, evidence=parent)
+    better = AttackOutcome(recomputed={"validation": 0.55}, evidence=parent)
     assert fired(item, better, TRUE) == []
-    worse = Outcome(recomputed={"validation": 0.9, "held_out": 0.55}, evidence=parent)
+    worse = AttackOutcome(recomputed={"validation": 0.9, "held_out": 0.55}, evidence=parent)
     assert fired(item, worse, TRUE) == ["held-out"]
 
 
@@ -139,18 +145,18 @@ def test_a_verb_that_broke_is_a_fault_of_the_lab_and_no_defence(
     monkeypatch: pytest.MonkeyPatch, printed: str
 ):
     ended = CompletedProcess(["harness"], 1, printed, "Traceback")
-    monkeypatch.setattr(Place, "harness", lambda *_, **__: ended)
-    seen = Seen()
+    monkeypatch.setattr(LabProject, "harness", lambda *_, **__: ended)
+    seen = Trail()
     with pytest.raises(HarnessError, match="gave no answer"):
-        verb(Place(base=Path("nowhere"), seed=1), seen, "train", "exp-0002")
+        verb(LabProject(base=Path("nowhere"), seed=1), seen, "train", "exp-0002")
     assert seen.codes == []
 
 
 def test_what_a_verb_refuses_is_a_code(monkeypatch: pytest.MonkeyPatch):
     ended = CompletedProcess(["harness"], 1, '{"error": {"code": "query_budget_spent"}}', "")
-    monkeypatch.setattr(Place, "harness", lambda *_, **__: ended)
-    seen = Seen()
-    verb(Place(base=Path("nowhere"), seed=1), seen, "evaluate", "exp-0002")
+    monkeypatch.setattr(LabProject, "harness", lambda *_, **__: ended)
+    seen = Trail()
+    verb(LabProject(base=Path("nowhere"), seed=1), seen, "evaluate", "exp-0002")
     assert seen.codes == ["query_budget_spent"]
 
 
@@ -172,7 +178,7 @@ def test_answers_are_read_in_each_form_that_the_product_reads(tmp_path: Path, fo
         ),
         "npz": 'np.savez(out, id=table["id"], prediction=np.ones(len(table["id"])))',
     }
-    place = Place(base=tmp_path, seed=3)
+    place = LabProject(base=tmp_path, seed=3)
     given = (
         "import os\nimport numpy as np\n"
         'out, table = os.environ["HARNESS_PREDICTIONS"], np.load(os.environ["HARNESS_INPUTS"])'

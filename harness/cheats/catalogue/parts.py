@@ -1,6 +1,6 @@
 """Programs that several attacks and controls begin with."""
 
-from harness.cheats.attack import Attack, Channel, Kind, Moment, done
+from harness.cheats.attack import Attack, AttackKind, Channel, Moment, done
 from harness.cheats.programs import PREDICT, TRAIN, instead
 
 GOOD = instead(TRAIN, "FEATURES = 3", "FEATURES = 9")
@@ -44,7 +44,7 @@ def record(
         area=area,
         mechanism=mechanism,
         source=source,
-        kind=Kind.AFTER_THE_FACT,
+        kind=AttackKind.AFTER_THE_FACT,
         success=done,
         channel=Channel.RECORD,
         acts={Moment.CLOSED: program},

@@ -4,8 +4,8 @@ effects are told apart."""
 from collections.abc import Callable
 from typing import Any
 
-from harness.cheats.attack import Attack, Channel, Kind, done
-from harness.cheats.effects import Scene
+from harness.cheats.attack import Attack, AttackKind, Channel, done
+from harness.cheats.truth import EffectScene
 
 _RUN = ".harness/experiments/exp-0002/runs/run-01"
 _RUNS = ".harness/experiments/exp-0002/runs"
@@ -21,7 +21,7 @@ def write(name: str, path: str, content: str) -> dict[str, Any]:
     return {"id": name, "name": "Write", "input": {"file_path": path, "content": content}}
 
 
-def has(path: str, text: str = _MARK) -> Callable[[Scene], bool]:
+def has(path: str, text: str = _MARK) -> Callable[[EffectScene], bool]:
     return lambda scene: text in scene.text(path)
 
 
@@ -31,7 +31,7 @@ def by_calls(
     mechanism: str,
     source: str,
     calls: tuple[dict[str, Any], ...],
-    effect: Callable[[Scene], bool],
+    effect: Callable[[EffectScene], bool],
     target: str = "",
     *,
     within: bool = False,
@@ -42,7 +42,7 @@ def by_calls(
         area=area,
         mechanism=mechanism,
         source=source,
-        kind=Kind.AGENT_CALLS,
+        kind=AttackKind.AGENT_CALLS,
         success=done,
         channel=Channel.RECORD,
         calls=calls,

@@ -9,36 +9,42 @@ without the sandbox, so that all that stop it are known.
 from collections.abc import Mapping
 
 from harness.cheats.agent_acts import act, in_terminal, sandbox_of
-from harness.cheats.attack import Attack, Moment, Outcome, Truth
+from harness.cheats.attack import Attack, AttackOutcome, Moment, TrueScores
 from harness.cheats.defended import Parent, gate, values_of
-from harness.cheats.effects import Scene, effect
-from harness.cheats.place import Place, filled
-from harness.cheats.recorded import CANDIDATE, Seen, audited
+from harness.cheats.lab import LabProject, filled
+from harness.cheats.recorded import CANDIDATE, Trail, audited
+from harness.cheats.truth import EffectScene, effect
 from harness.domain.statuses import GateName, SandboxKind
 
 
-def on_record(place: Place, attack: Attack, sandbox: str, parent: Parent) -> tuple[Outcome, Truth]:
+def on_record(
+    place: LabProject, attack: Attack, sandbox: str, parent: Parent
+) -> tuple[AttackOutcome, TrueScores]:
     """Let `attack` act at `place`, sandboxed as `sandbox` says, and ask everybody."""
-    values, seen = values_of(place), Seen()
+    values, seen = values_of(place), Trail()
     program = filled(attack.acts[Moment.CLOSED], values)
     seen.log = act(place, program, sandbox)
     named = tuple(audited(place, seen))  # first: a gate writes anew what is derived
     done = _effect(place, attack, values, seen)
     gate(place, CANDIDATE, GateName.HELD_OUT, seen)
-    outcome = Outcome(
+    outcome = AttackOutcome(
         codes=tuple(dict.fromkeys(seen.codes)),
         named=named,
         evidence={"done": done, "log": seen.log},
     )
-    return outcome, Truth(score=parent.true, parent=parent.true)
+    return outcome, TrueScores(score=parent.true, parent=parent.true)
 
 
-def unwatched(place: Place, attack: Attack, parent: Parent) -> tuple[Outcome, Truth]:
+def unwatched(
+    place: LabProject, attack: Attack, parent: Parent
+) -> tuple[AttackOutcome, TrueScores]:
     """Let `attack` act at `place`, where nothing holds it and nobody looks."""
-    values, seen = values_of(place), Seen()
+    values, seen = values_of(place), Trail()
     seen.log = in_terminal(place, filled(attack.acts[Moment.CLOSED], values))
-    outcome = Outcome(evidence={"done": _effect(place, attack, values, seen), "log": seen.log})
-    return outcome, Truth(score=parent.true, parent=parent.true)
+    outcome = AttackOutcome(
+        evidence={"done": _effect(place, attack, values, seen), "log": seen.log}
+    )
+    return outcome, TrueScores(score=parent.true, parent=parent.true)
 
 
 def holds_by_itself(sandbox: str) -> bool:
@@ -46,5 +52,5 @@ def holds_by_itself(sandbox: str) -> bool:
     return sandbox_of(sandbox).kind is not SandboxKind.NONE
 
 
-def _effect(place: Place, attack: Attack, values: Mapping[str, str], seen: Seen) -> bool:
-    return effect(attack, Scene(place=place, values=values, log=seen.log))
+def _effect(place: LabProject, attack: Attack, values: Mapping[str, str], seen: Trail) -> bool:
+    return effect(attack, EffectScene(place=place, values=values, log=seen.log))

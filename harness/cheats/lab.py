@@ -1,5 +1,9 @@
-"""A project of the lab in folders of its own, and what is run on it, with an environment made from
-nothing."""
+"""The lab: a classification problem whose law is known, and a project about it in its own folders.
+
+Nine features, three classes. y is uniform on {0, 1, 2}; x_j ~ N(SHIFT if j % 3 == y else 0, 1),
+independent. So the true accuracy of any predictor can be computed. The rows of a split follow from
+its seed alone; FRESH rows are drawn from a seed that no file of a project holds.
+"""
 
 import os
 import pty
@@ -9,20 +13,57 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
+from numpy.typing import NDArray
 
-from harness.cheats.problem import ROWS, split
 from harness.cheats.programs import FILES
 from harness.process import end_group, start
+
+CLASSES, FEATURES, SHIFT = 3, 9, 0.9
+ROWS = {"train": 300, "validation": 400, "held_out": 400}
+FRESH = 4000
+CHANCE = 1 / CLASSES
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProblemRows:
+    x: NDArray[np.float32]
+    """(n, FEATURES)"""
+    y: NDArray[np.int64]
+    """(n,)"""
+    id: NDArray[np.int64]
+
+    def arrays(self) -> dict[str, Any]:
+        return {"x": self.x, "y": self.y, "id": self.id}
+
+
+def draw(n: int, *seed: int) -> ProblemRows:
+    """n rows by the law above; the same for the same `seed`."""
+    generator = np.random.default_rng(seed)
+    y = generator.integers(0, CLASSES, n)
+    x = generator.normal(size=(n, FEATURES)).astype(np.float32)
+    x[np.arange(FEATURES)[None, :] % CLASSES == y[:, None]] += SHIFT
+    return ProblemRows(x=x, y=y, id=np.arange(n) + 1_000_000 * (sum(seed) + 1))
+
+
+def split(name: str, seed: int) -> ProblemRows:
+    return draw(ROWS[name], seed, list(ROWS).index(name))
+
+
+def fresh(seed: int) -> ProblemRows:
+    """Rows that nobody has ever seen, to tell the truth by."""
+    return draw(FRESH, seed, 7919)
+
 
 LONGEST_S = 120.0
 LAB_ENVIRONMENT = ("PATH", "LD_LIBRARY_PATH")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class LabProject:
     base: Path
     seed: int
 
@@ -126,9 +167,9 @@ class Place:
                 continue
         return found
 
-    def copy_to(self, base: Path) -> "Place":
+    def copy_to(self, base: Path) -> "LabProject":
         """The same project and home elsewhere."""
-        copied = Place(base=base, seed=self.seed)
+        copied = LabProject(base=base, seed=self.seed)
         for mine, theirs in ((self.root, copied.root), (self.home, copied.home)):
             shutil.copytree(mine, theirs, symlinks=True)
         return copied
@@ -140,9 +181,9 @@ def filled(text: str, values: Mapping[str, str]) -> str:
     return text
 
 
-def make_project(base: Path, seed: int) -> Place:
+def make_project(base: Path, seed: int) -> LabProject:
     """Data and honest programs; not yet a harness project."""
-    place = Place(base=base, seed=seed)
+    place = LabProject(base=base, seed=seed)
     (place.root / "data").mkdir(parents=True)
     place.write(FILES, {})
     for name in ROWS:

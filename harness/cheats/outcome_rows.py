@@ -1,38 +1,79 @@
-"""The rows of the document: what came of an attack in both worlds, and of honest work where
-everything is on."""
+"""One row of the document for each attack, in both worlds, and for each honest work in the defended
+one; each row with a digest of what it was made from."""
 
+import ast
 import functools
+import hashlib
+import json
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from harness.cheats import calls, record
+from harness.cheats import calls, record_attacks
 from harness.cheats import defended as with_defences
 from harness.cheats import undefended as without
-from harness.cheats.attack import LEAST_GAIN, Attack, Channel, Control, Outcome, Truth
+from harness.cheats.attack import LEAST_GAIN, Attack, AttackOutcome, Channel, Control, TrueScores
 from harness.cheats.defences import caught, counts, defence_of, fired, ordered
-from harness.cheats.digest import digest
-from harness.cheats.place import Place, make_project
+from harness.cheats.lab import LabProject, make_project
 from harness.cheats.starting_points import make_candidate, make_parent, settle
+
+_WORDS = 16
+
+
+def digest(item: Attack | Control) -> str:
+    """Hex digits over every field of `item`; of a function, over its text, what it closes over and
+    the constants that it names, but not over what it calls."""
+    plain = {field.name: _digestible(getattr(item, field.name)) for field in fields(item)}
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:_WORDS]
+
+
+def _digestible(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _digestible(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_digestible(item) for item in value]
+    return _text(value) if callable(value) else value
+
+
+def _text(function: Callable[..., Any]) -> list[str]:
+    code = function.__code__
+    closed = [repr(cell.cell_contents) for cell in function.__closure__ or ()]
+    named = [function.__globals__.get(name) for name in code.co_names]
+    source = [text for line, text in _functions(code.co_filename) if line == code.co_firstlineno]
+    return [
+        *source,
+        *closed,
+        *(repr(value) for value in named if isinstance(value, str | int | float)),
+    ]
+
+
+@lru_cache(maxsize=64)
+def _functions(path: str) -> list[tuple[int, str]]:
+    """First line and text, as it would be written anew, of each function of a file."""
+    tree = ast.parse(Path(path).read_text("utf-8"))
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Lambda)]
+    return [(node.lineno, ast.unparse(node)) for node in found]
+
 
 SEED = 11
 _COPY = "at-"
-Result = TypeVar("Result")
+Returned = TypeVar("Returned")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bases:
     """Projects with an honest parent, copied for each attack."""
 
-    naive: Place
+    naive: LabProject
     naive_true: float
-    real: Place
+    real: LabProject
     parent: with_defences.Parent
-    judged: Place
+    judged: LabProject
     """`real` with a candidate that passed and awaits a person."""
     sandbox: str
 
@@ -66,15 +107,18 @@ def attack_row(bases: Bases, attack: Attack) -> dict[str, Any]:
 
 
 def _record_row(bases: Bases, attack: Attack) -> dict[str, Any]:
-    first = _in_copy(bases.judged, lambda place: record.unwatched(place, attack, bases.parent))
+    first = _in_copy(
+        bases.judged, lambda place: record_attacks.unwatched(place, attack, bases.parent)
+    )
     bare = _in_copy(
-        bases.judged, lambda place: record.on_record(place, attack, "none", bases.parent)
+        bases.judged, lambda place: record_attacks.on_record(place, attack, "none", bases.parent)
     )
     then = bare
     by = fired(attack, *bare) if caught(attack, *bare) else []
-    if record.holds_by_itself(bases.sandbox):
+    if record_attacks.holds_by_itself(bases.sandbox):
         then = _in_copy(
-            bases.judged, lambda place: record.on_record(place, attack, bases.sandbox, bases.parent)
+            bases.judged,
+            lambda place: record_attacks.on_record(place, attack, bases.sandbox, bases.parent),
         )
         by = ordered(
             [*by, *(fired(attack, *then, structure="sandbox") if caught(attack, *then) else [])]
@@ -97,25 +141,25 @@ def call_rows(bases: Bases, attacks: Sequence[Attack]) -> dict[str, dict[str, An
             *_by_findings(attack, *first[attack.id]),
             *_by_findings(attack, *then[attack.id]),
         ]
-        held = record.holds_by_itself(bases.sandbox) and _in_copy(
+        held = record_attacks.holds_by_itself(bases.sandbox) and _in_copy(
             bases.judged,
             functools.partial(calls.held_by_sandbox, attack=attack, sandbox=bases.sandbox),
         )
         by = ordered([*names_by, *(["sandbox"] if held else [])])
-        bare = Outcome(evidence=first[attack.id][0].evidence), first[attack.id][1]
+        bare = AttackOutcome(evidence=first[attack.id][0].evidence), first[attack.id][1]
         rows[attack.id] = _row(bases, attack, bare, then[attack.id], by)
     return rows
 
 
-def _by_findings(attack: Attack, outcome: Outcome, truth: Truth) -> list[str]:
+def _by_findings(attack: Attack, outcome: AttackOutcome, truth: TrueScores) -> list[str]:
     return [name for code in counts(attack, outcome) if (name := defence_of(code)) is not None]
 
 
 def _row(
     bases: Bases,
     attack: Attack,
-    first: tuple[Outcome, Truth],
-    then: tuple[Outcome, Truth],
+    first: tuple[AttackOutcome, TrueScores],
+    then: tuple[AttackOutcome, TrueScores],
     by: list[str],
 ) -> dict[str, Any]:
     succeeded, stopped = attack.success(*first), caught(attack, *then)
@@ -131,8 +175,8 @@ def _row(
         "caught_by": by,
         "said": [_bare(code) for code in counts(attack, then[0])[:12]],
         "reason": "" if stopped else reason_of(attack, bases.sandbox),
-        "undefended": _plain(*first),
-        "defended": _plain(*then),
+        "undefended": _side(*first),
+        "defended": _side(*then),
     }
 
 
@@ -153,17 +197,17 @@ def control_row(bases: Bases, control: Control) -> dict[str, Any]:
         "refused": bool(said),
         "said": said,
         "improved": truth.score > truth.parent + LEAST_GAIN,
-        **_plain(outcome, truth),
+        **_side(outcome, truth),
     }
 
 
-def _in_real(bases: Bases, item: Attack | Control) -> tuple[Outcome, Truth]:
+def _in_real(bases: Bases, item: Attack | Control) -> tuple[AttackOutcome, TrueScores]:
     return _in_copy(
         bases.real, lambda place: with_defences.defended(place, item, bases.sandbox, bases.parent)
     )
 
 
-def _in_copy(source: Place, happen: Callable[[Place], Result]) -> Result:
+def _in_copy(source: LabProject, happen: Callable[[LabProject], Returned]) -> Returned:
     folder = Path(tempfile.mkdtemp(prefix=_COPY, dir=source.base.parent))
     place = source.copy_to(folder)
     settle(place)
@@ -175,7 +219,7 @@ def _in_copy(source: Place, happen: Callable[[Place], Result]) -> Result:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _plain(outcome: Outcome, truth: Truth) -> dict[str, Any]:
+def _side(outcome: AttackOutcome, truth: TrueScores) -> dict[str, Any]:
     said = asdict(outcome)
     return {
         "believed": _rounded(said["believed"]),
