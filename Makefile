@@ -5,12 +5,13 @@ DIR ?=
 JOBS ?= 2
 SECONDS ?= 30
 
-.PHONY: help setup demo test proofs resume fuzz cheats detectors compat smollm2 posttrain scorecard lint format bench clean
+.PHONY: help setup demo test proofs proofs-ci resume fuzz cheats detectors compat smollm2 posttrain scorecard lint format bench clean
 
 help:
 	@echo "make demo    run the main job offline, from set-up to a judged experiment (DIR=folder to choose where)"
 	@echo "make test    set up and run the test suite"
-	@echo "make proofs  the slow proofs: kill -9 at many moments, 16 processes, the whole demo (about half an hour)"
+	@echo "make proofs  the slow proofs: whole sessions of the real CLI, kill -9 at many moments, the whole demo (about an hour)"
+	@echo "make proofs-ci  those of them that .ci/run runs: some minutes"
 	@echo "make fuzz    inputs that break a reader, SECONDS=30 a form, RECORD=1 to write the evidence (guided by coverage where atheris is there)"
 	@echo "make resume  training killed -9 at 50 seeded moments a kind and resumed, equal to the last bit (part of proofs)"
 	@echo "make cheats  known cheats and honest work, with all defences off and on, sandboxed and unsandboxed"
@@ -40,11 +41,15 @@ demo: setup
 
 test: setup
 	@echo "running the test suite, a file at a time on each of $(JOBS) processes ..."
-	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 proofs: setup
 	@echo "running the slow proofs ..."
-	@$(BIN)/python -m pytest -m slow --timeout=1800
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m "slow and parallel" --timeout=1800
+	@$(BIN)/python -m pytest -m "slow and not parallel" --timeout=1800
+
+proofs-ci: setup
+	@$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder -m ci --timeout=900
 
 fuzz: setup
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary=:all: -c constraints.txt atheris \

@@ -1,5 +1,8 @@
-"""Settings of all tests."""
+"""Settings of all tests: what is a proof, and which files start first."""
 
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
 
 settings.register_profile("repeatable", derandomize=True, deadline=None)
@@ -7,3 +10,58 @@ settings.register_profile(
     "long", deadline=None, max_examples=10_000
 )  # `make fuzz` where atheris is missing
 settings.load_profile("repeatable")  # `--hypothesis-profile default` searches at random instead
+
+ROOT = Path(__file__).parents[1]
+PROOFS = (
+    "tests/architecture/test_own_memory.py",
+    "tests/cheats/test_bench.py",
+    "tests/cli/test_interpreter.py",
+    "tests/doctor/test_doctor.py",
+    "tests/install/test_install.py",
+    "tests/install/test_modes.py",
+    "tests/install/test_upgrade.py",
+    "tests/interactive/",
+    "tests/invariants/",
+    "tests/model_gateway/test_gateway_cli.py",
+    "tests/rendering/test_wheel.py",
+    "tests/scenarios/",
+    "tests/training/test_full_disk.py",
+    "tests/training/test_resume_proof.py",
+)
+"""Whole sessions of the real CLI, whole installations, training that is killed and resumed: minutes
+each. `make proofs` runs them beside one another; those marked slow in their own file kill at moments
+that depend on the machine's speed and run alone."""
+IN_CI = (
+    "tests/architecture/test_own_memory.py",
+    "tests/doctor/test_doctor.py",
+    "tests/interactive/test_audit_names.py",
+    "tests/interactive/test_guards_hold.py",
+    "tests/invariants/test_out_of_reach.py",
+    "tests/scenarios/test_one_loop.py",
+)
+"""The proofs that `.ci/run` runs too: one of each kind."""
+SECONDS = {
+    path: float(seconds)
+    for seconds, path in (
+        line.split() for line in Path(__file__).with_name("seconds.txt").read_text().splitlines()
+    )
+}
+"""Of each file that takes longest, as measured once; `pytest --durations=400` measures them anew."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the proofs, and put the slowest files first, so that no process is left with one of them
+    at the end. It runs before `-m` chooses."""
+    for item in items:
+        path = path_of(item)
+        if path.startswith(PROOFS) and item.get_closest_marker("slow") is None:
+            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.parallel)
+            if path in IN_CI:
+                item.add_marker(pytest.mark.ci)
+    items.sort(key=lambda item: -SECONDS.get(path_of(item), 0.0))
+
+
+def path_of(item: pytest.Item) -> str:
+    return item.path.relative_to(ROOT).as_posix()
