@@ -1,5 +1,4 @@
-"""Numbers in prose: found, tied to a metric, an experiment or a measurement, and compared with what
-is known.
+"""Numbers in prose: find them, tie each to a metric and an experiment, compare it with the facts.
 
 Pure: texts and facts come in, judged claims go out. Nothing here reads the ledger.
 """

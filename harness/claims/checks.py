@@ -1,4 +1,4 @@
-"""A statement about an experiment against its recomputed scores and logged metrics."""
+"""Compare a statement about an experiment with its recomputed scores and logged metrics."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -9,7 +9,7 @@ from harness.claims.known_facts import ClaimKind, KnownExperiment, KnownFacts, K
 from harness.claims.statements import Quantity, Statement
 
 _SPLIT = re.compile(r"\A(?:validation|valid|val|dev|eval|test|held out) (?!error\b)")
-"""In front of a metric's name: training may log the plan's metric as `val/accuracy`."""
+"""A split before a metric's name: training may log the plan's metric as `val/accuracy`."""
 Answer = tuple[ClaimKind, str]
 
 
@@ -18,7 +18,7 @@ def missing(what: str) -> Answer:
 
 
 def of_plan(metric: str | None, experiment: KnownExperiment) -> Callable[[float], float] | None:
-    """How the plan's metric becomes the one that is written; None when it is another one."""
+    """Converts the plan's metric to the written one; None when that is another metric."""
     name, plan = (
         _SPLIT.sub("", _plain(said)) for said in (metric or experiment.metric, experiment.metric)
     )
@@ -41,11 +41,11 @@ def check_value(statement: Statement, experiment: KnownExperiment, _known: Known
         return logged or missing(
             f"{experiment.id} has no recomputed or logged {statement.metric or 'value'}"
         )
-    figure, said = statement.figure, statement.before
+    figure, before = statement.figure, statement.before
     scores = _scores(statement, experiment)
     tier = next((tier for tier in experiment.tiers if figure.agrees(change(tier))), None)
     if tier is not None and (
-        words.THRESHOLD.search(said) or words.TIER_AFTER.match(statement.after)
+        words.THRESHOLD.search(before) or words.TIER_AFTER.match(statement.after)
     ):
         return _of_tier(statement, experiment, tier, scores)
     if not scores:
@@ -62,7 +62,7 @@ def check_value(statement: Statement, experiment: KnownExperiment, _known: Known
         and words.WHILE_TRAINING.search(statement.sentence.text)
     ):
         return logged
-    return ClaimKind.CONTRADICTED, _told(statement, experiment, scores, change)
+    return ClaimKind.CONTRADICTED, _scores_text(statement, experiment, scores, change)
 
 
 def _of_tier(
@@ -71,7 +71,7 @@ def _of_tier(
     tier: float,
     scores: list[tuple[str, KnownScore]],
 ) -> Answer:
-    """A tier may be named; that it was met is a claim."""
+    """Naming a tier claims nothing; saying that it was met is a claim."""
     below = [
         name
         for name, score in scores
@@ -101,25 +101,25 @@ def _agreeing(
     score: KnownScore,
     change: Callable[[float], float],
 ) -> str:
-    """In which sense the score is the number; empty when it is not."""
-    figure, said = statement.figure, statement.before
+    """How the score agrees with the number; empty when it does not."""
+    figure, before = statement.figure, statement.before
     mean = change(score.mean)
     if (
-        words.BASELINE.search(said)
+        words.BASELINE.search(before)
         and score.baseline is not None
         and figure.agrees(change(score.baseline))
     ):
         return f"trivial predictor {change(score.baseline):.6g}"
-    if words.NO_LESS.search(said) or words.NO_MORE.search(said):
+    if words.NO_LESS.search(before) or words.NO_MORE.search(before):
         bound = figure.claim.value / (
             100 if figure.unit == "%" or (figure.claim.value > 1 >= abs(mean)) else 1
         )
-        holds = mean >= bound if words.NO_LESS.search(said) else mean <= bound
+        holds = mean >= bound if words.NO_LESS.search(before) else mean <= bound
         return f"recomputed {mean:.6g}" if holds else ""
     if (
-        words.BEST.search(said)
+        words.BEST.search(before)
         and len(experiment.scores)
-        and re.search(r"\b(?:seeds?|runs?|of)\b", said, re.I)
+        and re.search(r"\b(?:seeds?|runs?|of)\b", before, re.I)
     ):
         best = max(score.values) if experiment.maximize else min(score.values)
         return (
@@ -129,15 +129,14 @@ def _agreeing(
         )
     if figure.agrees(mean):
         return f"recomputed {mean:.6g}, the mean over {len(score.values)} seeds"
-    of_one = words.SEED_VALUE.search(said) or _in_a_list_of_seeds(statement, len(score.values))
+    of_one = words.SEED_VALUE.search(before) or _in_a_list_of_seeds(statement, len(score.values))
     if of_one and any(figure.agrees(change(value)) for value in score.values):
         return "recomputed, of one seed"
     return ""
 
 
 def _in_a_list_of_seeds(statement: Statement, seeds: int) -> bool:
-    """Whether the number is one of as many in a row as there are seeds: `0.604, 0.611 and
-    0.615`."""
+    """Whether the number is in a list with one number per seed: `0.604, 0.611 and 0.615`."""
     text, place = statement.sentence.text, statement.figure.start
     if not re.search(r"\bseeds?\b", text, re.I):
         return False
@@ -148,7 +147,7 @@ def _in_a_list_of_seeds(statement: Statement, seeds: int) -> bool:
     return seeds > 1 and len(re.findall(r"\d*\.?\d+", around)) == seeds
 
 
-def _told(
+def _scores_text(
     statement: Statement,
     experiment: KnownExperiment,
     scores: Iterable[tuple[str, KnownScore]],
@@ -165,7 +164,7 @@ def _told(
 
 
 def _logged(statement: Statement, experiment: KnownExperiment) -> Answer | None:
-    """Against what training wrote; None when it logged no such metric."""
+    """Compare with the logged rows; None when no such metric was logged."""
     name = _plain(statement.metric or experiment.metric)
     keys = [
         key

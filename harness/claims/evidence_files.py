@@ -13,13 +13,13 @@ from harness.claims.sentences import Sentence, without_pointers
 from harness.errors import UsageError
 
 FOLDER = "docs/evidence"
-_HINT = "Write it anew with its program and `--record`."
+_HINT = "Run its program again with `--record`."
 
 
 def read_evidence_files(root: Path) -> dict[str, dict[str, float]]:
-    """Path from `root` -> the numbers under `figures`; of a text the number that it begins with.
+    """Path from `root` -> the numbers under `figures`; a text counts as its leading number.
 
-    Raises UsageError for a file that is no JSON object with `name`, `command` and `figures`.
+    Raises UsageError for a file that is not an object with `name`, `command` and `figures`.
     """
     return {
         path.relative_to(root).as_posix(): _figures(path)
@@ -31,7 +31,7 @@ def _figures(path: Path) -> dict[str, float]:
     try:
         document = json.loads(path.read_text("utf-8"))
     except ValueError as error:
-        raise UsageError(f"{path} is no JSON: {error}.", hint=_HINT) from error
+        raise UsageError(f"{path} is not JSON: {error}.", hint=_HINT) from error
     missing = {"name", "command", "figures"} - set(document if isinstance(document, dict) else ())
     if missing or not isinstance(document["figures"], dict):
         raise UsageError(
@@ -50,8 +50,7 @@ def _number(value: object) -> float | None:
 
 
 def known_files(root: Path) -> KnownFacts:
-    """What the repository at `root` knows without a ledger: its files of evidence and its programs
-    in bench/."""
+    """The facts of a repository without a ledger: evidence files and programs in bench/."""
     programs = frozenset(path.relative_to(root).as_posix() for path in root.glob("bench/**/*.py"))
     return KnownFacts(evidence=read_evidence_files(root), programs=programs)
 
@@ -97,7 +96,11 @@ _CLAUSE = re.compile(r"[;,.]\s")
 
 
 def named_keys(sentence: Sentence, figure: Figure, figures: Mapping[str, float]) -> list[str]:
-    """The keys of `figures` that the number may be; empty when the sentence names none."""
+    """The keys of `figures` that the sentence names for this number; [] when it names none."""
+    # The words choose the key, never the value: some figure agrees with a number by chance sooner
+    # than one thinks. A key needs a word in the number's own clause (not only its unit) and half
+    # of its words in the sentence; of several, the key that the clause names most fully wins. In a
+    # table the clause is the cell, then the row and column heads.
     text = without_pointers(sentence.text)
     context = _words(text[: sentence.first])
     clause = _clause(text, figure, sentence.first)
@@ -114,8 +117,7 @@ def named_keys(sentence: Sentence, figure: Figure, figures: Mapping[str, float])
 
 
 def _clause(text: str, figure: Figure, first: int) -> frozenset[str]:
-    """The words of the part between separators that the number stands in, and its unit as a
-    word."""
+    """The words of the clause around the number, and its unit as a word."""
     cuts = [match.end() for match in _CLAUSE.finditer(text)]
     begin = max((cut for cut in cuts if cut <= figure.start), default=0)
     end = min((cut for cut in cuts if cut >= figure.end), default=len(text))
@@ -124,8 +126,7 @@ def _clause(text: str, figure: Figure, first: int) -> frozenset[str]:
 
 
 def _with_outcome(text: str, figure: Figure, keys: Iterable[str]) -> list[str]:
-    """Of `keys` those with the outcome that the number is said to be of, where any has it; else
-    all."""
+    """The keys with the outcome that follows the number (`97 were caught`), if any; else all."""
     outcome = words.OUTCOME_AFTER.match(text[figure.end :])
     wanted = _words(outcome.group().split()[-1]) if outcome else frozenset()
     kept = [key for key in keys if wanted & _words(key)]

@@ -1,5 +1,7 @@
-"""Numbers in a sentence, as numerals and as words; dates, versions, ids, code and quotations are
-masked before."""
+"""Numbers in a sentence, as numerals and as words.
+
+Dates, versions, ids, code and quotations are masked first: their digits claim nothing.
+"""
 
 import math
 import re
@@ -106,10 +108,10 @@ _UNITS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """A number as it is written."""
+    """A number as written."""
 
     claim: Claim
-    """Value and digits; of a fraction in words the value alone counts."""
+    """Value and digits; for a fraction in words only the value counts."""
     unit: str
     """"", "%", "points" or "x"."""
     sign: str
@@ -124,19 +126,17 @@ class Figure:
         return not self.unit and self.claim.text.isdigit()
 
     def agrees(self, value: float) -> bool:
-        """Whether `value`, of a metric, is this number within half a unit of its last digit and
-        that says something.
+        """Whether a metric's `value` rounds to this number, and the number has enough digits.
 
-        A number with a percent sign, or above 1, is a percentage of a value between 0 and 1; 0.94 %
-        is not 0.94.
+        A number with a percent sign, or above 1, may be a percentage of a value between 0 and 1.
         """
+        # 0.94 % is not 0.94: with a percent sign a value up to 1 is compared as a percentage only.
         plain = self.unit != "%" or abs(value) > 1
         percent = abs(value) <= 1 and (self.unit == "%" or self.claim.value > 1)
         return (plain and self.near(value)) or (percent and self.near(100 * value))
 
     def agrees_points(self, value: float) -> bool:
-        """As `agrees`, of a difference: points and percent are hundredths, a plain number is one or
-        the other."""
+        """As `agrees`, for a difference: points and percent are hundredths."""
         hundredths = self.unit in ("points", "%") or self.claim.value >= 1
         return self.near(100 * value) if hundredths and abs(value) <= 1 else self.near(value)
 
@@ -150,15 +150,14 @@ class Figure:
 
 
 def normalise(text: str) -> str:
-    """Digits of other scripts, odd spaces and emphasis as plain text, on the same lines; signs that
-    nobody sees go."""
+    """Plain digits, spaces and no emphasis or invisible characters, on the same lines."""
     plain = "".join(map(_plain_sign, text))
     return re.sub(r"\*|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", " ", plain)
 
 
 def _plain_sign(sign: str) -> str:
     kind = unicodedata.category(sign)
-    if kind == "Cf":  # of no width: it may stand inside a number
+    if kind == "Cf":  # zero width: it could hide inside a number
         return ""
     if kind == "Nd":
         return str(unicodedata.decimal(sign))
@@ -167,8 +166,10 @@ def _plain_sign(sign: str) -> str:
 
 
 def masked(sentence: str, *, code: bool) -> str:
-    """`sentence` with what holds no claim blanked, of the same length. With `code` a span that is
-    only a number, a name or `name=number` stays."""
+    """`sentence` with all that claims nothing blanked; same length, so that positions stay.
+
+    With `code`, a code span stays if it is only a number, a name or `name=number`.
+    """
 
     def blank(match: re.Match[str]) -> str:
         return " " * len(match.group())
@@ -188,7 +189,7 @@ def masked(sentence: str, *, code: bool) -> str:
 
 
 def figures(text: str) -> list[Figure]:
-    """The numbers of a masked sentence, in order; one that is not finite is none."""
+    """The finite numbers of a masked sentence, in order."""
     found = [*_numerals(text), *_in_words(text), *_fractions(text)]
     return sorted(
         (item for item in found if math.isfinite(item.claim.value)), key=lambda item: item.start

@@ -21,15 +21,14 @@ class JudgedClaim:
     """The sentence."""
     metric: str
     value: str
-    """The number as it is written."""
+    """The number as written."""
     kind: ClaimKind
     evidence: str
     """What supports or contradicts it, or what is missing."""
     experiment: str | None = None
     split: str | None = None
     decides: bool = False
-    """Whether it names the plan's metric or another experiment: a gate fails when it does not
-    hold."""
+    """Whether it is about the plan's metric or another experiment: a gate fails if it is wrong."""
 
 
 def judge_statement(statement: Statement, known: KnownFacts, *, file: str) -> JudgedClaim:
@@ -78,20 +77,19 @@ def _answer(statement: Statement, known: KnownFacts) -> Answer:
         )
     if statement.experiment is None:
         return _from_evidence(statement, known) or _anybody(statement, known)
-    found = known.experiments.get(statement.experiment)
-    if found is None:
+    experiment = known.experiments.get(statement.experiment)
+    if experiment is None:
         return _from_evidence(statement, known) or missing(
             f"{statement.experiment} is not in the ledger"
         )
-    answer = _compared(statement, found, known)
+    answer = _compared(statement, experiment, known)
     if answer[0] is ClaimKind.UNSUPPORTED:
         return _from_evidence(statement, known) or answer
     return answer
 
 
 def _compared(statement: Statement, experiment: KnownExperiment, known: KnownFacts) -> Answer:
-    """A value against the experiment, or against what it is compared with where the words say
-    so."""
+    """Compare a value with the experiment, or with its parent where the sentence says so."""
     own = CHECKS[statement.quantity](statement, experiment, known)
     if statement.reference is None or experiment.id != statement.sentence.experiment:
         return own
@@ -107,15 +105,16 @@ def _compared(statement: Statement, experiment: KnownExperiment, known: KnownFac
     named = [
         known.experiments.get(name) for name in words.EXPERIMENT.findall(statement.sentence.text)
     ]
-    bare = replace(statement, before="")  # `than 0.60` is then no bound of another's score
+    # Without the words before it, `than 0.60` cannot be read as a bound of the other's score.
+    bare = replace(statement, before="")
     answers = [check_value(bare, item, known) for item in (parent, *named) if item is not None]
     return next((item for item in answers if item[0] in HOLDS), own)
 
 
 def _anybody(statement: Statement, known: KnownFacts) -> Answer:
-    """No experiment is named: any may be meant."""
+    """No experiment is named: the claim may be about any."""
     if not known.experiments:
-        return missing("no experiment and no file of evidence is named")
+        return missing("the text names no experiment and no evidence file")
     if statement.quantity in (
         Quantity.DIFFERENCE,
         Quantity.SPREAD,
@@ -140,7 +139,7 @@ def _anybody(statement: Statement, known: KnownFacts) -> Answer:
 
 
 def _saving(statement: Statement, known: KnownFacts) -> Answer:
-    """Speed and saving figures say measured or projected, and what shows it."""
+    """A speed or saving claim must say `measured` or `projected`, and name its evidence."""
     mine, other = (
         known.experiments.get(name or "") for name in (statement.experiment, statement.other)
     )
@@ -169,7 +168,7 @@ def _saving(statement: Statement, known: KnownFacts) -> Answer:
 
 
 def _from_evidence(statement: Statement, known: KnownFacts) -> Answer | None:
-    """Against the files of evidence that the section names; None when it names none that exists."""
+    """Compare with the evidence files that the section names; None if it names none that exists."""
     files = sorted(statement.sentence.pointers & set(known.evidence))
     others, elsewhere = [], []
     for file in files:
@@ -189,11 +188,11 @@ def _from_evidence(statement: Statement, known: KnownFacts) -> Answer | None:
     return (ClaimKind.CONTRADICTED, f"no figure of {', '.join(files)} is it") if files else None
 
 
-def judged(found: list[Sentence], known: KnownFacts, *, file: str) -> list[JudgedClaim]:
+def judged(text: list[Sentence], known: KnownFacts, *, file: str) -> list[JudgedClaim]:
     """The claims of a text's sentences, in their order."""
     return [
         judge_statement(statement, known, file=file)
-        for sentence in found
+        for sentence in text
         for statement in statements(sentence, known.metrics)
     ]
 
@@ -201,13 +200,12 @@ def judged(found: list[Sentence], known: KnownFacts, *, file: str) -> list[Judge
 def front_matter_claims(
     text: str, claims: Mapping[str, Claim], known: KnownFacts, *, experiment: str, file: str
 ) -> list[JudgedClaim]:
-    """The claims of a result's front matter, read as `metric: number`, about validation as the gate
-    reads them."""
+    """The claims in the front matter of a result, read as `metric: number` on validation."""
     lines = text.split("\n")
-    found = []
+    claimed = []
     for name, claim in claims.items():
         line = next(
-            (number for number, said in enumerate(lines, 1) if name in said and claim.text in said),
+            (number for number, row in enumerate(lines, 1) if name in row and claim.text in row),
             1,
         )
         sentence = Sentence(
@@ -218,7 +216,7 @@ def front_matter_claims(
             around=name,
         )
         metrics = known.metrics | {name}
-        found += [
+        claimed += [
             judge_statement(item, known, file=file) for item in statements(sentence, metrics)[:1]
         ]
-    return found
+    return claimed

@@ -1,4 +1,4 @@
-"""What claims are compared with: recomputed scores, logged metrics, files of evidence."""
+"""The facts that claims are compared with: scores, logged metrics, evidence files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,8 +9,7 @@ class ClaimKind(StrEnum):
     RECOMPUTED = "recomputed"
     """Agrees with what the harness computed from checkpoints or holds in its ledger."""
     LOGGED = "logged"
-    """Agrees with rows of a run logger, or with a file of evidence that the measuring program
-    wrote."""
+    """Agrees with run logger rows, or with an evidence file of a measuring program."""
     CONTRADICTED = "contradicted"
     UNSUPPORTED = "unsupported"
 
@@ -26,7 +25,7 @@ class KnownScore:
     spread: float | None
     """Sample standard deviation over seeds."""
     values: tuple[float, ...]
-    """One a seed."""
+    """One per seed."""
     rows: int
     interval: tuple[float, float] | None
     baseline: float | None
@@ -43,7 +42,7 @@ class KnownExperiment:
     scores: Mapping[str, KnownScore]
     """By split: "validation", "held_out"."""
     launches: int
-    """Every registered run, however it ended."""
+    """Number of registered runs, however they ended."""
     seconds: float | None = None
     """Mean wall time of the completed runs."""
     logged: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
@@ -60,8 +59,9 @@ class KnownFacts:
 
     @property
     def metrics(self) -> frozenset[str]:
-        """Names of the plans' metrics and of all that training logged."""
-        found = self.experiments.values()
+        """Names of the plans' metrics and of all logged metrics."""
+        experiments = self.experiments.values()
         return frozenset(
-            {item.metric for item in found} | {name for item in found for name in item.logged}
+            {one.metric for one in experiments}
+            | {name for one in experiments for name in one.logged}
         )

@@ -25,14 +25,14 @@ _SETS_OUT = re.compile(
     r"\b(?:if|whether|try|guess\w*|plan(?:ned|s)? to|e\.g\.|for example|such as)(?!\w)", re.I
 )
 _WORDS_BETWEEN = 4
-"""Between `if` or `try` and the number of which it makes a case: `if validation accuracy reaches
-0.65`."""
+"""Most words between `if` or `try` and its number: `if validation accuracy reaches 0.65`."""
 
 
 def is_forecast(parsed: ParsedSentence, figure: Figure) -> bool:
-    """In a report a word makes a forecast of its own clause alone, and `if` or `try` of what
-    follows it directly: else one ordinary word would hide all numbers behind it. In other texts, of
-    all that follows in its sentence."""
+    """Whether the text expects or tries the number, and did not observe it."""
+    # In a report a forecast word covers only its own clause, and `if` or `try` only the words right
+    # after it: otherwise one ordinary word would hide every number behind it. In other texts such a
+    # word covers the rest of the sentence.
     before = parsed.before(figure)[parsed.sentence.first :][-_NEAR:]
     if not parsed.sentence.report:
         return words.CONJECTURE.search(before) is not None
@@ -47,7 +47,7 @@ def is_forecast(parsed: ParsedSentence, figure: Figure) -> bool:
 
 
 def _clause(before: str, metrics: set[str]) -> str:
-    """What stands before the number since the last cut behind which something is stated."""
+    """The text before the number, from the last clause border that precedes a statement."""
     stated = [match.start() for match in _ASSERTS.finditer(before)]
     last = max([*stated, *(before.lower().rfind(name) for name in metrics)], default=-1)
     ends = [match.end() for match in _CUT.finditer(before) if match.end() <= last]
@@ -56,10 +56,9 @@ def _clause(before: str, metrics: set[str]) -> str:
 
 class Reference(StrEnum):
     PARENT = "parent"
-    """Said of the parent: it must be the parent's."""
+    """The text says it is the parent's."""
     COMPARED = "compared"
-    """Behind `from`, `than`, `against`: the experiment's own, its parent's, or that of one that is
-    named."""
+    """After `from`, `than`, `against`: the experiment's, its parent's, or a named experiment's."""
 
 
 _FILLERS = (
@@ -81,7 +80,7 @@ _OTHER_AFTER = re.compile(
 
 
 def reference_of(parsed: ParsedSentence, figure: Figure) -> Reference | None:
-    """None where the number is the experiment's own."""
+    """The other experiment that the number belongs to; None for the experiment itself."""
     context, before = parsed.text[: parsed.sentence.first], parsed.before(figure)[-160:]
     if context:
         return _of_cell(context)
@@ -108,7 +107,7 @@ def reference_of(parsed: ParsedSentence, figure: Figure) -> Reference | None:
 
 
 def _of_cell(context: str) -> Reference | None:
-    """A row or a column is called after what it is of."""
+    """The heads of a row and a column say what the cell belongs to."""
     if re.search(r"\b(?:ours|this|candidate)\b", context, re.I):
         return None
     if re.search(r"\bparent\b", context, re.I):
@@ -137,8 +136,7 @@ _SPLIT_SAYS = re.compile(r"\b(?:validation|val|held[- ]out|test)(?: set| split)?
 
 
 def is_setting(parsed: ParsedSentence, figure: Figure) -> bool:
-    """A learning rate, a count of layers, a name=number of something that is no metric, a part of
-    something."""
+    """A learning rate, a number of layers, a name=number of no metric, a share of something."""
     before, after = parsed.before(figure)[-_NEAR:], parsed.after(figure)[:_NEAR]
     setting = words.HYPER.search(before)
     if (
@@ -163,8 +161,7 @@ def is_setting(parsed: ParsedSentence, figure: Figure) -> bool:
 
 
 def belongs(parsed: ParsedSentence, figure: Figure) -> bool:
-    """Whether the number is of the sentence's metric: no other number has it, or this one goes on
-    from that."""
+    """Whether the number belongs to the sentence's metric and no other number took it."""
     before = parsed.before(figure)
     earlier = [end for _, _, end in parsed.metrics if end <= figure.start]
     if _is_quantity(before, earlier[-1] if earlier else 0):
@@ -186,7 +183,7 @@ def belongs(parsed: ParsedSentence, figure: Figure) -> bool:
 
 
 def is_score(parsed: ParsedSentence, figure: Figure) -> bool:
-    """Whether a number without a metric is said to be the score of an experiment."""
+    """Whether the text calls a number without a metric the score of an experiment."""
     before = parsed.before(figure)[-_NEAR:]
     if _is_quantity(before, 0) or re.match(r"\s+of\b", parsed.after(figure)):
         return False
@@ -225,12 +222,12 @@ def _is_of_a_setting(parsed: ParsedSentence, figure: Figure) -> bool:
 
 
 def _is_quantity(before: str, metric_end: int) -> bool:
-    """Whether another quantity stands before the number, behind the metric."""
+    """Whether another quantity is named between the metric and the number."""
     return words.QUANTITY.search(before[metric_end:]) is not None
 
 
 def _aside(parsed: ParsedSentence, figure: Figure) -> bool:
-    """`accuracy after 30 epochs is`: the setting only says when."""
+    """`accuracy after 30 epochs is`: the setting only says when the metric was read."""
     before = parsed.before(figure)
     aside = words.ASIDE.search(before)
     if aside is None:
@@ -276,8 +273,10 @@ _OF_ROWS = re.compile(rf"\s+of\b[^.;]{{0,30}}\b{_ROWS}\b", re.I)
 
 
 def shares(parsed: ParsedSentence) -> Iterator[tuple[Figure, str]]:
-    """Of a report: each share of rows that are said to be right or wrong, and each ratio beside a
-    metric, with the metric that it is: accuracy or the error rate."""
+    """Shares of right or wrong rows, and ratios beside a metric, each with its metric.
+
+    E.g. `97/100`, `388 of 400 rows are right`, `wrong on 3 % of the rows`: accuracy or error rate.
+    """
     percents = (
         item for item in parsed.figures if item.unit == "%" and item.start >= parsed.sentence.first
     )
@@ -324,8 +323,7 @@ def _count(said: str) -> int:
 
 
 def _digits(part: int, whole: int) -> str:
-    """As many decimals as the count of rows can tell, e.g. two of 244/400, and as a small share
-    needs."""
+    """The share with the decimals that the number of rows supports, e.g. two for 244/400."""
     places = max(1, len(str(whole)) - 1)
     while part and places < 6 and part / whole < 10 ** (1 - places):
         places += 1

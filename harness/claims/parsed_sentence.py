@@ -1,4 +1,4 @@
-"""A sentence taken apart: which metric, experiment and split each of its numbers is tied to."""
+"""A parsed sentence, and the metric, experiment and split of each of its numbers."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from harness.claims.sentences import Sentence
 
 @dataclass(frozen=True, kw_only=True)
 class ParsedSentence:
-    """A sentence taken apart."""
+    """A sentence with the positions of its metrics, experiments, splits and numbers."""
 
     sentence: Sentence
     text: str
@@ -78,7 +78,7 @@ _BACKWARDS = re.compile(
 
 
 def adjacent_metric(parsed: ParsedSentence, figure: Figure) -> str | None:
-    """The metric that stands directly before or after the number."""
+    """The metric directly before or after the number."""
     for name, start, end in parsed.metrics:
         if start >= figure.end and _BACKWARDS.match(parsed.text[figure.end : start]):
             return name
@@ -92,8 +92,7 @@ def adjacent_metric(parsed: ParsedSentence, figure: Figure) -> str | None:
 
 
 def metric_of(parsed: ParsedSentence, figure: Figure) -> str | None:
-    """The metric that the number is most likely of: adjacent, else the last before it, else the
-    next in 40 places."""
+    """The likely metric: the adjacent one, else the last before, else one within 40 characters."""
     if (adjacent := adjacent_metric(parsed, figure)) is not None:
         return adjacent
     earlier = [name for name, _, end in parsed.metrics if end <= figure.start]

@@ -20,20 +20,19 @@ _RULE = re.compile(r"\s*\|?[\s:|-]*-[\s:|-]*\|?\s*")
 @dataclass(frozen=True, kw_only=True)
 class Sentence:
     line: int
-    """Of the text, from 1, where `text` begins."""
+    """Line of the document, from 1, where `text` begins."""
     text: str
-    """On one line; of a table cell, what row and column say and then the cell."""
+    """On one line. For a table cell: the row's and column's heads, then the cell."""
     first: int = 0
-    """Numbers before this place belong to the context."""
+    """Numbers before this position belong to the row and column heads."""
     breaks: tuple[int, ...] = ()
-    """Where the further lines of the text begin in `text`."""
+    """Positions in `text` where the next lines of the document begin."""
     experiment: str | None = None
-    """The experiment that the file or the heading speaks of."""
+    """The experiment that the file or the heading is about."""
     around: str = ""
-    """The block that the sentence is in: where `measured` may stand."""
+    """The whole block: the word `measured` may be anywhere in it."""
     pointers: frozenset[str] = frozenset()
-    """Files of evidence that the sentence or row names, else its block, else its section; programs
-    that any names."""
+    """Evidence files that the sentence names, else its block, else its section; all programs."""
     report: bool = False
 
     def line_of(self, place: int) -> int:
@@ -52,15 +51,15 @@ def sentences(
 ) -> list[Sentence]:
     """The sentences of a Markdown text that may hold claims.
 
-    `experiment` is what the file is about; in a `report` fences of plain output count too; with
-    `quotes` also quotations do (the decision log quotes the very words of its decisions).
+    `experiment`: what the file is about. A `report` is read with its fences of plain output.
+    `quotes`: read quotations too, as in the decision log, which quotes its decisions.
     """
     lines = [
         normalise(unescape(line))
         for line in without_comments(_without_front_matter(text)).split("\n")
     ]
     sections = list(_sections(lines))
-    found: list[Sentence] = []
+    result: list[Sentence] = []
     for block in _blocks(lines, report=report, quotes=quotes):
         if not block.lines:
             continue
@@ -68,40 +67,38 @@ def sentences(
         around = " ".join(block.lines)
         given = {"experiment": about or experiment, "around": around, "report": report}
         made = _cells(block, given) if block.kind == "table" else _of_text(block, given)
-        found += (
+        result += (
             replace(item, pointers=_nearest(item.pointers, pointers(around), named))
             for item in made
         )
-    return found
+    return result
 
 
 def _nearest(*named: Set[str]) -> frozenset[str]:
-    """The files of evidence of the first that names any, and the programs of all."""
+    """The evidence files of the first set that has any, and the programs of all sets."""
     files = ({item for item in names if item.endswith(".json")} for names in named)
     programs = {item for names in named for item in names if item.endswith(".py")}
     return frozenset(next((found for found in files if found), set()) | programs)
 
 
 def pointers(text: str) -> set[str]:
-    """Files of evidence and programs in bench/ that `text` names, from the project's root."""
+    """Evidence files and programs in bench/ that `text` names, relative to the root."""
     return {f"docs/{match[1]}" if match[1] else match[2] for match in _POINTER.finditer(text)}
 
 
 def without_pointers(text: str) -> str:
-    """`text` with them blanked, of the same length: a file's name says nothing about a figure in
-    it."""
+    """`text` with these names blanked, same length: a file name describes no figure."""
     return _POINTER.sub(lambda match: " " * len(match.group()), text)
 
 
 def _without_front_matter(text: str) -> str:
-    """The text with its front matter as empty lines, so that lines keep their numbers."""
+    """The text with its front matter as empty lines: line numbers stay the same."""
     match = re.match(r"\A---\n.*?\n---[ \t]*(?=\n|\Z)", text, re.S)
     return text if match is None else "\n" * match.group().count("\n") + text[match.end() :]
 
 
 def _sections(lines: list[str]) -> Iterator[tuple[str | None, set[str]]]:
-    """For each line: the experiment of its heading, and the pointers between its heading and the
-    next one."""
+    """For each line: the experiment of its heading, and the pointers of its section."""
     starts = [index for index, line in enumerate(lines) if _HEADING.match(line)]
     for begin, end in zip([0, *starts], [*starts, len(lines)], strict=True):
         part = lines[begin:end]
@@ -168,8 +165,7 @@ def _of_text(block: _Block, given: Mapping[str, Any]) -> Iterator[Sentence]:
 
 
 def _ends(text: str) -> Iterator[int]:
-    """Where sentences end; one that is longer than anybody writes is cut at a space, so that
-    reading stays quick."""
+    """The ends of sentences. A very long one is cut at a space: patterns are quadratic in it."""
     begin = 0
     for end in [*(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]:
         while end - begin > _LONGEST:
@@ -190,9 +186,8 @@ def _cells(block: _Block, given: Mapping[str, Any]) -> Iterator[Sentence]:
         if headed and place < 2:
             continue
         named = frozenset(pointers(block.lines[place]))
-        if (
-            headed and row[0].isdigit()
-        ):  # of a row called `1` its column says what is counted: a seed, an epoch
+        # A row called `1` is a count of what its column says: seed 1, epoch 1.
+        if headed and row[0].isdigit():
             row = [f"{header[0]} {row[0]}", *row[1:]]
         seeds = [
             f"seed {cell}"

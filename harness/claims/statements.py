@@ -1,4 +1,4 @@
-"""What a sentence claims: each number with the metric, experiment and split that it is tied to."""
+"""The claims of a sentence: each number with its metric, experiment and split."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -40,7 +40,7 @@ class Quantity(StrEnum):
 
 
 _NEAR = 160
-"""Characters around a number that say what it is; farther ones cost time and say little."""
+"""Characters around a number that are searched for its meaning; more only costs time."""
 COUNTS = {"seeds": Quantity.SEEDS, "rows": Quantity.ROWS, "runs": Quantity.RUNS}
 
 
@@ -50,17 +50,17 @@ class Statement:
     figure: Figure
     sentence: Sentence
     metric: str | None = None
-    """As it is written, lower case; None for the plan's own."""
+    """As written, lower case; None for the plan's metric."""
     experiment: str | None = None
     other: str | None = None
     """The second experiment of a difference."""
     split: str | None = None
     reference: Reference | None = None
-    """Of a value: whose it is said to be beside the experiment's own."""
+    """Of a value: the other experiment that it belongs to."""
     before: str = ""
     """The sentence up to the number, masked."""
     worse: bool = False
-    """Of a difference: it is said to be a loss."""
+    """Of a difference: the text calls it a loss."""
 
     @property
     def line(self) -> int:
@@ -76,30 +76,32 @@ class Statement:
 
 
 def statements(sentence: Sentence, metrics: frozenset[str]) -> list[Statement]:
-    """The claims of a sentence; `metrics` are names that the project knows beside the usual
-    ones."""
+    """The claims of a sentence; `metrics`: the project's metric names beside the usual ones."""
     parsed = parse_sentence(sentence, metrics)
-    told = list(shares(parsed)) if sentence.report else []
-    found = [
+    row_shares = list(shares(parsed)) if sentence.report else []
+    claims = [
         _make(parsed, figure, Quantity.VALUE, metric=name)
-        for figure, name in told
+        for figure, name in row_shares
         if not is_forecast(parsed, figure)
     ]
     for figure in parsed.figures:
-        apart = all(figure.end <= share.start or share.end <= figure.start for share, _ in told)
+        apart = all(
+            figure.end <= share.start or share.end <= figure.start for share, _ in row_shares
+        )
         if (
             apart
             and figure.start >= sentence.first
             and (made := _statement(parsed, figure)) is not None
         ):
-            found.append(made)
-    return sorted(found, key=lambda item: item.figure.start)
+            claims.append(made)
+    return sorted(claims, key=lambda item: item.figure.start)
 
 
 def _statement(parsed: ParsedSentence, figure: Figure) -> Statement | None:
     before, after = parsed.before(figure)[-_NEAR:], parsed.after(figure)[:_NEAR]
     if is_forecast(parsed, figure):
         return None
+    # The order decides: a count or a saving is never read as a plain value.
     for reader in (_count, _saving, _spread, _interval, _difference, _value, _measurement):
         if (made := reader(parsed, figure, before, after)) is not None:
             return made
@@ -233,8 +235,7 @@ def _value(parsed: ParsedSentence, figure: Figure, before: str, after: str) -> S
 def _measurement(
     parsed: ParsedSentence, figure: Figure, before: str, after: str
 ) -> Statement | None:
-    """A duration, a size or an outcome of tests that a text outside an experiment states as
-    measured."""
+    """A measured duration, size or test outcome in a text that is about no experiment."""
     if (
         parsed.sentence.report
         or parsed.sentence.experiment

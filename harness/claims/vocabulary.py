@@ -1,4 +1,8 @@
-"""The words by which a number is recognised as a claim, or as none."""
+"""The patterns that tell a claimed number from other numbers.
+
+Each ends with `$` when it is searched in the text before a number, and begins without an anchor
+when it is matched on the text after it. `[^.;]{0,40}$` keeps a word within its own clause.
+"""
 
 import re
 
@@ -32,7 +36,7 @@ METRICS = (
     "validation error",
     "val error",
 )
-"""Metrics that count wherever they stand, beside those that the project knows."""
+"""Metric names that are always known, beside those of the project."""
 SAME = {
     "acc": "accuracy",
     "auroc": "roc auc",
@@ -45,7 +49,7 @@ SAME = {
     "val error": "error rate",
 }
 COMPLEMENT = {"error rate": "accuracy"}
-"""Metric -> the one that it is 1 minus."""
+"""Metric -> the metric of which it is the complement to 1."""
 
 SPLITS = re.compile(
     r"\b(?:(?P<validation>validation|val|dev)|(?P<held_out>held[- _]?out"
@@ -54,7 +58,7 @@ SPLITS = re.compile(
 )
 EXPERIMENT = re.compile(r"\bexp-\d{4,}\b")
 SCORE = re.compile(r"\b(?:scores?|(?<!as a )result)\b[^,;\d]{0,40}$", re.I)
-"""Means the plan's metric where an experiment is spoken of."""
+"""Means the plan's metric in a text about an experiment."""
 ACHIEVES = re.compile(
     r"\b(?:reach\w*|achiev\w*|scor\w+|hits?|got|gets?|obtain\w*|attain\w*"
     r"|(?:ends?|ended|lands?|landed) (?:up )?(?:at|with)|beats?|recomputed|now at"
@@ -62,9 +66,9 @@ ACHIEVES = re.compile(
     r"|only))? $",
     re.I,
 )
-"""What a network does with a score, whatever it is called."""
+"""Verbs of a network before its score, whatever the metric is called."""
 BEING = re.compile(r"\b(?:is|was|are|were|has|had|measured|correct\w*|at)\b[^.;]{0,40}$", re.I)
-"""What anything does: a score's only where it is said of a network, an experiment or a split."""
+"""General verbs: they mark a score only after a network, an experiment or a split."""
 OF_A_NETWORK = re.compile(
     r"\b(?:models?|networks?|nets?|classifiers?|it|we|ours|one|this|candidate|variant"
     r"|ensemble|baseline|parent|run|experiment)(?: [\w-]+)? (?:is|was|has|had|have|measured|stands"
@@ -94,7 +98,7 @@ ASIDE = re.compile(
     r"(?:(?:about|only|now|at|over|above) )*$",
     re.I,
 )
-"""Between a metric and its number: `accuracy after 30 epochs is`."""
+"""A setting between a metric and its number: `accuracy after 30 epochs is`."""
 SETTING_AFTER = re.compile(
     r"\s+(?:[\w-]+ )?(?:dropout|smoothing|momentum|quantile|percentile|utili[sz]ation|sparsity"
     r"|probability|ratio|correlation|similarity|noise|decay|threshold)\b",
@@ -107,7 +111,7 @@ QUANTITY = re.compile(
     r"|normali[sz]\w*|standardi[sz]\w*|scaled|share|reward|returns?|ece|brier)\b",
     re.I,
 )
-"""Something else that is measured; it has the number where no metric stands between."""
+"""Other measured quantities: the number is theirs unless a metric is in between."""
 NOUN_AFTER = re.compile(
     r"\s?-?(?:s|ms|us|µs|secs?|seconds?|mins?|minutes?|h|hours?|days?|weeks?|[kKMGT]i?B|bytes"
     r"|cores?|cpus?|gpus?|epochs?|layers?|steps?|units?|neurons?|param\w*|tokens?|classes|features?"
@@ -180,7 +184,7 @@ INTERVAL = re.compile(
 GAIN_COLUMN = re.compile(
     r"\b(?:gain|delta|diff\w*|change|improvement|(?:over|vs\.?|to) (?:the |its )?parent)\b|Δ", re.I
 )
-"""Of a cell's row or column: it holds a difference."""
+"""The head of a row or column of differences."""
 COUNTED = re.compile(
     r"\s?-?(?:(?P<seeds>(?:random |different )?seeds?)|"
     r"(?P<rows>(?:[\w-]+ )?(?:rows|examples|samples))|(?P<runs>(?:registered )?(?:runs|launches"

@@ -314,7 +314,7 @@ def test_very_many_unfinished_ones_are_counted(tmp_path, layout):
         many(ledger, 650, close=False)
         refresh(ledger, layout)
         assert len(rows(layout)) == 250 + 200
-        assert "200 more unfinished ones" in layout.project("checklist").read_text()
+        assert "200 more unfinished:" in layout.project("checklist").read_text()
 
 
 NASTY = (
@@ -509,7 +509,7 @@ def test_priors_are_a_page_beside_memory_and_a_line_each_in_the_briefing(tmp_pat
             "p-0007",
         ]
         assert lines[0] == "- p-0003 lesson 1 Rule: Try wider first."
-        assert "1 older ones" in layout.briefing.read_text("utf-8")
+        assert "1 older: " in layout.briefing.read_text("utf-8")
 
 
 def test_a_page_of_priors_that_a_person_wrote_is_set_aside(tmp_path, layout):
