@@ -215,8 +215,10 @@ _CODE_OR_COMMENT = re.compile(r"(?m)^[ \t]*(?P<fence>```+|~~~+)|`[^`\n]*`|(?P<co
 
 
 def without_comments(text: str) -> str:
-    """`text` without its comments, on the same lines. What stands in code is none, and one that
-    never ends is parsed."""
+    """`text` without HTML comments, on the same lines.
+
+    Code contains no comments, and an unclosed comment is read as text.
+    """
     kept, begin, place = [], 0, 0
     while match := _CODE_OR_COMMENT.search(text, place):
         place = match.end()
