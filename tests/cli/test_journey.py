@@ -218,7 +218,7 @@ def test_what_is_written_after_the_decision_is_shown_and_not_recorded(
     words = copy.harness("gate", "check", "exp-0001", "--gate", "validation")
     assert words.exit_code == 1
     assert "result.md" in words.stdout
-    assert "exp-0001 is decided: nothing was recorded, its verdict stands." in words.stdout
+    assert "exp-0001 is already decided: its verdict stands, nothing was recorded." in words.stdout
     assert copy.projections() == kept.projections()
 
 

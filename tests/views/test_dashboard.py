@@ -255,7 +255,7 @@ def test_of_alarms_before_the_first_look_notes_are_counted_and_what_is_over_is_s
     assert len(notes) > 50
     assert said[0] == f"m.jsonl  1194 rows and {len(notes)} notes before"
     alarms = [line.split("  ", 3) for line in said if "alarm" in line and "loss_spike" in line]
-    assert [len(item[3].rpartition("  (over)")[1]) > 0 for item in alarms] == [True, False]
+    assert [len(item[3].rpartition("  (recovered)")[1]) > 0 for item in alarms] == [True, False]
     assert [line for line in said if "spike_recovered" in line] == said[-2:-1]
 
 
@@ -414,4 +414,4 @@ def test_a_resume_that_is_not_exact_is_on_the_screen(tmp_path: Path) -> None:
     ]
     follower = LogFollower([written(tmp_path / "metrics.jsonl", rows)], clock)
     follower.poll(seconds=1)
-    assert "note: resumed, not exactly: optimizer not put back" in text_of(follower)
+    assert "note: inexact resume: optimizer not restored" in text_of(follower)
