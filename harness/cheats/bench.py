@@ -1,4 +1,4 @@
-"""Runs attacks and controls in both worlds and says what came out, as one document."""
+"""Run attacks and controls in both worlds; the result is one document."""
 
 import os
 import platform
@@ -73,7 +73,8 @@ def rows_of(bases: Bases, names: Sequence[str]) -> dict[str, dict[str, Any]]:
         if len(names) == 1 and not _has_calls(names[0]):
             return {names[0]: one_row(bases, names[0])}
         return call_rows(bases, [item for item in ATTACKS if item.id in names])
-    except Exception as error:  # noqa: BLE001  a fault of the lab in one row must not hide the others
+    # A fault of the lab in one row must not hide the other rows.
+    except Exception as error:  # noqa: BLE001
         fault = f"{error!r}\n{traceback.format_exc()}"
         return {name: {"id": name, "fault": fault, **FAULT} for name in names}
 

@@ -54,7 +54,7 @@ def split(name: str, seed: int) -> ProblemRows:
 
 
 def fresh(seed: int) -> ProblemRows:
-    """Rows that nobody has ever seen, to tell the truth by."""
+    """Rows that nobody has seen, for the true accuracy."""
     return draw(FRESH, seed, 7919)
 
 
@@ -81,7 +81,7 @@ class LabProject:
 
     @property
     def mark(self) -> str:
-        """Stands in the command line of whatever an attack leaves behind."""
+        """Part of the command line of every process that an attack leaves behind."""
         return f"cheats-{self.base.name}-{os.getpid()}"
 
     def environment(self, **more: str) -> dict[str, str]:
