@@ -34,7 +34,6 @@ class DecisionKind(StrEnum):
     KEEP = "KEEP"
     DISCARD = "DISCARD"
     ITERATE = "ITERATE"
-    ESCALATE = "ESCALATE"
     APPROVE = "APPROVE"
     REJECT = "REJECT"
     OVERRIDE = "OVERRIDE"

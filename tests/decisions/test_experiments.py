@@ -223,7 +223,7 @@ def test_a_decision_moves_its_experiment(project: Project, kind: str, after: str
     assert project.ledger.decisions("exp-0001") == [decision]
 
 
-@pytest.mark.parametrize("kind", ["ESCALATE", "APPROVE", "REJECT", "OVERRIDE"])
+@pytest.mark.parametrize("kind", ["PROMOTE", "APPROVE", "REJECT", "OVERRIDE"])
 def test_other_decisions_leave_the_status(project: Project, kind: str) -> None:
     judged(project, opened(project))
     decided(project, kind, "exp-0001", by="ada")
@@ -251,7 +251,7 @@ def test_a_move_that_is_forbidden_records_nothing(project: Project) -> None:
     with pytest.raises(NotFoundError, match="no verdict 'v-000009'"):
         decided(project, "DISCARD", "exp-0001", verdict="v-000009")
     with pytest.raises(UsageError, match="confidence"):
-        decided(project, "ESCALATE", None, confidence="sure")
+        decided(project, "PROMOTE", None, by="ada", confidence="sure")
     with pytest.raises(UsageError, match="needs the experiment"):
         decided(project, "KEEP", None)
     assert [item.kind for item in project.ledger.decisions()] == ["CANCEL"]

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness.ledger.program_apply import PROGRAM_HANDLERS
 
 from harness.domain.models import ModelState
 from harness.errors import RefusedError
 from harness.ledger.chain import seal
-from harness.ledger.facts import ModelMoved, fact_from
+from harness.ledger.facts import ModelMoved, apply, fact_from
 from harness.ledger.project import Project
 from harness.ledger.state import MemoryState
 from harness.posttrain import model_evaluation
@@ -126,7 +125,7 @@ def test_a_model_that_is_rejected_while_it_is_scored_stays_rejected(
 
 
 def test_steps_of_another_clone_do_not_bring_a_rejected_one_back(model: str) -> None:
-    state, moves = MemoryState(), PROGRAM_HANDLERS["model_moved"]
+    state = MemoryState()
     state.insert(
         "models", {"id": model, "profile": "p", "record": {}, "state": "candidate", "since": "1"}
     )
@@ -134,7 +133,7 @@ def test_steps_of_another_clone_do_not_bring_a_rejected_one_back(model: str) -> 
         given = {"why": "", "by": "me", "checks": [], "evidence": {}, "decision": None}
         body = ModelMoved(model=model, before="candidate", after=after, **given).body()
         fact = seal(writer="w", seq=seq, prev="0" * 64, at=str(seq), kind="model_moved", body=body)
-        moves(state, fact, body)
+        apply(state, fact)
     row = state.get("models", model)
     assert row is not None
     assert row["state"] == "rejected"

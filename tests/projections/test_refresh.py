@@ -162,7 +162,7 @@ def test_w4_changed_files_are_fixed(tmp_path, layout):
         layout.decision_log.write_text(
             "shorter"
         )  # noticed without being asked, at the next decision
-        decided(ledger, "exp-0003", "ESCALATE")
+        decided(ledger, "exp-0003", "ITERATE")
         refresh(ledger, layout)
         assert layout.decision_log.read_text().count("\n## d-") == 4
 
@@ -335,7 +335,7 @@ def test_w4_texts_cannot_forge_entries_rows_or_headings(tmp_path, layout):
         decided(
             ledger,
             name,
-            "ESCALATE",
+            "ITERATE",
             by=NASTY,
             context=NASTY,
             choice=NASTY,
@@ -345,7 +345,7 @@ def test_w4_texts_cannot_forge_entries_rows_or_headings(tmp_path, layout):
         refresh(ledger, layout)
         log = layout.decision_log.read_text("utf-8")
         assert [line for line in log.splitlines() if line.startswith("## ")] == [
-            "## d-0001 ESCALATE exp-0001"
+            "## d-0001 ITERATE exp-0001"
         ]
         assert [line[:6] for line in log.splitlines() if line.startswith("- ")] == [
             "- time",
@@ -381,7 +381,7 @@ def test_briefing_is_short_and_says_what_matters(tmp_path, layout):
         ]
         judged(ledger, name, 0.2, findings=findings)
         for _ in range(9):
-            decided(ledger, name, "ESCALATE", reason="r" * 3000)
+            decided(ledger, name, "ITERATE", reason="r" * 3000)
         refresh(ledger, layout)
         text = layout.briefing.read_text("utf-8")
         assert len(text) <= 8000
@@ -392,7 +392,7 @@ def test_briefing_is_short_and_says_what_matters(tmp_path, layout):
             f"FAIL for {name} at the validation gate",
             f"- [c0] {'m' * 300} {'n' * 300}",
             "more: `harness gate check",
-            "d-0010 ESCALATE",
+            "d-0010 ITERATE",
             "Wait for 30 runs of exp-0002",
         ):
             assert words in text, words
@@ -464,7 +464,7 @@ def test_a_hand_off_is_cut_before_any_fact(tmp_path, layout):
         whole = layout.hand_off(*ledger.hand_off_keys()[-1])
         assert f"cut; full text: sessions/{whole.name}" in text
         for _ in range(5):
-            decided(ledger, name, "ESCALATE", reason="r" * 3000)
+            decided(ledger, name, "ITERATE", reason="r" * 3000)
         for index in range(40):
             register(ledger, name, seed=index)
         hand_off(ledger, "\n" * 3999 + "x")
