@@ -21,16 +21,16 @@ def granted_memory(root: Path = Path("/")) -> int:
 
 
 def _limits(root: Path) -> list[int]:
-    found = []
+    limits = []
     for name, group in _groups(root):
         own = PurePosixPath(group.lstrip("/"))
         for mount in _MOUNTS[name]:
             for folder in (own, *own.parents):
                 try:
-                    found.append(int((root / mount / folder / name).read_text("ascii")))
+                    limits.append(int((root / mount / folder / name).read_text("ascii")))
                 except (OSError, ValueError):
                     continue  # not there, e.g. above the container's own group; or "max": no limit
-    return [limit for limit in found if limit > 0]
+    return [limit for limit in limits if limit > 0]
 
 
 def _groups(root: Path) -> list[tuple[str, str]]:

@@ -67,9 +67,9 @@ def read_anchors(folder: Path) -> list[Anchor]:
     may append and move its anchor at any time, and an anchor must not be newer than what the
     transaction sees."""
     return [
-        found
+        anchor
         for writer in anchored_writers(folder)
-        if (found := read_anchor(folder, writer)) is not None
+        if (anchor := read_anchor(folder, writer)) is not None
     ]
 
 

@@ -125,10 +125,13 @@ class LedgerWrites(LedgerPart):
             writer = Writer(connection, writer=self.writer, clock=self._clock)
             self._active.writer = writer
             try:
+                # In the same transaction: what was kept earlier comes before what is appended now.
                 drained = _drain(self._spool, connection, writer.append)
                 yield writer
             finally:
                 self._active.writer = None
+        # Only after the commit: a process that is killed before it leaves the files, and the table
+        # `spooled` keeps them from being recorded twice.
         for path in drained:
             path.unlink(missing_ok=True)
         if writer.appended:

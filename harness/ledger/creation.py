@@ -114,9 +114,9 @@ def require_anchored(
     in its place."""
     for anchor in anchors:
         here = sa.and_(facts.c.writer == anchor.writer, facts.c.seq == anchor.seq)
-        found = connection.execute(sa.select(facts.c.hash).where(here)).scalar()
-        if found != anchor.hash and not (found is None and missing_allowed):
-            what = "is missing" if found is None else "is another one"
+        stored_hash = connection.execute(sa.select(facts.c.hash).where(here)).scalar()
+        if stored_hash != anchor.hash and not (stored_hash is None and missing_allowed):
+            what = "is missing" if stored_hash is None else "is another one"
             raise LedgerDamagedError(
                 f"{path} was cut or replaced: fact {anchor.seq} of writer {anchor.writer}, which"
                 f" its anchor names, {what}.",

@@ -221,4 +221,5 @@ def retry_busy(
         except sa.exc.DBAPIError as error:
             if not is_busy(error) or clock.monotonic() >= end:
                 raise
+        # Random, so that many waiting processes do not wake in step.
         clock.sleep(0.002 + secrets.randbelow(48) / 1000)

@@ -57,7 +57,9 @@ class SpendingLog:
     def spent_usd(self) -> float:
         """By all requests of the plan so far. Raises GatewayError."""
         return sum(
-            item.usd for item in read_spending(self._path).values() if item.plan == self._plan
+            paid_request.usd
+            for paid_request in read_spending(self._path).values()
+            if paid_request.plan == self._plan
         )
 
     def _append(self, line: Mapping[str, Any]) -> None:
@@ -81,11 +83,11 @@ class SpendingLog:
 def read_spending(path: Path) -> dict[str, Paid]:
     """Request -> what it cost, in the order in which they were sent; empty when there is no file.
     Raises GatewayError."""
-    found: dict[str, Paid] = {}
+    requests: dict[str, Paid] = {}
     try:
         lines = path.read_bytes().splitlines()
     except FileNotFoundError:
-        return found
+        return requests
     except OSError as error:
         raise GatewayError(
             f"What was spent cannot be read from {path}: {error}.",
@@ -96,30 +98,30 @@ def read_spending(path: Path) -> dict[str, Paid]:
         try:
             entry = json.loads(line)
             if "usd" in entry:
-                found[entry["id"]] = replace(found[entry["id"]], usd=float(entry["usd"]))
+                requests[entry["id"]] = replace(requests[entry["id"]], usd=float(entry["usd"]))
             else:
                 worst = float(entry["worst_usd"])
-                found[entry["id"]] = Paid(
+                requests[entry["id"]] = Paid(
                     plan=entry["plan"], session=entry["session"], role=entry["role"], usd=worst
                 )
         except (ValueError, KeyError, TypeError):
             continue
-    return found
+    return requests
 
 
 def spent_usd(ledger: Ledger, layout: Layout, plan: str) -> float:
     """Dollars under the plan `plan`, all its versions together: the one number that its budget.usd
     is held against."""
     paid = read_spending(layout.spending).values()
-    return sum(item.usd for item in paid if item.plan == plan) + spent_elsewhere_usd(
-        ledger, layout, plan
-    )
+    return sum(
+        paid_request.usd for paid_request in paid if paid_request.plan == plan
+    ) + spent_elsewhere_usd(ledger, layout, plan)
 
 
 def spent_elsewhere_usd(ledger: Ledger, layout: Layout, plan: str) -> float:
     """By sessions that only the ledger knows: of another machine, or from before the state
     directory was lost."""
-    here = {item.session for item in read_spending(layout.spending).values()}
+    here = {paid_request.session for paid_request in read_spending(layout.spending).values()}
     plans = ledger.plans()
     return sum(
         session.cost_usd or 0.0
@@ -131,7 +133,9 @@ def spent_elsewhere_usd(ledger: Ledger, layout: Layout, plan: str) -> float:
 def session_usd(layout: Layout, session: str) -> float | None:
     """By one session's requests; None when it sent none to a service that is paid."""
     of_session = [
-        item.usd for item in read_spending(layout.spending).values() if item.session == session
+        paid_request.usd
+        for paid_request in read_spending(layout.spending).values()
+        if paid_request.session == session
     ]
     return sum(of_session) if of_session else None
 

@@ -59,6 +59,7 @@ def update_state(database: Database) -> None:
     if version == STATE_VERSION:
         return
     name = f"{database.path.stem}.v{version}-{secrets.token_hex(4)}.backup.db"
+    # Facts are not touched; the copy is for a person who goes back to the older harness.
     database.backup(database.path.with_name(name))
     with database.write() as connection:
         # Asked again: another process may have been quicker.

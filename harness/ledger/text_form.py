@@ -46,13 +46,13 @@ def text_path(folder: Path, writer: str) -> Path:
 def writers(connection: sa.Connection) -> list[str]:
     """All writers with facts, by name; a step a writer through the index, however many facts there
     are."""
-    found: list[str] = []
+    names: list[str] = []
     query = sa.select(sa.func.min(facts.c.writer))
     name = connection.execute(query).scalar()
     while name is not None:
-        found.append(name)
+        names.append(name)
         name = connection.execute(query.where(facts.c.writer > name)).scalar()
-    return found
+    return names
 
 
 def fact_at(connection: sa.Connection, writer: str, seq: int) -> StoredFact | None:
@@ -72,22 +72,23 @@ def write_text(connection: sa.Connection, folder: Path, writer: str) -> Path | N
     known = 0
     if last is not None:
         try:
-            told = unseal(last, f"the last line of {path}")
+            written = unseal(last, f"the last line of {path}")
         except LedgerDamagedError:
-            told = None
-        here = fact_at(connection, writer, told.seq) if told is not None else None
-        if told is not None and told.writer == writer and here is None and told.seq > 1:
+            written = None
+        here = fact_at(connection, writer, written.seq) if written is not None else None
+        if written is not None and written.writer == writer and here is None and written.seq > 1:
             return None
-        if told is None or here is None or here.data != last:
+        if written is None or here is None or here.data != last:
             set_aside(path, "differs")
         else:
-            known = told.seq
+            known = written.seq
     query = (
         sa.select(facts.c.data)
         .where(facts.c.writer == writer, facts.c.seq > known)
         .order_by(facts.c.seq)
     )
     data = b"".join(bytes(line) + b"\n" for line in connection.execute(query).scalars())
+    # No sync: a text form that a power cut shortened is continued by the next export.
     if known == 0:
         atomic_write(path, data, durable=False)
     elif data:
@@ -114,16 +115,19 @@ def text_problems(
                 before = fact
             else:
                 try:
-                    before, what = (told := unseal(line, path.name)), link_problem(told, before)
+                    before, what = (
+                        (line_fact := unseal(line, path.name)),
+                        link_problem(line_fact, before),
+                    )
                 except LedgerDamagedError:
                     if not torn:
                         yield path, number, None, "is not a fact"
                     break
-                if what is not None or told.writer != writer:
+                if what is not None or line_fact.writer != writer:
                     yield (
                         path,
                         number,
-                        told,
+                        line_fact,
                         f"does not continue the chain: {what or 'it is of another writer'}",
                     )
                     break
@@ -133,14 +137,14 @@ def read_text(path: Path) -> list[StoredFact]:
     """All facts of one file, each checked against the one before. Raises LedgerDamagedError naming
     line and fact."""
     writer = path.name.removesuffix(_SUFFIX)
-    found: list[StoredFact] = []
+    chain: list[StoredFact] = []
     for number, line, torn in _lines(path):
         where = f"{path}:{number} (fact {number} of writer {writer})"
         fact = unseal(line, where)
-        what = link_problem(fact, found[-1] if found else None)
-        if what == UNLINKED and found:
+        what = link_problem(fact, chain[-1] if chain else None)
+        if what == UNLINKED and chain:
             what = (
-                f"{what}, so that one (line {number - 1}, {found[-1].kind}) was changed, or"
+                f"{what}, so that one (line {number - 1}, {chain[-1].kind}) was changed, or"
                 " this one"
             )
         if fact.writer != writer:
@@ -156,8 +160,8 @@ def read_text(path: Path) -> list[StoredFact]:
                 ),
             )
         fact_from(fact.kind, fact.body())
-        found.append(fact)
-    return found
+        chain.append(fact)
+    return chain
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:

@@ -33,30 +33,30 @@ class Problem(NamedTuple):
 def verify(path: Path, anchors: Path, facts_dir: Path | None = None) -> list[Problem]:
     """Everything that is not as it was written; [] when all is well.
 
-    Checks the database's own structure, the version of its state, the table meta against the noted writer,
+    Checks the database's structure, its state's version, the table meta against the noted writer,
     every hash and link, each column that repeats a part of a fact, the anchors (a cut tail), the
     state tables against a replay, and the text form in `facts_dir`, whose missing tail is only
     stale. Raises LedgerError when there is no ledger, or it is busy or of another version.
     """
-    found: list[Problem] = []
+    problems: list[Problem] = []
     try:
         if not path.exists():
             require_never_made(path, anchors)
-        known = _read_anchors(anchors, found)
+        known = _read_anchors(anchors, problems)
         database = open_database(path, clock=SystemClock(), read_only=True, busy_seconds=30.0)
         try:
             with database.read() as connection:
-                found += [
+                problems += [
                     Problem("", 0, "meta", f"{text[0].upper()}{text[1:]}")
                     for text in meta_problems(connection, anchors)
                 ]
-                found.extend(_problems(connection, known, facts_dir))
-                found.extend([] if anchored_writers(anchors) else _no_anchor(connection))
+                problems.extend(_problems(connection, known, facts_dir))
+                problems.extend([] if anchored_writers(anchors) else _no_anchor(connection))
         finally:
             database.close()
     except LedgerDamagedError as error:
-        found.append(Problem("", 0, "database", error.message))
-    return found
+        problems.append(Problem("", 0, "database", error.message))
+    return problems
 
 
 def _read_anchors(folder: Path, problems: list[Problem]) -> list[Anchor]:
@@ -154,16 +154,16 @@ def _anchor_problems(connection: sa.Connection, anchors: list[Anchor]) -> Iterat
     for anchor in anchors:
         writer = anchor.writer
         of_writer = sa.select(facts.c.seq, facts.c.hash).where(facts.c.writer == writer)
-        found = connection.execute(of_writer.where(facts.c.seq == anchor.seq)).first()
+        named = connection.execute(of_writer.where(facts.c.seq == anchor.seq)).first()
         last = connection.execute(of_writer.order_by(facts.c.seq.desc()).limit(1)).first()
-        if found is None:
+        if named is None:
             end = f"ends at fact {last.seq}" if last else "holds none of its facts"
             text = (
                 f"The tail of writer {writer} was cut: the anchor names fact {anchor.seq}, the"
                 f" ledger {end}."
             )
             yield Problem(writer, (last.seq if last else 0) + 1, "cut", text)
-        elif found.hash != anchor.hash:
+        elif named.hash != anchor.hash:
             text = (
                 f"Fact {anchor.seq} of writer {writer} is not the one that the anchor names: the"
                 " chain was replaced."

@@ -145,7 +145,7 @@ def fact_from(kind: str, body: Body) -> Fact:
             " `harness ledger verify`.",
         )
     try:
-        if unknown := set(body) - {item.name for item in fields(fact)}:
+        if unknown := set(body) - {part.name for part in fields(fact)}:
             raise TypeError(f"unexpected fields {sorted(unknown)}")
         return from_body(fact, body)
     except (TypeError, KeyError) as error:

@@ -47,7 +47,7 @@ class Fact:
     MAKES: ClassVar[tuple[str, ...]] = ()
     """Fields that together name what the fact makes: two writers must not make the same one."""
     SPOOLED: ClassVar[bool] = False
-    """It has happened anyway and cannot be observed again: a file keeps it when the ledger is busy."""
+    """It has happened and cannot be observed again: a file keeps it while the ledger is busy."""
     PAGE: ClassVar[str | None] = None
     """The projection that shows it, beside those that show every fact."""
     ROWS: ClassVar[Rows] = Rows.NONE

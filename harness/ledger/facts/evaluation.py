@@ -268,6 +268,7 @@ class EvaluationLedger(LedgerPart):
         """
         with self.transaction() as writer:
             plan = find_experiment(writer.state, experiment)["plan"]
+            # Counted while the write lock is held: two processes cannot both take the last one.
             query = self.queries(plan, Split.HELD_OUT) + 1
             if query > limit:
                 raise RefusedError(

@@ -191,7 +191,7 @@ def summarise(state: State, experiment: Row, **changes: Any) -> None:
 
 
 def _record(row: Row) -> Experiment:
-    values = {item.name: row[item.name] for item in fields(Experiment)}
+    values = {part.name: row[part.name] for part in fields(Experiment)}
     return Experiment(**{**values, "status": ExperimentStatus(row["status"])})
 
 

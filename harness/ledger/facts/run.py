@@ -182,6 +182,7 @@ class RunEnded(Fact):
         changes = without(body, "experiment", "run") | {"ended_at": fact.at}
         state.update("runs", _key(body), changes | {"seconds": finite(body["seconds"])})
         experiment = existing(state, fact, "experiments", body["experiment"])
+        # A verdict says more than a run's end: once there is one, its first finding stays.
         if experiment["summary"]["verdict"] is None:
             shortfall = first_finding(body["findings"])
             if shortfall is None and body["status"] != RunStatus.COMPLETED:
@@ -286,7 +287,7 @@ def _require_move(state: State, body: Body, after: RunStatus) -> None:
 
 
 def _record(row: Row) -> Run:
-    values = {item.name: row[item.name] for item in fields(Run)}
+    values = {part.name: row[part.name] for part in fields(Run)}
     values |= {
         "status": RunStatus(row["status"]),
         "argv": tuple(row["argv"]),

@@ -136,7 +136,7 @@ sessions = sa.Table(
 
 
 def _record(row: Row) -> Session:
-    return Session(**{item.name: row[item.name] for item in fields(Session)})
+    return Session(**{part.name: row[part.name] for part in fields(Session)})
 
 
 class SessionLedger(LedgerPart):
