@@ -6,10 +6,8 @@ time.
 """
 
 import contextlib
-import fcntl
 import json
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -20,7 +18,14 @@ from harness.artifacts.locate import Layout
 from harness.clock import iso
 from harness.contract.installation import LOCAL_SETTINGS
 from harness.errors import ConfigError, NotFoundError, UsageError
-from harness.files import atomic_write, canonical_json, pretty_json, sha256_bytes
+from harness.files import (
+    atomic_write,
+    canonical_json,
+    lock,
+    move_into_place,
+    pretty_json,
+    sha256_bytes,
+)
 from harness.guard.control_files import GIT, ControlLedger, GuardedProject, control_names, listing
 from harness.guard.hooks.counted import WORKTREES, counted
 from harness.settings import CONFIG
@@ -138,7 +143,8 @@ def accept(
     as `read_accepted`. Killed anywhere, the list is the old one or the new one for `accepted_list`,
     and the next call puts it in its place.
     """
-    with _alone(layout):
+    layout.state.mkdir(parents=True, exist_ok=True)
+    with lock(layout.state):
         if ledger is not None:
             _finish(layout, ledger)
         made = _made(layout, by, at, paths)
@@ -147,7 +153,7 @@ def accept(
         else:
             _write(layout.accepted_next, made)
             ledger.accept_control(sha256=made.sha256, files=len(made.files), by=by)
-            os.replace(layout.accepted_next, layout.accepted)
+            move_into_place(layout.accepted_next, layout.accepted)
     return made
 
 
@@ -157,7 +163,7 @@ def _finish(layout: Layout, ledger: ControlLedger) -> None:
         return
     expected = ledger.accepted_list(ledger.writer)
     if expected is not None and _next(layout, expected) is not None:
-        os.replace(layout.accepted_next, layout.accepted)
+        move_into_place(layout.accepted_next, layout.accepted)
     else:
         layout.accepted_next.unlink()
 
@@ -201,7 +207,8 @@ def note_receipts(layout: Layout, *, cut: Iterable[str]) -> None:
     """
     if not layout.accepted.exists():
         return
-    with _alone(layout):
+    layout.state.mkdir(parents=True, exist_ok=True)
+    with lock(layout.state):
         accepted = read_accepted(layout)
         if accepted is None:
             return
@@ -209,19 +216,6 @@ def note_receipts(layout: Layout, *, cut: Iterable[str]) -> None:
         now = {**seen_receipts(layout), **kept}
         if now != dict(accepted.receipts):
             _write(layout.accepted, replace(accepted, receipts=now))
-
-
-@contextlib.contextmanager
-def _alone(layout: Layout) -> Iterator[None]:
-    """No other process changes the list meanwhile; the lock, of the state directory itself, ends
-    with its holder."""
-    layout.state.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(layout.state, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def seen_receipts(layout: Layout) -> dict[str, Seen]:

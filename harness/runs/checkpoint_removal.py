@@ -1,5 +1,5 @@
-"""`harness gc`: which recorded checkpoints have to stay on the disk, and why; the others are removed.
-The record of each stays, with its removal."""
+"""`harness gc`: which recorded checkpoints have to stay on the disk, and why; the others are
+removed. The record of each stays, with its removal."""
 
 import contextlib
 import math
@@ -49,7 +49,8 @@ class RemovedCheckpoints:
 class Choice:
     checkpoint: Checkpoint
     path: Path
-    """What is removed with it: the checkpoint itself, or the Checkpointer's folder that holds it."""
+    """What is removed with it: the checkpoint itself, or the folder of the Checkpointer around
+    it."""
     why: str | None
     """Why it stays; None when it is removed."""
 

@@ -35,7 +35,8 @@ for found in importlib.metadata.distributions():
     fields = dict(re.findall(r"^(Name|Version): *(.+?)\r?$", head, re.M))
     if len(fields) == 2:
         packages[fields["Name"]] = fields["Version"]
-print(json.dumps({"python": platform.python_version(), "implementation": platform.python_implementation(),
+print(json.dumps({"python": platform.python_version(),
+    "implementation": platform.python_implementation(),
     "packages": dict(sorted(packages.items())), "prefixes": sorted({sys.prefix, sys.base_prefix}),
     "has_harness": importlib.util.find_spec("harness") is not None}))
 """

@@ -56,10 +56,8 @@ def origin_findings(
     files = [
         file for file in (walk_files(path) if path.is_dir() else [path]) if not file.is_symlink()
     ]
-    name, data = (
-        f"{run.experiment}/{run.id}",
-        {"run": f"{run.experiment}/{run.id}", "path": final.path},
-    )
+    name = f"{run.experiment}/{run.id}"
+    data = {"run": name, "path": final.path}
     known = _known(project, run, files, since)
     if known is not None:
         return [
@@ -73,7 +71,7 @@ def origin_findings(
             )
         ]
     newest = max(file.lstat().st_mtime for file in files) if files else since
-    if newest < since - _SLACK_S and not any(found.code == CLOCK_SET for found in ending):
+    if newest < since - _SLACK_S and not any(finding.code == CLOCK_SET for finding in ending):
         return [
             Finding(
                 "checkpoint_out_of_window",
@@ -93,7 +91,7 @@ def untrained_findings(
     kept that (`initial`: paths); the note `weights_unchanged` when all that it saved, of three
     epochs or more, is the same."""
     name = f"{final.experiment}/{final.run}"
-    if any(item.path in initial and item.checkpoint == final.checkpoint for item in saved):
+    if any(fact.path in initial and fact.checkpoint == final.checkpoint for fact in saved):
         return [
             Finding(
                 "checkpoint_untrained",
@@ -104,14 +102,14 @@ def untrained_findings(
                 {"run": name},
             )
         ]
-    epochs = {item.epoch for item in saved}
-    if len(epochs) < _LEAST_EPOCHS or {item.checkpoint for item in saved} != {final.checkpoint}:
+    epochs = {fact.epoch for fact in saved}
+    if len(epochs) < _LEAST_EPOCHS or {fact.checkpoint for fact in saved} != {final.checkpoint}:
         return []
-    told = f"All {len(saved)} checkpoints of {name} ({len(epochs)} epochs) have the same bytes."
+    message = f"All {len(saved)} checkpoints of {name} ({len(epochs)} epochs) have the same bytes."
     return [
         Finding(
             "weights_unchanged",
-            told,
+            message,
             "Find out whether the training changes anything.",
             {"run": name},
         )
@@ -119,11 +117,10 @@ def untrained_findings(
 
 
 def _own(project: Project, run: Run, content: str) -> bool:
-    seeds = {item.id: item.seed for item in project.ledger.runs(run.experiment)}
-    earlier = (
-        item.run for item in project.ledger.checkpoints(run.experiment) if item.id == content
-    )
-    return any(item != run.id and seeds[item] == run.seed for item in earlier)
+    seeds = {other.id: other.seed for other in project.ledger.runs(run.experiment)}
+    checkpoints = project.ledger.checkpoints(run.experiment)
+    makers = {checkpoint.run for checkpoint in checkpoints if checkpoint.id == content}
+    return any(maker != run.id and seeds[maker] == run.seed for maker in makers)
 
 
 def _known(project: Project, run: Run, files: list[Path], since: float) -> str | None:
@@ -135,12 +132,12 @@ def _known(project: Project, run: Run, files: list[Path], since: float) -> str |
             left[hash_file(file)] = size
     if not left or run.data.get("train") in left:  # a memory of the training rows is a model, too
         return None
-    found = None
+    last = None
     for name, digest in _before(project, run, set(left.values()), since):
         if left.pop(digest, None) is not None:
-            found = name
+            last = name
         if not left:
-            return found
+            return last
     return None
 
 

@@ -23,8 +23,8 @@ first."""
 
 
 class RunRows:
-    """The rows that the run's own run logger wrote, known by the run's name and its link token: takes
-    them as they come and keeps what decides about the run."""
+    """Takes the rows that the run's own run logger wrote, known by the run's name and link token,
+    and keeps what decides about the run."""
 
     def __init__(self, path: Path, *, run: str, token_sha256: str) -> None:
         self.path, self.run, self._token = path, run, token_sha256
@@ -108,9 +108,9 @@ class RunTail:
     def findings(self) -> list[Finding]:
         """Of all looks, the last one taken after the run's processes had ended."""
         name, data = self.rows.run, {"run": self.rows.run}
-        found = []
+        findings = []
         if not self._tail.intact():
-            found.append(
+            findings.append(
                 Finding(
                     "metrics_rewritten",
                     f"Rows that {name} had logged are not in its metrics.jsonl any more, or not as"
@@ -121,14 +121,14 @@ class RunTail:
                 )
             )
         if self._drift > _CLOCK_S:
-            told = (
+            message = (
                 f"The clock jumped by {self._drift:.0f} s while {name} trained: the times of its"
                 " rows say nothing."
             )
-            return [*found, Finding(CLOCK_SET, told, "Nothing to do.", data)]
+            return [*findings, Finding(CLOCK_SET, message, "Nothing to do.", data)]
         wrong = self._early + (self._late if self._late >= _LEAST else 0)
-        if wrong and not found:
-            found.append(
+        if wrong and not findings:
+            findings.append(
                 Finding(
                     "metrics_out_of_time",
                     f"{wrong} rows of {name} do not say when they were written, e.g. one of"
@@ -138,4 +138,4 @@ class RunTail:
                     data,
                 )
             )
-        return found
+        return findings

@@ -1,7 +1,8 @@
 """`harness train`: one supervised run for each seed of the plan."""
 
+import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -88,7 +89,7 @@ def train(
     interrupts = Interrupts()
     with supervising(project.layout, experiment), interrupts.taken():
         project.ledger.experiment(experiment)
-        findings = close_abandoned(project, experiment)
+        recovered = close_abandoned(project, experiment)
         job = prepare(
             project,
             experiment,
@@ -97,38 +98,49 @@ def train(
             session=session,
             inherited=os.environ if inherited is None else inherited,
         )
-        wanted = seeds_for(job.approved.sha256, job.plan.oracle.seeds)
-        done = job.completed()
-        missing = [seed for seed in wanted if seed not in done]
-        stopped = resumptions(job, missing) if resume else {}
-        write_snapshot(job.snapshot, project.layout.experiment(experiment, "code"))
-        for seed in missing:
-            left = job.seconds_left()
-            if left <= 0:
-                findings.append(_budget_spent(job))
-                break
-            limits = RunLimits(run=job.plan.budget.run_minutes * 60, total=left, silent=silent_s)
-            task = SeedRun(
-                project=project,
-                sandbox=sandbox,
-                python=job.python,
-                inherited=job.inherited,
-                on_event=on_event,
-                grace=grace_s,
-                launcher=launcher,
-                job=job,
-                seed=seed,
-                limits=limits,
-                stopped=stopped.get(seed),
-            )
-            run = supervise(task, interrupts).run
-            findings, done[seed] = [*findings, *findings_of(run, job.command[0])], run
-            codes = {item.code for item in run.findings}
-            if run.status is not RunStatus.COMPLETED or CODE_CHANGED in codes:
-                break
-        runs = [done[seed] for seed in wanted if seed in done]
-        good = len(runs) == len(wanted) and all(run.status is RunStatus.COMPLETED for run in runs)
-        return TrainReport(experiment=experiment, runs=runs, findings=findings, ok=good)
+        seed_run = functools.partial(
+            SeedRun,
+            project=project,
+            sandbox=sandbox,
+            python=job.python,
+            inherited=job.inherited,
+            on_event=on_event,
+            grace=grace_s,
+            launcher=launcher,
+            job=job,
+        )
+        report = _train_seeds(job, seed_run, interrupts, resume=resume, silent_s=silent_s)
+        return replace(report, findings=[*recovered, *report.findings])
+
+
+def _train_seeds(
+    job: TrainJob,
+    seed_run: Callable[..., "SeedRun"],
+    interrupts: Interrupts,
+    *,
+    resume: bool,
+    silent_s: float,
+) -> TrainReport:
+    wanted, done = seeds_for(job.approved.sha256, job.plan.oracle.seeds), job.completed()
+    missing = [seed for seed in wanted if seed not in done]
+    stopped = resumptions(job, missing) if resume else {}
+    write_snapshot(job.snapshot, job.project.layout.experiment(job.experiment, "code"))
+    findings: list[Finding] = []
+    for seed in missing:
+        left = job.seconds_left()
+        if left <= 0:
+            findings.append(_budget_spent(job))
+            break
+        limits = RunLimits(run=job.plan.budget.run_minutes * 60, total=left, silent=silent_s)
+        task = seed_run(seed=seed, limits=limits, stopped=stopped.get(seed))
+        run = done[seed] = supervise(task, interrupts).run
+        findings += findings_of(run, job.command[0])
+        codes = {finding.code for finding in run.findings}
+        if run.status is not RunStatus.COMPLETED or CODE_CHANGED in codes:
+            break
+    runs = [done[seed] for seed in wanted if seed in done]
+    ok = len(runs) == len(wanted) and all(run.status is RunStatus.COMPLETED for run in runs)
+    return TrainReport(experiment=job.experiment, runs=runs, findings=findings, ok=ok)
 
 
 def _budget_spent(job: TrainJob) -> Finding:

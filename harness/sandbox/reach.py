@@ -61,18 +61,17 @@ def grants(argv: Sequence[str], confinement: Confinement) -> list[Grant]:
     system = {Path(name) for name in (*SYSTEM, *KERNEL) if os.path.exists(name)} | _interpreters(
         argv
     )
-    found = {
+    listed = {
         *_spelled(system, Access.SYSTEM),
         *_spelled(_listed(confinement.writable), Access.WRITE),
         *_spelled(_listed(confinement.read_only), Access.READ),
     }
     _refuse_links_into(confinement.hidden, (*confinement.writable, *confinement.read_only))
     for path in confinement.hidden:
-        found |= {
-            grant for grant in _spelled([path], Access.HIDE) if _needs_hiding(grant.path, found)
-        }
+        hidden = _spelled([path], Access.HIDE)
+        listed |= {grant for grant in hidden if _needs_hiding(grant.path, listed)}
     strongest: dict[Path, Grant] = {}
-    for grant in sorted(found, key=lambda grant: grant.access):
+    for grant in sorted(listed, key=lambda grant: grant.access):
         strongest[grant.path] = grant
     return sorted(strongest.values(), key=lambda grant: (len(grant.path.parts), grant.path))
 
@@ -82,11 +81,11 @@ def accelerators(devices: Path = Path("/dev")) -> list[Path]:
     return sorted({path for pattern in ACCELERATORS for path in devices.glob(pattern)})
 
 
-def require_visible(cwd: Path, given: Iterable[Grant], *, private: Path | None = None) -> None:
+def require_visible(cwd: Path, granted: Iterable[Grant], *, private: Path | None = None) -> None:
     """Raises SandboxError when a process started in `cwd` would not find it in its sandbox;
     `private` it always has."""
     place = cwd.resolve()
-    holders = [grant for grant in given if place.is_relative_to(grant.path)]
+    holders = [grant for grant in granted if place.is_relative_to(grant.path)]
     if place == private:
         return
     if not holders or holders[-1].access is Access.HIDE:
@@ -133,9 +132,9 @@ def _spelled(paths: Iterable[Path], access: Access) -> Iterator[Grant]:
             yield Grant(path=name, source=source, access=access)
 
 
-def _needs_hiding(path: Path, given: Iterable[Grant]) -> bool:
+def _needs_hiding(path: Path, granted: Iterable[Grant]) -> bool:
     """What no grant contains does not exist in the sandbox anyway."""
-    below = any(path.is_relative_to(grant.path) for grant in given)
+    below = any(path.is_relative_to(grant.path) for grant in granted)
     if below and not path.exists():
         raise SandboxError(
             f"{path} must be hidden and lies in a listed folder, but does not exist yet.",
@@ -147,25 +146,25 @@ def _needs_hiding(path: Path, given: Iterable[Grant]) -> bool:
 
 def _interpreters(argv: Sequence[str]) -> set[Path]:
     """Our own Python and package, and whatever the command's first word needs to start."""
-    found = {Path(__file__).resolve().parents[1]}
+    paths = {Path(__file__).resolve().parents[1]}
     for prefix in (sys.prefix, sys.base_prefix):
-        found |= _prefix(Path(prefix))
+        paths |= _prefix(Path(prefix))
     program = shutil.which(argv[0]) if argv else None
     if program is not None and os.path.isabs(program):
-        found |= _program(Path(program))
-    return {path for path in found if path.exists()}
+        paths |= _program(Path(program))
+    return {path for path in paths if path.exists()}
 
 
 def _program(program: Path) -> set[Path]:
     """Each hop of the program's symbolic links: its Python prefix where it has one, else the file
     alone."""
-    found: set[Path] = set()
+    paths: set[Path] = set()
     for hop in _hops(program):
         prefix = hop.parent.parent
         marks = [prefix / "pyvenv.cfg", prefix / "conda-meta", *prefix.glob("lib/python3*/os.py")]
         is_python = hop.parent.name == "bin" and any(mark.exists() for mark in marks)
-        found |= _prefix(prefix) if is_python else {hop}
-    return found
+        paths |= _prefix(prefix) if is_python else {hop}
+    return paths
 
 
 def _hops(path: Path) -> Iterator[Path]:
@@ -180,15 +179,15 @@ def _hops(path: Path) -> Iterator[Path]:
 def _prefix(prefix: Path) -> set[Path]:
     """A Python installation; of one that shares its folder with a home only the parts that Python
     uses."""
-    found = {prefix}
+    paths = {prefix}
     home = Path.home()
     if home.is_relative_to(prefix) or prefix == home / ".local":
-        found = {prefix / name for name in ("bin", "lib", "lib64", "include", "pyvenv.cfg")}
+        paths = {prefix / name for name in ("bin", "lib", "lib64", "include", "pyvenv.cfg")}
     config = prefix / "pyvenv.cfg"
     if config.is_file():
         for line in config.read_text("utf-8", errors="replace").splitlines():
             key, _, value = line.partition("=")
             if key.strip() == "home":
                 base = Path(value.strip()).parent
-                found |= {base} if base == prefix else _prefix(base)
-    return found
+                paths |= {base} if base == prefix else _prefix(base)
+    return paths

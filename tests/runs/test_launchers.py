@@ -31,10 +31,10 @@ class MemoryLauncher:
         self.metrics = command.stdout.with_name("metrics.jsonl")
         self.left = list(self.steps)
         self.code: int | None = None
-        return {"pid": 2**22 - 7, "boot": "in memory", "started": 1.0}
+        return {"line": 7}
 
     def poll(self, handle: Handle, *, seconds: float) -> int | None:
-        assert handle["boot"] == "in memory"
+        assert handle == {"line": 7}
         if self.code is None and self.left and seconds:
             step = self.left.pop(0)
             if isinstance(step, int):
@@ -84,6 +84,7 @@ def test_a_second_launcher_is_one_class_and_one_row(
     monkeypatch.setattr(memory, "steps", [START, {"event": "epoch", "epoch": 0}, END, 0])
     run = run_training(seeds=[1], launcher=NAME).runs[0]
     assert (run.status, run.rows, run.exit_code) == (RunStatus.COMPLETED, 3, 0)
+    assert run.job == {"launcher": NAME, "handle": {"line": 7}}
     assert memory.calls == ["submit", "kill", "output"]
 
 
