@@ -68,6 +68,7 @@ class Role:
         return self.tools + tuple(f"mcp__{MCP_SERVER}__{tool}" for tool in self.mcp_tools)
 
 
+# Repeated in every prompt; policy, sandbox and commands enforce them.
 OFF_LIMITS_FOR_ALL: tuple[str, ...] = (
     (
         "The state directory outside the project: ledger, vault, held-out rows. You can neither"

@@ -135,6 +135,7 @@ def close_cut_sessions(ledger: Ledger, layout: Layout) -> list[Session]:
                 hint="Wait for it to end, or end that process, then run `harness continue`.",
                 code="loop_running",
             )
+    # Refuse before anything is ended: nothing of another loop may be touched half-way.
     for session in open_sessions:
         ended = end_session_processes(session_folders(layout, session.id), session.id, grace=0.0)
         detail = "its driver ended without closing it" + (
@@ -178,6 +179,7 @@ def _loop(
         state = load_state(project, supervised=lambda run: is_supervised(project, run))
         unchanged = unchanged + 1 if state == before else 0
         before = state
+        # The state is read anew for each step: after kill -9 nothing but ledger and disk is left.
         step = _affordable(next_step(replace(state, unchanged=unchanged)), gateway)
         if isinstance(step, StopLoop):
             return _end(project, plan, step, on_progress, nothing_done=steps == 0)

@@ -205,10 +205,10 @@ def _runs(runs: Sequence[Run], supervised: Callable[[Run], bool]) -> tuple[RunSt
             seed=run.seed,
             status=run.status,
             supervised=run.ended_at is None and supervised(run),
-            bypassed=any(found.code == BYPASSED for found in run.findings),
+            bypassed=any(finding.code == BYPASSED for finding in run.findings),
             reason=run.reason,
             stopped_by=next(
-                (found.data["alarm"] for found in run.findings if found.code == STOPPED),
+                (finding.data["alarm"] for finding in run.findings if finding.code == STOPPED),
                 "",
             ),
         )
@@ -244,7 +244,7 @@ def _scored(verdicts: Sequence[RecordedVerdict]) -> ScoredExperiment:
     if not mine or mine[-1].score is None:
         return ScoredExperiment(verdict=mine[-1].verdict if mine else None)
     newest, score = mine[-1], mine[-1].score
-    findings = tuple(found.code for found in newest.findings)
+    findings = tuple(finding.code for finding in newest.findings)
     comparison = newest.comparison or {}
     return ScoredExperiment(
         verdict=newest.verdict,

@@ -217,6 +217,7 @@ def _check_gate(experiment: ExperimentState, gate: GateName) -> Step | None:
     verdict = experiment.verdict(gate)
     if verdict is not None and verdict.current and experiment.status is ExperimentStatus.JUDGED:
         return None
+    # A verdict that is stale each time it is read would otherwise be renewed for ever.
     if verdict is not None and verdict.recorded >= MOST_VERDICTS:
         detail = (
             f"{experiment.id} has {verdict.recorded} verdicts on {spoken(gate)}: its evidence keeps"

@@ -76,7 +76,7 @@ class Live:
         except httpx.HTTPError as error:
             self.meter.settle(reservation, None)  # the service may have worked on it
             return _gateway_error(504, f"The model service did not answer: {_named(error)}.")
-        except BaseException:
+        except BaseException:  # cancelled: whether the service charges is unknown
             self.meter.settle(reservation, None)
             raise
         headers = _returned(response.headers)
@@ -125,6 +125,7 @@ class Live:
             for name, value in request.headers.items()
             if name not in NOT_SENT and not name.startswith(OURS)
         }
+        # Uncompressed, since the events are read on their way through.
         headers |= {"x-api-key": self._key, "accept-encoding": "identity"}
         url = self._upstream + path + (f"?{request.query}" if request.query else "")
         built = self._client.build_request("POST", url, content=raw, headers=headers)

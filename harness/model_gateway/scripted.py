@@ -121,6 +121,7 @@ def _look_up(match: re.Match[str], results: Mapping[str, str], where: str) -> An
             f"{where}: {match[0]} refers to a missing tool result; known: {known}.",
             hint=_HINT,
         )
+    # The CLI may put lines of its own around a tool's JSON.
     for document in _documents(results[name]):
         exists, value = _follow(document, path.split("."))
         if exists:

@@ -11,7 +11,7 @@ from harness.posttrain.vocabulary import EvaluationMode
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluateModel:
+class EvaluateModelArguments:
     model: str
     mode: EvaluationMode = argument(default=EvaluationMode.REDUCED_PROMPT)
     against: str | None = argument(
@@ -19,7 +19,7 @@ class EvaluateModel:
     )
 
 
-async def evaluate_model(context: ToolContext, arguments: EvaluateModel) -> Answer:
+async def evaluate_model(context: ToolContext, arguments: EvaluateModelArguments) -> Answer:
     """A process of its own: `harness posttrain evaluate` takes minutes, and this one must answer
     others meanwhile."""
     project = context.project
@@ -57,6 +57,6 @@ TOOL = AgentTool(
         "Score baseline and model on the same held-out rows, by the harness. A FAIL revokes what"
         " the model had earned."
     ),
-    arguments=EvaluateModel,
+    arguments=EvaluateModelArguments,
     method=evaluate_model,
 )

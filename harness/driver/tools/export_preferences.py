@@ -8,12 +8,12 @@ from harness.posttrain.dataset_export import export_rows
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExportPreferences:
+class ExportPreferencesArguments:
     source: str
     target: str
 
 
-async def export_preferences(context: ToolContext, arguments: ExportPreferences) -> Answer:
+async def export_preferences(context: ToolContext, arguments: ExportPreferencesArguments) -> Answer:
     root = context.project.layout.root.resolve()
     source, target = _inside(root, arguments.source), _inside(root, arguments.target)
     if target.suffix != ".jsonl":
@@ -45,6 +45,6 @@ TOOL = AgentTool(
         "Write the preference rows that have a licence and consent to a new .jsonl file of the"
         " project, each with its hash; rows left out are counted."
     ),
-    arguments=ExportPreferences,
+    arguments=ExportPreferencesArguments,
     method=export_preferences,
 )

@@ -7,11 +7,11 @@ from harness.ledger.facts import LONGEST_HAND_OFF
 
 
 @dataclass(frozen=True, kw_only=True)
-class HandOff(ExperimentArguments):
+class HandOffArguments(ExperimentArguments):
     text: str = argument(f"At most {LONGEST_HAND_OFF} characters.")
 
 
-async def hand_off(context: ToolContext, arguments: HandOff) -> Answer:
+async def hand_off(context: ToolContext, arguments: HandOffArguments) -> Answer:
     # A hand-off may be about no experiment, so the current one is not required.
     named = arguments.experiment
     experiment = context.experiment(named).id if named else context.current
@@ -37,6 +37,6 @@ TOOL = AgentTool(
         "Tell the next session what it needs to know and cannot read elsewhere: what you tried, saw"
         " and left undone. Its briefing shows it as your claim."
     ),
-    arguments=HandOff,
+    arguments=HandOffArguments,
     method=hand_off,
 )

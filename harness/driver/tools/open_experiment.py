@@ -8,12 +8,12 @@ from harness.errors import RefusedError
 
 
 @dataclass(frozen=True, kw_only=True)
-class OpenExperiment:
+class OpenExperimentArguments:
     hypothesis: str = argument("One line.")
     rationale: str = argument("Why it should hold.")
 
 
-async def open_experiment(context: ToolContext, arguments: OpenExperiment) -> Answer:
+async def open_experiment(context: ToolContext, arguments: OpenExperimentArguments) -> Answer:
     experiment = _own_experiment(context, arguments) or experiments.open_experiment(
         context.project,
         hypothesis=arguments.hypothesis,
@@ -37,7 +37,7 @@ async def open_experiment(context: ToolContext, arguments: OpenExperiment) -> An
     }
 
 
-def _own_experiment(context: ToolContext, arguments: OpenExperiment) -> Experiment | None:
+def _own_experiment(context: ToolContext, arguments: OpenExperimentArguments) -> Experiment | None:
     """The experiment that the session already has; its hypothesis stays."""
     if context.current is None:
         return None
@@ -60,6 +60,6 @@ TOOL = AgentTool(
         "Open an experiment with one hypothesis that its result can refute; only one can be open."
         " Answers its id and the files that you write for it."
     ),
-    arguments=OpenExperiment,
+    arguments=OpenExperimentArguments,
     method=open_experiment,
 )

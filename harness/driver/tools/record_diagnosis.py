@@ -8,7 +8,7 @@ from harness.gates.alarms import undiagnosed_runs
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplainedAlarm:
+class AlarmRows:
     code: str
     rows: list[int] = argument(minItems=1)
 
@@ -21,17 +21,17 @@ class Candidate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordDiagnosis(ExperimentArguments):
+class RecordDiagnosisArguments(ExperimentArguments):
     run: str = argument("E.g. run-01.")
     what_happened: str = argument("In order, with row numbers.")
     mechanism: str = argument("The cause, and what speaks against other causes.")
-    alarms: list[ExplainedAlarm] = argument("Every open alarm of the run.")
+    alarms: list[AlarmRows] = argument("Every open alarm of the run.")
     candidates: list[Candidate] = argument(
         "What to try next, each a hypothesis that a run can refute."
     )
 
 
-async def record_diagnosis(context: ToolContext, arguments: RecordDiagnosis) -> Answer:
+async def record_diagnosis(context: ToolContext, arguments: RecordDiagnosisArguments) -> Answer:
     experiment = context.experiment(arguments.experiment)
     path = diagnoses.record_diagnosis(
         context.project,
@@ -54,7 +54,7 @@ TOOL = AgentTool(
         "Write the part of diagnosis.md about one run, and add what to try to next.md. The rows"
         " that you name are quoted as they were logged."
     ),
-    arguments=RecordDiagnosis,
+    arguments=RecordDiagnosisArguments,
     method=record_diagnosis,
     due="The diagnosis was not recorded. Call record_diagnosis for the run that you were given.",
 )

@@ -18,11 +18,11 @@ class Method:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordMethods(ExperimentArguments):
+class RecordMethodsArguments(ExperimentArguments):
     methods: list[Method]
 
 
-async def record_methods(context: ToolContext, arguments: RecordMethods) -> Answer:
+async def record_methods(context: ToolContext, arguments: RecordMethodsArguments) -> Answer:
     experiment = context.experiment(arguments.experiment)
     path = diagnoses.record_methods(
         context.project,
@@ -39,7 +39,7 @@ TOOL = AgentTool(
         "Write methods.md: published methods that answer the diagnosis. Each is added to next.md as"
         " a candidate."
     ),
-    arguments=RecordMethods,
+    arguments=RecordMethodsArguments,
     method=record_methods,
     due=(
         "No method was recorded. Call record_methods, or say in your last message what is missing."

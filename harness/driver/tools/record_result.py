@@ -7,13 +7,13 @@ from harness.driver.tools.definition import AgentTool, Answer, ExperimentArgumen
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordResult(ExperimentArguments):
+class RecordResultArguments(ExperimentArguments):
     claims: dict[str, float | str] = argument(default={})
     summary: str = argument()
     shortfalls: list[str] = argument(default=[])
 
 
-async def record_result(context: ToolContext, arguments: RecordResult) -> Answer:
+async def record_result(context: ToolContext, arguments: RecordResultArguments) -> Answer:
     experiment = context.experiment(arguments.experiment)
     path = experiments.record_result(
         context.project,
@@ -37,7 +37,7 @@ TOOL = AgentTool(
         "Write result.md. The only claims are the recomputed numbers; the checklist shows the first"
         " shortfall."
     ),
-    arguments=RecordResult,
+    arguments=RecordResultArguments,
     method=record_result,
     due=("The result was not recorded. Call record_result, without claims if there is no score."),
 )

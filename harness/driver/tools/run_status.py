@@ -60,7 +60,7 @@ def report(context: ToolContext, experiment: str) -> Answer:
                 "run": run,
                 "code": alarm.code,
                 "rows": [point.row for point in alarm.evidence] or [alarm.row],
-                "said": as_news(f"{experiment}/{run}", alarm),
+                "message": as_news(f"{experiment}/{run}", alarm),
             }
             for run, alarms in open_by_run(project, experiment).items()
             for alarm in alarms

@@ -12,12 +12,12 @@ REGISTER_SECONDS = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunTraining:
+class RunTrainingArguments:
     experiment: str
     resume: bool = argument("Continue the stopped run from its last checkpoint.", default=False)
 
 
-async def run_training(context: ToolContext, arguments: RunTraining) -> Answer:
+async def run_training(context: ToolContext, arguments: RunTrainingArguments) -> Answer:
     """The trainer is a process of its own, which outlives the caller."""
     project, experiment = context.project, arguments.experiment
     program_spec(project, experiment)
@@ -56,6 +56,6 @@ TOOL = AgentTool(
         "Start the trainer under the harness, once. Answers at once; training_status reports how it"
         " ends."
     ),
-    arguments=RunTraining,
+    arguments=RunTrainingArguments,
     method=run_training,
 )

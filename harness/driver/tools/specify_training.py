@@ -12,7 +12,7 @@ WORDS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
 
 
 @dataclass(frozen=True, kw_only=True)
-class SpecifyTraining:
+class SpecifyTrainingArguments:
     backend: Backend
     mode: Mode
     profile: Profile
@@ -37,7 +37,7 @@ class SpecifyTraining:
     tokens: int | None = argument(default=None)
 
 
-async def specify_training(context: ToolContext, arguments: SpecifyTraining) -> Answer:
+async def specify_training(context: ToolContext, arguments: SpecifyTrainingArguments) -> Answer:
     # What was left out gets the request's own default.
     passed = {name: value for name, value in vars(arguments).items() if value is not None}
     request = Request(command=passed.pop("trainer", None), **passed)
@@ -57,6 +57,6 @@ TOOL = AgentTool(
         "Record the specification of a training program, after checking every bound. Answers its"
         " experiment."
     ),
-    arguments=SpecifyTraining,
+    arguments=SpecifyTrainingArguments,
     method=specify_training,
 )

@@ -13,11 +13,11 @@ STARTS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class StartRun(ExperimentArguments):
+class StartRunArguments(ExperimentArguments):
     command: str | None = argument("Leave it out for the plan's training entry.", default=None)
 
 
-async def start_run(context: ToolContext, arguments: StartRun) -> Answer:
+async def start_run(context: ToolContext, arguments: StartRunArguments) -> Answer:
     experiment = context.experiment(arguments.experiment)
     if experiment.status in CLOSED_EXPERIMENTS:
         raise RefusedError(
@@ -73,7 +73,7 @@ TOOL = AgentTool(
         "Start training under the harness: one run for each seed, with the code as it is now."
         " Answers at once; seeds that completed with this code are not repeated."
     ),
-    arguments=StartRun,
+    arguments=StartRunArguments,
     method=start_run,
     due=(
         "No run was started. Call start_run, or say in your last message why this experiment cannot"

@@ -6,11 +6,11 @@ from harness.posttrain.lineage import lineage
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingLineage:
+class TrainingLineageArguments:
     name: str = argument("exp-0007, or the beginning of a model's id.")
 
 
-async def training_lineage(context: ToolContext, arguments: TrainingLineage) -> Answer:
+async def training_lineage(context: ToolContext, arguments: TrainingLineageArguments) -> Answer:
     return lineage(context.project, arguments.name)
 
 
@@ -19,6 +19,6 @@ TOOL = AgentTool(
     description=(
         "Dataset, runs, judged results, models, evaluations and promotions of one program or model."
     ),
-    arguments=TrainingLineage,
+    arguments=TrainingLineageArguments,
     method=training_lineage,
 )

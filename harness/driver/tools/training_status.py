@@ -10,12 +10,12 @@ from harness.posttrain.training_judgement import program_spec
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainingStatus:
+class TrainingStatusArguments:
     experiment: str | None = argument("Leave it out for all programs.", default=None)
     wait_seconds: float = argument(default=0, minimum=0, maximum=LONGEST_WAIT_S)
 
 
-async def training_status(context: ToolContext, arguments: TrainingStatus) -> Answer:
+async def training_status(context: ToolContext, arguments: TrainingStatusArguments) -> Answer:
     project, experiment = context.project, arguments.experiment
     if experiment is None:
         return overview(project)
@@ -44,6 +44,6 @@ TOOL = AgentTool(
         "Training programs with their runs, models with their states, and what is served. With"
         " experiment it waits until that program's run has ended or wait_seconds have passed."
     ),
-    arguments=TrainingStatus,
+    arguments=TrainingStatusArguments,
     method=training_status,
 )
