@@ -1,4 +1,4 @@
-"""The Python examples of docs/api.md and docs/training-programs.md run as they stand."""
+"""The Python examples of docs/api.md, docs/extending.md and docs/training-programs.md run."""
 
 import re
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-PAGES = [DOCS / "api.md", DOCS / "training-programs.md"]
+PAGES = [DOCS / "api.md", DOCS / "extending.md", DOCS / "training-programs.md"]
 EXAMPLES = [
     example
     for page in PAGES
