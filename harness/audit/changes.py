@@ -124,8 +124,8 @@ def recorded_changes(project: Project) -> Iterator[Change]:
     """
     root = project.layout.root
     if project.ledger.plan() is not None:
-        for found in frozen_changes(project):
-            data = found.data
+        for change in frozen_changes(project):
+            data = change.data
             if Path(data["path"]).is_absolute() and not project.layout.vault.exists():
                 continue
             yield _change(ChangeKind.FROZEN, root, data["path"], data["expected"], data["actual"])
@@ -148,13 +148,19 @@ def _runs(project: Project) -> Iterator[Change]:
                     project, project.layout.run(experiment.id, run.id, name), expected
                 )
             finals = [
-                item for item in project.ledger.checkpoints(experiment.id, run.id) if item.final
+                checkpoint
+                for checkpoint in project.ledger.checkpoints(experiment.id, run.id)
+                if checkpoint.final
             ]
-            for item in finals[-1:]:
-                actual = content_hash(project.layout.root, item.path)
-                if actual is not None and actual != item.id:
+            for checkpoint in finals[-1:]:
+                actual = content_hash(project.layout.root, checkpoint.path)
+                if actual is not None and actual != checkpoint.id:
                     yield _change(
-                        ChangeKind.RECORDED, project.layout.root, item.path, item.id, actual
+                        ChangeKind.RECORDED,
+                        project.layout.root,
+                        checkpoint.path,
+                        checkpoint.id,
+                        actual,
                     )
 
 

@@ -23,14 +23,14 @@ def claim_notes(
     Raises NotFoundError for an unknown experiment, RefusedError without a plan and UsageError for a
     claim that is no plain number.
     """
-    found = project.ledger.experiment(experiment)
-    approved = plan_of(project, found)
+    record = project.ledger.experiment(experiment)
+    approved = plan_of(project, record)
     metric = str(approved.content["oracle"]["metric"])
-    score = summarise(counted_evaluations(project, found.id, approved, Split.VALIDATION))
+    score = summarise(counted_evaluations(project, record.id, approved, Split.VALIDATION))
     return [
         note
         for name, text in claims.items()
-        for note in _note(project, found.id, metric, score, name, str(text))
+        for note in _note(project, record.id, metric, score, name, str(text))
     ]
 
 

@@ -155,10 +155,10 @@ def model_name(project: Project, experiment: str) -> str:
 
 
 def _require_open(project: Project, experiment: str) -> None:
-    found = project.ledger.experiment(experiment)
-    if found.status in CLOSED_EXPERIMENTS:
+    record = project.ledger.experiment(experiment)
+    if record.status in CLOSED_EXPERIMENTS:
         raise RefusedError(
-            f"{experiment} is {found.status}: what explains it stands.",
+            f"{experiment} is {record.status}: what explains it stands.",
             hint="Open a new experiment to go on.",
             code="experiment_closed",
         )

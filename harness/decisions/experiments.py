@@ -107,10 +107,10 @@ def record_result(
     Raises NotFoundError, RefusedError for a decided experiment, UsageError for a claim that is no
     plain number.
     """
-    found = project.ledger.experiment(experiment)
-    if found.status in CLOSED_EXPERIMENTS:
+    record = project.ledger.experiment(experiment)
+    if record.status in CLOSED_EXPERIMENTS:
         raise RefusedError(
-            f"{experiment} is {found.status}: its result stands.",
+            f"{experiment} is {record.status}: its result stands.",
             hint="Open a new experiment to go on.",
             code="experiment_closed",
         )

@@ -23,23 +23,24 @@ def approve(
     (no_reason) without a reason.
     """
     _require_reason(reason)
-    found = project.ledger.experiment(experiment)
-    if found.status is ExperimentStatus.KEPT:
-        raise _already(project, found, DecisionKind.KEEP, _done(found))
+    record = project.ledger.experiment(experiment)
+    if record.status is ExperimentStatus.KEPT:
+        raise _already(project, record, DecisionKind.KEEP, _done(record))
     if override:
-        first, verdict = DecisionKind.OVERRIDE, _newest(project, found.id)
-    elif found.status is ExperimentStatus.DISCARDED:
+        first, verdict = DecisionKind.OVERRIDE, _newest(project, record.id)
+    elif record.status is ExperimentStatus.DISCARDED:
         raise _already(
             project,
-            found,
+            record,
             DecisionKind.DISCARD,
-            f"Go on from it with `harness experiment new --parent {found.id} --hypothesis TEXT`; to"
+            f"Go on from it with `harness experiment new --parent {record.id} --hypothesis TEXT`; to"
             " keep it all the same, add --override.",
         )
     else:
-        first, verdict = DecisionKind.APPROVE, _passed(project, found)
+        first, verdict = DecisionKind.APPROVE, _passed(project, record)
     return [
-        _record(project, found.id, kind, by, reason, verdict) for kind in (first, DecisionKind.KEEP)
+        _record(project, record.id, kind, by, reason, verdict)
+        for kind in (first, DecisionKind.KEEP)
     ]
 
 
@@ -48,12 +49,12 @@ def reject(project: Project, experiment: str, *, by: str, reason: str) -> list[D
     it is discarded already, NotFoundError for an unknown id, UsageError (no_reason) without a
     reason."""
     _require_reason(reason)
-    found = project.ledger.experiment(experiment)
-    if found.status is ExperimentStatus.DISCARDED:
-        raise _already(project, found, DecisionKind.DISCARD, _done(found))
-    verdict = _newest(project, found.id)
+    record = project.ledger.experiment(experiment)
+    if record.status is ExperimentStatus.DISCARDED:
+        raise _already(project, record, DecisionKind.DISCARD, _done(record))
+    verdict = _newest(project, record.id)
     kinds = (DecisionKind.REJECT, DecisionKind.DISCARD)
-    return [_record(project, found.id, kind, by, reason, verdict) for kind in kinds]
+    return [_record(project, record.id, kind, by, reason, verdict) for kind in kinds]
 
 
 def _require_reason(reason: str) -> None:
@@ -70,7 +71,7 @@ def _done(found: Experiment) -> str:
 
 
 def _already(project: Project, found: Experiment, kind: DecisionKind, hint: str) -> RefusedError:
-    decided = [item for item in project.ledger.decisions(found.id) if item.kind is kind]
+    decided = [decision for decision in project.ledger.decisions(found.id) if decision.kind is kind]
     by = f" ({decided[-1].id} by {decided[-1].by})" if decided else ""
     return RefusedError(
         f"{found.id} is {found.status} already{by}.", hint=hint, code=f"already_{found.status}"

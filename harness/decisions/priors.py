@@ -90,8 +90,8 @@ def _check(
                 stderr=subprocess.STDOUT,
             )
         except OSError as error:
-            said = f"{words[0]} could not be started: {error.strerror}."
-            return CheckedPrior(prior=prior, holds=Holds.NO, output=said)
+            text = f"{words[0]} could not be started: {error.strerror}."
+            return CheckedPrior(prior=prior, holds=Holds.NO, output=text)
         code = None if finished.timed_out else finished.code
         holds = Holds.LATE if code is None else Holds.YES if code == 0 else Holds.NO
         passed = time.monotonic() - begun

@@ -92,7 +92,9 @@ def awaiting(project: Project, experiment: str, split: Split) -> list[str]:
     """Runs that `evaluate_experiment` is due for: no evaluation yet, or its files are not
     written."""
     approved = plan_of(project, project.ledger.experiment(experiment))
-    known = {item.run for item in counted_evaluations(project, experiment, approved, split)}
+    known = {
+        evaluation.run for evaluation in counted_evaluations(project, experiment, approved, split)
+    }
     waiting = [run.id for run, _ in _scorable(project, experiment) if run.id not in known]
     layout = project.layout
     unwritten = [
@@ -113,8 +115,8 @@ def write_scores(project: Project, experiment: str) -> None:
     scores = {}
     for split in Split:
         evaluations = counted_evaluations(project, experiment, approved, split)
-        for item in evaluations:
-            by_run.setdefault(item.run, {})[split.value] = _plain(item)
+        for evaluation in evaluations:
+            by_run.setdefault(evaluation.run, {})[split.value] = _plain(evaluation)
         score = summarise(evaluations)
         if score is not None:
             scores[split.value] = score.plain()
@@ -126,13 +128,17 @@ def write_scores(project: Project, experiment: str) -> None:
 
 def _scorable(project: Project, experiment: str) -> list[tuple[Run, Checkpoint]]:
     """Counted runs that completed through the run logger and left a final checkpoint."""
-    finals = {item.run: item for item in project.ledger.checkpoints(experiment) if item.final}
+    finals = {
+        checkpoint.run: checkpoint
+        for checkpoint in project.ledger.checkpoints(experiment)
+        if checkpoint.final
+    }
     return [
         (run, finals[run.id])
         for run in counted_runs(project.ledger.runs(experiment))
         if run.status is RunStatus.COMPLETED
         and run.id in finals
-        and not any(found.code == BYPASSED for found in run.findings)
+        and not any(finding.code == BYPASSED for finding in run.findings)
     ]
 
 
@@ -141,9 +147,9 @@ def _due(
 ) -> list[tuple[Run, Checkpoint]]:
     scorer = scorer_of(approved).hash()
     done = {
-        item.run
-        for item in counted_evaluations(project, experiment, approved, split)
-        if item.value is not None and item.scorer == scorer
+        evaluation.run
+        for evaluation in counted_evaluations(project, experiment, approved, split)
+        if evaluation.value is not None and evaluation.scorer == scorer
     }
     return [
         (run, checkpoint)

@@ -198,7 +198,7 @@ def _has_rows(scorer: FrozenScorer) -> bool:
 
 def _hashes(evaluations: Sequence[Evaluation]) -> tuple[str, ...]:
     """Of all predictions; empty when one has none."""
-    known = [item.predictions for item in evaluations if item.value is not None]
+    known = [evaluation.predictions for evaluation in evaluations if evaluation.value is not None]
     return tuple(name for name in known if name is not None) if None not in known else ()
 
 

@@ -50,17 +50,20 @@ def summarise(evaluations: Sequence[Evaluation]) -> Score | None:
     are of several experiments, splits, metrics or plan versions, because their mean would mean
     nothing.
     """
-    kinds = {(item.experiment, item.split, item.metric, item.plan_version) for item in evaluations}
+    kinds = {
+        (evaluation.experiment, evaluation.split, evaluation.metric, evaluation.plan_version)
+        for evaluation in evaluations
+    }
     if len(kinds) > 1:
         raise ValueError(
             "expected evaluations of one experiment, split, metric and plan version, got"
             f" {sorted(kinds)}"
         )
-    newest = {item.seed: item for item in evaluations}
+    newest = {evaluation.seed: evaluation for evaluation in evaluations}
     usable = [newest[seed] for seed in sorted(newest) if newest[seed].value is not None]
     if not usable:
         return None
-    values = tuple(float(item.value) for item in usable if item.value is not None)
+    values = tuple(float(evaluation.value) for evaluation in usable if evaluation.value is not None)
     return Score(
         metric=usable[0].metric,
         split=usable[0].split,
@@ -68,9 +71,9 @@ def summarise(evaluations: Sequence[Evaluation]) -> Score | None:
         spread=stdev(values) if len(values) > 1 else None,
         n_seeds=len(values),
         values=values,
-        interval=_joined([item.interval for item in usable]),
+        interval=_joined([evaluation.interval for evaluation in usable]),
         baseline=usable[-1].baseline,
-        evidence=evidence_of([item.sandbox for item in usable]),
+        evidence=evidence_of([evaluation.sandbox for evaluation in usable]),
     )
 
 
@@ -95,8 +98,8 @@ def seed_findings(evaluations: Sequence[Evaluation]) -> list[Finding]:
     """`seed_ignored` for each checkpoint that two different seeds share: the training did not use
     its seed."""
     seeds: defaultdict[str, set[int]] = defaultdict(set)
-    for item in evaluations:
-        seeds[item.checkpoint].add(item.seed)
+    for evaluation in evaluations:
+        seeds[evaluation.checkpoint].add(evaluation.seed)
     return [
         Finding(
             "seed_ignored",

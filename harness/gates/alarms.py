@@ -21,8 +21,8 @@ def open_by_run(project: Project, experiment: str) -> dict[str, tuple[Alarm, ...
     """Run id -> its open alarms, of every run of the experiment with some, in the order of
     registration. What was lost or cancelled says nothing about the training."""
     told: dict[str, list[Alarm]] = {}
-    for item in project.ledger.alarms(experiment):
-        told.setdefault(item.run, []).append(Alarm.from_plain(item.alarm))
+    for alarm in project.ledger.alarms(experiment):
+        told.setdefault(alarm.run, []).append(Alarm.from_plain(alarm.alarm))
     if not told:
         return {}
     runs = [run for run in project.ledger.runs(experiment) if run.status not in _SAY_NOTHING]
@@ -82,11 +82,11 @@ def as_news(name: str, alarm: Alarm) -> str:
     rows = ", ".join(f"row {point.row}: {point.value:g}" for point in alarm.evidence[-_SHOWN_ROWS:])
     tries = " ".join(alarm.tries)
     over = " It is over." if alarm.recovered else ""
-    told = (
+    text = (
         f"{name} raised {alarm.severity} {alarm.code} at row {alarm.row}:"
         f" {alarm.message[:_LONGEST]}"
     )
-    return f"{told} ({rows}).{over} {f'Try: {tries}' if tries else ''}".strip()
+    return f"{text} ({rows}).{over} {f'Try: {tries}' if tries else ''}".strip()
 
 
 def undiagnosed(evidence: GateEvidence) -> Iterator[Finding]:

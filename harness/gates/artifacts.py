@@ -18,8 +18,8 @@ OF_A_RUN = ("metrics", "status", "checkpoints", "evaluation")
 
 def bypass(evidence: GateEvidence) -> Iterator[Finding]:
     """A run whose supervisor saw no row of the run logger in time, in the supervisor's words."""
-    for item in evidence.runs:
-        yield from (found for found in item.run.findings if found.code == BYPASSED)
+    for run in evidence.runs:
+        yield from (found for found in run.run.findings if found.code == BYPASSED)
 
 
 def told(evidence: GateEvidence) -> Iterator[Finding]:
@@ -31,8 +31,8 @@ def told(evidence: GateEvidence) -> Iterator[Finding]:
 def files(evidence: GateEvidence) -> Iterator[Finding]:
     """hypothesis.md, config.yaml, code.json, score.json and result.md: there, regular, not empty,
     readable."""
-    for item in evidence.files:
-        yield from _file(item)
+    for file in evidence.files:
+        yield from _file(file)
 
 
 def seeds(evidence: GateEvidence) -> Iterator[Finding]:
@@ -89,20 +89,20 @@ def cadence(evidence: GateEvidence) -> Iterator[Finding]:
     """Of a completed run, no more epochs than the plan says passed without a checkpoint; runs
     shorter than that owe their final one only."""
     every = evidence.checkpoint_every
-    for item in evidence.runs:
-        gap = item.without_checkpoint
+    for run in evidence.runs:
+        gap = run.without_checkpoint
         if (
             every is None
             or gap is None
-            or item.run.status is not RunStatus.COMPLETED
+            or run.run.status is not RunStatus.COMPLETED
             or gap[1] - gap[0] < every
         ):
             continue
         yield finding(
             "checkpoint_cadence",
-            f"{item.name} saved no checkpoint from epoch {gap[0]:g} to {gap[1]:g}; the plan's "
+            f"{run.name} saved no checkpoint from epoch {gap[0]:g} to {gap[1]:g}; the plan's "
             f"training.checkpoint_every is {every}.",
-            run=item.name,
+            run=run.name,
             first=gap[0],
             last=gap[1],
             every=every,
@@ -156,9 +156,7 @@ def _accountable(evidence: GateEvidence) -> list[RunEvidence]:
     """Runs that must have left everything behind. One that failed or was killed cannot: its seed is
     outstanding, and that is no breach; one that went past the run logger must be told all that is
     missing."""
-    return [
-        item for item in evidence.runs if item.run.status is RunStatus.COMPLETED or bypassed(item)
-    ]
+    return [run for run in evidence.runs if run.run.status is RunStatus.COMPLETED or bypassed(run)]
 
 
 def _file(item: FileEvidence, run: str | None = None) -> Iterator[Finding]:
@@ -269,10 +267,10 @@ def row_times(evidence: GateEvidence) -> Iterator[Finding]:
     Not judged where the supervisor saw the clock jump, and not told again where it told of such
     rows itself.
     """
-    for item in evidence.runs:
-        told = any(found.code in (CLOCK_SET, "metrics_out_of_time") for found in item.run.findings)
-        if item.run.status is RunStatus.COMPLETED and item.times is not None and not told:
-            yield from _times(item)
+    for run in evidence.runs:
+        told = any(found.code in (CLOCK_SET, "metrics_out_of_time") for found in run.run.findings)
+        if run.run.status is RunStatus.COMPLETED and run.times is not None and not told:
+            yield from _times(run)
 
 
 def launches(evidence: GateEvidence) -> Iterator[Finding]:

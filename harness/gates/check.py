@@ -49,22 +49,22 @@ def check_gate(
     looked for that a changed control file falls into, beside the receipts. Raises NotFoundError for
     an unknown experiment and RefusedError when no plan says how to judge it.
     """
-    found = project.ledger.experiment(experiment)
-    asked = gate if gate is not None else due_gate(project, found.id)
+    record = project.ledger.experiment(experiment)
+    asked = gate if gate is not None else due_gate(project, record.id)
     with project.ledger.snapshot():
-        evidence = collect(project, found.id, asked, transcripts)
-        comparison = compared(project, found, plan_of(project, found))
+        evidence = collect(project, record.id, asked, transcripts)
+        comparison = compared(project, record, plan_of(project, record))
     evidence = replace(evidence, comparison=comparison)
     outcome = judge(evidence)
-    if found.status in CLOSED_EXPERIMENTS:
+    if record.status in CLOSED_EXPERIMENTS:
         return _shown(evidence, outcome)
     _notice(project, outcome.findings)
     verdict = _same(project, evidence, outcome)
     if verdict is None:
         verdict = project.ledger.record_verdict(**_fields(evidence, outcome))
-    if found.status is not ExperimentStatus.JUDGED and not _running(evidence):
+    if record.status is not ExperimentStatus.JUDGED and not _running(evidence):
         project.ledger.move_experiment(
-            found.id, ExperimentStatus.JUDGED, f"{verdict.id}: {asked} {verdict.verdict}"
+            record.id, ExperimentStatus.JUDGED, f"{verdict.id}: {asked} {verdict.verdict}"
         )
     return verdict
 
@@ -97,7 +97,7 @@ def standing(project: Project, verdict: RecordedVerdict) -> Verdict:
 
 
 def _running(evidence: GateEvidence) -> bool:
-    return any(item.run.ended_at is None for item in evidence.runs)
+    return any(run.run.ended_at is None for run in evidence.runs)
 
 
 def _fields(evidence: GateEvidence, outcome: GateOutcome) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def _fields(evidence: GateEvidence, outcome: GateOutcome) -> dict[str, Any]:
         "tier": None if outcome.tier is None else outcome.tier.value,
         "comparison": None if outcome.comparison is None else dict(outcome.comparison),
         "shortfall": evidence.shortfall,
-        "notes": [f"{item.name}: {note}" for item in evidence.runs for note in item.notes],
+        "notes": [f"{run.name}: {note}" for run in evidence.runs for note in run.notes],
         "next_planned": evidence.next_planned,
     }
 
@@ -154,11 +154,11 @@ def _notice(project: Project, findings: tuple[Finding, ...]) -> None:
     known = {
         (fact.what, fact.path, fact.expected, fact.actual) for fact in project.ledger.tampering()
     }
-    for found in findings:
-        data = found.data
-        key = (found.code, data.get("path"), data.get("expected"), data.get("actual"))
+    for finding in findings:
+        data = finding.data
+        key = (finding.code, data.get("path"), data.get("expected"), data.get("actual"))
         if (
-            found.code not in _NOTICED
+            finding.code not in _NOTICED
             or not all(isinstance(part, str) for part in key)
             or key in known
         ):

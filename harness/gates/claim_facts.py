@@ -45,10 +45,10 @@ def prose_findings(
     """What the body of result.md claims that does not hold; `claimed` are the texts of its front
     matter's claims, which have findings of their own."""
     if len(body) > _LONGEST:
-        said = f"The text of result.md has {len(body):,} characters; expected at most {_LONGEST:,}."
+        text = f"The text of result.md has {len(body):,} characters; expected at most {_LONGEST:,}."
         return (
             finding(
-                "prose_unsupported", said, "Shorten it; longer reports are files of their own."
+                "prose_unsupported", text, "Shorten it; longer reports are files of their own."
             ),
         )
     found = sentences(body, experiment=experiment, report=True)

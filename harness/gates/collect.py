@@ -80,8 +80,8 @@ def collect(
 def _collect(
     project: Project, experiment: str, gate: GateName, transcripts: Sequence[Path]
 ) -> GateEvidence:
-    found = project.ledger.experiment(experiment)
-    approved = plan_of(project, found)
+    record = project.ledger.experiment(experiment)
+    approved = plan_of(project, record)
     launched = project.ledger.runs(experiment)
     counted = counted_runs(launched)
     scored = counted_evaluations(project, experiment, approved, Split(gate.value), counted)
@@ -93,7 +93,7 @@ def _collect(
         gate=gate,
         **_of_plan(project, approved, gate),
         **_of_result(project, experiment, result),
-        experiment=found,
+        experiment=record,
         files=files,
         alarms=alarms,
         diagnosis=diagnosis,
@@ -106,12 +106,14 @@ def _collect(
         frozen_changes=tuple(frozen_changes(project)),
         tampering=tampering,
         control_changes=_control_findings(
-            project, found, {item.data["path"] for item in tampering}, transcripts
+            project, record, {fact.data["path"] for fact in tampering}, transcripts
         ),
         score=plain_score(summarise(scored)),
-        parent_score=_parent_score(project, found, approved) if gate is GateName.HELD_OUT else None,
-        compared=comparison_inputs(project, found, approved),
-        validation=_reference(project, found) if gate is GateName.HELD_OUT else None,
+        parent_score=_parent_score(project, record, approved)
+        if gate is GateName.HELD_OUT
+        else None,
+        compared=comparison_inputs(project, record, approved),
+        validation=_reference(project, record) if gate is GateName.HELD_OUT else None,
     )
     return replace(evidence, hashes=_hashes(evidence, approved))
 
@@ -293,9 +295,9 @@ def _prose_hash(prose: Sequence[Finding]) -> dict[str, str]:
 
 def _file_hashes(files: Sequence[FileEvidence]) -> dict[str, str]:
     return {
-        item.name: item.sha256
-        for item in files
-        if item.sha256 is not None and item.name not in _VIEWS
+        file.name: file.sha256
+        for file in files
+        if file.sha256 is not None and file.name not in _VIEWS
     }
 
 

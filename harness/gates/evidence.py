@@ -69,7 +69,7 @@ class RunEvidence:
     @property
     def final(self) -> CheckpointEvidence | None:
         """The checkpoint that evaluations use: the newest that was saved as final."""
-        finals = [item for item in self.checkpoints if item.checkpoint.final]
+        finals = [checkpoint for checkpoint in self.checkpoints if checkpoint.checkpoint.final]
         return finals[-1] if finals else None
 
 

@@ -57,8 +57,8 @@ def _of_seeds(first: tuple[Finding, int], *others: tuple[Finding, int]) -> Findi
     if not others:
         return found
     seeds = [seed, *(number for _, number in others)]
-    told = f"For the seeds {', '.join(map(str, seeds))}: {found.message}"
-    return Finding(found.code, told, found.hint, {**found.data, "seeds": seeds})
+    text = f"For the seeds {', '.join(map(str, seeds))}: {found.message}"
+    return Finding(found.code, text, found.hint, {**found.data, "seeds": seeds})
 
 
 def claims(evidence: GateEvidence) -> Iterator[Finding]:

@@ -51,11 +51,11 @@ def data_findings(
 
     Each table holds the columns `inputs` and `label`. Rows of splits in `secret` are not named.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for first, second in combinations([name for name in ORDER if name in tables], 2):
         named = not {first, second} & secret
-        found += _between(tables[first], tables[second], inputs, label, (first, second), named)
-    return [*found, *_leaks(tables, inputs, label)]
+        findings += _between(tables[first], tables[second], inputs, label, (first, second), named)
+    return [*findings, *_leaks(tables, inputs, label)]
 
 
 def contamination(
