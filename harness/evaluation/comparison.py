@@ -158,8 +158,7 @@ def _without_reference(parent: str | None, approved: ApprovedPlan, seeds: int) -
 def compare_experiments(
     project: Project, approved: ApprovedPlan, candidate: str, reference: str | None
 ) -> dict[str, Any] | None:
-    """A `Comparison` as plain data, and `seeds` [candidate's, reference's or None]; None when one has
-    no score.
+    """`Comparison.plain` and `seeds` [candidate's, reference's or None]; None when one has no score.
 
     `reference` None is the trivial predictor.
     """

@@ -18,14 +18,14 @@ OF_A_RUN = ("metrics", "status", "checkpoints", "evaluation")
 
 def bypass(evidence: GateEvidence) -> Iterator[Finding]:
     """A run whose supervisor saw no row of the run logger in time, in the supervisor's words."""
-    for run in evidence.runs:
-        yield from (found for found in run.run.findings if found.code == BYPASSED)
+    for of_run in evidence.runs:
+        yield from (found for found in of_run.run.findings if found.code == BYPASSED)
 
 
 def told(evidence: GateEvidence) -> Iterator[Finding]:
     """What else the supervisor found, in its own words."""
-    for item in _accountable(evidence):
-        yield from (found for found in item.run.findings if found.code != BYPASSED)
+    for of_run in _accountable(evidence):
+        yield from (found for found in of_run.run.findings if found.code != BYPASSED)
 
 
 def files(evidence: GateEvidence) -> Iterator[Finding]:
@@ -38,7 +38,7 @@ def files(evidence: GateEvidence) -> Iterator[Finding]:
 def seeds(evidence: GateEvidence) -> Iterator[Finding]:
     """Every seed that the plan asks for, and every seed that was started, has a completed run; none
     is another."""
-    wanted, runs = evidence.objective.seeds, [item.run for item in evidence.runs]
+    wanted, runs = evidence.objective.seeds, [of_run.run for of_run in evidence.runs]
     completed = [run for run in runs if run.status is RunStatus.COMPLETED]
     if not runs:
         yield finding(
@@ -80,29 +80,29 @@ def seeds(evidence: GateEvidence) -> Iterator[Finding]:
 def run_files(evidence: GateEvidence) -> Iterator[Finding]:
     """metrics.jsonl and training_status.json of each run: the run's own, as they were when it
     ended."""
-    for item in _accountable(evidence):
-        yield from _metrics(item)
-        yield from _status(item)
+    for of_run in _accountable(evidence):
+        yield from _metrics(of_run)
+        yield from _status(of_run)
 
 
 def cadence(evidence: GateEvidence) -> Iterator[Finding]:
-    """Of a completed run, no more epochs than the plan says passed without a checkpoint; runs
-    shorter than that owe their final one only."""
+    """A completed run saved a checkpoint at least every `checkpoint_every` epochs; a shorter run
+    owes its final one only."""
     every = evidence.checkpoint_every
-    for run in evidence.runs:
-        gap = run.without_checkpoint
+    for of_run in evidence.runs:
+        gap = of_run.without_checkpoint
         if (
             every is None
             or gap is None
-            or run.run.status is not RunStatus.COMPLETED
+            or of_run.run.status is not RunStatus.COMPLETED
             or gap[1] - gap[0] < every
         ):
             continue
         yield finding(
             "checkpoint_cadence",
-            f"{run.name} saved no checkpoint from epoch {gap[0]:g} to {gap[1]:g}; the plan's "
+            f"{of_run.name} saved no checkpoint from epoch {gap[0]:g} to {gap[1]:g}; the plan's "
             f"training.checkpoint_every is {every}.",
-            run=run.name,
+            run=of_run.name,
             first=gap[0],
             last=gap[1],
             every=every,
@@ -112,18 +112,18 @@ def cadence(evidence: GateEvidence) -> Iterator[Finding]:
 def checkpoints(evidence: GateEvidence) -> Iterator[Finding]:
     """Each has a final checkpoint whose hash the harness recorded for that very run, and the file
     still has it."""
-    for item in _accountable(evidence):
-        final = item.final
+    for of_run in _accountable(evidence):
+        final = of_run.final
         if final is None:
             yield finding(
                 "checkpoint_missing",
-                f"{item.name} has no final checkpoint that the harness recorded.",
-                run=item.name,
+                f"{of_run.name} has no final checkpoint that the harness recorded.",
+                run=of_run.name,
             )
         elif final.removed is not None:
             yield finding(
                 "checkpoint_removed",
-                f"{final.checkpoint.path} of {item.name} ({final.checkpoint.id[:12]}) was removed"
+                f"{final.checkpoint.path} of {of_run.name} ({final.checkpoint.id[:12]}) was removed"
                 f" by `harness gc` at {final.removed}.",
                 path=final.checkpoint.path,
                 expected=final.checkpoint.id,
@@ -132,7 +132,7 @@ def checkpoints(evidence: GateEvidence) -> Iterator[Finding]:
             now = "is not there" if final.actual is None else f"has the hash {final.actual[:12]}"
             yield finding(
                 "checkpoint_changed",
-                f"{final.checkpoint.path} of {item.name} {now}; expected"
+                f"{final.checkpoint.path} of {of_run.name} {now}; expected"
                 f" {final.checkpoint.id[:12]}.",
                 path=final.checkpoint.path,
                 expected=final.checkpoint.id,
@@ -141,28 +141,32 @@ def checkpoints(evidence: GateEvidence) -> Iterator[Finding]:
         elif final.earlier is not None:
             yield finding(
                 "checkpoint_copied",
-                f"The final checkpoint of {item.name} has the bytes that {final.earlier} left"
+                f"The final checkpoint of {of_run.name} has the bytes that {final.earlier} left"
                 " earlier.",
-                run=item.name,
+                run=of_run.name,
                 earlier=final.earlier,
             )
 
 
-def bypassed(item: RunEvidence) -> bool:
-    return any(found.code == BYPASSED for found in item.run.findings)
+def bypassed(of_run: RunEvidence) -> bool:
+    return any(found.code == BYPASSED for found in of_run.run.findings)
 
 
 def _accountable(evidence: GateEvidence) -> list[RunEvidence]:
     """Runs that must have left everything behind. One that failed or was killed cannot: its seed is
     outstanding, and that is no breach; one that went past the run logger must be told all that is
     missing."""
-    return [run for run in evidence.runs if run.run.status is RunStatus.COMPLETED or bypassed(run)]
+    return [
+        of_run
+        for of_run in evidence.runs
+        if of_run.run.status is RunStatus.COMPLETED or bypassed(of_run)
+    ]
 
 
-def _file(item: FileEvidence, run: str | None = None) -> Iterator[Finding]:
-    yield from item.problems
-    if item.sha256 is None and not item.problems:
-        yield _missing(item.name, f"{item.path} is not there", run)
+def _file(file: FileEvidence, run: str | None = None) -> Iterator[Finding]:
+    yield from file.problems
+    if file.sha256 is None and not file.problems:
+        yield _missing(file.name, f"{file.path} is not there", run)
 
 
 def _missing(name: str, why: str, run: str | None = None) -> Finding:
@@ -170,16 +174,16 @@ def _missing(name: str, why: str, run: str | None = None) -> Finding:
     code = "evaluation_missing" if name in _BY_EVALUATE else "artifact_missing"
     data = {"artifact": name} if run is None else {"artifact": name, "run": run}
     message = f"{artifact.path} ({artifact.purpose}) is missing: {why}."
-    return finding(code, message, _MENDS.get(name), **data)
+    return finding(code, message, _HINTS.get(name), **data)
 
 
 _BY_EVALUATE = {"evaluation", "score"}
-_MENDS = {
+_HINTS = {
     "hypothesis": (
         "Restore hypothesis.md in the experiment's folder; `harness experiment new` writes it"
         " first."
     ),
-    "config": "Write the configuration that is tried to config.yaml in the experiment's folder.",
+    "config": "Write the experiment's configuration to config.yaml in its folder.",
     "result": (
         "Write result.md: `harness experiment result EXP --claim METRIC=VALUE --summary TEXT`,"
         " claiming only the recomputed number, or none; an oracle calls `record_result` for it."
@@ -195,58 +199,58 @@ _MENDS = {
 }
 
 
-def _metrics(item: RunEvidence) -> Iterator[Finding]:
-    yield from _file(item.metrics, item.name)
-    if item.metrics.sha256 is None or item.metrics.problems:
+def _metrics(of_run: RunEvidence) -> Iterator[Finding]:
+    yield from _file(of_run.metrics, of_run.name)
+    if of_run.metrics.sha256 is None or of_run.metrics.problems:
         return
-    if not item.epochs:
+    if not of_run.epochs:
         yield finding(
-            "metrics_without_epochs", f"{item.metrics.path} of {item.name} holds no epoch row."
+            "metrics_without_epochs", f"{of_run.metrics.path} of {of_run.name} holds no epoch row."
         )
-    if foreign := sorted(item.row_runs - {item.name}):
+    if foreign := sorted(of_run.row_runs - {of_run.name}):
         yield finding(
             "metrics_of_another_run",
-            f"{item.metrics.path} has rows of {', '.join(repr(name) for name in foreign)}; expected"
-            f" only {item.name}.",
+            f"{of_run.metrics.path} has rows of {', '.join(repr(name) for name in foreign)}; expected"
+            f" only {of_run.name}.",
         )
-    elif item.row_tokens != {item.run.token}:
+    elif of_run.row_tokens != {of_run.run.token}:
         said = (
             "carries another run's token"
-            if item.row_tokens
+            if of_run.row_tokens
             else "has no start row with the run's token"
         )
         yield finding(
             "metrics_of_another_run",
-            f"{item.metrics.path} {said}; expected the one given to {item.name}.",
+            f"{of_run.metrics.path} {said}; expected the one given to {of_run.name}.",
         )
-    yield from _changed("metrics_changed", item, item.metrics)
+    yield from _changed("metrics_changed", of_run, of_run.metrics)
 
 
-def _status(item: RunEvidence) -> Iterator[Finding]:
-    yield from _file(item.status, item.name)
-    if item.status.sha256 is None or item.status.problems:
+def _status(of_run: RunEvidence) -> Iterator[Finding]:
+    yield from _file(of_run.status, of_run.name)
+    if of_run.status.sha256 is None or of_run.status.problems:
         return
-    if item.status_run != item.name:
+    if of_run.status_run != of_run.name:
         yield finding(
             "status_of_another_run",
-            f"{item.status.path} is of {item.status_run!r}; expected {item.name}.",
+            f"{of_run.status.path} is of {of_run.status_run!r}; expected {of_run.name}.",
         )
-    elif item.run.status is RunStatus.COMPLETED and item.status_state != RunStatus.COMPLETED:
+    elif of_run.run.status is RunStatus.COMPLETED and of_run.status_state != RunStatus.COMPLETED:
         yield finding(
             "status_of_another_run",
-            f"{item.status.path} says {item.status_state!r}; expected 'completed'.",
+            f"{of_run.status.path} says {of_run.status_state!r}; expected 'completed'.",
         )
-    yield from _changed("status_changed", item, item.status)
+    yield from _changed("status_changed", of_run, of_run.status)
 
 
-def _changed(code: str, item: RunEvidence, file: FileEvidence) -> Iterator[Finding]:
+def _changed(code: str, of_run: RunEvidence, file: FileEvidence) -> Iterator[Finding]:
     """Only what the supervisor hashed when the run ended can be known to have changed."""
-    recorded = item.run.files.get(file.name)
+    recorded = of_run.run.files.get(file.name)
     if recorded != file.sha256:
         was = (
-            f"it was {recorded[:12]} when {item.name} ended"
+            f"it was {recorded[:12]} when {of_run.name} ended"
             if recorded
-            else f"{item.name} ended without it"
+            else f"{of_run.name} ended without it"
         )
         yield finding(
             code,
@@ -264,27 +268,29 @@ def row_times(evidence: GateEvidence) -> Iterator[Finding]:
     """Each row has a time between the run's registration and its end, and time does not go back
     from row to row.
 
-    Not judged where the supervisor saw the clock jump, and not told again where it told of such
-    rows itself.
+    Not checked where the supervisor saw the clock jump, and not reported twice where it reported
+    such rows itself.
     """
-    for run in evidence.runs:
-        told = any(found.code in (CLOCK_SET, "metrics_out_of_time") for found in run.run.findings)
-        if run.run.status is RunStatus.COMPLETED and run.times is not None and not told:
-            yield from _times(run)
+    for of_run in evidence.runs:
+        told = any(
+            found.code in (CLOCK_SET, "metrics_out_of_time") for found in of_run.run.findings
+        )
+        if of_run.run.status is RunStatus.COMPLETED and of_run.times is not None and not told:
+            yield from _times(of_run)
 
 
 def launches(evidence: GateEvidence) -> Iterator[Finding]:
-    """Every launch is told: what a run started again by itself, and runs that do not count: a best
-    of N shows its N."""
-    for item in evidence.runs:
-        if item.starts > 1:
+    """Every launch is reported: restarts inside a run, and runs that do not count: a best of N shows
+    its N."""
+    for of_run in evidence.runs:
+        if of_run.starts > 1:
             yield finding(
                 "run_restarted",
-                f"The training of {item.name} was started {item.starts} times inside the run.",
-                run=item.name,
-                starts=item.starts,
+                f"The training of {of_run.name} was started {of_run.starts} times inside the run.",
+                run=of_run.name,
+                starts=of_run.starts,
             )
-    counted = {item.run.id for item in evidence.runs}
+    counted = {of_run.run.id for of_run in evidence.runs}
     others = [run for run in evidence.launched if run.id not in counted]
     if others:
         newest = evidence.launched[-1]
@@ -296,36 +302,37 @@ def launches(evidence: GateEvidence) -> Iterator[Finding]:
         yield finding(
             "launches_beyond_seeds",
             f"{evidence.experiment.id} was launched {len(evidence.launched)} times; {len(counted)}"
-            f" runs count. Of the others ({how}) {len(others) - of_now} were of other code or"
-            f" another command, {of_now} of this one.",
+            f" runs count. Of the others ({how}) {len(others) - of_now} used other code or"
+            f" another command, {of_now} the same.",
             launches=len(evidence.launched),
             counted=len(counted),
         )
 
 
-def _times(item: RunEvidence) -> Iterator[Finding]:
-    times = item.times
+def _times(of_run: RunEvidence) -> Iterator[Finding]:
+    times = of_run.times
     assert times is not None
-    path = item.metrics.path
+    path = of_run.metrics.path
     if times.without:
-        yield _out(item, f"{times.without} rows of {path} have no time.")
-    begun = parse_iso(item.run.registered_at)
+        yield _out(of_run, f"{times.without} rows of {path} have no time.")
+    begun = parse_iso(of_run.run.registered_at)
     if times.first is not None and times.first < begun - _SLACK:
         yield _out(
-            item,
-            f"A row of {path} is of {iso(times.first)}; {item.name} was registered at"
+            of_run,
+            f"A row of {path} is of {iso(times.first)}; {of_run.name} was registered at"
             f" {iso(begun)}.",
         )
-    ended = None if item.run.ended_at is None else parse_iso(item.run.ended_at)
+    ended = None if of_run.run.ended_at is None else parse_iso(of_run.run.ended_at)
     if times.last is not None and ended is not None and times.last > ended + _SLACK:
         yield _out(
-            item, f"A row of {path} is of {iso(times.last)}; {item.name} ended at {iso(ended)}."
+            of_run, f"A row of {path} is of {iso(times.last)}; {of_run.name} ended at {iso(ended)}."
         )
     if times.back_s > SLACK_S:
         yield _out(
-            item, f"From one row of {path} to the next the time goes back by {times.back_s:.0f} s."
+            of_run,
+            f"From one row of {path} to the next the time goes back by {times.back_s:.0f} s.",
         )
 
 
-def _out(item: RunEvidence, message: str) -> Finding:
-    return finding("metrics_out_of_time", message, run=item.name)
+def _out(of_run: RunEvidence, message: str) -> Finding:
+    return finding("metrics_out_of_time", message, run=of_run.name)

@@ -40,8 +40,8 @@ def check_gate(
     *,
     transcripts: Sequence[Path] = (),
 ) -> RecordedVerdict:
-    """The verdict of `gate` on the experiment as it is now; by default held-out once it was looked
-    at, else validation.
+    """The verdict of `gate` on the experiment as it is now; by default held-out once it was
+    evaluated there, else validation.
 
     A verdict is recorded only when evidence or outcome differ from the last one's: looking twice
     gives the same record. An experiment that is not decided becomes judged; of a decided one
@@ -73,8 +73,8 @@ def due_gate(project: Project, experiment: str) -> GateName:
     """The gate that a person means who names none: validation, until held-out was evaluated under
     the plan in force."""
     approved = plan_of(project, project.ledger.experiment(experiment))
-    looked = counted_evaluations(project, experiment, approved, Split.HELD_OUT)
-    return GateName.HELD_OUT if looked else GateName.VALIDATION
+    on_held_out = counted_evaluations(project, experiment, approved, Split.HELD_OUT)
+    return GateName.HELD_OUT if on_held_out else GateName.VALIDATION
 
 
 def require_validation_passed(project: Project, experiment: str) -> None:
@@ -97,7 +97,7 @@ def standing(project: Project, verdict: RecordedVerdict) -> Verdict:
 
 
 def _running(evidence: GateEvidence) -> bool:
-    return any(run.run.ended_at is None for run in evidence.runs)
+    return any(of_run.run.ended_at is None for of_run in evidence.runs)
 
 
 def _fields(evidence: GateEvidence, outcome: GateOutcome) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Gathers all that a gate may look at. Nothing is changed and nothing is recorded."""
+"""Gathers the evidence of a gate. Nothing is changed and nothing is recorded."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Everything that a gate may look at, gathered by `audit.collect`; a gate reads nothing else."""
+"""Everything that a gate reads, gathered by `gates.collect`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -15,27 +15,27 @@ def evaluations(evidence: GateEvidence) -> Iterator[Finding]:
     """One evaluation a run, of its final checkpoint; what went wrong stands here in its own words,
     once for all."""
     wrong: dict[str, list[tuple[Finding, int]]] = {}
-    by_run = {item.run: item for item in evidence.evaluations}
+    by_run = {of_run.run: of_run for of_run in evidence.evaluations}
     on = spoken(evidence.gate)
-    for item in evidence.runs:
-        evaluation = by_run.get(item.run.id)
-        final = item.final
+    for of_run in evidence.runs:
+        evaluation = by_run.get(of_run.run.id)
+        final = of_run.final
         if evaluation is None or (
             final is not None and evaluation.checkpoint != final.checkpoint.id
         ):
-            why = ": it did not complete" if item.run.status is not RunStatus.COMPLETED else ""
+            why = ": it did not complete" if of_run.run.status is not RunStatus.COMPLETED else ""
             yield finding(
                 "evaluation_missing",
-                f"{item.name} (seed {item.run.seed}) has no recomputed evaluation on {on}{why}.",
+                f"{of_run.name} (seed {of_run.run.seed}) has no recomputed evaluation on {on}{why}.",
                 f"Run `harness evaluate {evidence.experiment.id} --split {on}`.",
-                run=item.name,
+                run=of_run.name,
             )
             continue
-        if item.evaluation.sha256 is None or item.evaluation.problems:
-            yield from item.evaluation.problems or (
+        if of_run.evaluation.sha256 is None or of_run.evaluation.problems:
+            yield from of_run.evaluation.problems or (
                 finding(
                     "evaluation_missing",
-                    f"{item.evaluation.path} is not there.",
+                    f"{of_run.evaluation.path} is not there.",
                     artifact="evaluation",
                 ),
             )
@@ -46,7 +46,7 @@ def evaluations(evidence: GateEvidence) -> Iterator[Finding]:
             )
         if evaluation.value is None and not found:
             yield finding(
-                "evaluation_failed", f"The evaluation of {item.name} on {on} gave no score."
+                "evaluation_failed", f"The evaluation of {of_run.name} on {on} gave no score."
             )
     for same in wrong.values():
         yield _of_seeds(*same)
@@ -108,12 +108,14 @@ def isolation(evidence: GateEvidence) -> Iterator[Finding]:
     if not evidence.isolation_required:
         return
     trained = [
-        f"training of {item.name}" for item in evidence.runs if item.run.sandbox == SandboxKind.NONE
+        f"training of {of_run.name}"
+        for of_run in evidence.runs
+        if of_run.run.sandbox == SandboxKind.NONE
     ]
     scored = [
-        f"evaluation of {item.run}"
-        for item in evidence.evaluations
-        if item.sandbox == SandboxKind.NONE
+        f"evaluation of {of_run.run}"
+        for of_run in evidence.evaluations
+        if of_run.sandbox == SandboxKind.NONE
     ]
     for what in (*trained, *scored):
         yield finding(
@@ -141,8 +143,8 @@ def tier(evidence: GateEvidence) -> Iterator[Finding]:
         sign = ">=" if objective.direction is Direction.MAXIMIZE else "<="
         yield finding(
             "below_tier",
-            f"{objective.metric} on {spoken(evidence.gate)} is {mean:.6g}; "
-            f"the tier {least} needs {sign} {threshold:g}.",
+            f"Below the {least} tier: {objective.metric} on {spoken(evidence.gate)} is {mean:.6g}, needs"
+            f" {sign} {threshold:g}.",
             metric=objective.metric,
             score=mean,
             threshold=threshold,
@@ -152,8 +154,8 @@ def tier(evidence: GateEvidence) -> Iterator[Finding]:
 
 def _all_seeds(evidence: GateEvidence) -> bool:
     """A mean over a part of the seeds is not the experiment's score."""
-    scored = {item.seed for item in evidence.evaluations if item.value is not None}
-    wanted = {item.run.seed for item in evidence.runs}
+    scored = {of_run.seed for of_run in evidence.evaluations if of_run.value is not None}
+    wanted = {of_run.run.seed for of_run in evidence.runs}
     return wanted <= scored and len(scored) >= evidence.objective.seeds
 
 

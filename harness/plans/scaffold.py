@@ -3,11 +3,13 @@
 from pathlib import Path
 
 from harness.contract.artifacts import BY_NAME
+from harness.domain.metrics import METRICS
 from harness.files import atomic_write
 from harness.settings import CONFIG, create_config
 
 _IGNORED = """\
-# Machine-made and large, or only of this machine; memory/ and the forms of experiments belong in git.
+# Machine-made and large, or only of this machine.
+# memory/ and the forms of experiments belong in git.
 policy.json
 receipts/
 experiments/*/runs/
@@ -26,11 +28,11 @@ data:
 oracle:
   metric: TODO
   direction: TODO                     # maximize | minimize
-  scorer: TODO                        # accuracy | macro_f1 | mse | mae | log_loss, or a script
+  scorer: TODO                        # SCORERS, or a script
   predict: TODO                       # e.g. python predict.py
   tiers: {must: TODO, should: TODO, could: TODO}
   seeds: 3
-  queries: 20                         # looks at held-out
+  queries: 20                         # held-out evaluations
 training: {entry: TODO, checkpoint_every: 10}   # e.g. python train.py
 budget: {experiments: 8, run_minutes: 5, total_minutes: 40}   # usd: for a real model endpoint
 loop: {stop_tier: must, patience: 3}
@@ -41,9 +43,9 @@ sandbox: preferred                    # required refuses to run without a sandbo
 
 # What is wanted
 
-Say here for people what the keys above say for the machine: what the data is, what is known already, what would count
-as cheating.
-"""
+Write for people what the keys above say for the machine: what the data is, what is known already,
+what would count as cheating.
+""".replace("SCORERS", " | ".join(METRICS))
 
 
 def scaffold(directory: Path) -> list[Path]:
