@@ -32,7 +32,9 @@ OBJECTIVE = Objective(
 )
 FINDINGS = (
     Finding(
-        "below_tier", "mse is 0.7\n with a second line; below the must tier, needs <= 0.5.", "Try another."
+        "below_tier",
+        "mse is 0.7\n with a second line; below the must tier, needs <= 0.5.",
+        "Try another.",
     ),
     Finding("seed_ignored", "Seeds 1, 2 gave the same checkpoint.", "Use log.seed."),
 )

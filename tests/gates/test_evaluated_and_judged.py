@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from harness.decisions.experiments import decide
+from harness.domain.findings import Finding
 from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import (
     DecisionKind,
@@ -351,6 +352,23 @@ def test_a_verdict_is_stale_when_anything_that_it_read_has_changed(world: World)
     still = set(verdict.evidence) - set(changed(world.project, verdict))
     assert still == {*RUNS}  # the ledger's own records of the runs, which no file changes
     assert check_gate(world.project, experiment, VALIDATION).id != verdict.id
+
+
+def test_a_reworded_finding_makes_no_verdict_stale(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No hash covers a sentence: the next version of the harness may say it better."""
+    experiment = passed(world)
+    (world.root / "plan.md").write_text(PLAN + "More words.\n")
+    verdict = check_gate(world.project, experiment, VALIDATION)
+    assert "plan_changed" in codes(verdict)
+
+    def reworded(code: str, message: str, hint: str, data: dict[str, Any]) -> Finding:
+        return Finding(code, f"In other words: {message}", "Do the same.", data)
+
+    monkeypatch.setattr("harness.plans.approved.Finding", reworded)
+    assert changed(world.project, verdict) == ()
+    assert check_gate(world.project, experiment, VALIDATION).id == verdict.id
 
 
 def test_held_out_does_not_rest_on_a_stale_pass(world: World) -> None:

@@ -48,8 +48,7 @@ def test_a_best_of_many_shows_how_many():
     assert outcome.verdict is Verdict.PASS
     assert "launched 8 times; 3 runs count" in told.message
     assert (
-        "(4 completed, 1 failed) 4 used other code or another command, 1 the same"
-        in told.message
+        "(4 completed, 1 failed) 4 used other code or another command, 1 the same" in told.message
     )
     assert told.data == {"launches": 8, "counted": 3}
 
