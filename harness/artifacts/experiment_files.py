@@ -39,7 +39,7 @@ class Hypothesis:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplainedAlarm:
+class DiagnosedAlarm:
     """One alarm that the diagnosis explains."""
 
     run: str
@@ -61,7 +61,7 @@ class RunDiagnosis:
 @dataclass(frozen=True, kw_only=True)
 class Diagnosis:
     experiment: str
-    alarms: tuple[ExplainedAlarm, ...]
+    alarms: tuple[DiagnosedAlarm, ...]
     runs: tuple[RunDiagnosis, ...]
 
 
@@ -166,7 +166,7 @@ def read_diagnosis(path: Path) -> Diagnosis:
     return Diagnosis(experiment=str(front.data.get("experiment", "")), alarms=alarms, runs=runs)
 
 
-def _alarm(front: FrontMatter, place: int, entry: Any) -> ExplainedAlarm:
+def _alarm(front: FrontMatter, place: int, entry: Any) -> DiagnosedAlarm:
     if not isinstance(entry, dict) or not all(
         isinstance(entry.get(key), str) for key in ("run", "code", "metric")
     ):
@@ -180,7 +180,7 @@ def _alarm(front: FrontMatter, place: int, entry: Any) -> ExplainedAlarm:
         or not all(type(row) is int and row > 0 for row in rows)
     ):
         raise _bad_alarms(front, f"rows of entry {place + 1} must be a list of row numbers from 1")
-    return ExplainedAlarm(
+    return DiagnosedAlarm(
         run=entry["run"], code=entry["code"], metric=entry["metric"], rows=tuple(rows)
     )
 

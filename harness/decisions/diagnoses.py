@@ -7,8 +7,8 @@ from typing import Any
 
 from harness.artifacts.content import read_text
 from harness.artifacts.experiment_files import (
+    DiagnosedAlarm,
     Diagnosis,
-    ExplainedAlarm,
     RunDiagnosis,
     read_diagnosis,
     render_diagnosis,
@@ -169,7 +169,7 @@ def _own_rows(project: Project, run: Run) -> list[Row]:
     return belonging(rows, run=f"{run.experiment}/{run.id}", token_sha256=run.token)
 
 
-def _named(project: Project, run: Run, item: Mapping[str, Any], count: int) -> ExplainedAlarm:
+def _named(project: Project, run: Run, item: Mapping[str, Any], count: int) -> DiagnosedAlarm:
     code, rows = item.get("code"), item.get("rows")
     raised = {
         alarm.alarm["code"]: alarm.alarm["metric"]
@@ -194,11 +194,11 @@ def _named(project: Project, run: Run, item: Mapping[str, Any], count: int) -> E
                 " rows."
             ),
         )
-    return ExplainedAlarm(run=run.id, code=str(code), metric=raised[code], rows=tuple(rows))
+    return DiagnosedAlarm(run=run.id, code=str(code), metric=raised[code], rows=tuple(rows))
 
 
 def _merged(
-    experiment: str, path: Path, part: RunDiagnosis, named: Sequence[ExplainedAlarm]
+    experiment: str, path: Path, part: RunDiagnosis, named: Sequence[DiagnosedAlarm]
 ) -> Diagnosis:
     try:
         before: Diagnosis | None = read_diagnosis(path)

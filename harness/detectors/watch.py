@@ -34,7 +34,7 @@ _NATS = 50.0
 _REINFORCED = frozenset({MetricRole.KL, MetricRole.REWARD_SPREAD, MetricRole.ZERO_SPREAD})
 
 
-class _Metric:
+class _MetricWatch:
     """One metric, and the detectors that watch it."""
 
     __slots__ = ("detectors", "feeds", "non_finite", "pair", "series")
@@ -72,7 +72,7 @@ class RunWatch:
         self.preference = False
         self._whole: str | None = None
         """The loss that stands for the run: one that is named as the whole, else the first."""
-        self._metrics: dict[str, _Metric] = {}
+        self._metrics: dict[str, _MetricWatch] = {}
         self._epoch_rows = 0
         self._changes = 0
         self._last_epoch: float | None = None
@@ -172,7 +172,7 @@ class RunWatch:
         self.rate_rose = rate > _RATE_RISE * min(self._rates)
 
     def _feed_finite(
-        self, metric: _Metric, row: WatchedRow, value: float, alarms: list[Alarm]
+        self, metric: _MetricWatch, row: WatchedRow, value: float, alarms: list[Alarm]
     ) -> None:
         series = metric.series
         for feed in metric.feeds:
@@ -182,7 +182,7 @@ class RunWatch:
         series.add(value, row.number, row.epoch)
 
     def _feed_any(
-        self, metric: _Metric, row: WatchedRow, value: float, alarms: list[Alarm]
+        self, metric: _MetricWatch, row: WatchedRow, value: float, alarms: list[Alarm]
     ) -> None:
         """A value that is not finite, or a finite one while such an episode is open."""
         finite = math.isfinite(value)
@@ -211,7 +211,7 @@ class RunWatch:
             if alarm is not None:
                 alarms.append(alarm)
 
-    def _new(self, key: str) -> _Metric | None:
+    def _new(self, key: str) -> _MetricWatch | None:
         if len(self._metrics) >= _MOST_METRICS:
             return None
         role, direction = role_of(key), self.settings.directions.get(key)
@@ -223,7 +223,7 @@ class RunWatch:
         detectors = [
             made(watched, self._limits) for made in self._of_series if made.watches(watched)
         ]
-        metric = self._metrics[key] = _Metric(watched, detectors, self._limits)
+        metric = self._metrics[key] = _MetricWatch(watched, detectors, self._limits)
         if metric.pair is not None:
             self._pair(metric.pair, metric.series)
         self.reinforced |= role in _REINFORCED or key in ("reward", "train/reward")

@@ -1,5 +1,9 @@
 """Reading metrics as they are found: the reported cases, as they were reported and with inputs of
-our own."""
+our own.
+
+`case_NN` in a name is the number of a reported case: a file or log of a real project that an
+earlier tool misread. Where its input was kept, it is in tests/artifacts/inputs/case-NN.
+"""
 
 import hashlib
 import json

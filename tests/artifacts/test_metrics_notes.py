@@ -1,4 +1,8 @@
-"""What a reader notices in metrics: said in words, judged by nobody."""
+"""What a reader notices in metrics: said in words, judged by nobody.
+
+`case_NN` in a name is the number of a reported case: a file or log of a real project that an
+earlier tool misread. Where its input was kept, it is in tests/artifacts/inputs/case-NN.
+"""
 
 import json
 from pathlib import Path

@@ -1,3 +1,7 @@
+"""`case_NN` in a name is the number of a reported case: a file or log of a real project that an
+earlier tool misread. Where its input was kept, it is in tests/artifacts/inputs/case-NN.
+"""
+
 from pathlib import Path
 
 import pytest

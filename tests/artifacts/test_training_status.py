@@ -1,5 +1,9 @@
 """training_status.json is read with its numbers restored, and a damaged one is named, never read as
-empty."""
+empty.
+
+`case_NN` in a name is the number of a reported case: a file or log of a real project that an
+earlier tool misread. Where its input was kept, it is in tests/artifacts/inputs/case-NN.
+"""
 
 import math
 from pathlib import Path

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.artifacts.experiment_files import Diagnosis, ExplainedAlarm, RunDiagnosis
+from harness.artifacts.experiment_files import DiagnosedAlarm, Diagnosis, RunDiagnosis
 from harness.contract.roles import ROLE_BY_NAME
 from harness.detectors.alarm import Alarm, Severity
 from harness.detectors.kinds import KINDS
@@ -72,7 +72,7 @@ def alarmed(*alarms: Alarm, diagnosis: Diagnosis | None = None) -> GateEvidence:
 
 def explaining(*codes: str, rows: tuple[int, ...] = (5,)) -> Diagnosis:
     named = tuple(
-        ExplainedAlarm(run="run-01", code=code, metric="loss", rows=rows) for code in codes
+        DiagnosedAlarm(run="run-01", code=code, metric="loss", rows=rows) for code in codes
     )
     part = RunDiagnosis(
         run="run-01", what_happened="It rose.", mechanism="The rate.", evidence="- row 5"

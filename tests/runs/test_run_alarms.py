@@ -10,8 +10,8 @@ import pytest
 from runs_support import GOOD, Trainer, register
 
 from harness.artifacts.experiment_files import (
+    DiagnosedAlarm,
     Diagnosis,
-    ExplainedAlarm,
     RunDiagnosis,
     render_diagnosis,
 )
@@ -126,7 +126,7 @@ def test_a_gate_asks_for_a_diagnosis_that_names_what_happened(
     if code is not None:
         diagnosis = Diagnosis(
             experiment="exp-0001",
-            alarms=(ExplainedAlarm(run="run-01", code=code, metric="loss", rows=rows),),
+            alarms=(DiagnosedAlarm(run="run-01", code=code, metric="loss", rows=rows),),
             runs=(
                 RunDiagnosis(
                     run="run-01", what_happened="NaN.", mechanism="log(0).", evidence="- row 4"
