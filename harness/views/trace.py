@@ -76,14 +76,16 @@ class Trace:
 
     def drop_from(self, place: float) -> None:
         """Forget the rows from `place` on: a resume logs them again."""
-        self._buckets = [item for item in self._buckets if item.place is None or item.place < place]
-        kept = [item for item in self._buckets if item.rows > item.bad]
-        self.bad = sum(item.bad for item in self._buckets)
+        self._buckets = [
+            bucket for bucket in self._buckets if bucket.place is None or bucket.place < place
+        ]
+        kept = [bucket for bucket in self._buckets if bucket.rows > bucket.bad]
+        self.bad = sum(bucket.bad for bucket in self._buckets)
         if self.smallest is not None and (self.smallest.place or 0) >= place:
-            lowest = min(kept, key=lambda item: item.low, default=None)
+            lowest = min(kept, key=lambda bucket: bucket.low, default=None)
             self.smallest = None if lowest is None else Best(value=lowest.low, place=lowest.place)
         if self.largest is not None and (self.largest.place or 0) >= place:
-            highest = max(kept, key=lambda item: item.high, default=None)
+            highest = max(kept, key=lambda bucket: bucket.high, default=None)
             self.largest = (
                 None if highest is None else Best(value=highest.high, place=highest.place)
             )
@@ -95,16 +97,18 @@ class Trace:
         that span more than a factor of 20 are drawn on a log scale.
         """
         columns = self._columns(width)
-        finite = [item for item in columns if not item.bad]
+        finite = [bucket for bucket in columns if not bucket.bad]
         if not finite:
             return _BAD * len(columns)
-        scale = _Scale([item.last for item in finite])
+        scale = _Scale([bucket.last for bucket in finite])
         highs, lows = (
-            sorted(scale(item.high) for item in finite),
-            sorted(scale(item.low) for item in finite),
+            sorted(scale(bucket.high) for bucket in finite),
+            sorted(scale(bucket.low) for bucket in finite),
         )
         fences = _fence(highs)[1], _fence(lows)[0]
-        return "".join(_character(item, scale, fences, ascii_only=ascii_only) for item in columns)
+        return "".join(
+            _character(bucket, scale, fences, ascii_only=ascii_only) for bucket in columns
+        )
 
     def _columns(self, width: int) -> list[Bucket]:
         count = len(self._buckets)
@@ -155,11 +159,11 @@ def _fence(ordered: Sequence[float]) -> tuple[float, float]:
 
 
 def _character(
-    item: Bucket, scale: _Scale, fences: tuple[float, float], *, ascii_only: bool
+    bucket: Bucket, scale: _Scale, fences: tuple[float, float], *, ascii_only: bool
 ) -> str:
-    if item.bad:
+    if bucket.bad:
         return _BAD
-    height, above, below = scale(item.last), scale(item.high), scale(item.low)
+    height, above, below = scale(bucket.last), scale(bucket.high), scale(bucket.low)
     if above - height > _FAR and above > fences[0]:
         return _ASCII_ABOVE if ascii_only else _ABOVE
     if height - below > _FAR and below < fences[1]:
