@@ -1,7 +1,7 @@
 """Where a final checkpoint came from: made inside its run, and not a file that was there before.
 
-Its bytes and times are looked at as the run is closed. A file whose time of change (ctime, which no
-program can set) lies before the run stood there before, whatever it is called. An exact copy is
+Its bytes and times are checked when the run is closed. A file whose time of change (ctime, which no
+program can set) is older than the run existed before, whatever it is called. An exact copy is
 found; one with a byte changed is not.
 """
 

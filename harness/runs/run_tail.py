@@ -80,8 +80,8 @@ class RunTail:
         self._example = ""
 
     def before(self) -> list[Row]:
-        """The rows that stood there when the run was launched: those of its earlier attempts.
-        Called first; when they were written was looked at then."""
+        """The rows that exist when the run is launched: those of its earlier attempts, whose times
+        were checked then. Called first."""
         return self.rows.take(self._tail.poll())
 
     def look(self) -> list[Row]:

@@ -79,8 +79,8 @@ class TrainJob:
         protected = in_place(
             root, [*(root / name for name in sorted(names)), *protected_paths(root)]
         )
-        # A table behind a link is read where it lies, through `readable`; its hash was looked at
-        # before.
+        # A table behind a link is read where it lies, through `readable`; its hash was
+        # checked before.
         data = [
             path
             for name in data_paths(self.approved)

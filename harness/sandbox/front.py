@@ -115,6 +115,7 @@ def kill_rest(command: int, seconds: float = 10.0) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(command, signal.SIGKILL)
     while time.monotonic() < end:
+        # Repeat until none is left: a process may fork between the listing and the signal.
         send(signal.SIGKILL, [pid for pid, _ in descendants()])
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
@@ -127,6 +128,7 @@ def kill_rest(command: int, seconds: float = 10.0) -> None:
 def start(argv: list[str], memory: int | None, gateway: socket.socket | None) -> None:
     """In the child: become the command. Returns only when that fails."""
     os.setsid()
+    # If the guardian is killed, the kernel kills the command; nobody else would.
     control(PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.set_wakeup_fd(-1)
     for number in (*PASSED_ON, END_NOW, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
@@ -180,8 +182,11 @@ def serve_gateway(pair: socket.socket, port: int) -> None:
 def guard(spec: dict[str, int | float | None], argv: list[str], front: int) -> int:
     """The guardian: start the command, pass signals on, leave nothing running; returns its exit
     status."""
+    # Out of the front's process group: a KILL to that group must not take the guardian along, which
+    # ends the command and its orphans then.
     os.setsid()
     reader = listen((*PASSED_ON, END_NOW, signal.SIGCHLD))
+    # A process that leaves its parent becomes a child of the guardian, so it stays a descendant.
     control(PR_SET_CHILD_SUBREAPER, 1)
     control(PR_SET_PDEATHSIG, END_NOW)
     port = spec["gateway"]
@@ -215,6 +220,8 @@ def watch(reader: int, command: int, front: int, grace: float) -> int:
                 return exit_code(status)
             if pid == 0:
                 break
+        # The parent is compared as well: PDEATHSIG is lost when the front dies before it is set,
+        # and it does not exist outside Linux.
         late = deadline is not None and time.monotonic() > deadline
         if late or END_NOW in numbers or os.getppid() != front:
             kill_rest(command)
