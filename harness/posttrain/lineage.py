@@ -59,7 +59,7 @@ def lineage(project: Project, name: str) -> dict[str, Any]:
 
 def _of_model(project: Project, model: Model) -> dict[str, Any]:
     history = project.ledger.model_history(model.id)
-    evaluations = [{"id": item.id, **asdict(item)} for item in history.evaluations]
+    evaluations = tuple({"id": each.id, **asdict(each)} for each in history.evaluations)
     return {
         "id": model.id,
         **asdict(model),
