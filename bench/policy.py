@@ -73,7 +73,7 @@ def snapshot_of(folder: Path) -> dict[str, Any]:
     )
     script = (
         "import os, pathlib; from harness.ledger.project import open_project;"
-        "from harness.rendering.snapshot import write_policy_snapshot;"
+        "from harness.rendering.policy_snapshot import write_policy_snapshot;"
         f"write_policy_snapshot(open_project(pathlib.Path({str(project)!r}), os.environ))"
     )
     subprocess.run([sys.executable, "-c", script], check=True, env=environment)

@@ -40,6 +40,6 @@ def start():
 
 sys.excepthook = failed
 start()
-from harness.guard.hooks.server import serve  # noqa: E402  it is where start() says
+from harness.guard.hooks.tool_server import serve  # noqa: E402  it is where start() says
 
 serve(__file__)

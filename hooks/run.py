@@ -72,6 +72,6 @@ sys.excepthook = failed
 if EVENT not in ON_FAILURE:
     raise ValueError(f"expected one hook event as the argument, got {sys.argv[1:]!r}")
 start()
-from harness.guard.hooks.run import main  # noqa: E402  it is where start() says
+from harness.guard.hooks.frame import main  # noqa: E402  it is where start() says
 
 main(EVENT, __file__)

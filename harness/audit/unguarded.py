@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.audit.activity import AFTER, AFTER_BATCH, GUARD, Activity, Call
 from harness.guard.policy.decide import DENY, WRITERS
-from harness.guard.shell.readers import judge_call
+from harness.guard.shell.decide_with_tree import judge_call
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from harness.ledger.facts import HeldOutQueried
 from harness.ledger.project import Project, open_layout, open_project
 from harness.ledger.verify import verify
 from harness.projections.refresh import edited_pages
-from harness.rendering.snapshot import policy_snapshot
+from harness.rendering.policy_snapshot import policy_snapshot
 
 BY = "human:lab"
 PARENT, CANDIDATE = "exp-0001", "exp-0002"

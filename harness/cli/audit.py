@@ -20,7 +20,7 @@ from harness.errors import ConfigError
 from harness.guard.accepted import Accepted, accept_on_record, accepted_list
 from harness.ledger.project import Project, open_project
 from harness.projections.refresh import edited_pages
-from harness.rendering.snapshot import policy_snapshot
+from harness.rendering.policy_snapshot import policy_snapshot
 
 _MOST_SESSIONS = 3
 _REMEDIES = {

@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from harness.cli.output import emit, environment, json_option, project_option
-from harness.doctor.run import run_doctor
-from harness.doctor.session import enclosing_session
+from harness.doctor.doctor import run_doctor
+from harness.doctor.enclosing_session import enclosing_session
 
 
 @click.command("doctor")

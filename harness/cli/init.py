@@ -11,11 +11,11 @@ import click
 from harness.cli.output import emit, environment, json_option
 from harness.cli.person import require_person
 from harness.contract.installation import VENDORED
+from harness.doctor.doctor import run_doctor
+from harness.doctor.enclosing_session import enclosing_session
 from harness.doctor.report import Report
-from harness.doctor.run import run_doctor
-from harness.doctor.session import enclosing_session
 from harness.domain.statuses import HooksMode
-from harness.install.changes import Change, Conflict
+from harness.install.file_changes import Conflict, FileChange
 from harness.install.install import Installation, install
 from harness.install.removal import Removal, remove
 
@@ -99,7 +99,11 @@ def _print_removal(done: Removal, *, dry_run: bool, as_json: bool) -> None:
 
 
 def _files(
-    changes: Sequence[Change], conflicts: Sequence[Conflict], notes: Sequence[str], *, dry_run: bool
+    changes: Sequence[FileChange],
+    conflicts: Sequence[Conflict],
+    notes: Sequence[str],
+    *,
+    dry_run: bool,
 ) -> dict[str, Any]:
     return {
         "dry_run": dry_run,
@@ -137,7 +141,7 @@ def _lines(done: Installation, report: Report | None, *, dry_run: bool) -> list[
     return [*lines, _NEXT.format(plan=plan)] if plan else lines
 
 
-def _change_lines(changes: Sequence[Change], *, dry_run: bool) -> list[str]:
+def _change_lines(changes: Sequence[FileChange], *, dry_run: bool) -> list[str]:
     """One line per file, one for all vendored files; with a dry run the whole diff."""
     if dry_run:
         return [change.text() for change in changes]

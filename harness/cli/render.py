@@ -10,8 +10,8 @@ from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import HUMAN, caller
 from harness.errors import NotFoundError
 from harness.guard.accepted import accept_on_record, read_accepted
+from harness.rendering.policy_snapshot import write_policy_snapshot
 from harness.rendering.render import render
-from harness.rendering.snapshot import write_policy_snapshot
 from harness.settings import CONFIG, find_root
 
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.doctor.report import Check, amiss, dead, good, note
-from harness.doctor.scene import Scene
-from harness.doctor.session import switched_off_by
+from harness.doctor.enclosing_session import switched_off_by
+from harness.doctor.probe_process import clean_environment, run, temporary_folder
+from harness.doctor.report import DoctorCheck, amiss, dead, good, note
 from harness.doctor.settings_files import MANAGED, USER
-from harness.doctor.surroundings import clean_environment, run, temporary_folder
+from harness.doctor.subject import DoctorSubject
 from harness.guard.hooks.settings_guard import OFF_SWITCHES, is_on, switched_off
 
 MINIMUM_CLI = (2, 1, 295)
@@ -73,9 +73,9 @@ def version_of(program: Path, environment: Mapping[str, str]) -> tuple[tuple[int
     return tuple(int(part) for part in match.groups()), said
 
 
-def cli_version(scene: Scene) -> Check:
+def cli_version(subject: DoctorSubject) -> DoctorCheck:
     """Whether the CLI that a person starts knows `onFailure`."""
-    found = find_clis(scene.environment, scene.home)
+    found = find_clis(subject.environment, subject.home)
     if not found:
         return note(
             "cli_version",
@@ -83,7 +83,7 @@ def cli_version(scene: Scene) -> Check:
             "Install Claude Code, or give its folder in PATH, and run `harness doctor` again.",
         )
     cli = found[0]
-    version, said = version_of(cli.program, scene.environment)
+    version, said = version_of(cli.program, subject.environment)
     if version is None:
         return amiss(
             "cli_version",
@@ -102,16 +102,16 @@ def cli_version(scene: Scene) -> Check:
     return good("cli_version", f"{cli.program} is {shown}{from_sdk}; at least {least} is needed")
 
 
-def cli_mode(scene: Scene) -> Check:
+def cli_mode(subject: DoctorSubject) -> DoctorCheck:
     """Whether hooks run in the session around us, or in one that is started with this
     environment."""
     faults = [
         f"{name} is set in this environment"
         for name in OFF_SWITCHES
-        if is_on(scene.environment.get(name))
+        if is_on(subject.environment.get(name))
     ]
-    faults += list(_set_by_settings(scene))
-    options = switched_off_by(scene.session) if scene.session else []
+    faults += list(_set_by_settings(subject))
+    options = switched_off_by(subject.session) if subject.session else []
     faults += [f"the running session was started with {option}" for option in options]
     if faults:
         return dead(
@@ -119,7 +119,7 @@ def cli_mode(scene: Scene) -> Check:
             f"Claude Code runs no hook of the project: {'; '.join(faults)}.",
             "Unset the variable or leave out the option, and start `claude` again.",
         )
-    if scene.session is None:
+    if subject.session is None:
         said = (
             "nothing in this environment switches hooks off (options and shell aliases cannot be"
             " seen)"
@@ -128,7 +128,7 @@ def cli_mode(scene: Scene) -> Check:
     return good("cli_mode", "the running session was not started in a mode without hooks")
 
 
-def _set_by_settings(scene: Scene) -> Iterator[str]:
-    for file in scene.files:
+def _set_by_settings(subject: DoctorSubject) -> Iterator[str]:
+    for file in subject.files:
         if file.source in (MANAGED, USER):
             yield from (f"{file.path} sets {name}" for name in switched_off(file.data))

@@ -1,14 +1,79 @@
 """Checks of the settings' hook entries: each way in which an entry that is there still does not
-guard."""
+guard.
 
+The first half is how CLI 2.1.332 was measured to read a hook's `matcher`. Absent, "" and "*" match
+all. Letters, digits, `_`, `-`, `|`, `,` and spaces are a list of exact, case-sensitive names; `Task`
+also stands for the tool Agent. Anything else is a regular expression that is searched for; one that
+is not valid matches nothing.
+"""
+
+import re
 from collections.abc import Iterator, Sequence
 
-from harness.doctor.entries import PLACEHOLDERS, Hook
-from harness.doctor.matcher import VALUES, missed
-from harness.doctor.report import INSTALL, Check, amiss, dead, good
-from harness.doctor.scene import Scene
+from harness.doctor.hook_entries import PLACEHOLDERS, Hook
+from harness.doctor.report import INSTALL, DoctorCheck, amiss, dead, good
 from harness.doctor.settings_files import LOCAL, PROJECT, USER
+from harness.doctor.subject import DoctorSubject
 from harness.guard.hooks.table import EVENTS, GUARD, ISOLATED
+
+TOOLS = (
+    *(
+        "Write",
+        "Edit",
+        "MultiEdit",
+        "NotebookEdit",
+        "Bash",
+        "Read",
+        "Glob",
+        "Grep",
+        "Agent",
+        "WebFetch",
+        "Skill",
+    ),
+    *(
+        "mcp__harness__open_experiment",
+        "mcp__plugin_experiment-harness_harness__start_run",
+        "mcp__files__write_file",
+    ),
+)
+"""Names that a guard of all tools must see; more exist, and MCP servers bring any."""
+VALUES: dict[str, tuple[str, ...]] = {
+    "PreToolUse": TOOLS,
+    "PostToolUse": TOOLS,
+    "ConfigChange": (
+        "user_settings",
+        "project_settings",
+        "local_settings",
+        "policy_settings",
+        "skills",
+    ),
+    "SessionStart": ("startup", "resume", "clear", "compact", "fork"),
+    "SessionEnd": ("clear", "logout", "prompt_input_exit", "other"),
+    "PreCompact": ("manual", "auto"),
+    "SubagentStop": ("general-purpose", "model-builder"),
+}
+"""What the matcher of each event is compared with; an event that is not here has no matcher."""
+_LIST = re.compile(r"[A-Za-z0-9_|, -]+\Z")
+
+
+def matches(matcher: object, value: str) -> bool:
+    if matcher is None or matcher in ("", "*"):
+        return True
+    if not isinstance(matcher, str):
+        return False
+    if _LIST.match(matcher):
+        names = {name.strip() for name in re.split(r"[|,]", matcher)}
+        return value in names or (value == "Agent" and "Task" in names)
+    try:
+        return re.search(matcher, value) is not None
+    except re.error:
+        return False
+
+
+def missed(event: str, matcher: object) -> tuple[str, ...]:
+    """The values of `event` that `matcher` does not let through."""
+    return tuple(value for value in VALUES.get(event, ()) if not matches(matcher, value))
+
 
 SHORTEST_S, LONGEST_S = 5, 600
 """A Python that starts on a busy machine needs seconds; 600 is what the CLI takes without a
@@ -16,16 +81,18 @@ SHORTEST_S, LONGEST_S = 5, 600
 _MODULE = "-m"
 
 
-def entries_present(scene: Scene) -> Check:
+def entries_present(subject: DoctorSubject) -> DoctorCheck:
     """Whether each event has its program in the settings in which it belongs."""
-    place = scene.shown(scene.source)
-    lacking = [event for event in EVENTS if not any(hook.runs(event) for hook in scene.installed())]
+    place = subject.shown(subject.source)
+    lacking = [
+        event for event in EVENTS if not any(hook.runs(event) for hook in subject.installed())
+    ]
     if not lacking:
         return good("entries_present", f"all {len(EVENTS)} hook entries stand in {place}")
     elsewhere = [
-        scene.shown(source)
+        subject.shown(source)
         for source in (LOCAL, USER)
-        if any(hook.runs(event) for event in lacking for hook in scene.own(source))
+        if any(hook.runs(event) for event in lacking for hook in subject.own(source))
     ]
     message = f"{place} has no entry of ours for {', '.join(event.name for event in lacking)}"
     if elsewhere:
@@ -39,11 +106,11 @@ def entries_present(scene: Scene) -> Check:
     )
 
 
-def entries_fail_closed(scene: Scene) -> Check:
+def entries_fail_closed(subject: DoctorSubject) -> DoctorCheck:
     """Whether a guard that crashes, is missing or is late blocks the call."""
     faults = [
         f"{hook.where} has onFailure {hook.body.get('onFailure')!r}"
-        for hook in scene.guards()
+        for hook in subject.guards()
         if hook.body.get("onFailure") != "block"
     ]
     if faults:
@@ -56,11 +123,11 @@ def entries_fail_closed(scene: Scene) -> Check:
     return good("entries_fail_closed", "a guard that cannot run blocks the call")
 
 
-def entries_synchronous(scene: Scene) -> Check:
+def entries_synchronous(subject: DoctorSubject) -> DoctorCheck:
     """Whether the CLI waits for each guard's answer, on every call."""
     faults = [
         f"{hook.where} has {key}: {hook.body[key]!r}"
-        for hook in scene.guards()
+        for hook in subject.guards()
         for key in ("async", "asyncRewake", "once", "if")
         if hook.body.get(key)
     ]
@@ -73,11 +140,11 @@ def entries_synchronous(scene: Scene) -> Check:
     return good("entries_synchronous", "the CLI waits for every guard")
 
 
-def entries_timeout(scene: Scene) -> Check:
+def entries_timeout(subject: DoctorSubject) -> DoctorCheck:
     """Whether each entry has a time limit in seconds that a hook can keep."""
     faults = [
         (hook, fault)
-        for hook in scene.installed()
+        for hook in subject.installed()
         if (fault := _timeout_fault(hook.body.get("timeout")))
     ]
     if faults:
@@ -102,10 +169,10 @@ def _timeout_fault(value: object) -> str:
     return ""
 
 
-def entries_matcher(scene: Scene) -> Check:
+def entries_matcher(subject: DoctorSubject) -> DoctorCheck:
     """Whether each guard is asked about every tool, and every change of settings."""
     faults, hints = [], set()
-    for hook in scene.guards():
+    for hook in subject.guards():
         left_out = missed(hook.event, hook.matcher)
         if not left_out:
             continue
@@ -123,9 +190,9 @@ def _matcher_hint(hook: Hook) -> str:
     return f"A guard of {hook.event} needs {wanted}; names are exact and case-sensitive. {INSTALL}"
 
 
-def entries_absolute(scene: Scene) -> Check:
+def entries_absolute(subject: DoctorSubject) -> DoctorCheck:
     """Whether each entry starts the same program whatever the session's current folder is."""
-    faults = [(hook, fault) for hook in scene.installed() for fault in _place_faults(hook)]
+    faults = [(hook, fault) for hook in subject.installed() for fault in _place_faults(hook)]
     if faults:
         guards = any(hook.guard for hook, _ in faults)
         return (dead if guards else amiss)(
@@ -162,11 +229,11 @@ def _place_faults(hook: Hook) -> Iterator[str]:
         )
 
 
-def entries_type(scene: Scene) -> Check:
+def entries_type(subject: DoctorSubject) -> DoctorCheck:
     """Whether each of our entries is a command; another type starts nothing of ours."""
     faults = [
         f"{hook.where} has type {hook.body.get('type')!r}"
-        for hook in scene.installed()
+        for hook in subject.installed()
         if hook.body.get("type") != "command"
     ]
     if faults:
@@ -178,11 +245,11 @@ def entries_type(scene: Scene) -> Check:
     return good("entries_type", "every entry is a command")
 
 
-def entries_once(scene: Scene) -> Check:
+def entries_once(subject: DoctorSubject) -> DoctorCheck:
     """Whether an event has one entry of ours: two cost twice, and leave two receipts a call."""
     faults = []
     for event in EVENTS:
-        found = [hook for hook in scene.own() if hook.runs(event)]
+        found = [hook for hook in subject.own() if hook.runs(event)]
         if len(found) > 1:
             faults.append(
                 f"{event.name} has {len(found)}: {', '.join(hook.where for hook in found)}"
@@ -196,11 +263,11 @@ def entries_once(scene: Scene) -> Check:
     return good("entries_once", "every event has one entry of ours")
 
 
-def other_hooks(scene: Scene) -> Check:
+def other_hooks(subject: DoctorSubject) -> DoctorCheck:
     """Whether a hook that is not ours has a path that holds in the current folder only."""
     faults = [
         f"{hook.where}: `{' '.join(hook.words)}`"
-        for hook in scene.hooks
+        for hook in subject.hooks
         if hook.program is None and hook.file.source in (PROJECT, LOCAL) and _is_relative(hook)
     ]
     if faults:

@@ -1,18 +1,26 @@
-"""Checks of the hooks' own files: there, readable, and as `harness init` wrote them."""
+"""Checks of the hooks' own files and of `.harness/policy.json`, from which every hook decides: there,
+readable, as `harness init` wrote them, and what the ledger says now.
+"""
 
+import json
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from harness.contract.installation import MANIFEST, VENDORED
-from harness.doctor.entries import Hook
-from harness.doctor.feed import command_line
-from harness.doctor.report import INSTALL, Check, dead, good, note
-from harness.doctor.scene import Scene
-from harness.guard.hooks.place import read_json
+from harness.doctor.hook_entries import Hook
+from harness.doctor.report import INSTALL, DoctorCheck, dead, good, note
+from harness.doctor.start_hooks import command_line
+from harness.doctor.subject import DoctorSubject
+from harness.errors import HarnessError
+from harness.guard.hooks.projects import Projects, read_json
 from harness.guard.hooks.self_check import library_digest, vendored_files
-from harness.rendering.vendored import LIBRARY, policy_digest
+from harness.guard.policy.snapshot import differs
+from harness.ledger.project import open_project
+from harness.rendering.policy_snapshot import policy_snapshot
+from harness.rendering.vendored_hooks import LIBRARY, policy_digest
 
 _DELETE = (
     "Delete {} (or move your edit away), then run `harness init` in your own terminal: it keeps"
@@ -20,14 +28,14 @@ _DELETE = (
 )
 
 
-def hook_files_present(scene: Scene) -> Check:
+def hook_files_present(subject: DoctorSubject) -> DoctorCheck:
     """Whether every program of our entries, and every file of the library below them, is there."""
-    wanted = dict.fromkeys((*_programs(scene), *_recorded(scene)))
+    wanted = dict.fromkeys((*_programs(subject), *_recorded(subject)))
     missing = [path for path in wanted if not os.path.isfile(path)]
     if missing:
         return dead(
             "hook_files_present",
-            f"hook not found: {_listed(missing, scene)}. The guard cannot run; Python's own exit"
+            f"hook not found: {_listed(missing, subject)}. The guard cannot run; Python's own exit"
             " status 2 looks like a denial of every call.",
             INSTALL,
         )
@@ -36,29 +44,29 @@ def hook_files_present(scene: Scene) -> Check:
     return good("hook_files_present", f"all {len(wanted)} files of the hooks are there")
 
 
-def hook_files_readable(scene: Scene) -> Check:
+def hook_files_readable(subject: DoctorSubject) -> DoctorCheck:
     """Whether their mode lets the person who starts `claude` read them; root could read them
     anyway."""
-    files = {path for path in {*_programs(scene), *_recorded(scene)} if os.path.exists(path)}
+    files = {path for path in {*_programs(subject), *_recorded(subject)} if os.path.exists(path)}
     closed = sorted(
         {
             *(path for path in files if not _may(path, stat.S_IRUSR, os.R_OK)),
-            *_closed_folders(scene, files),
+            *_closed_folders(subject, files),
         }
     )
     if closed:
         return dead(
             "hook_files_readable",
-            f"Not readable: {_listed(closed, scene)}.",
+            f"Not readable: {_listed(closed, subject)}.",
             f"`chmod u+rX` what is named, or: {INSTALL}",
         )
     return good("hook_files_readable", "the hooks' files are readable")
 
 
-def hook_files_unchanged(scene: Scene) -> Check:
+def hook_files_unchanged(subject: DoctorSubject) -> DoctorCheck:
     """Whether each is what was installed, and no other code lies among them."""
-    folder = scene.folder / VENDORED
-    if scene.hooks_folder != folder:
+    folder = subject.folder / VENDORED
+    if subject.hooks_folder != folder:
         return note(
             "hook_files_unchanged", "The hooks are not copies: git tells what changed in them."
         )
@@ -69,23 +77,23 @@ def hook_files_unchanged(scene: Scene) -> Check:
         return dead("hook_files_unchanged", said, INSTALL)
     says = (("edited", "edited"), ("strange", "not put there by the harness"))
     faults = [
-        f"{words}: {_listed([folder / name for name in found[kind]], scene)}"
+        f"{words}: {_listed([folder / name for name in found[kind]], subject)}"
         for kind, words in says
         if found[kind]
     ]
     if faults:
         said = f"The hooks are not those that were installed; {'; '.join(faults)}."
         return dead(
-            "hook_files_unchanged", said, _hint(scene, (*found["edited"], *found["strange"]))
+            "hook_files_unchanged", said, _hint(subject, (*found["edited"], *found["strange"]))
         )
     return good("hook_files_unchanged", "the hooks are as they were installed")
 
 
-def hook_files_current(scene: Scene) -> Check:
+def hook_files_current(subject: DoctorSubject) -> DoctorCheck:
     """Whether the copied rules are those of this harness: another version may judge otherwise than
     the gates do."""
-    library = scene.folder / VENDORED / LIBRARY
-    if scene.hooks_folder != scene.folder / VENDORED:
+    library = subject.folder / VENDORED / LIBRARY
+    if subject.hooks_folder != subject.folder / VENDORED:
         return note("hook_files_current", "The hooks are not copies: they are this harness's own.")
     try:
         same = library_digest(str(library)) == policy_digest()
@@ -93,42 +101,42 @@ def hook_files_current(scene: Scene) -> Check:
         return dead("hook_files_current", f"The hooks' library cannot be read: {error}.", INSTALL)
     if same:
         return good("hook_files_current", "the hooks have this harness's rules")
-    found = vendored_files(str(scene.hooks_folder)) or {"edited": []}
+    found = vendored_files(str(subject.hooks_folder)) or {"edited": []}
     said = f"The rules in {library} are another version's than this harness's."
     return dead(
         "hook_files_current",
         said,
-        _hint(scene, [name for name in found["edited"] if name.startswith(LIBRARY)]),
+        _hint(subject, [name for name in found["edited"] if name.startswith(LIBRARY)]),
     )
 
 
-def _hint(scene: Scene, names: Sequence[str]) -> str:
+def _hint(subject: DoctorSubject, names: Sequence[str]) -> str:
     """`harness init` leaves a vendored file alone that is not as it was written, so it has to go
     first."""
     return (
-        _DELETE.format(_listed([scene.folder / VENDORED / name for name in names], scene))
+        _DELETE.format(_listed([subject.folder / VENDORED / name for name in names], subject))
         if names
         else INSTALL
     )
 
 
-def _recorded(scene: Scene) -> Iterator[Path]:
-    folder = scene.folder / VENDORED
+def _recorded(subject: DoctorSubject) -> Iterator[Path]:
+    folder = subject.folder / VENDORED
     manifest, _ = read_json(str(folder / MANIFEST))
     files = manifest.get("files") if isinstance(manifest, dict) else None
     yield from (folder / name for name in files) if isinstance(files, dict) else ()
 
 
-def _programs(scene: Scene) -> Iterator[Path]:
+def _programs(subject: DoctorSubject) -> Iterator[Path]:
     """The files that our entries start, of those whose path is whole."""
-    for hook in scene.own():
-        path = _program(hook, scene)
+    for hook in subject.own():
+        path = _program(hook, subject)
         if path is not None:
             yield path
 
 
-def _program(hook: Hook, scene: Scene) -> Path | None:
-    words = command_line(hook, scene) or []
+def _program(hook: Hook, subject: DoctorSubject) -> Path | None:
+    words = command_line(hook, subject) or []
     found = next((word for word in words if word.endswith(".py") and word.startswith("/")), None)
     return None if found is None or "${" in found else Path(found)
 
@@ -140,20 +148,72 @@ def _may(path: Path, bit: int, mode: int) -> bool:
         return False
 
 
-def _closed_folders(scene: Scene, files: set[Path]) -> Iterator[Path]:
+def _closed_folders(subject: DoctorSubject, files: set[Path]) -> Iterator[Path]:
     """Folders between the project and the files that may not be entered."""
     inside = {
         parent
         for path in files
         for parent in path.parents
-        if parent.is_relative_to(scene.folder / ".claude")
+        if parent.is_relative_to(subject.folder / ".claude")
     }
     yield from (folder for folder in inside if not _may(folder, stat.S_IXUSR, os.X_OK))
 
 
-def _listed(paths: list[Path], scene: Scene) -> str:
+def _listed(paths: list[Path], subject: DoctorSubject) -> str:
     shown = [
-        str(path.relative_to(scene.folder)) if path.is_relative_to(scene.folder) else str(path)
+        str(path.relative_to(subject.folder)) if path.is_relative_to(subject.folder) else str(path)
         for path in paths
     ]
     return ", ".join(shown[:4]) + (f" and {len(shown) - 4} more" if len(shown) > 4 else "")
+
+
+RENDER = "`harness render` writes it again; run it in your own terminal."
+
+
+def snapshot_sound(subject: DoctorSubject) -> DoctorCheck:
+    """Whether the hooks can decide from the snapshot: what they say of it themselves."""
+    project = Projects().at(str(subject.folder))
+    if project is None:
+        return dead(
+            "snapshot_sound",
+            f"{subject.folder} has no .harness/config.toml; hooks deny every call.",
+            "`harness init`",
+        )
+    if project.trouble:
+        rule, reason, _ = project.trouble
+        return dead("snapshot_sound", f"{reason} ({rule}) The hooks deny every call.", RENDER)
+    return good("snapshot_sound", "the policy snapshot can be read")
+
+
+def snapshot_fresh(subject: DoctorSubject) -> DoctorCheck:
+    """Whether the snapshot is what the ledger and the contract say now."""
+    try:
+        with open_project(subject.root, subject.environment, read_only=True) as project:
+            now = policy_snapshot(project)
+            path = project.layout.project("policy")
+    except HarnessError as error:
+        return note("snapshot_fresh", f"The ledger cannot be asked: {error.message}", error.hint)
+    except OSError as error:
+        return note(
+            "snapshot_fresh", f"The project cannot be read to compare it with the snapshot: {error}"
+        )
+    written = _read(path)
+    if written is None:
+        return note("snapshot_fresh", "There is no snapshot to compare with the ledger.")
+    differing = differs(written, now)
+    if differing:
+        return dead(
+            "snapshot_fresh",
+            f"{path} is stale: {', '.join(differing)} is not what the ledger and this harness say"
+            " now, so hooks judge by old rules.",
+            RENDER,
+        )
+    return good("snapshot_fresh", "the policy snapshot is what the ledger says now")
+
+
+def _read(path: Path) -> Mapping[str, Any] | None:
+    try:
+        value = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None

@@ -9,31 +9,31 @@ from typing import Any
 
 from harness.contract.installation import AGENTS, MCP_SERVERS
 from harness.contract.roles import MCP_SERVER
-from harness.doctor.report import INSTALL, Check, amiss, dead, good, note
-from harness.doctor.scene import Scene
+from harness.doctor.report import INSTALL, DoctorCheck, amiss, dead, good, note
+from harness.doctor.subject import DoctorSubject
 from harness.domain.statuses import HooksMode, SandboxKind
 from harness.guard.agent_files import read_agents
-from harness.guard.hooks.place import Projects
-from harness.guard.hooks.server import server
+from harness.guard.hooks.projects import Projects
+from harness.guard.hooks.tool_server import server
 from harness.sandbox.select import available
 
 
-def hooks_installed(scene: Scene) -> Check:
+def hooks_installed(subject: DoctorSubject) -> DoctorCheck:
     """How hooks come to a session here, and whether the doctor can see them."""
-    if scene.mode is HooksMode.PROJECT:
+    if subject.mode is HooksMode.PROJECT:
         return good("hooks_installed", "hooks come from the project's own settings")
-    if scene.plugin is not None:
-        return good("hooks_installed", f"hooks come from the plugin at {scene.plugin}")
-    if scene.mode is HooksMode.PLUGIN:
+    if subject.plugin is not None:
+        return good("hooks_installed", f"hooks come from the plugin at {subject.plugin}")
+    if subject.mode is HooksMode.PLUGIN:
         return note(
             "hooks_installed",
             "Hooks come from the plugin, and whether `claude` loads it cannot be seen from here:"
             " only what the plugin starts is told its folder (CLAUDE_PLUGIN_ROOT)."
-            f" {_last_session(scene)}",
+            f" {_last_session(subject)}",
             "In `claude`, /plugin lists it; every tool call of a guarded session leaves a line in"
             " the receipts.",
         )
-    if scene.chosen is HooksMode.NONE:
+    if subject.chosen is HooksMode.NONE:
         return note(
             "hooks_installed",
             'config.toml says hooks = "none": nobody guards an interactive session.',
@@ -44,8 +44,8 @@ def hooks_installed(scene: Scene) -> Check:
     )
 
 
-def _last_session(scene: Scene) -> str:
-    project = Projects().at(str(scene.folder))
+def _last_session(subject: DoctorSubject) -> str:
+    project = Projects().at(str(subject.folder))
     receipts = (
         sorted(Path(project.receipts).glob("*.jsonl"), key=lambda path: path.stat().st_mtime)
         if project
@@ -57,7 +57,7 @@ def _last_session(scene: Scene) -> str:
     return f"The last session that left receipts is {receipts[-1].stem}, {when:%Y-%m-%d %H:%M} UTC."
 
 
-def sandbox(_scene: Scene) -> Check:
+def sandbox(_subject: DoctorSubject) -> DoctorCheck:
     """Which isolation works on this machine."""
     reasons = available()
     works = next(kind for kind, reason in reasons.items() if reason is None)
@@ -71,10 +71,10 @@ def sandbox(_scene: Scene) -> Check:
     return note("sandbox", f"{works.value} works here")
 
 
-def agent_files(scene: Scene) -> Check:
+def agent_files(subject: DoctorSubject) -> DoctorCheck:
     """Whether Claude Code reads the agents of the project as they were meant."""
     try:
-        broken = [agent for agent in read_agents(scene.folder / AGENTS) if agent.problems]
+        broken = [agent for agent in read_agents(subject.folder / AGENTS) if agent.problems]
     except OSError as error:
         return amiss(
             "agent_files",
@@ -93,9 +93,9 @@ def agent_files(scene: Scene) -> Check:
     return good("agent_files", "Claude Code reads the project's agent files as they stand")
 
 
-def mcp_server(scene: Scene) -> Check:
+def mcp_server(subject: DoctorSubject) -> DoctorCheck:
     """Whether `claude` in the project is offered the harness's tools."""
-    path = scene.folder / MCP_SERVERS
+    path = subject.folder / MCP_SERVERS
     try:
         value: Any = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
@@ -103,14 +103,14 @@ def mcp_server(scene: Scene) -> Check:
     except (OSError, ValueError) as error:
         return amiss("mcp_server", f"{path} is not read: {error}.", "Fix the line that is named.")
     servers = value.get("mcpServers") if isinstance(value, dict) else None
-    if scene.mode is HooksMode.PLUGIN:
+    if subject.mode is HooksMode.PLUGIN:
         return note("mcp_server", "The plugin brings the harness's tools.")
     if not isinstance(servers, dict) or MCP_SERVER not in servers:
         return note(
             "mcp_server",
             f"{path.name} has no server `{MCP_SERVER}`: `claude` uses the command line instead.",
         )
-    program = scene.hooks_folder / "mcp.py"
+    program = subject.hooks_folder / "mcp.py"
     said, root = (
         server(str(program), {}) if os.path.isfile(program) else (f"{program} is missing.", "")
     )

@@ -13,7 +13,7 @@ NO_GUARD = {"sandbox", "agent_files", "mcp_server", "entries_once", "others_answ
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check:
+class DoctorCheck:
     name: str
     """Stable, in snake case."""
     ok: bool | None
@@ -32,7 +32,7 @@ class Check:
 class Report:
     project: Path | None
     """The project's root; None when there is none at or above the folder that was asked about."""
-    checks: tuple[Check, ...]
+    checks: tuple[DoctorCheck, ...]
 
     @property
     def dead(self) -> bool:
@@ -84,22 +84,22 @@ def _plain(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def good(name: str, message: str) -> Check:
-    return Check(name=name, ok=True, guard=name not in NO_GUARD, message=message)
+def good(name: str, message: str) -> DoctorCheck:
+    return DoctorCheck(name=name, ok=True, guard=name not in NO_GUARD, message=message)
 
 
-def dead(name: str, message: str, hint: str) -> Check:
-    return Check(name=name, ok=False, guard=True, message=message, hint=hint)
+def dead(name: str, message: str, hint: str) -> DoctorCheck:
+    return DoctorCheck(name=name, ok=False, guard=True, message=message, hint=hint)
 
 
-def amiss(name: str, message: str, hint: str) -> Check:
+def amiss(name: str, message: str, hint: str) -> DoctorCheck:
     """Something is wrong, and no guard is dead because of it."""
-    return Check(name=name, ok=False, guard=False, message=message, hint=hint)
+    return DoctorCheck(name=name, ok=False, guard=False, message=message, hint=hint)
 
 
-def note(name: str, message: str, hint: str = "") -> Check:
+def note(name: str, message: str, hint: str = "") -> DoctorCheck:
     """Information, or what could not be told."""
-    return Check(name=name, ok=None, guard=name not in NO_GUARD, message=message, hint=hint)
+    return DoctorCheck(name=name, ok=None, guard=name not in NO_GUARD, message=message, hint=hint)
 
 
 def _checks(number: int) -> str:
@@ -132,7 +132,7 @@ def _group(name: str) -> str:
 _MARKS = ("DEAD", "amiss", "note", "ok")
 
 
-def _weight(check: Check) -> int:
+def _weight(check: DoctorCheck) -> int:
     if check.ok is False:
         return 0 if check.guard else 1
     return 2 if check.ok is None else 3

@@ -18,7 +18,7 @@ from harness.driver.tools.table import tool_of
 from harness.errors import MissingExtraError
 from harness.guard.policy.decide import DENY, answer
 from harness.guard.policy.receipt import append_receipt, receipt
-from harness.guard.shell.readers import judge_call
+from harness.guard.shell.decide_with_tree import judge_call
 
 HOOK_SECONDS = 60.0
 UNSANDBOXED = "unsandboxed"

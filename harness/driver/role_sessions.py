@@ -28,8 +28,8 @@ from harness.ledger.spending import session_usd
 from harness.loop.steps import Diagnose, SessionStep, Step
 from harness.model_gateway.gateway import Gateway
 from harness.process import identity
+from harness.rendering.policy_snapshot import policy_snapshot, write_policy_snapshot
 from harness.rendering.prompts import system_prompt
-from harness.rendering.snapshot import policy_snapshot, write_policy_snapshot
 
 TOOL_PREFIX = "mcp__harness__"
 SHOWN_CHARACTERS = 160

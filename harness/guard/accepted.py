@@ -27,7 +27,7 @@ from harness.files import (
     sha256_bytes,
 )
 from harness.guard.control_files import GIT, ControlLedger, GuardedProject, control_names, listing
-from harness.guard.hooks.counted import WORKTREES, counted
+from harness.guard.hooks.control_digests import WORKTREES, counted
 from harness.settings import CONFIG
 
 _SCHEMA = 1

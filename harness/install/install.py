@@ -12,17 +12,16 @@ from harness.domain.statuses import HooksMode
 from harness.errors import NotFoundError
 from harness.files import atomic_write, lock
 from harness.guard.accepted import accept_on_record, control_listing, read_accepted
-from harness.install.changes import Change, Conflict, make
-from harness.install.interpreter import Chosen, candidates, choose
-from harness.install.leftovers import sweep
+from harness.install.file_changes import Conflict, FileChange, make
+from harness.install.hook_interpreter import Chosen, candidates, choose
 from harness.install.manifest import PATH as MANIFEST
 from harness.install.manifest import read_manifest
-from harness.install.place import Place, place_of, settings_above
-from harness.install.undo import undo_of
-from harness.install.wanted import MERGED, Wanted, base_of, wanted
+from harness.install.target import InstallTarget, place_of, settings_above
+from harness.install.undo_record import undo_of
+from harness.install.wanted_files import MERGED, Wanted, base_of, sweep, wanted
 from harness.ledger.project import Project, approve_config, open_project
 from harness.rendering.derived import write_derived
-from harness.rendering.snapshot import write_policy_snapshot
+from harness.rendering.policy_snapshot import write_policy_snapshot
 from harness.settings import CONFIG
 
 
@@ -30,10 +29,10 @@ from harness.settings import CONFIG
 class Installation:
     """What was done, or with a dry run what would be."""
 
-    place: Place
+    place: InstallTarget
     interpreter: str | None
     rejected: tuple[tuple[str, str], ...] = ()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[FileChange, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     notes: tuple[str, ...] = field(default=())
 
@@ -72,7 +71,7 @@ def install(
         return _told(place, chosen, (*early, *found.changes), found, *notes)
 
 
-def _look(place: Place, environment: Mapping[str, str]) -> tuple[Chosen | None, Wanted]:
+def _look(place: InstallTarget, environment: Mapping[str, str]) -> tuple[Chosen | None, Wanted]:
     chosen = None
     if place.mode is HooksMode.PROJECT and not place.own:
         before = read_manifest(place.root)
@@ -83,7 +82,7 @@ def _look(place: Place, environment: Mapping[str, str]) -> tuple[Chosen | None, 
     return chosen, wanted(place, interpreter, undo, plan=_wants_plan(place, environment))
 
 
-def _ignored(place: Place) -> Iterator[str]:
+def _ignored(place: InstallTarget) -> Iterator[str]:
     """A warning where git leaves the hooks out: a clone or a new worktree then has none, and nobody
     guards there."""
     if place.mode is not HooksMode.PROJECT or place.own:
@@ -106,7 +105,7 @@ def _ignored(place: Place) -> Iterator[str]:
                 return
 
 
-def _wants_plan(place: Place, environment: Mapping[str, str]) -> bool:
+def _wants_plan(place: InstallTarget, environment: Mapping[str, str]) -> bool:
     """Whether the project has no plan anywhere: none approved and none in the folder of plans."""
     if place.layout.project("plans").is_dir():
         return False
@@ -117,14 +116,14 @@ def _wants_plan(place: Place, environment: Mapping[str, str]) -> bool:
         return True
 
 
-def _config(place: Place) -> tuple[Change, ...]:
+def _config(place: InstallTarget) -> tuple[FileChange, ...]:
     path = place.layout.project("config_toml")
     before = path.read_bytes() if path.is_file() else None
     after = place.config.encode()
-    return () if before == after else (Change(path=CONFIG, before=before, after=after),)
+    return () if before == after else (FileChange(path=CONFIG, before=before, after=after),)
 
 
-def _write_config(place: Place) -> None:
+def _write_config(place: InstallTarget) -> None:
     """A changed line about hooks is a person's decision, so it is approved with what was approved
     before."""
     for change in _config(place):
@@ -135,7 +134,7 @@ def _write_config(place: Place) -> None:
             approve_config(place.layout)
 
 
-def _write(place: Place, project: Project, found: Wanted, by: str) -> None:
+def _write(place: InstallTarget, project: Project, found: Wanted, by: str) -> None:
     """What was there is kept first; hooks come before the settings that start them, and after what
     they judge by."""
     accepted = acceptable(place, found.changes)
@@ -157,7 +156,7 @@ def _write(place: Place, project: Project, found: Wanted, by: str) -> None:
         write_derived(project)  # where that was a fact, it shows
 
 
-def acceptable(place: Place, changes: Iterable[Change]) -> list[str] | None:
+def acceptable(place: InstallTarget, changes: Iterable[FileChange]) -> list[str] | None:
     """The paths of `changes` that a person accepts by making them; None when there is nothing to
     accept.
 
@@ -176,7 +175,7 @@ def acceptable(place: Place, changes: Iterable[Change]) -> list[str] | None:
     return paths if paths or before is None else None
 
 
-def _missing_folders(root: Path, changes: tuple[Change, ...]) -> Iterator[str]:
+def _missing_folders(root: Path, changes: tuple[FileChange, ...]) -> Iterator[str]:
     for change in changes:
         above = [
             folder
@@ -187,7 +186,11 @@ def _missing_folders(root: Path, changes: tuple[Change, ...]) -> Iterator[str]:
 
 
 def _told(
-    place: Place, chosen: Chosen | None, changes: tuple[Change, ...], found: Wanted, *notes: str
+    place: InstallTarget,
+    chosen: Chosen | None,
+    changes: tuple[FileChange, ...],
+    found: Wanted,
+    *notes: str,
 ) -> Installation:
     return Installation(
         place=place,

@@ -13,22 +13,21 @@ from harness.errors import HarnessError, NotFoundError, RefusedError
 from harness.files import lock, sha256_bytes
 from harness.guard.accepted import accept_on_record
 from harness.install import manifest as manifests
-from harness.install.changes import Change, Conflict, current, make
+from harness.install.file_changes import Conflict, FileChange, current, make
 from harness.install.install import acceptable
-from harness.install.json_text import load
-from harness.install.leftovers import sweep
+from harness.install.json_edit import load
 from harness.install.manifest import Manifest, read_manifest
-from harness.install.merge import without_hooks, without_server
-from harness.install.place import Place, place_of
-from harness.install.undo import Undo, undo_of
-from harness.install.wanted import as_written, has_banner
+from harness.install.merged_settings import without_hooks, without_server
+from harness.install.target import InstallTarget, place_of
+from harness.install.undo_record import Undo, undo_of
+from harness.install.wanted_files import as_written, has_banner, sweep
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import open_project
 from harness.plans.scaffold import PLAN_FORM, forms
 from harness.rendering.derived import write_derived
+from harness.rendering.policy_snapshot import write_policy_snapshot
 from harness.rendering.render import installed_texts
-from harness.rendering.snapshot import write_policy_snapshot
-from harness.rendering.vendored import vendored_files
+from harness.rendering.vendored_hooks import vendored_files
 from harness.settings import CONFIG
 
 HARNESS = str(PurePosixPath(CONFIG).parent)
@@ -39,15 +38,15 @@ PLAN = BY_NAME["plan"].path
 class Removal:
     """What was done, or with a dry run what would be."""
 
-    place: Place
-    changes: tuple[Change, ...]
+    place: InstallTarget
+    changes: tuple[FileChange, ...]
     conflicts: tuple[Conflict, ...]
     notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Found:
-    changes: tuple[Change, ...]
+    changes: tuple[FileChange, ...]
     conflicts: tuple[Conflict, ...]
     folders: tuple[str, ...]
     """Removed when they are empty then; deepest first."""
@@ -82,7 +81,7 @@ def remove(
     return _told(place, found)
 
 
-def _look(root: Path, environment: Mapping[str, str]) -> tuple[Place, _Found]:
+def _look(root: Path, environment: Mapping[str, str]) -> tuple[InstallTarget, _Found]:
     place = place_of(root, None, environment)
     if place.own:
         raise RefusedError(
@@ -97,7 +96,7 @@ def _look(root: Path, environment: Mapping[str, str]) -> tuple[Place, _Found]:
             hint="Name the folder that `harness init` was run in.",
             code="not_installed",
         )
-    changes: list[Change] = []
+    changes: list[FileChange] = []
     conflicts: list[Conflict] = []
     for item in (*_merged(place, manifest, undo), *_whole_files(place, manifest, undo)):
         if isinstance(item, Conflict):
@@ -123,13 +122,15 @@ def _look(root: Path, environment: Mapping[str, str]) -> tuple[Place, _Found]:
     )
 
 
-def _merged(place: Place, manifest: Manifest | None, undo: Undo) -> Iterator[Change | Conflict]:
+def _merged(
+    place: InstallTarget, manifest: Manifest | None, undo: Undo
+) -> Iterator[FileChange | Conflict]:
     for path, strip in ((SETTINGS, without_hooks), (MCP_SERVERS, without_server)):
         there = current(place.root, path)
         if there is None:
             continue
         if undo.wrote(path, there):
-            yield Change(path=path, before=there, after=undo.original(path))
+            yield FileChange(path=path, before=there, after=undo.original(path))
             continue
         left = strip(there.decode("utf-8", "surrogateescape"), path)
         after: bytes | None = left.encode("utf-8", "surrogateescape")
@@ -137,7 +138,7 @@ def _merged(place: Place, manifest: Manifest | None, undo: Undo) -> Iterator[Cha
             continue
         if manifest is not None and path in manifest.created and load(left) == {}:
             after = None
-        yield Change(path=path, before=there, after=after)
+        yield FileChange(path=path, before=there, after=after)
         if path in undo.files and after is not None:
             yield Conflict(
                 path=path,
@@ -150,8 +151,8 @@ def _merged(place: Place, manifest: Manifest | None, undo: Undo) -> Iterator[Cha
 
 
 def _whole_files(
-    place: Place, manifest: Manifest | None, undo: Undo
-) -> Iterator[Change | Conflict]:
+    place: InstallTarget, manifest: Manifest | None, undo: Undo
+) -> Iterator[FileChange | Conflict]:
     """Agents and commands, then the hooks with the manifest last: a cut removal is finished by the
     next one."""
     known = {} if manifest is None else manifest.hashes()
@@ -162,7 +163,7 @@ def _whole_files(
         if there is None:
             continue
         if sha256_bytes(there) == now.get(path) or as_written(path, there, known, undo):
-            yield Change(path=path, before=there, after=None)
+            yield FileChange(path=path, before=there, after=None)
         elif path in known or path.startswith(VENDORED) or has_banner(there):
             yield Conflict(
                 path=path,
@@ -172,10 +173,10 @@ def _whole_files(
     compiled = sorted((place.root / VENDORED).rglob("__pycache__/*.pyc"))
     for path in [manifests.PATH, *(found.relative_to(place.root).as_posix() for found in compiled)]:
         if (there := current(place.root, path)) is not None:
-            yield Change(path=path, before=there, after=None)
+            yield FileChange(path=path, before=there, after=None)
 
 
-def _use(place: Place, environment: Mapping[str, str]) -> tuple[bool, list[str]]:
+def _use(place: InstallTarget, environment: Mapping[str, str]) -> tuple[bool, list[str]]:
     """(whether the project stays, what a person should know of it)."""
     layout = place.layout
     if layout.root != place.root:
@@ -213,7 +214,7 @@ def _held_out(layout: Layout, plan: ApprovedPlan | None) -> list[str]:
     return [f"The held-out rows of {plan.path} are in {vault}; they were moved there from {path}."]
 
 
-def _project_files(place: Place, undo: Undo) -> Iterator[Change]:
+def _project_files(place: InstallTarget, undo: Undo) -> Iterator[FileChange]:
     """All that a project without a fact has of ours; config.toml, by which its state is found,
     last."""
     layout = place.layout
@@ -226,20 +227,22 @@ def _project_files(place: Place, undo: Undo) -> Iterator[Change]:
     ]
     for path in paths:
         if path.is_file():
-            yield Change(path=layout.relative(path), before=path.read_bytes(), after=None)
+            yield FileChange(path=layout.relative(path), before=path.read_bytes(), after=None)
     for where in (PLAN, f"{HARNESS}/{PLAN}"):
         there = current(place.root, where)
         if there is not None and (there == PLAN_FORM.encode() or undo.wrote(where, there)):
-            yield Change(path=where, before=there, after=None)
+            yield FileChange(path=where, before=there, after=None)
     ignored = f"{HARNESS}/.gitignore"
     there = current(place.root, ignored)
     if there == forms(PLAN)[ignored].encode():
-        yield Change(path=ignored, before=there, after=None)
+        yield FileChange(path=ignored, before=there, after=None)
     if (there := current(place.root, CONFIG)) is not None:
-        yield Change(path=CONFIG, before=there, after=None)
+        yield FileChange(path=CONFIG, before=there, after=None)
 
 
-def _folders(place: Place, manifest: Manifest | None, undo: Undo, *, used: bool) -> tuple[str, ...]:
+def _folders(
+    place: InstallTarget, manifest: Manifest | None, undo: Undo, *, used: bool
+) -> tuple[str, ...]:
     """Those that we made; of an installation without a record (a clone) all that may be ours.
     VENDORED always is, and .harness/ unless its project stays."""
     usual = [".claude", ".claude/hooks", AGENTS, ".claude/commands", COMMANDS]
@@ -255,7 +258,7 @@ def _folders(place: Place, manifest: Manifest | None, undo: Undo, *, used: bool)
     return tuple(sorted(names, key=lambda name: (-name.count("/"), name)))
 
 
-def _take_out(place: Place, found: _Found, environment: Mapping[str, str], by: str) -> None:
+def _take_out(place: InstallTarget, found: _Found, environment: Mapping[str, str], by: str) -> None:
     root, layout = place.root, place.layout
     accepted = acceptable(place, found.changes)
     last = [change for change in found.changes if change.path == CONFIG]
@@ -287,5 +290,5 @@ def _remove_empty(root: Path, names: Sequence[str]) -> None:
             folder.rmdir()
 
 
-def _told(place: Place, found: _Found) -> Removal:
+def _told(place: InstallTarget, found: _Found) -> Removal:
     return Removal(place=place, changes=found.changes, conflicts=found.conflicts, notes=found.notes)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from harness.ledger.project import Project
 from harness.projections.refresh import refresh
-from harness.rendering.snapshot import write_policy_snapshot
+from harness.rendering.policy_snapshot import write_policy_snapshot
 
 
 def write_derived(project: Project, *, everything: bool = False) -> list[Path]:

@@ -1,15 +1,64 @@
-"""A role's prompt, from the contract and its templates: the system prompt of its sessions and its
-agent file."""
+"""Prompts from the contract and the Jinja templates: a role's system prompt and agent file, and the
+slash commands.
+"""
 
 import re
+from functools import cache
+from pathlib import Path
 from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from harness.contract.installation import PLUGIN
 from harness.contract.roles import MCP_SERVER, OFF_LIMITS_FOR_ALL, Role, project_path
+from harness.contract.slash_commands import SlashCommand
 from harness.domain import variables
-from harness.rendering.sources import fill, has_template
 
-BANNER = (
+TEMPLATES = Path(__file__).with_name("templates")
+"""A link to `templates/` in a checkout; a folder in an installed package."""
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        undefined=StrictUndefined,
+        autoescape=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+def fill(name: str, **values: Any) -> str:
+    """The template `name` (relative to templates/) with `values`; a name that it uses and that is
+    not given raises jinja2.UndefinedError."""
+    return _environment().get_template(name).render(**values)
+
+
+def has_template(name: str) -> bool:
+    return (TEMPLATES / name).is_file()
+
+
+COMMAND_BANNER = (
+    "<!-- Rendered by `harness render` from the contract and templates/commands/; an edit here is"
+    " overwritten. -->"
+)
+
+
+def command_file(command: SlashCommand) -> str:
+    """The command as Claude Code reads it: front matter that allows its verbs only, banner,
+    prompt."""
+    return fill(
+        "commands/command.md.j2",
+        command=command,
+        rules=[f"Bash(harness {verb}:*)" for verb in command.verbs],
+        banner=COMMAND_BANNER,
+        body=fill(f"commands/{command.name}.md.j2").rstrip(),
+    )
+
+
+AGENT_BANNER = (
     "<!-- Rendered by `harness render` from the contract and templates/agents/; an edit here is"
     " overwritten. -->"
 )
@@ -42,6 +91,6 @@ def agent_file(role: Role, *, plugin: bool = False) -> str:
         "agents/agent.md.j2",
         role=role,
         tools=tools,
-        banner=BANNER,
+        banner=AGENT_BANNER,
         body=system_prompt(role).rstrip(),
     )

@@ -19,7 +19,7 @@ from harness.contract.slash_commands import SLASH_COMMANDS
 from harness.errors import RefusedError
 from harness.files import atomic_write, pretty_json, sha256_bytes
 from harness.guard.agent_files import has_own_hooks
-from harness.rendering import commands, prompts
+from harness.rendering import prompts
 from harness.rendering.claude_files import (
     own_servers,
     own_settings,
@@ -27,10 +27,9 @@ from harness.rendering.claude_files import (
     plugin_manifest,
     plugin_market,
 )
-from harness.rendering.commands import command_file
-from harness.rendering.prompts import agent_file
+from harness.rendering.prompts import agent_file, command_file
 
-BANNERS = (prompts.BANNER, commands.BANNER)
+BANNERS = (prompts.AGENT_BANNER, prompts.COMMAND_BANNER)
 PLUGIN_AGENTS, PLUGIN_COMMANDS = "agents", "commands"
 """Where a plugin has them; only the harness's own repository is one."""
 

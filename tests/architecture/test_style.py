@@ -25,7 +25,7 @@ MAY_BE_WIDE = ("harness/cheats/catalogue/",)
 """Attacks are programs, written as text a line at a time."""
 MAY_CATCH_ALL = {
     "harness/cli/main.py",  # a fault of ours ends as exit 3, said in one sentence
-    "harness/guard/hooks/run.py",  # a fault in a guard denies, in one sentence
+    "harness/guard/hooks/frame.py",  # a fault in a guard denies, in one sentence
     "harness/cheats/bench.py",  # a fault of the lab in one row must not hide the others
 }
 """At most three files. Elsewhere an error is caught by its name."""

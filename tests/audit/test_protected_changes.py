@@ -25,7 +25,7 @@ from harness.ledger.facts import HandOffWritten
 from harness.projections import refresh as refreshing
 from harness.projections.refresh import edited_pages
 from harness.rendering.derived import write_derived
-from harness.rendering.snapshot import policy_snapshot, write_policy_snapshot
+from harness.rendering.policy_snapshot import policy_snapshot, write_policy_snapshot
 from tests.traces.rows import Transcript
 from tests.world import World
 

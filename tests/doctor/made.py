@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.doctor.doctor import run_doctor
+from harness.doctor.enclosing_session import EnclosingSession
 from harness.doctor.report import Report
-from harness.doctor.run import run_doctor
-from harness.doctor.scene import Scene, look
-from harness.doctor.session import Session
+from harness.doctor.subject import DoctorSubject, look
 from harness.domain.statuses import HooksMode
 from harness.install.install import install
 from harness.ledger.project import open_project
 from harness.plans.approval import approve_plan
-from harness.rendering.snapshot import write_policy_snapshot
+from harness.rendering.policy_snapshot import write_policy_snapshot
 from tests.blobs import make_root
 
 REPOSITORY = Path(__file__).parents[2]
@@ -82,7 +82,7 @@ class Made:
             managed_folder=self.managed,
         )
 
-    def scene(self, *, session: Session | None = None) -> Scene:
+    def scene(self, *, session: EnclosingSession | None = None) -> DoctorSubject:
         """What the doctor looks at, in a terminal or in `session`."""
         return look(
             self.root,

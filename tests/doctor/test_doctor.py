@@ -14,12 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.doctor.feed import guards_answer, others_answer
-from harness.doctor.interpreter import interpreter
-from harness.doctor.report import NO_GUARD, Check, Report, dead, good
-from harness.doctor.run import OF_THE_HOOKS, OF_THE_PLACE, OF_THE_REST, WITH_THE_CLI, examine
-from harness.doctor.scene import look
-from harness.doctor.session import Session
+from harness.doctor.doctor import OF_THE_HOOKS, OF_THE_PLACE, OF_THE_REST, WITH_THE_CLI, examine
+from harness.doctor.enclosing_session import EnclosingSession
+from harness.doctor.report import NO_GUARD, DoctorCheck, Report, dead, good
+from harness.doctor.start_hooks import guards_answer, interpreter, others_answer
+from harness.doctor.subject import look
 from harness.domain.statuses import HooksMode
 from harness.errors import NotFoundError
 from tests.doctor.made import REPOSITORY, Made, make
@@ -65,7 +64,7 @@ SETTINGS = st.fixed_dictionaries(
 )
 
 
-def named(checks: tuple[Check, ...]) -> dict[str, Check]:
+def named(checks: tuple[DoctorCheck, ...]) -> dict[str, DoctorCheck]:
     return {check.name: check for check in checks}
 
 
@@ -215,7 +214,7 @@ def test_managed_settings_that_leave_out_the_projects_hooks(made: Made, tmp_path
     ],
 )
 def test_the_options_of_the_running_session(made: Made, words: tuple[str, ...], said: str):
-    session = Session(words=("/usr/local/bin/claude", *words), folder=made.root)
+    session = EnclosingSession(words=("/usr/local/bin/claude", *words), folder=made.root)
     scene = made.scene(session=session)
     check = named(examine(scene, start_cli=False).checks)["cli_mode"]
     assert check.ok is (said == "")
@@ -242,11 +241,11 @@ def test_the_running_session_is_found_among_the_processes_above(made: Made, opti
 
 
 def test_a_session_that_was_started_elsewhere_is_named(made: Made):
-    session = Session(words=("claude",), folder=made.root.parent)
+    session = EnclosingSession(words=("claude",), folder=made.root.parent)
     scene = made.scene(session=session)
     check = named(examine(scene, start_cli=False).checks)["start_folder"]
     assert (check.ok, str(made.root.parent) in check.message) == (False, True)
-    other = Session(words=("claude",), folder=made.home)
+    other = EnclosingSession(words=("claude",), folder=made.home)
     scene = made.scene(session=other)
     assert named(examine(scene, start_cli=False).checks)["start_folder"].ok is True
 

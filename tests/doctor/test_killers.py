@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from harness.doctor import run
-from harness.doctor.feed import guards_answer, others_answer
-from harness.doctor.interpreter import interpreter as interpreter_check
+from harness.doctor import doctor
+from harness.doctor.start_hooks import guards_answer, others_answer
+from harness.doctor.start_hooks import interpreter as interpreter_check
 from harness.files import sha256_file
 from tests.doctor.made import Made
 
@@ -106,7 +106,7 @@ def closed(path: Path) -> None:
 
 def another_version(made: Made) -> None:
     """As an older harness would have installed it: another library, and a manifest that says so."""
-    name = "lib/harness/guard/policy/judge.py"
+    name = "lib/harness/guard/policy/path_rules.py"
     edited(made.hooks / name)
     manifest = json.loads((made.hooks / "MANIFEST.json").read_text("utf-8"))
     manifest["files"][name] = sha256_file(made.hooks / name)
@@ -210,7 +210,7 @@ print('{"hookSpecificOutput": {"permissionDecision": "allow"}}')
 """
 HOOK = ".claude/hooks/harness/run.py"
 RELATIVE = ["-I", "-S", HOOK, "PreToolUse"]
-MODULE = ["-m", "harness.guard.hooks.run", "PreToolUse"]
+MODULE = ["-m", "harness.guard.hooks.frame", "PreToolUse"]
 NO_BRACES = ["-I", "-S", f"$CLAUDE_PROJECT_DIR/{HOOK}", "PreToolUse"]
 NOT_ISOLATED = [f"${{CLAUDE_PROJECT_DIR}}/{HOOK}", "PreToolUse"]
 
@@ -260,21 +260,21 @@ KILLERS = (
     ),
     Killer(
         "library missing",
-        in_hooks("lib/harness/guard/policy/judge.py", Path.unlink),
+        in_hooks("lib/harness/guard/policy/path_rules.py", Path.unlink),
         "hook_files_present",
         ("judge.py",),
         INIT,
     ),
     Killer(
         "library missing, fed",
-        in_hooks("lib/harness/guard/policy/judge.py", Path.unlink),
+        in_hooks("lib/harness/guard/policy/path_rules.py", Path.unlink),
         "guards_answer",
         ("missing or damaged",),
         INIT,
     ),
     Killer(
         "library edited",
-        in_hooks("lib/harness/guard/policy/judge.py", edited),
+        in_hooks("lib/harness/guard/policy/path_rules.py", edited),
         "hook_files_unchanged",
         ("judge.py",),
         INIT,
@@ -676,7 +676,7 @@ KILLERS = (
 
 
 STARTING = (guards_answer, others_answer, interpreter_check)
-LOOKING = tuple(check for check in run.OF_THE_HOOKS if check not in STARTING)
+LOOKING = tuple(check for check in doctor.OF_THE_HOOKS if check not in STARTING)
 SEEN = [killer for killer in KILLERS if killer.check not in {check.__name__ for check in STARTING}]
 """Named by checks that start no hook."""
 FED = [killer for killer in KILLERS if killer not in SEEN]
@@ -696,7 +696,7 @@ def assert_named(killer: Killer, made: Made) -> None:
 def test_each_way_to_kill_a_guard_is_named_with_its_hint(
     killer: Killer, made: Made, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(run, "OF_THE_HOOKS", LOOKING)
+    monkeypatch.setattr(doctor, "OF_THE_HOOKS", LOOKING)
     assert_named(killer, made)
 
 

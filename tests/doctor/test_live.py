@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from harness.doctor.claude_cli import bundled_program, find_clis
-from harness.doctor.report import Check, Report
+from harness.doctor.report import DoctorCheck, Report
 from tests.doctor.made import Made
 
 pytestmark = pytest.mark.skipif(
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def live(report: Report) -> Check:
+def live(report: Report) -> DoctorCheck:
     (check,) = [check for check in report.checks if check.name == "cli_denies"]
     return check
 

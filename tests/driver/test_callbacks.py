@@ -12,7 +12,7 @@ from harness.driver.callbacks import Guard
 from harness.driver.tool_context import ToolContext
 from harness.guard.shell import tree as bash_tree
 from harness.ledger.project import Project
-from harness.rendering.snapshot import policy_snapshot
+from harness.rendering.policy_snapshot import policy_snapshot
 
 
 def guard_of(

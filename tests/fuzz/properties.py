@@ -16,8 +16,8 @@ from harness.artifacts.metrics_file import Tail, bad_values, read_rows
 from harness.artifacts.training_status import read_status
 from harness.errors import HarnessError
 from harness.files import canonical_json
-from harness.install.json_text import load
-from harness.install.merge import with_hooks, without_hooks
+from harness.install.json_edit import load
+from harness.install.merged_settings import with_hooks, without_hooks
 from harness.plans.parse import Plan, plan_from, read_plan
 from harness.settings import CONFIG, load_settings
 from harness.traces.transcripts import read_session

@@ -12,7 +12,7 @@ from hook_project import HookProject
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.guard.hooks.run import Unreadable, answer, payload
+from harness.guard.hooks.frame import UnreadablePayload, answer, payload
 from harness.guard.hooks.table import BY_NAME, EVENTS, PROGRAM
 
 QUICK = settings(
@@ -88,7 +88,7 @@ def piped(data: bytes):
 @given(data=st.binary(max_size=2_000))
 @QUICK
 def test_any_bytes_are_an_object_or_unreadable(data: bytes):
-    with contextlib.suppress(Unreadable):
+    with contextlib.suppress(UnreadablePayload):
         assert isinstance(piped(data), dict)
 
 
@@ -103,7 +103,7 @@ def test_damaged_json_is_never_read_as_something_else(call: dict, cut: int, nois
         expected = None
     try:
         assert repr(piped(data)) == repr(expected)
-    except Unreadable:
+    except UnreadablePayload:
         assert not isinstance(expected, dict)
 
 

@@ -256,7 +256,7 @@ class TestPlugin:
         for name in (
             "hooks/run.py",
             "harness/guard/policy/decide.py",
-            "harness/guard/hooks/run.py",
+            "harness/guard/hooks/frame.py",
         ):
             assert plugin.call("Write", {"file_path": str(plugin.programs.parent / name)}).denied, (
                 name

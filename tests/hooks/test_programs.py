@@ -196,4 +196,4 @@ def test_a_guard_starts_without_what_is_slow_to_import(project: HookProject):
             "signal",
             "pathlib",
         }
-    assert "harness.guard.policy.shell" in loaded["Bash"] - loaded["Write"]
+    assert "harness.guard.policy.shell_reader" in loaded["Bash"] - loaded["Write"]

@@ -112,14 +112,14 @@ def test_case_02_a_violation_is_status_2_with_a_reason(project: HookProject):
         ("guard/policy/decide.py", "raise RuntimeError('broken')\n"),
         ("guard/policy/decide.py", "import no_such_module\n"),
         ("guard/policy/decide.py", "def decide(:\n"),
-        ("guard/policy/judge.py", None),
-        ("guard/hooks/run.py", None),
-        ("guard/hooks/run.py", "import no_such_module\n"),
-        ("guard/hooks/guard.py", "def before_tool(call, scene):\n    raise KeyError('x')\n"),
-        ("guard/hooks/guard.py", "def before_tool(call, scene):\n    raise SystemExit(1)\n"),
-        ("guard/hooks/guard.py", "def before_tool(call, scene):\n    return None\n"),
+        ("guard/policy/path_rules.py", None),
+        ("guard/hooks/frame.py", None),
+        ("guard/hooks/frame.py", "import no_such_module\n"),
+        ("guard/hooks/before_tool.py", "def before_tool(call, scene):\n    raise KeyError('x')\n"),
+        ("guard/hooks/before_tool.py", "def before_tool(call, scene):\n    raise SystemExit(1)\n"),
+        ("guard/hooks/before_tool.py", "def before_tool(call, scene):\n    return None\n"),
         (
-            "guard/hooks/guard.py",
+            "guard/hooks/before_tool.py",
             "import time\ndef before_tool(call, scene):\n    raise MemoryError\n",
         ),
     ],
@@ -136,7 +136,7 @@ def test_case_02_a_fault_of_the_guard_denies(project: HookProject, name: str, te
     "event", [event for event in EVENTS if event.kind != GUARD], ids=lambda event: event.name
 )
 @pytest.mark.parametrize(
-    "name", ["guard/hooks/run.py", "guard/policy/receipt.py", "guard/hooks/journal.py"]
+    "name", ["guard/hooks/frame.py", "guard/policy/receipt.py", "guard/hooks/session_receipts.py"]
 )
 def test_case_02_a_fault_of_any_other_hook_lets_go(project: HookProject, event, name: str):
     (project.programs / "lib" / "harness" / name).write_text("raise RuntimeError('broken')\n")

@@ -21,7 +21,7 @@ from harness.guard.hooks.table import EVENTS
 from harness.install import changes as change_files
 from harness.install.manifest import read_manifest
 from harness.rendering.render import expected
-from harness.rendering.vendored import vendored_files
+from harness.rendering.vendored_hooks import vendored_files
 from tests.install.repository import Person, git, sklearn_like, tree
 
 SETTINGS = ".claude/settings.json"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import RefusedError
-from harness.install.interpreter import candidates, choose, stand_in
+from harness.install.hook_interpreter import candidates, choose, stand_in
 
 SYSTEM = "/usr/bin/python3"
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.install.json_text import (
+from harness.install.json_edit import (
     NotStrictJsonError,
     add_item,
     add_member,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import UsageError
-from harness.install.merge import with_hooks, with_server, without_hooks, without_server
+from harness.install.merged_settings import with_hooks, with_server, without_hooks, without_server
 from harness.rendering.claude_files import project_hooks, project_server
 
 SECTION = project_hooks("/usr/bin/python3")

@@ -11,11 +11,11 @@ from harness.decisions.experiments import open_experiment
 from harness.domain.statuses import HooksMode
 from harness.errors import RefusedError
 from harness.guard.accepted import control_listing, read_accepted
-from harness.guard.hooks.place import Projects
+from harness.guard.hooks.projects import Projects
 from harness.ledger.project import open_layout, open_project
 from harness.plans.approval import approve_plan
 from harness.rendering.derived import write_derived
-from harness.rendering.snapshot import policy_snapshot
+from harness.rendering.policy_snapshot import policy_snapshot
 from harness.settings import CONFIG, load_settings
 from tests.blobs import PLAN, make_root
 from tests.install.repository import BY, Person, git, tree

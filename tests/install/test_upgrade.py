@@ -9,7 +9,7 @@ import pytest
 from harness.contract.installation import AGENTS, COMMANDS, VENDORED
 from harness.errors import ConfigError, NotFoundError, RefusedError, UsageError
 from harness.install import manifest as manifests
-from harness.install import wanted
+from harness.install import wanted_files
 from harness.install.manifest import read_manifest
 from harness.ledger.project import open_project
 from harness.plans.approval import approve_plan
@@ -17,7 +17,7 @@ from harness.rendering import prompts
 from harness.rendering import render as rendering
 from harness.rendering.claude_files import project_hooks
 from harness.rendering.render import render
-from harness.rendering.vendored import vendored_files
+from harness.rendering.vendored_hooks import vendored_files
 from tests.blobs import make_root
 from tests.install.repository import BY, Person, sklearn_like, tree
 
@@ -44,17 +44,17 @@ def older(repository: Path, person: Person) -> Path:
             **dict.fromkeys(PROGRAMS_OF_BEFORE, b"old\n"),
             "lib/harness/guard/policy/gone.py": b"gone\n",
         }
-        section = wanted.project_hooks("/usr/bin/python3")
+        section = wanted_files.project_hooks("/usr/bin/python3")
         for name, event in PROGRAMS_OF_BEFORE.items():
             section[event][0]["hooks"][0]["args"][2:] = [
                 f"${{CLAUDE_PROJECT_DIR}}/{VENDORED}/{name}"
             ]
         section["PreToolUse"][0]["hooks"][0]["timeout"] = 5
         section["Notification"] = section.pop("PreCompact")
-        texts = {path: text + "old\n" for path, text in wanted.installed_texts().items()}
-        patch.setattr(wanted, "vendored_files", lambda: files)
-        patch.setattr(wanted, "installed_texts", lambda: texts)
-        patch.setattr(wanted, "project_hooks", lambda _interpreter: section)
+        texts = {path: text + "old\n" for path, text in wanted_files.installed_texts().items()}
+        patch.setattr(wanted_files, "vendored_files", lambda: files)
+        patch.setattr(wanted_files, "installed_texts", lambda: texts)
+        patch.setattr(wanted_files, "project_hooks", lambda _interpreter: section)
         person.install(repository)
     return repository
 
@@ -124,7 +124,7 @@ def test_our_banner_is_no_proof_that_nobody_edited_the_file(
 ) -> None:
     path = repository / AGENTS / "oracle.md"
     path.parent.mkdir()
-    path.write_text(f"---\nname: oracle\n---\n{prompts.BANNER}\nmine\n")
+    path.write_text(f"---\nname: oracle\n---\n{prompts.AGENT_BANNER}\nmine\n")
     for done in (person.install(repository), person.install(repository), person.remove(repository)):
         assert [item.path for item in done.conflicts] == [f"{AGENTS}/oracle.md"]
         assert "Delete" in done.conflicts[0].hint or "delete" in done.conflicts[0].hint

@@ -11,7 +11,7 @@ import yaml
 from harness.cli.main import COMMANDS
 from harness.contract.roles import HUMAN_VERBS
 from harness.contract.slash_commands import SLASH_COMMANDS
-from harness.rendering.commands import BANNER, command_file
+from harness.rendering.prompts import COMMAND_BANNER, command_file
 from harness.rendering.render import expected
 from tests.rendering.test_plugin import ROOT
 
@@ -48,7 +48,7 @@ def test_front_matter_is_what_claude_code_reads(command):
         f"Bash(harness {verb}:*)" for verb in command.verbs
     )
     assert head == {}
-    assert body.startswith(BANNER)
+    assert body.startswith(COMMAND_BANNER)
 
 
 @each

@@ -16,8 +16,8 @@ from harness.guard.policy.decide import decide
 from harness.guard.policy.snapshot import problem
 from harness.ledger.project import Project, open_project
 from harness.plans.approval import approve_plan
-from harness.rendering.snapshot import policy_snapshot, write_policy_snapshot
-from harness.rendering.vendored import LIBRARY, vendored_files
+from harness.rendering.policy_snapshot import policy_snapshot, write_policy_snapshot
+from harness.rendering.vendored_hooks import LIBRARY, vendored_files
 from harness.settings import create_config
 from tests import blobs
 

@@ -14,10 +14,9 @@ from harness.contract.roles import OFF_LIMITS_FOR_ALL, ROLE_BY_NAME, ROLES, proj
 from harness.contract.slash_commands import SLASH_COMMANDS
 from harness.domain import variables
 from harness.errors import RefusedError
-from harness.rendering import commands, prompts
-from harness.rendering.prompts import BANNER, agent_file, system_prompt
+from harness.rendering import prompts
+from harness.rendering.prompts import AGENT_BANNER, agent_file, fill, system_prompt
 from harness.rendering.render import expected, installed_texts, render
-from harness.rendering.sources import fill
 
 SECTIONS = ("Ownership", "Off-limits", "Produces", "Consumes", "Validation checklist")
 LARGEST = 6000
@@ -31,7 +30,7 @@ def test_agent_files_are_claude_code_agents(role):
     assert head["name"] == role.name
     assert tuple(tool.strip() for tool in head["tools"].split(",")) == role.allowed_tools
     assert head["description"].endswith(role.purpose)
-    assert body.startswith(BANNER)
+    assert body.startswith(AGENT_BANNER)
     assert body.endswith(system_prompt(role))
 
 
@@ -173,11 +172,11 @@ def test_the_harness_own_repository_is_a_plugin_too(tmp_path):
 def test_check_names_changed_missing_and_stale_files_and_writes_nothing(installed):
     render(installed)
     folder = installed / AGENTS
-    (folder / "oracle.md").write_text(prompts.BANNER + "changed")
+    (folder / "oracle.md").write_text(prompts.AGENT_BANNER + "changed")
     (folder / "model-builder.md").unlink()
-    (folder / "retired.md").write_text(f"---\nname: retired\n---\n{prompts.BANNER}\n")
+    (folder / "retired.md").write_text(f"---\nname: retired\n---\n{prompts.AGENT_BANNER}\n")
     (folder / "mine.md").write_text("---\nname: mine\n---\nA person's own agent.\n")
-    (installed / COMMANDS / "old.md").write_text(f"---\n---\n{commands.BANNER}\n")
+    (installed / COMMANDS / "old.md").write_text(f"---\n---\n{prompts.COMMAND_BANNER}\n")
     named = [Path(AGENTS, name) for name in ("model-builder.md", "oracle.md", "retired.md")]
     named.append(Path(COMMANDS, "old.md"))
     assert render(installed, check=True) == named

@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.contract.installation import VENDORED
 from harness.contract.roles import ROLES
 from harness.rendering.prompts import agent_file
-from harness.rendering.vendored import vendored_files
+from harness.rendering.vendored_hooks import vendored_files
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """

@@ -6,15 +6,15 @@ from __future__ import annotations
 import os
 import stat
 
-from harness.guard.policy.jsontext import loads
+from harness.guard.policy.json_text import loads
 
-from .journal import lines_back
+from .session_receipts import lines_back
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .place import Project
+    from .projects import GuardedProject
 
 ARTIFACT = "alarms"
 LARGEST = 1 << 20
@@ -24,7 +24,7 @@ MOST = 5
 _LONGEST = 300
 
 
-def new_alarms(home: Project, session: str) -> tuple[list[str], dict[str, int]]:
+def new_alarms(home: GuardedProject, session: str) -> tuple[list[str], dict[str, int]]:
     """(a sentence for each alarm that the session was not told, run folder -> how many alarms it
     has by now)."""
     found = _alarms(home)
@@ -40,7 +40,7 @@ def new_alarms(home: Project, session: str) -> tuple[list[str], dict[str, int]]:
     return (news[-MOST:], counts) if news else ([], {})
 
 
-def _told(home: Project, session: str) -> dict[str, int]:
+def _told(home: GuardedProject, session: str) -> dict[str, int]:
     for line in lines_back(home, session):
         told = line.get(ARTIFACT)
         if isinstance(told, dict):
@@ -48,7 +48,7 @@ def _told(home: Project, session: str) -> dict[str, int]:
     return {}
 
 
-def _alarms(home: Project) -> dict[str, list[dict[str, Any]]]:
+def _alarms(home: GuardedProject) -> dict[str, list[dict[str, Any]]]:
     """Run, e.g. "exp-0001/run-01" -> its alarms, oldest first; the place is the contract's, by the
     snapshot."""
     current = home.snapshot.get("open_experiment")

@@ -11,15 +11,15 @@ import os
 from harness.guard.policy.decide import DENY, role_of
 
 from .alarms import due as due_for
-from .journal import lines_back, note, said, session_of
-from .outcome import Outcome, refused
+from .hook_scene import HookAnswer, refused
+from .session_receipts import lines_back, note, said, session_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .place import Project
-    from .scene import Scene
+    from .hook_scene import HookScene
+    from .projects import GuardedProject
 
 STOP, SUBAGENT_STOP = "Stop", "SubagentStop"
 MOST = 2
@@ -27,7 +27,7 @@ MOST = 2
 UNJUDGED, UNEXPLAINED, ARTIFACTS = "runs_not_judged", "alarms_not_explained", "artifacts_missing"
 
 
-def before_stop(call: dict[str, Any], scene: Scene) -> Outcome:
+def before_stop(call: dict[str, Any], scene: HookScene) -> HookAnswer:
     """Asked once: runs of the open experiment have ended and an alarm of theirs is not explained,
     or no verdict says what they are worth."""
     home = scene.home
@@ -60,16 +60,16 @@ def before_stop(call: dict[str, Any], scene: Scene) -> Outcome:
     return _once(call, scene, STOP, UNJUDGED, due)
 
 
-def before_subagent_stop(call: dict[str, Any], scene: Scene) -> Outcome:
+def before_subagent_stop(call: dict[str, Any], scene: HookScene) -> HookAnswer:
     """Asked once of a role's own subagent: its artifacts of the open experiment that are
     missing."""
     home = scene.home
     named = call.get("agent_type")
     if home is None or not home.snapshot or not isinstance(named, str):
-        return Outcome()
+        return HookAnswer()
     role = role_of(call, home.snapshot)
     if role != named.rsplit(":", 1)[-1]:
-        return Outcome()  # it is no agent of ours
+        return HookAnswer()  # it is no agent of ours
     missing = [
         path
         for path in home.snapshot["roles"][role]["writes"]
@@ -84,16 +84,16 @@ def before_subagent_stop(call: dict[str, Any], scene: Scene) -> Outcome:
     return _once(call, scene, SUBAGENT_STOP, f"{ARTIFACTS}:{role}", due)
 
 
-def _once(call: dict[str, Any], scene: Scene, event: str, rule: str, due: str) -> Outcome:
+def _once(call: dict[str, Any], scene: HookScene, event: str, rule: str, due: str) -> HookAnswer:
     home = scene.home
     if home is None or not due or call.get("stop_hook_active"):
-        return Outcome()
+        return HookAnswer()
     earlier = sum(
         line.get("event") == event and line.get("rule") == rule
         for line in lines_back(home, session_of(call))
     )
     if earlier >= MOST:
-        return Outcome()
+        return HookAnswer()
     role = role_of(call, home.snapshot)
     note(home, call, said(DENY, rule, due), event=event, role=role, now=scene.now)
     return refused(due, "")
@@ -108,5 +108,5 @@ def _running(current: dict[str, Any]) -> bool:
     return _count(current, "runs") > _count(current, "ended")
 
 
-def _whole(home: Project, path: str) -> str:
+def _whole(home: GuardedProject, path: str) -> str:
     return os.path.join(home.root, path)

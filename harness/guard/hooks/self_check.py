@@ -10,12 +10,12 @@ import os
 
 from harness.guard.policy.receipt import sha256_hex
 
-from .place import LOCAL_SETTINGS, MANIFEST, SETTINGS, read_json
+from .projects import LOCAL_SETTINGS, MANIFEST, SETTINGS, read_json
 from .settings_guard import fault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .scene import Scene
+    from .hook_scene import HookScene
 
 _CODE = (".py", ".pyc", ".so")
 _AGAIN = "A person runs `harness init` in their own terminal, which installs the hooks again."
@@ -30,7 +30,7 @@ _STRANGE = (
 )
 
 
-def dead_guards(scene: Scene) -> list[str]:
+def dead_guards(scene: HookScene) -> list[str]:
     """One line for each thing that leaves a guard dead or doubtful, with its hint; empty when all
     is well."""
     home = scene.home
@@ -112,7 +112,7 @@ def _files(folder: str) -> list[str]:
     ]
 
 
-def _settings(scene: Scene) -> list[str]:
+def _settings(scene: HookScene) -> list[str]:
     """What the settings of the project and of this machine switch off."""
     home = scene.home
     if home is None:

@@ -7,17 +7,17 @@ import os
 
 from harness.guard.policy.decide import role_of
 
-from .control import control_digests
-from .journal import note, said
-from .outcome import Outcome
+from .control_digests import control_digests
+from .hook_scene import HookAnswer
 from .self_check import dead_guards
+from .session_receipts import note, said
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .place import Project
-    from .scene import Scene
+    from .hook_scene import HookScene
+    from .projects import GuardedProject
 
 START, END, COMPACT = "SessionStart", "SessionEnd", "PreCompact"
 LONGEST = 8000
@@ -26,12 +26,12 @@ BRIEFING = os.path.join(".harness", "memory", "BRIEFING.md")
 CUT = "\n[shortened; the whole briefing is {path}]\n"
 
 
-def session_started(call: dict[str, Any], scene: Scene) -> Outcome:
+def session_started(call: dict[str, Any], scene: HookScene) -> HookAnswer:
     """Plain text for the model: what leaves a guard dead, then the briefing; after a compaction
     too."""
     home = scene.home
     if home is None:
-        return Outcome()
+        return HookAnswer()
     dead = dead_guards(scene)
     _note(
         call,
@@ -44,10 +44,10 @@ def session_started(call: dict[str, Any], scene: Scene) -> Outcome:
     )
     _offer_command(home, scene)
     warning = "".join(f"harness: {line}\n" for line in dead)[: LONGEST // 2]
-    return Outcome(output=warning + _briefing(home, LONGEST - len(warning)))
+    return HookAnswer(output=warning + _briefing(home, LONGEST - len(warning)))
 
 
-def session_ended(call: dict[str, Any], scene: Scene) -> Outcome:
+def session_ended(call: dict[str, Any], scene: HookScene) -> HookAnswer:
     if scene.home is not None:
         _note(
             call,
@@ -57,22 +57,24 @@ def session_ended(call: dict[str, Any], scene: Scene) -> Outcome:
             reason=str(call.get("reason"))[:40],
             control=control_digests(scene),
         )
-    return Outcome()
+    return HookAnswer()
 
 
-def before_compact(call: dict[str, Any], scene: Scene) -> Outcome:
+def before_compact(call: dict[str, Any], scene: HookScene) -> HookAnswer:
     """SessionStart, which comes after it, hands the briefing over again."""
     if scene.home is not None:
         _note(call, scene.home, scene, COMPACT, trigger=str(call.get("trigger"))[:40])
-    return Outcome()
+    return HookAnswer()
 
 
-def _note(call: dict[str, Any], home: Project, scene: Scene, event: str, **more: Any) -> None:
+def _note(
+    call: dict[str, Any], home: GuardedProject, scene: HookScene, event: str, **more: Any
+) -> None:
     role = role_of(call, home.snapshot) if home.snapshot else "main"
     note(home, call, said(None, "no_rule"), event=event, role=role, now=scene.now, **more)
 
 
-def _briefing(home: Project, longest: int) -> str:
+def _briefing(home: GuardedProject, longest: int) -> str:
     path = home.text("briefing", BRIEFING)
     try:
         with open(path, "rb") as file:
@@ -85,7 +87,7 @@ def _briefing(home: Project, longest: int) -> str:
     return text[: longest - len(note_of_it)] + note_of_it
 
 
-def _offer_command(home: Project, scene: Scene) -> None:
+def _offer_command(home: GuardedProject, scene: HookScene) -> None:
     """Let the session's Bash calls find `harness` by its name, also where its environment is not
     active."""
     file, command = scene.environment.get("CLAUDE_ENV_FILE"), home.snapshot.get("command")

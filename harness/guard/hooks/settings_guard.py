@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 
 from harness.guard.policy.decide import DENY
-from harness.guard.policy.jsontext import loads
+from harness.guard.policy.json_text import loads
 
-from .journal import note, said
-from .outcome import Outcome, refused
-from .place import LOCAL_SETTINGS, MANIFEST, SETTINGS, read_json
+from .hook_scene import HookAnswer, refused
+from .projects import LOCAL_SETTINGS, MANIFEST, SETTINGS, read_json
+from .session_receipts import note, said
 from .table import EVENTS, GUARD, ISOLATED, PROGRAM
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .place import Project
-    from .scene import Scene
-    from .table import Event
+    from .hook_scene import HookScene
+    from .projects import GuardedProject
+    from .table import HookEvent
 
 EVENT = "ConfigChange"
 _FILES = {"project_settings": SETTINGS, "local_settings": LOCAL_SETTINGS}
@@ -44,10 +44,10 @@ a user's settings; from `env` of a project's they do nothing yet."""
 _ON = ("1", "true", "yes", "on")
 
 
-def settings_changed(call: dict[str, Any], scene: Scene) -> Outcome:
+def settings_changed(call: dict[str, Any], scene: HookScene) -> HookAnswer:
     """Exit 2 refuses the reload: the session goes on with the settings that it had."""
     if scene.home is None:
-        return Outcome()
+        return HookAnswer()
     path = _path(call, scene.home, scene)
     found = None if path is None else fault(path, scene.home, scene)
     note(
@@ -64,7 +64,7 @@ def settings_changed(call: dict[str, Any], scene: Scene) -> Outcome:
         now=scene.now,
     )
     if not found:
-        return Outcome()
+        return HookAnswer()
     return refused(
         f"{found} The change is not loaded; this session goes on with the settings that it had.",
         f"A person restores {path}, e.g. with `harness init`, or takes the harness out with"
@@ -72,7 +72,7 @@ def settings_changed(call: dict[str, Any], scene: Scene) -> Outcome:
     )
 
 
-def fault(path: str, home: Project, scene: Scene) -> str:
+def fault(path: str, home: GuardedProject, scene: HookScene) -> str:
     """Why the settings file at `path` would leave a guard dead; empty when it does not."""
     value, unread = _read(path)
     carries = scene.installed.root is not None and _same_file(
@@ -125,7 +125,7 @@ def is_on(value: object) -> bool:
     return value is not None and str(value).strip().lower() in _ON
 
 
-def _steered(settings: dict[str, Any], path: str, home: Project) -> str:
+def _steered(settings: dict[str, Any], path: str, home: GuardedProject) -> str:
     """The first variable of _STEERING that the project's own settings set; a person's own settings
     may."""
     variables = settings.get("env")
@@ -135,7 +135,7 @@ def _steered(settings: dict[str, Any], path: str, home: Project) -> str:
     )
 
 
-def wanted(scene: Scene) -> dict[str, Any] | None:
+def wanted(scene: HookScene) -> dict[str, Any] | None:
     """The hooks section that was installed, by the manifest beside the programs; None where there
     is none."""
     manifest, _ = read_json(os.path.join(scene.installed.folder, MANIFEST))
@@ -153,7 +153,7 @@ def missing_guards(settings: dict[str, Any], section: dict[str, Any] | None) -> 
     ]
 
 
-def _guarded(settings: dict[str, Any], section: dict[str, Any] | None, event: Event) -> bool:
+def _guarded(settings: dict[str, Any], section: dict[str, Any] | None, event: HookEvent) -> bool:
     hooks = settings.get("hooks")
     groups = hooks.get(event.name) if isinstance(hooks, dict) else None
     if section is not None:
@@ -173,7 +173,7 @@ def _flat(groups: Any) -> list[tuple[Any, Any]]:
     ]
 
 
-def _as_table(item: tuple[Any, Any], event: Event) -> bool:
+def _as_table(item: tuple[Any, Any], event: HookEvent) -> bool:
     matcher, entry = item
     if not isinstance(entry, dict) or matcher != "*":
         return False
@@ -199,7 +199,7 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _path(call: dict[str, Any], home: Project, scene: Scene) -> str | None:
+def _path(call: dict[str, Any], home: GuardedProject, scene: HookScene) -> str | None:
     """The settings file that changed, absolute; None when something else did (a skill, a
     command)."""
     given, source = call.get("file_path"), str(call.get("source"))

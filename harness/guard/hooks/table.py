@@ -19,7 +19,7 @@ ISOLATED = ("-I", "-S")
 """How the interpreter starts: no environment variables, no user folder, no site packages."""
 
 
-class Event:
+class HookEvent:
     """One hook event of Claude Code. `handler` is the function (module:name, beside this one) that
     answers it; `timeout` is in seconds; `matcher` None: the event has none."""
 
@@ -40,22 +40,22 @@ class Event:
         self.matcher = matcher
 
 
-EVENTS: tuple[Event, ...] = (
-    Event("PreToolUse", GUARD, "guard:before_tool", 30, "*"),
-    Event("PreSkillShellCommand", GUARD, "guard:before_tool", 30),
-    Event("ConfigChange", GUARD, "settings_guard:settings_changed", 30),
-    Event("PostToolUse", OBSERVER, "observers:after_tool", 20, "*"),
-    Event("PostToolBatch", OBSERVER, "observers:after_batch", 20),
-    Event("Stop", REMINDER, "reminders:before_stop", 20),
-    Event("SubagentStop", REMINDER, "reminders:before_subagent_stop", 20),
-    Event("SessionStart", OBSERVER, "session:session_started", 30),
-    Event("SessionEnd", OBSERVER, "session:session_ended", 10),
-    Event("PreCompact", OBSERVER, "session:before_compact", 20),
+EVENTS: tuple[HookEvent, ...] = (
+    HookEvent("PreToolUse", GUARD, "before_tool:before_tool", 30, "*"),
+    HookEvent("PreSkillShellCommand", GUARD, "before_tool:before_tool", 30),
+    HookEvent("ConfigChange", GUARD, "settings_guard:settings_changed", 30),
+    HookEvent("PostToolUse", OBSERVER, "after_tool:after_tool", 20, "*"),
+    HookEvent("PostToolBatch", OBSERVER, "after_tool:after_batch", 20),
+    HookEvent("Stop", REMINDER, "reminders:before_stop", 20),
+    HookEvent("SubagentStop", REMINDER, "reminders:before_subagent_stop", 20),
+    HookEvent("SessionStart", OBSERVER, "session:session_started", 30),
+    HookEvent("SessionEnd", OBSERVER, "session:session_ended", 10),
+    HookEvent("PreCompact", OBSERVER, "session:before_compact", 20),
 )
-BY_NAME: dict[str, Event] = {event.name: event for event in EVENTS}
+BY_NAME: dict[str, HookEvent] = {event.name: event for event in EVENTS}
 
 
-def entry(event: Event, interpreter: str, prefix: str) -> dict[str, Any]:
+def entry(event: HookEvent, interpreter: str, prefix: str) -> dict[str, Any]:
     """The hook entry as it stands in settings and hooks.json: exec form, so that no shell and no
     cwd matters.
 

@@ -8,19 +8,19 @@ payload: what it cannot judge it denies, and says how to fix it.
 from __future__ import annotations
 
 from .denials import experiment_open
-from .judge import Judge
+from .path_rules import PathRules
 from .paths import places
 from .snapshot import HINT, problem
-from .texts import command_lines, paths, programs
+from .tool_arguments import command_lines, paths, programs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from .bash import BashRules
-    from .judge import Denial
-    from .tokens import Script
+    from .bash_rules import BashRules
+    from .path_rules import Denial
+    from .shell_script import ShellScript
 
 ALLOW, DENY = "allow", "deny"
 WRITERS = {
@@ -37,7 +37,9 @@ _MOST_TEXTS = 5_000
 """Of an MCP tool's arguments, so that the answer comes in time."""
 
 
-def decide(call: Any, snapshot: Any, read: Callable[[str], Script] | None = None) -> dict[str, Any]:
+def decide(
+    call: Any, snapshot: Any, read: Callable[[str], ShellScript] | None = None
+) -> dict[str, Any]:
     """The permission for `call` under `snapshot` (form: policy.snapshot).
 
     `call` is the payload of a PreToolUse hook: tool_name, tool_input, cwd, and perhaps agent_type;
@@ -46,7 +48,7 @@ def decide(call: Any, snapshot: Any, read: Callable[[str], Script] | None = None
 
     A call whose agent_type names no role of the snapshot is judged as the snapshot's `role`, and
     where that is null as the role "main": any tool, the model-builder's files. `read` reads the
-    command line of a Bash call (shell.read_script when it is None).
+    command line of a Bash call (shell_reader.read_script when it is None).
     """
     unusable = problem(snapshot)
     if unusable:
@@ -84,7 +86,9 @@ def decide(call: Any, snapshot: Any, read: Callable[[str], Script] | None = None
         )
         return answer(DENY, "payload_unreadable", reason, "Repeat the call with its arguments.")
     try:
-        return _Call(snapshot, role, tool, given, call.get("cwd"), tools is not None, read).decide()
+        return _CallJudge(
+            snapshot, role, tool, given, call.get("cwd"), tools is not None, read
+        ).decide()
     except (ValueError, RecursionError, OSError) as error:
         reason = f"{tool} names a path that no file has ({type(error).__name__}: {error})."
         return answer(DENY, "path_unreadable", reason, "Give a plain path inside the project.")
@@ -119,7 +123,7 @@ def answer(
     }
 
 
-class _Call:
+class _CallJudge:
     def __init__(
         self,
         snapshot: dict[str, Any],
@@ -128,10 +132,10 @@ class _Call:
         given: dict[str, Any],
         cwd: Any,
         listed: bool,
-        read: Callable[[str], Script] | None,
+        read: Callable[[str], ShellScript] | None,
     ) -> None:
         self.snapshot = snapshot
-        self.judge = Judge(snapshot, role)
+        self.judge = PathRules(snapshot, role)
         self.tool = tool
         self.given = given
         self.cwd = cwd
@@ -241,7 +245,7 @@ class _Call:
 
     def ran(self, command: str, cwd: str) -> BashRules:
         """The rules over one command line."""
-        from .bash import BashRules  # its many modules only for the calls that need them
+        from .bash_rules import BashRules  # its many modules only for the calls that need them
 
         rules = BashRules(self.snapshot, self.judge, cwd, self.read)
         rules.run(command)
@@ -289,10 +293,10 @@ class _Call:
         return None
 
     def program(self, text: str, cwd: str) -> Denial | None:
-        from .code import code_denial
-        from .training import Entry
+        from .program_text import code_denial
+        from .training import TrainingEntry
 
-        return code_denial(text, self.judge, Entry(self.snapshot), (cwd,))
+        return code_denial(text, self.judge, TrainingEntry(self.snapshot), (cwd,))
 
     def harness_tool(self) -> dict[str, Any]:
         """The harness's own tools check their arguments themselves; here only the order of steps is

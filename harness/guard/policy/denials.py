@@ -3,7 +3,7 @@ right."""
 
 from __future__ import annotations
 
-from .judge import Denial
+from .path_rules import Denial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,10 +1,10 @@
-"""What a program with its arguments does: the value that `verbs.effects` returns."""
+"""What a program with its arguments does: the value that `program_effects.effects` returns."""
 
 from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .words import Argument
+    from .arguments import Argument
 
 
 class Effects:

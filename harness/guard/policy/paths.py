@@ -41,7 +41,7 @@ def _of_uri(uri: str) -> str:
     path = "/" + rest[2:].partition("/")[2] if rest.startswith("//") else rest
     if "%" not in path:
         return path
-    from .texts import decoded
+    from .tool_arguments import decoded
 
     return decoded(path)
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import time as clock
 
-from .jsontext import dumps
+from .json_text import dumps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """The policy snapshot: everything that a rule may know, as one JSON object.
 
-`rendering.snapshot` writes it to `.harness/policy.json`; the driver hands it to `decide` directly.
+`rendering.policy_snapshot` writes it to `.harness/policy.json`; the driver hands it to `decide` directly.
 Unknown keys are ignored, so a newer harness may add some; a changed meaning raises SCHEMA. Paths
 are relative to `root`, with `/`, unless they are said to be absolute.
 

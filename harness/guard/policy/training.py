@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import os
 
-from .interpreters import PYTHON_VALUED, SHELLS, is_python, python_option
+from .arguments import Argument, is_wild, table
+from .language_programs import PYTHON_VALUED, SHELLS, is_python, python_option
 from .paths import wild_match
-from .words import Argument, is_wild, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ RUNNING = (
 """Program text that starts another program, or code by its name."""
 
 
-class Entry:
+class TrainingEntry:
     """The plan's training command, in the form that other commands are compared with."""
 
     def __init__(self, snapshot: dict[str, Any]) -> None:

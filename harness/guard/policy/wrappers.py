@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
-from .record import Record
-from .tokens import is_name
+from .named_values import Record
+from .shell_script import is_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .words import Argument
+    from .arguments import Argument
 
 
 class Wrapper(Record):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.guard.hooks.mentions import MOST, mentioned
+from harness.guard.hooks.mentioned_places import MOST, mentioned
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ from hook_project import HookProject, git, other_project
 from harness import settings
 from harness.contract import installation as contract
 from harness.errors import NotFoundError
-from harness.guard.hooks import place
-from harness.guard.hooks.place import Projects, installation, main_worktree, read_json
+from harness.guard.hooks import projects
+from harness.guard.hooks.projects import Projects, installation, main_worktree, read_json
 
 
 def test_the_vendored_names_are_the_contracts() -> None:
-    vendored = (place.SETTINGS, place.LOCAL_SETTINGS, place.MANIFEST, place.CONFIG)
+    vendored = (projects.SETTINGS, projects.LOCAL_SETTINGS, projects.MANIFEST, projects.CONFIG)
     assert vendored == (
         contract.SETTINGS,
         contract.LOCAL_SETTINGS,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from policy_project import CONTROL, FROZEN, SampleProject
 
 from harness.guard.policy.decide import decide
-from harness.guard.policy.shell import read_script
+from harness.guard.policy.shell_reader import read_script
 
 QUICK = settings(
     max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.guard.policy.shell import read_script
+from harness.guard.policy.shell_reader import read_script
 
 
 def programs(text: str) -> list[list[str]]:

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from harness.guard.shell.readers import judge_call
+from harness.guard.shell.decide_with_tree import judge_call
 
 VERB = "harness gate approve exp-0002"
 HUMAN = [

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from harness.errors import MissingExtraError
 from harness.guard.policy.decide import decide
-from harness.guard.policy.shell import read_script
-from harness.guard.policy.tokens import TEXT, VARIABLE, Part, Script
+from harness.guard.policy.shell_reader import read_script
+from harness.guard.policy.shell_script import TEXT, VARIABLE, ShellScript, WordPart
 from harness.guard.shell import tree as bash_tree
-from harness.guard.shell.readers import judge_call
-from harness.guard.shell.tree import LONGEST, MOST_PIPES, read_tree
+from harness.guard.shell.decide_with_tree import judge_call
+from harness.guard.shell.tree_reader import LONGEST, MOST_PIPES, read_tree
 from tests.guard.policy.policy_project import SampleProject
 
 QUICK = settings(
@@ -162,10 +162,10 @@ def test_ordinary_work_is_not_denied(shared: SampleProject, command: str):
     assert judge_call(bash(shared, command), shared.snapshot)["permission"] != "deny"
 
 
-def values(script: Script) -> set[str]:
+def values(script: ShellScript) -> set[str]:
     """Commands as a rule sees them: words, targets, inputs; the text of what nobody knows aside."""
 
-    def word(parts: tuple[Part, ...]) -> list[str]:
+    def word(parts: tuple[WordPart, ...]) -> list[str]:
         known = [
             part.text if part.kind != VARIABLE else f"${part.text}"
             for part in parts

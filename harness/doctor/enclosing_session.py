@@ -1,0 +1,71 @@
+"""The running Claude Code session around the doctor, if there is one: how it was started, and
+where."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from harness.process import claude_above
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnclosingSession:
+    """A `claude` process among our ancestors."""
+
+    words: tuple[str, ...]
+    """Its command line."""
+    folder: Path
+    """Where it was started; it stays so when the session's own current folder moves."""
+
+    def options(self) -> Iterator[tuple[str, str]]:
+        """(option, value) of the command line; the value is "" where none follows."""
+        words = self.words[1:]
+        for position, word in enumerate(words):
+            if word == "--":
+                return
+            name, joined, value = word.partition("=")
+            if name.startswith("--"):
+                following = words[position + 1] if position + 1 < len(words) else ""
+                yield name, value if joined else following
+
+
+def enclosing_session() -> EnclosingSession | None:
+    """The nearest `claude` above this process; None when there is none, or the system does not
+    tell."""
+    with contextlib.suppress(psutil.Error):
+        for process in claude_above():
+            with contextlib.suppress(psutil.Error, OSError):
+                return EnclosingSession(words=tuple(process.cmdline()), folder=Path(process.cwd()))
+    return None
+
+
+def switched_off_by(session: EnclosingSession) -> list[str]:
+    """The options with which the session was started and which keep the project's hooks from
+    running."""
+    found = []
+    for name, value in session.options():
+        if name in ("--bare", "--safe-mode"):
+            found.append(name)
+        elif name == "--setting-sources" and "project" not in value.replace(" ", "").split(","):
+            found.append(f"--setting-sources {value}".rstrip())
+        elif name == "--settings" and _disables(value, session.folder):
+            found.append("--settings with disableAllHooks")
+    return found
+
+
+def _disables(value: str, folder: Path) -> bool:
+    """Whether the value of --settings, JSON or the path of a file, switches hooks off."""
+    try:
+        text = value if value.lstrip().startswith("{") else (folder / value).read_text("utf-8")
+        settings = json.loads(text)
+    except (OSError, ValueError):
+        return False
+    return isinstance(settings, dict) and settings.get("disableAllHooks") not in (
+        None,
+        False,
+        "false",
+    )

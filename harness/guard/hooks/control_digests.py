@@ -1,0 +1,181 @@
+"""The control files of a project and a digest of each: what decides what is enforced.
+
+Of two of them only a part counts: Claude Code and git write the rest in ordinary work, and it decides
+nothing here: the permissions that a person gave at a prompt, and which branch follows which.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+
+from harness.guard.policy.json_text import dumps, loads
+from harness.guard.policy.receipt import sha256_hex
+
+from .projects import CONFIG, LOCAL_SETTINGS, SETTINGS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+    from .hook_scene import HookScene
+
+WORKTREES = ".claude/worktrees"
+"""Where Claude Code puts whole copies of the repository for its agents; none of them is what a
+session obeys."""
+_GIT_CONFIG = ".git/config"
+_SECTION = re.compile(r'\[\s*([\w.-]+)(?:\s+"(?:[^"\\]|\\.)*")?\s*\]\s*(?:[#;].*)?')
+_REMOTE_KEYS = re.compile(r"(?:url|pushurl|fetch|push|tagopt|prune)\s*=", re.IGNORECASE)
+
+
+def counted(name: str, data: bytes) -> bytes:
+    """Of the control file `name`, relative to its project; nothing when none of it counts, all when
+    it is not plain."""
+    if name == LOCAL_SETTINGS:
+        return _settings(data)
+    return _git(data) if name == _GIT_CONFIG else data
+
+
+def _settings(data: bytes) -> bytes:
+    try:
+        value = loads(data.decode("utf-8"))
+        if not isinstance(value, dict):
+            return data
+        value.pop("permissions", None)
+        return dumps(value, sort_keys=True).encode("ascii") if value else b""
+    except (ValueError, RecursionError):
+        return data
+
+
+def _git(data: bytes) -> bytes:
+    """Git's configuration without its branches and the addresses of remotes."""
+    try:
+        lines = [line.strip() for line in data.decode("utf-8").split("\n")]
+    except UnicodeDecodeError:
+        return data
+    section, kept = "", []
+    for line in lines:
+        if line.endswith("\\"):
+            return data
+        if line.startswith("["):
+            match = _SECTION.fullmatch(line)
+            if match is None:
+                return data
+            section = match[1].casefold()
+        if section != "branch" and not (
+            section == "remote" and (line.startswith("[") or _REMOTE_KEYS.match(line))
+        ):
+            kept.append(line)
+    return "\n".join(line for line in kept if line).encode("utf-8")
+
+
+GIT = ".git"
+MISSING = "missing"
+_DIGITS = 16
+_LARGE = 1 << 20
+
+
+def control_digests(scene: HookScene) -> dict[str, str]:
+    """Path -> the first digits of its SHA-256, "missing" where there is nothing that counts.
+
+    The paths are those of the snapshot's `control`: what the audit looks at, with the plan. A
+    folder counts as one, without what has an entry of its own; so do the programs of the hooks,
+    with their library.
+    """
+    home = scene.home
+    if home is None:
+        return {}
+    folder = scene.installed.folder
+    shown = os.path.relpath(folder, home.root) if folder.startswith(home.root + "/") else folder
+    names = _names(home.snapshot)
+    apart = frozenset((*names, shown, WORKTREES))
+    found = {name: _digest(home.root, name, apart) for name in names}
+    library = (
+        os.path.join(scene.installed.library, room) for room in ("guard/policy", "guard/hooks")
+    )
+    files = (name for place in (folder, *library) for name in _sources(place))
+    return {**found, shown: _together((name, _digest_of(name, name)) for name in files)}
+
+
+def _names(snapshot: dict[str, Any]) -> list[str]:
+    """A snapshot that an older harness wrote, or none, leaves what every project has."""
+    control = snapshot.get("control")
+    if isinstance(control, list) and all(isinstance(name, str) for name in control):
+        return [name for name in dict.fromkeys(control) if _inside(name)]
+    plans = [
+        artifact["glob"]
+        for artifact in snapshot.get("artifacts", ())
+        if artifact["writer"] == "human"
+    ]
+    return list(
+        dict.fromkeys(
+            [SETTINGS, LOCAL_SETTINGS, CONFIG, *plans, *(["plan.md"] if not plans else [])]
+        )
+    )
+
+
+def _inside(name: str) -> bool:
+    return (
+        name == os.path.normpath(name)
+        and name not in (".", "..")
+        and not name.startswith(("/", "../"))
+    )
+
+
+def _sources(folder: str) -> Iterator[str]:
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return
+    yield from (os.path.join(folder, name) for name in names if name.endswith((".py", ".json")))
+
+
+def _digest(root: str, name: str, apart: frozenset[str]) -> str:
+    """Of a file; of a folder, of all that is below it and not in `apart`."""
+    top = os.path.join(root, name)
+    if not os.path.isdir(top):
+        return _digest_of(top, name)
+    if name == GIT:
+        return MISSING  # of a repository its parts have entries; the file of a worktree is one
+    below = [
+        (path, _digest_of(os.path.join(root, path), path)) for path in _below(root, name, apart)
+    ]
+    there = [(path, digest) for path, digest in below if digest != MISSING]
+    return _together(there) if there else MISSING
+
+
+def _below(root: str, name: str, apart: frozenset[str]) -> Iterator[str]:
+    """Files and links, links to folders too, in order, relative to `root`; nothing behind a
+    link."""
+    for folder, inner, files in os.walk(os.path.join(root, name)):
+        here = os.path.relpath(folder, root)
+        inner[:] = sorted(item for item in inner if os.path.join(here, item) not in apart)
+        links = [item for item in inner if os.path.islink(os.path.join(folder, item))]
+        paths = (os.path.join(here, item) for item in sorted((*files, *links)))
+        yield from (path for path in paths if path not in apart)
+
+
+def _digest_of(path: str, name: str) -> str:
+    """Of what counts of one file; of a large one only its size and time are looked at, of a link to
+    a folder its text, of what is no file its kind."""
+    try:
+        status = os.stat(path)
+        if stat.S_ISDIR(status.st_mode):
+            data = os.fsencode(os.readlink(path))
+        elif not stat.S_ISREG(status.st_mode) or status.st_size > _LARGE:
+            data = f"{stat.S_IFMT(status.st_mode)} {status.st_size} {status.st_mtime_ns}".encode(
+                "ascii"
+            )
+        else:
+            with open(path, "rb") as file:
+                data = counted(name, file.read())
+    except (OSError, ValueError):
+        return MISSING
+    return sha256_hex(data)[:_DIGITS] if data else MISSING
+
+
+def _together(digests: Iterable[tuple[str, str]]) -> str:
+    text = "".join(f"{name} {digest}\n" for name, digest in digests)
+    return sha256_hex(text.encode("utf-8", "surrogateescape"))[:_DIGITS]

@@ -1,0 +1,258 @@
+"""What an installation has to change, found by comparing what is there with what is to be there.
+Writes nothing.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from harness.contract.artifacts import BY_NAME
+from harness.contract.installation import MCP_SERVERS, SETTINGS, VENDORED
+from harness.domain.statuses import HooksMode
+from harness.errors import UsageError
+from harness.files import remove_leftovers, sha256_bytes
+from harness.install import manifest as manifests
+from harness.install.file_changes import Conflict, FileChange, current, inside
+from harness.install.manifest import Manifest, read_manifest
+from harness.install.merged_settings import with_hooks, with_server, without_hooks, without_server
+from harness.install.target import InstallTarget
+from harness.install.undo_record import Undo, undo_of
+from harness.plans.scaffold import forms
+from harness.rendering.claude_files import PACKAGE, project_hooks, project_server
+from harness.rendering.render import expected, installed_texts, is_rendered
+from harness.rendering.vendored_hooks import vendored_files
+from harness.settings import CONFIG
+
+MERGED = (MCP_SERVERS, SETTINGS)
+"""A person's files, to which entries are added; the settings last, for they switch the hooks on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    changes: tuple[FileChange, ...]
+    """In the order in which they are made."""
+    conflicts: tuple[Conflict, ...]
+
+
+def wanted(place: InstallTarget, interpreter: str, undo: Undo, *, plan: bool) -> Wanted:
+    """Everything but config.toml. `plan`: whether a form of a plan is to be there."""
+    changes = list(_forms(place, plan=plan))
+    conflicts: list[Conflict] = []
+    if place.own:
+        found = _owned(
+            place,
+            {str(path): text.encode() for path, text in expected(place.root).items()},
+            {},
+            undo,
+        )
+        _sort(found, changes, conflicts)
+    elif place.mode is HooksMode.PROJECT:
+        more = _hooks(place, interpreter, undo)
+        changes += more.changes
+        conflicts += more.conflicts
+    return Wanted(changes=tuple(changes), conflicts=tuple(conflicts))
+
+
+def base_of(change: FileChange) -> bytes | None:
+    """What is to stand at the path once we are out of it, where nothing is known of the time before
+    us."""
+    if change.before is None or change.path not in MERGED:
+        return None
+    strip = without_hooks if change.path == SETTINGS else without_server
+    return strip(change.before.decode("utf-8"), change.path).encode()
+
+
+def _forms(place: InstallTarget, *, plan: bool) -> Iterator[FileChange]:
+    if place.layout.root != place.root:
+        return
+    where = BY_NAME["plan"].path
+    inner = f".harness/{where}"
+    taken = any(current(place.root, path) is not None for path in (where, inner))
+    for path, text in forms(where if place.mode is HooksMode.PROJECT else inner).items():
+        is_plan = path in (where, inner)
+        if (plan and not taken) if is_plan else current(place.root, path) is None:
+            yield FileChange(path=path, before=None, after=text.encode())
+
+
+def _hooks(place: InstallTarget, interpreter: str, undo: Undo) -> Wanted:
+    """Vendored hooks, agents, commands and our entries in a person's files."""
+    before = read_manifest(place.root)
+    known = {} if before is None else before.hashes()
+    vendored = {f"{VENDORED}/{name}": data for name, data in vendored_files().items()}
+    rendered = {str(path): text.encode() for path, text in installed_texts().items()}
+    changes: list[FileChange] = []
+    conflicts: list[Conflict] = []
+    _sort(_owned(place, vendored, known, undo), changes, conflicts)
+    _sort(_stale(place, {**vendored, **rendered}, known, undo), changes, conflicts)
+    texts = list(_owned(place, rendered, known, undo))
+    merged = [_server(place, interpreter), _settings(place, interpreter)]
+    taken = {item.path for item in (*texts, *merged) if isinstance(item, Conflict)}
+    manifest = Manifest(
+        version=version(PACKAGE),
+        interpreter=interpreter,
+        files={name: sha256_bytes(data) for name, data in vendored_files().items()},
+        rendered={
+            path: sha256_bytes(data)
+            for path, data in rendered.items()
+            if path not in taken or path in known
+        },
+        settings=project_hooks(interpreter),
+        server=None if MCP_SERVERS in taken else project_server(interpreter),
+        created=_created(place, before, merged),
+    )
+    _sort(
+        (_changed(place, manifests.PATH, manifest.text().encode()), *texts, *merged),
+        changes,
+        conflicts,
+    )
+    return Wanted(changes=tuple(changes), conflicts=tuple(conflicts))
+
+
+def _sort(
+    found: Iterable[FileChange | Conflict | None],
+    changes: list[FileChange],
+    conflicts: list[Conflict],
+) -> None:
+    for item in found:
+        if isinstance(item, Conflict):
+            conflicts.append(item)
+        elif item is not None:
+            changes.append(item)
+
+
+def _owned(
+    place: InstallTarget, files: Mapping[str, bytes], known: Mapping[str, str], undo: Undo
+) -> Iterator[FileChange | Conflict]:
+    """Files that are ours as a whole: made, replaced when they are as we wrote them once, else kept
+    and named."""
+    for path, data in files.items():
+        there = current(place.root, path)
+        if there == data:
+            continue
+        if (
+            there is None
+            or as_written(path, there, known, undo)
+            or (place.own and _rendered_here(path, there))
+        ):
+            yield FileChange(path=path, before=there, after=data)
+        elif path in known or path in undo.files or has_banner(there):
+            yield Conflict(
+                path=path,
+                message=(
+                    f"{path} was edited since the harness wrote it; your edit is kept, the newer"
+                    " one not written."
+                ),
+                hint=f"To take the harness's: delete {path}, then run `harness init` again.",
+            )
+        else:
+            yield Conflict(
+                path=path,
+                message=f"{path} is there already and not the harness's; it is left as it is.",
+                hint="Rename it, then run `harness init` again.",
+            )
+
+
+def as_written(path: str, data: bytes, known: Mapping[str, str], undo: Undo) -> bool:
+    """Whether `data` is what we wrote at `path` once, byte for byte: our banner alone outlives a
+    person's edit."""
+    return sha256_bytes(data) == known.get(path) or undo.wrote(path, data)
+
+
+def has_banner(data: bytes) -> bool:
+    """Whether we wrote an agent or a command there once; a person may have edited it since."""
+    return is_rendered(data.decode("utf-8", "replace"))
+
+
+def _rendered_here(path: str, data: bytes) -> bool:
+    """In the harness's own repository the files are rendered, as `harness render` does it."""
+    return not path.endswith(".md") or has_banner(data)
+
+
+def _stale(
+    place: InstallTarget, files: Mapping[str, bytes], known: Mapping[str, str], undo: Undo
+) -> Iterator[FileChange | Conflict]:
+    """What an older version installed and this one does not."""
+    for path in sorted(set(known) - set(files)):
+        there = current(place.root, path)
+        if there is not None and as_written(path, there, known, undo):
+            yield FileChange(path=path, before=there, after=None)
+        elif there is not None:
+            yield Conflict(
+                path=path,
+                message=(
+                    f"{path} was edited since the harness wrote it; this version has no such file"
+                    " any more."
+                ),
+                hint=f"Delete {path} when you do not need it.",
+            )
+
+
+def _settings(place: InstallTarget, interpreter: str) -> FileChange | Conflict | None:
+    there = _text(place, SETTINGS)
+    return _changed(
+        place, SETTINGS, with_hooks(there, project_hooks(interpreter), SETTINGS).encode()
+    )
+
+
+def _server(place: InstallTarget, interpreter: str) -> FileChange | Conflict | None:
+    there = _text(place, MCP_SERVERS)
+    after = with_server(there, project_server(interpreter), MCP_SERVERS)
+    if after is None:
+        return Conflict(
+            path=MCP_SERVERS,
+            message=(
+                f"{MCP_SERVERS} has another server called harness; it is left as it is, so the"
+                " tools are missing."
+            ),
+            hint="Rename that server, then run `harness init` again.",
+        )
+    return _changed(place, MCP_SERVERS, after.encode())
+
+
+def _created(
+    place: InstallTarget, before: Manifest | None, merged: list[FileChange | Conflict | None]
+) -> tuple[str, ...]:
+    new = [item.path for item in merged if isinstance(item, FileChange) and item.before is None]
+    return tuple(sorted({*(() if before is None else before.created), *new}))
+
+
+def _changed(place: InstallTarget, path: str, after: bytes) -> FileChange | None:
+    there = current(place.root, path)
+    return None if there == after else FileChange(path=path, before=there, after=after)
+
+
+def _text(place: InstallTarget, path: str) -> str | None:
+    data = current(place.root, path)
+    try:
+        return None if data is None else data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(
+            f"{path} is not UTF-8: {error.reason} at byte {error.start}. Claude Code does not read"
+            " such a file either.",
+            hint="Save it as UTF-8, then run `harness init` again; nothing was changed.",
+            code="settings_invalid",
+        ) from error
+
+
+def sweep(place: InstallTarget) -> None:
+    """Remove them; what another process is writing now stays."""
+    layout, plan = place.layout, BY_NAME["plan"].path
+    names = {CONFIG, manifests.PATH, *MERGED, *forms(plan), *forms(f".harness/{plan}")}
+    names |= {f"{VENDORED}/{name}" for name in vendored_files()} | {
+        str(path) for path in installed_texts()
+    }
+    names |= {str(path) for path in expected(place.root)} if place.own else set()
+    derived = [layout.project(name) for name in ("policy", "checklist", "priors")]
+    derived += [
+        layout.decision_log,
+        layout.state_md,
+        layout.briefing,
+        layout.project("config_toml"),
+    ]
+    state = [
+        layout.accepted,
+        layout.accepted_next,
+        layout.approved_config,
+        *undo_of(layout.state, place.root).paths(),
+    ]
+    remove_leftovers([*(inside(place.root, name) for name in sorted(names)), *derived, *state])

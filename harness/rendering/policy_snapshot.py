@@ -1,0 +1,178 @@
+"""The policy snapshot of a project (form: policy.snapshot): contract, approved plan, open
+experiment, installation.
+"""
+
+import os
+import shlex
+import sys
+import sysconfig
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from harness.contract.artifacts import ARTIFACTS, BY_NAME, EXPERIMENTS, HUMAN, Scope
+from harness.contract.installation import AGENTS, COMMANDS, LOCAL_SETTINGS, SETTINGS
+from harness.contract.roles import HUMAN_VERBS, ROLE_BY_NAME, ROLES, Role, project_path
+from harness.domain.records import Experiment
+from harness.domain.statuses import CLOSED_EXPERIMENTS, ExperimentStatus, RunStatus
+from harness.files import atomic_write, pretty_json
+from harness.gates.alarms import undiagnosed_runs
+from harness.guard.accepted import control_paths
+from harness.guard.agent_files import hooks_mode
+from harness.guard.control_files import control_names
+from harness.guard.policy.snapshot import SCHEMA
+from harness.ledger.facts import ApprovedPlan
+from harness.ledger.project import Project
+from harness.rendering.vendored_hooks import policy_digest
+from harness.settings import CONFIG, in_main_worktree
+
+NAME = "harness"
+
+
+@cache
+def executable() -> str | None:
+    """Its absolute path, whichever way this process was started; None when the package was
+    installed without it."""
+    folders = [Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))]
+    folders.append(Path(sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))))
+    for path in (folder / NAME for folder in folders):
+        if path.is_file() and os.access(path, os.X_OK):
+            return str(path.absolute())
+    return None
+
+
+COMMAND = "harness"
+MAIN = "main"
+"""The main session of an interactive use, which has no role: any tool, the files of the role
+below."""
+_MAIN_ROLE = "model-builder"
+
+
+def policy_snapshot(project: Project, role: str | None = None) -> dict[str, Any]:
+    """What the policy may know now. `role`: whose session it is, in the driver; None is interactive
+    use."""
+    approved = project.ledger.plan()
+    current = _open_experiment(project)
+    layout = project.layout
+    return {
+        "schema": SCHEMA,
+        "root": str(layout.root),
+        "state": str(layout.state),
+        "scratch": [str(layout.sessions / "*" / "in")],
+        "mode": "interactive" if role is None else "driver",
+        "role": role,
+        "roles": _roles(current),
+        "experiments": EXPERIMENTS,
+        "artifacts": [
+            {
+                "name": artifact.name,
+                "glob": project_path(artifact, experiment="*", run="*"),
+                "writer": artifact.writer,
+            }
+            for artifact in ARTIFACTS
+        ],
+        "protected": _protected(project, approved),
+        "frozen": _frozen(approved),
+        "hidden": [] if approved is None else [approved.content["data"]["held_out"]["path"]],
+        "entry": [] if approved is None else shlex.split(approved.content["training"]["entry"]),
+        "harness": [COMMAND],
+        "human_verbs": [list(verb) for verb in HUMAN_VERBS],
+        "open_experiment": _described(project, current),
+        "open_gate": _open_gate(project, current),
+        "command": executable(),
+        "briefing": layout.relative(layout.briefing),
+        "receipts": layout.relative(layout.project("receipts")),
+        "memory": layout.relative(layout.project("memory")),
+        "policy": policy_digest(),
+        "hooks": hooks_mode(project.settings).value,
+        "control": _control(project, approved),
+    }
+
+
+def write_policy_snapshot(project: Project) -> Path:
+    """Replace `.harness/policy.json` in one step when it is not as it should be; returns its path.
+    From a linked git worktree the main one's too: hooks read that one, and both share a ledger."""
+    path, root = project.layout.project("policy"), project.layout.root
+    snapshot = policy_snapshot(project)
+    main = in_main_worktree(root)
+    for place in [root] if main is None else [root, main]:
+        text = pretty_json({**snapshot, "root": str(place)})
+        target = place / path.relative_to(root)
+        if not target.is_file() or target.read_bytes() != text.encode("utf-8"):
+            atomic_write(target, text)
+    return path
+
+
+def _roles(current: Experiment | None) -> dict[str, dict[str, Any]]:
+    rights = {role.name: _rights(role, current) for role in ROLES}
+    rights[MAIN] = {**_rights(ROLE_BY_NAME[_MAIN_ROLE], current), "tools": None}
+    return rights
+
+
+def _rights(role: Role, current: Experiment | None) -> dict[str, Any]:
+    own = [
+        artifact
+        for artifact in role.owns
+        if artifact.scope is Scope.EXPERIMENT and current is not None
+    ]
+    writes = [project_path(artifact, experiment=current.id) for artifact in own] if current else []
+    return {"tools": list(role.allowed_tools), "writes": writes, "code": role.writes_code}
+
+
+def _protected(project: Project, approved: ApprovedPlan | None) -> list[str]:
+    """The harness's own folder, every artifact of the project that is no role's, settings, hooks,
+    the plan."""
+    paths = [str(PurePosixPath(CONFIG).parent)]
+    paths += [artifact.path for artifact in ARTIFACTS if artifact.scope is Scope.PROJECT]
+    paths += [
+        project.layout.relative(project.layout.project(name)) for name in ("memory", "priors")
+    ]
+    paths += [*control_names(project.layout.root)]
+    paths += [] if approved is None else [approved.path]
+    return list(dict.fromkeys(paths))
+
+
+def _control(project: Project, approved: ApprovedPlan | None) -> list[str]:
+    """What a person accepts, as the audit understands it, with the plan; the usual parts of .claude
+    by themselves, so that a change of one is named."""
+    paths = [SETTINGS, LOCAL_SETTINGS, AGENTS, str(PurePosixPath(COMMANDS).parent)]
+    paths += [*control_paths(project.layout.root)]
+    paths += [artifact.path for artifact in ARTIFACTS if artifact.writer == HUMAN]
+    paths += [
+        f"{PurePosixPath(CONFIG).parent}/{BY_NAME['plan'].path}"
+    ]  # where --hooks plugin puts its form
+    paths += [] if approved is None else [approved.path]
+    return list(dict.fromkeys(paths))
+
+
+def _frozen(approved: ApprovedPlan | None) -> list[str]:
+    if approved is None:
+        return []
+    data = [split["path"] for split in approved.splits.values() if "path" in split]
+    return list(
+        dict.fromkeys([approved.content["data"]["train"], *data, *approved.scorer["files"]])
+    )
+
+
+def _open_experiment(project: Project) -> Experiment | None:
+    """The newest that is not decided; there is one at most."""
+    undecided = [status for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS]
+    found = project.ledger.experiments(newest=1, statuses=undecided)
+    return found[-1] if found else None
+
+
+def _described(project: Project, current: Experiment | None) -> dict[str, Any] | None:
+    if current is None:
+        return None
+    runs = project.ledger.runs(current.id)
+    ended = sum(run.status not in (RunStatus.PENDING, RunStatus.RUNNING) for run in runs)
+    described = {"id": current.id, "hypothesis": current.hypothesis, "status": current.status.value}
+    undiagnosed = undiagnosed_runs(project, current.id)
+    return {**described, "runs": len(runs), "ended": ended, "undiagnosed": undiagnosed}
+
+
+def _open_gate(project: Project, current: Experiment | None) -> str | None:
+    if current is None or current.status is not ExperimentStatus.JUDGED:
+        return None
+    verdict = project.ledger.latest_verdict(current.id)
+    return None if verdict is None else verdict.gate
