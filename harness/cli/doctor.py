@@ -23,4 +23,4 @@ def command(quick: bool, verbose: bool, project: Path, as_json: bool) -> None:
     """
     report = run_doctor(project, environment(), start_cli=not quick, session=enclosing_session())
     emit(report.document(), as_json=as_json, text=lambda: "\n".join(report.lines(verbose=verbose)))
-    sys.exit(1 if report.dead else 0)
+    sys.exit(1 if report.broken else 0)

@@ -77,7 +77,7 @@ def _print(done: Installation, *, dry_run: bool, as_json: bool) -> None:
         "doctor": None if report is None else report.document(),
     }
     emit(document, as_json=as_json, text=lambda: "\n".join(_lines(done, report, dry_run=dry_run)))
-    sys.exit(1 if done.conflicts or (report is not None and report.dead) else 0)
+    sys.exit(1 if done.conflicts or (report is not None and report.broken) else 0)
 
 
 def _print_removal(done: Removal, *, dry_run: bool, as_json: bool) -> None:
@@ -130,8 +130,8 @@ def _lines(done: Installation, report: Report | None, *, dry_run: bool) -> list[
     if report is not None:
         lines += (
             report.lines()
-            if report.dead
-            else ["all guards are alive (`harness doctor` also starts the CLI once)"]
+            if report.broken
+            else ["all guards work (`harness doctor` also starts the CLI once)"]
         )
     if done.place.mode is HooksMode.PLUGIN:
         lines.append(

@@ -64,7 +64,7 @@ SLASH_COMMANDS: tuple[SlashCommand, ...] = (
     ),
     SlashCommand(
         name="doctor",
-        description="Whether every guard of this project is alive, and how to fix one that is not.",
+        description="Whether every guard of this project works, and how to fix one that does not.",
         verbs=("doctor",),
     ),
     SlashCommand(

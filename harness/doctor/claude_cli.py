@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.doctor.enclosing_session import switched_off_by
 from harness.doctor.probe_process import clean_environment, run, temporary_folder
-from harness.doctor.report import DoctorCheck, amiss, dead, good, note
+from harness.doctor.report import DoctorCheck, amiss, broken, good, note
 from harness.doctor.settings_files import MANAGED, USER
 from harness.doctor.subject import DoctorSubject
 from harness.guard.hooks.settings_guard import OFF_SWITCHES, is_on, switched_off
@@ -75,26 +75,26 @@ def version_of(program: Path, environment: Mapping[str, str]) -> tuple[tuple[int
 
 def cli_version(subject: DoctorSubject) -> DoctorCheck:
     """Whether the CLI that a person starts knows `onFailure`."""
-    found = find_clis(subject.environment, subject.home)
-    if not found:
+    clis = find_clis(subject.environment, subject.home)
+    if not clis:
         return note(
             "cli_version",
             "No Claude Code CLI is on PATH, and the Agent SDK brings none, so nothing was started.",
             "Install Claude Code, or give its folder in PATH, and run `harness doctor` again.",
         )
-    cli = found[0]
-    version, said = version_of(cli.program, subject.environment)
+    cli = clis[0]
+    version, problem = version_of(cli.program, subject.environment)
     if version is None:
         return amiss(
             "cli_version",
-            f"{cli.program} --version did not say a version: {said}.",
-            "Start it by hand; install it again.",
+            f"{cli.program} --version printed no version: {problem}.",
+            "Run it by hand to see why, or install it again.",
         )
     shown, least = ".".join(map(str, version)), ".".join(map(str, MINIMUM_CLI))
     if version < MINIMUM_CLI:
-        return dead(
+        return broken(
             "cli_version",
-            f"{cli.program} is {shown}, older than {least}: it does not know onFailure, so a guard"
+            f"{cli.program} is {shown}, older than {least}: it ignores onFailure, so a guard"
             " that cannot run lets the call through.",
             _UPDATE,
         )
@@ -114,7 +114,7 @@ def cli_mode(subject: DoctorSubject) -> DoctorCheck:
     options = switched_off_by(subject.session) if subject.session else []
     faults += [f"the running session was started with {option}" for option in options]
     if faults:
-        return dead(
+        return broken(
             "cli_mode",
             f"Claude Code runs no hook of the project: {'; '.join(faults)}.",
             "Unset the variable or leave out the option, and start `claude` again.",

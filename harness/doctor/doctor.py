@@ -27,7 +27,7 @@ from harness.doctor.hook_files import (
 )
 from harness.doctor.information import agent_files, hooks_installed, mcp_server, sandbox
 from harness.doctor.live_cli import cli_denies
-from harness.doctor.report import DoctorCheck, Report, dead
+from harness.doctor.report import DoctorCheck, Report, broken
 from harness.doctor.settings_checks import (
     hooks_enabled,
     settings_accepted,
@@ -113,7 +113,7 @@ def examine(subject: DoctorSubject, *, start_cli: bool) -> Report:
 
 def _start_below(start: Path, projects: list[Path]) -> DoctorCheck:
     named = ", ".join(str(path) for path in projects[:5])
-    return dead(
+    return broken(
         "start_folder",
         f"claude started in {start} reads {start}/.claude only, and no project is here; below it"
         f" are: {named}.",

@@ -46,15 +46,15 @@ def enclosing_session() -> EnclosingSession | None:
 def switched_off_by(session: EnclosingSession) -> list[str]:
     """The options with which the session was started and which keep the project's hooks from
     running."""
-    found = []
+    options = []
     for name, value in session.options():
         if name in ("--bare", "--safe-mode"):
-            found.append(name)
+            options.append(name)
         elif name == "--setting-sources" and "project" not in value.replace(" ", "").split(","):
-            found.append(f"--setting-sources {value}".rstrip())
+            options.append(f"--setting-sources {value}".rstrip())
         elif name == "--settings" and _disables(value, session.folder):
-            found.append("--settings with disableAllHooks")
-    return found
+            options.append("--settings with disableAllHooks")
+    return options
 
 
 def _disables(value: str, folder: Path) -> bool:

@@ -2,16 +2,16 @@
 guard.
 
 The first half is how CLI 2.1.332 was measured to read a hook's `matcher`. Absent, "" and "*" match
-all. Letters, digits, `_`, `-`, `|`, `,` and spaces are a list of exact, case-sensitive names; `Task`
-also stands for the tool Agent. Anything else is a regular expression that is searched for; one that
-is not valid matches nothing.
+all. Letters, digits, `_`, `-`, `|`, `,` and spaces are a list of exact, case-sensitive names, where
+`Task` also stands for the tool Agent. Anything else is a regular expression that is searched for;
+one that is not valid matches nothing.
 """
 
 import re
 from collections.abc import Iterator, Sequence
 
 from harness.doctor.hook_entries import PLACEHOLDERS, Hook
-from harness.doctor.report import INSTALL, DoctorCheck, amiss, dead, good
+from harness.doctor.report import INSTALL, DoctorCheck, amiss, broken, good
 from harness.doctor.settings_files import LOCAL, PROJECT, USER
 from harness.doctor.subject import DoctorSubject
 from harness.guard.hooks.table import EVENTS, GUARD, ISOLATED
@@ -88,21 +88,21 @@ def entries_present(subject: DoctorSubject) -> DoctorCheck:
         event for event in EVENTS if not any(hook.runs(event) for hook in subject.installed())
     ]
     if not lacking:
-        return good("entries_present", f"all {len(EVENTS)} hook entries stand in {place}")
+        return good("entries_present", f"all {len(EVENTS)} hook entries are in {place}")
     elsewhere = [
         subject.shown(source)
         for source in (LOCAL, USER)
         if any(hook.runs(event) for event in lacking for hook in subject.own(source))
     ]
-    message = f"{place} has no entry of ours for {', '.join(event.name for event in lacking)}"
+    message = f"{place} has no harness hook for {', '.join(event.name for event in lacking)}"
     if elsewhere:
         message += (
-            f"; they stand in {' and '.join(elsewhere)}, which sessions with the project's settings"
-            " do not read"
+            f"; they are in {' and '.join(elsewhere)}, which is not read by sessions that load"
+            " only the project's settings"
         )
-    say = dead if any(event.kind == GUARD for event in lacking) else amiss
+    say = broken if any(event.kind == GUARD for event in lacking) else amiss
     return say(
-        "entries_present", message + ".", f"{INSTALL} In a worktree, take .claude/ into git."
+        "entries_present", message + ".", f"{INSTALL} For worktrees, commit .claude/ to git."
     )
 
 
@@ -114,7 +114,7 @@ def entries_fail_closed(subject: DoctorSubject) -> DoctorCheck:
         if hook.body.get("onFailure") != "block"
     ]
     if faults:
-        return dead(
+        return broken(
             "entries_fail_closed",
             f"A guard that cannot run would let the call through: {_few(faults)}; expected"
             ' "block".',
@@ -132,9 +132,9 @@ def entries_synchronous(subject: DoctorSubject) -> DoctorCheck:
         if hook.body.get(key)
     ]
     if faults:
-        return dead(
+        return broken(
             "entries_synchronous",
-            f"The CLI would not wait for a guard, or ask it only sometimes: {_few(faults)}.",
+            f"The CLI would skip a guard or not wait for it: {_few(faults)}.",
             f"Remove these keys, or: {INSTALL}",
         )
     return good("entries_synchronous", "the CLI waits for every guard")
@@ -149,23 +149,23 @@ def entries_timeout(subject: DoctorSubject) -> DoctorCheck:
     ]
     if faults:
         guards = any(hook.guard for hook, _ in faults)
-        return (dead if guards else amiss)(
+        return (broken if guards else amiss)(
             "entries_timeout",
             _few([f"{hook.where}: {fault}" for hook, fault in faults]) + ".",
             f"`timeout` is in seconds: write 20 or 30, or: {INSTALL}",
         )
-    return good("entries_timeout", "every entry has a time limit that a hook can keep")
+    return good("entries_timeout", "every entry has a usable time limit")
 
 
 def _timeout_fault(value: object) -> str:
     if value is None:
-        return f"no timeout is set, so a hanging hook is waited for {LONGEST_S} s"
+        return f"no timeout is set, so a hanging hook blocks for {LONGEST_S} s"
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return f"timeout {value!r} is not a number, and the CLI then reads none of the file's hooks"
+        return f"timeout {value!r} is not a number; the CLI then ignores every hook of the file"
     if value > LONGEST_S:
-        return f"timeout {value:g} is no limit: the unit is seconds, not milliseconds"
+        return f"timeout {value:g} is too long: the unit is seconds, not milliseconds"
     if value < SHORTEST_S:
-        return f"timeout {value:g} s is too short: a hook that is late has not answered"
+        return f"timeout {value:g} s is too short for a hook to answer"
     return ""
 
 
@@ -181,8 +181,8 @@ def entries_matcher(subject: DoctorSubject) -> DoctorCheck:
         faults.append(f"{hook.where} has matcher {hook.matcher!r}, which matches {seen}")
         hints.add(_matcher_hint(hook))
     if faults:
-        return dead("entries_matcher", _few(faults) + ".", " ".join(sorted(hints)))
-    return good("entries_matcher", "every guard is asked about all that it guards")
+        return broken("entries_matcher", _few(faults) + ".", " ".join(sorted(hints)))
+    return good("entries_matcher", "every matcher covers all that its guard checks")
 
 
 def _matcher_hint(hook: Hook) -> str:
@@ -195,10 +195,10 @@ def entries_absolute(subject: DoctorSubject) -> DoctorCheck:
     faults = [(hook, fault) for hook in subject.installed() for fault in _place_faults(hook)]
     if faults:
         guards = any(hook.guard for hook, _ in faults)
-        return (dead if guards else amiss)(
+        return (broken if guards else amiss)(
             "entries_absolute",
             _few([f"{hook.where}: {fault}" for hook, fault in faults]) + ".",
-            "Write command and args apart, with ${CLAUDE_PROJECT_DIR}/ before the path, or:"
+            "Use separate `command` and `args`, with ${CLAUDE_PROJECT_DIR}/ before the path, or:"
             f" {INSTALL}",
         )
     return good("entries_absolute", "no entry depends on the current folder")
@@ -212,20 +212,17 @@ def _place_faults(hook: Hook) -> Iterator[str]:
         )
         return
     if not isinstance(hook.body.get("args"), list):
-        yield f"`{hook.body.get('command')}` goes through a shell; expected command and args"
+        yield f"`{hook.body.get('command')}` runs through a shell; expected `command` and `args`"
         return
     if not words[0].startswith(("/", *PLACEHOLDERS)):
         yield f"the command {words[0]!r} is not an absolute path"
     program = hook.program or ""
     if not program.startswith(("/", *(f"{name}/" for name in PLACEHOLDERS))):
-        yield (
-            f"the path {program!r} is relative: it is looked for in the current folder, so it fails"
-            " after `cd`"
-        )
+        yield (f"the path {program!r} is relative to the current folder, so it fails after `cd`")
     elif tuple(words[1:3]) != ISOLATED:
         yield (
-            f"Python is started without {' '.join(ISOLATED)}, so other files than the hook's own"
-            " decide what it runs"
+            f"Python is started without {' '.join(ISOLATED)}, so files other than"
+            " the hook's own decide what it runs"
         )
 
 
@@ -237,9 +234,9 @@ def entries_type(subject: DoctorSubject) -> DoctorCheck:
         if hook.body.get("type") != "command"
     ]
     if faults:
-        return dead(
+        return broken(
             "entries_type",
-            f'{_few(faults)}; expected "command". The CLI reads none of the file\'s hooks then.',
+            f'{_few(faults)}; expected "command". The CLI then ignores every hook of the file.',
             f'Write "type": "command" there, or: {INSTALL}',
         )
     return good("entries_type", "every entry is a command")
@@ -249,18 +246,18 @@ def entries_once(subject: DoctorSubject) -> DoctorCheck:
     """Whether an event has one entry of ours: two cost twice, and leave two receipts a call."""
     faults = []
     for event in EVENTS:
-        found = [hook for hook in subject.own() if hook.runs(event)]
-        if len(found) > 1:
+        hooks = [hook for hook in subject.own() if hook.runs(event)]
+        if len(hooks) > 1:
             faults.append(
-                f"{event.name} has {len(found)}: {', '.join(hook.where for hook in found)}"
+                f"{event.name} has {len(hooks)}: {', '.join(hook.where for hook in hooks)}"
             )
     if faults:
         return amiss(
             "entries_once",
-            f"More than one entry of ours for an event: {_few(faults)}.",
+            f"An event has more than one harness hook: {_few(faults)}.",
             "Remove all but one.",
         )
-    return good("entries_once", "every event has one entry of ours")
+    return good("entries_once", "every event has one harness hook")
 
 
 def other_hooks(subject: DoctorSubject) -> DoctorCheck:
@@ -274,7 +271,7 @@ def other_hooks(subject: DoctorSubject) -> DoctorCheck:
         return amiss(
             "other_hooks",
             f"Hooks with a relative path fail after `cd`, or lock every tool: {_few(faults)}.",
-            "Write ${CLAUDE_PROJECT_DIR}/ before the path, and command and args apart.",
+            "Write ${CLAUDE_PROJECT_DIR}/ before the path, and use separate `command` and `args`.",
         )
     return good("other_hooks", "no other hook depends on the current folder")
 

@@ -67,8 +67,10 @@ class Hook:
             )  # python -m, never written by us
         path = PurePosixPath(word)
         above = path.parent.parts
-        found = above[-1:] == (OWN_HOOKS,) if self.bare else above[-len(_VENDORED) :] == _VENDORED
-        return found and path.name == PROGRAM
+        in_folder = (
+            above[-1:] == (OWN_HOOKS,) if self.bare else above[-len(_VENDORED) :] == _VENDORED
+        )
+        return in_folder and path.name == PROGRAM
 
     def runs(self, event: HookEvent) -> bool:
         """Whether this is our hook for `event`, by its argument and by the event under which it

@@ -1,5 +1,6 @@
-"""Checks of the hooks' own files and of `.harness/policy.json`, from which every hook decides: there,
-readable, as `harness init` wrote them, and what the ledger says now.
+"""Checks of the hooks' own files and of `.harness/policy.json`, from which every hook decides.
+
+Each is there, readable, as `harness init` wrote it, and agrees with the ledger.
 """
 
 import json
@@ -11,7 +12,7 @@ from typing import Any
 
 from harness.contract.installation import MANIFEST, VENDORED
 from harness.doctor.hook_entries import Hook
-from harness.doctor.report import INSTALL, DoctorCheck, dead, good, note
+from harness.doctor.report import INSTALL, DoctorCheck, broken, good, note
 from harness.doctor.start_hooks import command_line
 from harness.doctor.subject import DoctorSubject
 from harness.errors import HarnessError
@@ -33,14 +34,14 @@ def hook_files_present(subject: DoctorSubject) -> DoctorCheck:
     wanted = dict.fromkeys((*_programs(subject), *_recorded(subject)))
     missing = [path for path in wanted if not os.path.isfile(path)]
     if missing:
-        return dead(
+        return broken(
             "hook_files_present",
             f"hook not found: {_listed(missing, subject)}. The guard cannot run; Python's own exit"
             " status 2 looks like a denial of every call.",
             INSTALL,
         )
     if not wanted:
-        return note("hook_files_present", "No hook of ours is installed in this project.")
+        return note("hook_files_present", "No harness hook is installed in this project.")
     return good("hook_files_present", f"all {len(wanted)} files of the hooks are there")
 
 
@@ -55,7 +56,7 @@ def hook_files_readable(subject: DoctorSubject) -> DoctorCheck:
         }
     )
     if closed:
-        return dead(
+        return broken(
             "hook_files_readable",
             f"Not readable: {_listed(closed, subject)}.",
             f"`chmod u+rX` what is named, or: {INSTALL}",
@@ -68,23 +69,25 @@ def hook_files_unchanged(subject: DoctorSubject) -> DoctorCheck:
     folder = subject.folder / VENDORED
     if subject.hooks_folder != folder:
         return note(
-            "hook_files_unchanged", "The hooks are not copies: git tells what changed in them."
+            "hook_files_unchanged", "The hooks are not copies; git shows what changed in them."
         )
-    found = vendored_files(str(folder))
-    if found is None:
+    differing = vendored_files(str(folder))
+    if differing is None:
         where = folder / MANIFEST
-        said = f"{where} is missing or damaged, so nobody can tell whether the hooks were edited."
-        return dead("hook_files_unchanged", said, INSTALL)
-    says = (("edited", "edited"), ("strange", "not put there by the harness"))
+        message = f"{where} is missing or damaged, so it is unknown whether the hooks were edited."
+        return broken("hook_files_unchanged", message, INSTALL)
+    says = (("edited", "edited"), ("strange", "not installed by the harness"))
     faults = [
-        f"{words}: {_listed([folder / name for name in found[kind]], subject)}"
+        f"{words}: {_listed([folder / name for name in differing[kind]], subject)}"
         for kind, words in says
-        if found[kind]
+        if differing[kind]
     ]
     if faults:
-        said = f"The hooks are not those that were installed; {'; '.join(faults)}."
-        return dead(
-            "hook_files_unchanged", said, _hint(subject, (*found["edited"], *found["strange"]))
+        message = f"The hooks differ from what was installed: {'; '.join(faults)}."
+        return broken(
+            "hook_files_unchanged",
+            message,
+            _hint(subject, (*differing["edited"], *differing["strange"])),
         )
     return good("hook_files_unchanged", "the hooks are as they were installed")
 
@@ -94,19 +97,19 @@ def hook_files_current(subject: DoctorSubject) -> DoctorCheck:
     the gates do."""
     library = subject.folder / VENDORED / LIBRARY
     if subject.hooks_folder != subject.folder / VENDORED:
-        return note("hook_files_current", "The hooks are not copies: they are this harness's own.")
+        return note("hook_files_current", "The hooks are not copies; they are this harness's own.")
     try:
         same = library_digest(str(library)) == policy_digest()
     except OSError as error:
-        return dead("hook_files_current", f"The hooks' library cannot be read: {error}.", INSTALL)
+        return broken("hook_files_current", f"The hooks' library cannot be read: {error}.", INSTALL)
     if same:
         return good("hook_files_current", "the hooks have this harness's rules")
-    found = vendored_files(str(subject.hooks_folder)) or {"edited": []}
-    said = f"The rules in {library} are another version's than this harness's."
-    return dead(
+    differing = vendored_files(str(subject.hooks_folder)) or {"edited": []}
+    message = f"The rules in {library} are from another version of the harness."
+    return broken(
         "hook_files_current",
-        said,
-        _hint(subject, [name for name in found["edited"] if name.startswith(LIBRARY)]),
+        message,
+        _hint(subject, [name for name in differing["edited"] if name.startswith(LIBRARY)]),
     )
 
 
@@ -137,8 +140,8 @@ def _programs(subject: DoctorSubject) -> Iterator[Path]:
 
 def _program(hook: Hook, subject: DoctorSubject) -> Path | None:
     words = command_line(hook, subject) or []
-    found = next((word for word in words if word.endswith(".py") and word.startswith("/")), None)
-    return None if found is None or "${" in found else Path(found)
+    program = next((word for word in words if word.endswith(".py") and word.startswith("/")), None)
+    return None if program is None or "${" in program else Path(program)
 
 
 def _may(path: Path, bit: int, mode: int) -> bool:
@@ -174,14 +177,14 @@ def snapshot_sound(subject: DoctorSubject) -> DoctorCheck:
     """Whether the hooks can decide from the snapshot: what they say of it themselves."""
     project = Projects().at(str(subject.folder))
     if project is None:
-        return dead(
+        return broken(
             "snapshot_sound",
             f"{subject.folder} has no .harness/config.toml; hooks deny every call.",
             "`harness init`",
         )
     if project.trouble:
         rule, reason, _ = project.trouble
-        return dead("snapshot_sound", f"{reason} ({rule}) The hooks deny every call.", RENDER)
+        return broken("snapshot_sound", f"{reason} ({rule}) The hooks deny every call.", RENDER)
     return good("snapshot_sound", "the policy snapshot can be read")
 
 
@@ -192,23 +195,23 @@ def snapshot_fresh(subject: DoctorSubject) -> DoctorCheck:
             now = policy_snapshot(project)
             path = project.layout.project("policy")
     except HarnessError as error:
-        return note("snapshot_fresh", f"The ledger cannot be asked: {error.message}", error.hint)
+        return note("snapshot_fresh", f"The ledger cannot be read: {error.message}", error.hint)
     except OSError as error:
         return note(
             "snapshot_fresh", f"The project cannot be read to compare it with the snapshot: {error}"
         )
     written = _read(path)
     if written is None:
-        return note("snapshot_fresh", "There is no snapshot to compare with the ledger.")
+        return note("snapshot_fresh", "No snapshot exists to compare with the ledger.")
     differing = differs(written, now)
     if differing:
-        return dead(
+        return broken(
             "snapshot_fresh",
-            f"{path} is stale: {', '.join(differing)} is not what the ledger and this harness say"
-            " now, so hooks judge by old rules.",
+            f"{path} is stale: {', '.join(differing)} differs from the ledger and this harness, so"
+            " hooks apply old rules.",
             RENDER,
         )
-    return good("snapshot_fresh", "the policy snapshot is what the ledger says now")
+    return good("snapshot_fresh", "the policy snapshot agrees with the ledger")
 
 
 def _read(path: Path) -> Mapping[str, Any] | None:

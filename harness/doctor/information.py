@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.contract.installation import AGENTS, MCP_SERVERS
 from harness.contract.roles import MCP_SERVER
-from harness.doctor.report import INSTALL, DoctorCheck, amiss, dead, good, note
+from harness.doctor.report import INSTALL, DoctorCheck, amiss, broken, good, note
 from harness.doctor.subject import DoctorSubject
 from harness.domain.statuses import HooksMode, SandboxKind
 from harness.guard.agent_files import read_agents
@@ -27,8 +27,8 @@ def hooks_installed(subject: DoctorSubject) -> DoctorCheck:
     if subject.mode is HooksMode.PLUGIN:
         return note(
             "hooks_installed",
-            "Hooks come from the plugin, and whether `claude` loads it cannot be seen from here:"
-            " only what the plugin starts is told its folder (CLAUDE_PLUGIN_ROOT)."
+            "Hooks come from the plugin, but whether `claude` loads it is unknown here:"
+            " only processes of the plugin get its folder (CLAUDE_PLUGIN_ROOT)."
             f" {_last_session(subject)}",
             "In `claude`, /plugin lists it; every tool call of a guarded session leaves a line in"
             " the receipts.",
@@ -39,7 +39,7 @@ def hooks_installed(subject: DoctorSubject) -> DoctorCheck:
             'config.toml says hooks = "none": nobody guards an interactive session.',
             INSTALL,
         )
-    return dead(
+    return broken(
         "hooks_installed", "No hook is installed, so nobody guards an interactive session.", INSTALL
     )
 
@@ -52,9 +52,9 @@ def _last_session(subject: DoctorSubject) -> str:
         else []
     )
     if not receipts:
-        return "No session has left receipts yet."
+        return "No session has written receipts yet."
     when = datetime.fromtimestamp(receipts[-1].stat().st_mtime, UTC)
-    return f"The last session that left receipts is {receipts[-1].stem}, {when:%Y-%m-%d %H:%M} UTC."
+    return f"The last session with receipts is {receipts[-1].stem}, {when:%Y-%m-%d %H:%M} UTC."
 
 
 def sandbox(_subject: DoctorSubject) -> DoctorCheck:
@@ -79,7 +79,7 @@ def agent_files(subject: DoctorSubject) -> DoctorCheck:
         return amiss(
             "agent_files",
             f"The agent files cannot be read: {error}.",
-            "Fix the permissions of what is named.",
+            "Correct the permissions of that path.",
         )
     if broken:
         named = " ".join(
@@ -87,10 +87,10 @@ def agent_files(subject: DoctorSubject) -> DoctorCheck:
         )
         return amiss(
             "agent_files",
-            f"Claude Code may read agents otherwise than meant. {named}",
-            "Fix what is named.",
+            f"Claude Code may read these agent files differently. {named}",
+            "Correct the files named above.",
         )
-    return good("agent_files", "Claude Code reads the project's agent files as they stand")
+    return good("agent_files", "Claude Code reads the project's agent files as written")
 
 
 def mcp_server(subject: DoctorSubject) -> DoctorCheck:
@@ -101,7 +101,7 @@ def mcp_server(subject: DoctorSubject) -> DoctorCheck:
     except FileNotFoundError:
         value = {}
     except (OSError, ValueError) as error:
-        return amiss("mcp_server", f"{path} is not read: {error}.", "Fix the line that is named.")
+        return amiss("mcp_server", f"{path} cannot be read: {error}.", "Correct that line.")
     servers = value.get("mcpServers") if isinstance(value, dict) else None
     if subject.mode is HooksMode.PLUGIN:
         return note("mcp_server", "The plugin brings the harness's tools.")
@@ -111,9 +111,13 @@ def mcp_server(subject: DoctorSubject) -> DoctorCheck:
             f"{path.name} has no server `{MCP_SERVER}`: `claude` uses the command line instead.",
         )
     program = subject.hooks_folder / "mcp.py"
-    said, root = (
+    message, root = (
         server(str(program), {}) if os.path.isfile(program) else (f"{program} is missing.", "")
     )
     if not root:
-        return amiss("mcp_server", f"The tool server would not start: {said}", "Fix what is named.")
+        return amiss(
+            "mcp_server",
+            f"The tool server would not start: {message}",
+            "Correct what the message names.",
+        )
     return good("mcp_server", f"{path.name} offers the harness's tools")

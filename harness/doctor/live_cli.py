@@ -1,7 +1,7 @@
 """The one proof that nothing else gives: the CLI itself, with the project's settings, against a
 scripted model.
 
-The model asks for one Write that must be denied. Nobody granted it either, so a dead guard writes
+The model asks for one Write that must be denied. Nobody granted it either, so a broken guard writes
 nothing. The CLI gets an environment made from nothing, folders of its own that are removed, and the
 loopback gateway; it keeps no transcript. Its receipts are removed, and nothing that it started is
 left.
@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.doctor.claude_cli import find_clis
 from harness.doctor.probe_process import Ended, clean_environment, run, temporary_folder
-from harness.doctor.report import INSTALL, DoctorCheck, dead, good, note
+from harness.doctor.report import INSTALL, DoctorCheck, broken, good, note
 from harness.doctor.start_hooks import remove_receipts
 from harness.doctor.subject import DoctorSubject
 from harness.errors import GatewayError
@@ -37,10 +37,10 @@ settings file."""
 def cli_denies(subject: DoctorSubject) -> DoctorCheck:
     """Whether the CLI, started in the project, denies a write to the policy snapshot because our
     hook says so."""
-    found = find_clis(subject.environment, subject.home)
-    if not found:
+    clis = find_clis(subject.environment, subject.home)
+    if not clis:
         return note("cli_denies", "No Claude Code CLI was found, so none was started.")
-    program = found[0].program
+    program = clis[0].program
     session = str(uuid.uuid4())
     try:
         with temporary_folder() as folder, Gateway(Scripted(_scenario(subject.folder))) as gateway:
@@ -98,25 +98,25 @@ def _judge(
     if denial is not None and "can't open file" not in denial:
         return good("cli_denies", f"{program}, started here, denied a write to the policy snapshot")
     if denial is not None:
-        return dead("cli_denies", f"hook not found: {denial[:400]}", INSTALL)
+        return broken("cli_denies", f"hook not found: {denial[:400]}", INSTALL)
     if invalid:
-        return dead(
+        return broken(
             "cli_denies",
             f"{program} reads no hook of the project, because a setting is not valid:"
             f" {'; '.join(invalid[:3])}.",
-            "Fix the setting that is named.",
+            "Correct that setting.",
         )
     if results:
-        return dead(
+        return broken(
             "cli_denies",
-            f"{program}, started here, did not ask our hook about a write to the policy snapshot;"
+            f"{program}, started here, did not call our hook for a write to the policy snapshot;"
             f" it said: {results[0][:200]}",
-            "Fix what the other checks name; a program called `claude` may also be a wrapper that"
+            "Correct what the other checks report; `claude` may also be a wrapper script that"
             " adds options.",
         )
-    said = gateway_failure or ended.stderr.strip()[-300:] or f"exit status {ended.code}"
+    reason = gateway_failure or ended.stderr.strip()[-300:] or f"exit status {ended.code}"
     return note(
-        "cli_denies", f"{program} ended before it used a tool, so this says nothing: {said}"
+        "cli_denies", f"{program} ended before it used a tool, so this proves nothing: {reason}"
     )
 
 

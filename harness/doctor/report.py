@@ -1,4 +1,4 @@
-"""What the doctor found: one Check for each way in which a guard can be dead, and the Report of all
+"""What the doctor found: one DoctorCheck for each way to break a guard, and the Report of all
 of them."""
 
 from collections import Counter
@@ -9,7 +9,7 @@ from typing import Any
 INSTALL = "`harness init` installs the hooks; run it in your own terminal."
 """The hint of whatever `harness init` wrote."""
 NO_GUARD = {"sandbox", "agent_files", "mcp_server", "entries_once", "others_answer", "other_hooks"}
-"""Checks of which no guard can be dead."""
+"""Checks that say nothing about a guard."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class DoctorCheck:
     hint: str = ""
 
     @property
-    def dead(self) -> bool:
+    def broken(self) -> bool:
         return self.guard and self.ok is False
 
 
@@ -35,12 +35,12 @@ class Report:
     checks: tuple[DoctorCheck, ...]
 
     @property
-    def dead(self) -> bool:
-        """Whether any guard is dead."""
-        return any(check.dead for check in self.checks)
+    def broken(self) -> bool:
+        """Whether any guard is broken."""
+        return any(check.broken for check in self.checks)
 
     def lines(self, *, verbose: bool = False) -> list[str]:
-        """The report for people: the dead first, then what else is amiss, then what is only told,
+        """The report for people: broken guards first, then other problems, then information,
         each with its hint; of what is in order a line a group with the count, or with `verbose` a
         line a check."""
         lines = []
@@ -53,11 +53,9 @@ class Report:
         if not verbose:
             groups = Counter(_group(check.name) for check in self.checks if check.ok is True)
             lines += [f"{'ok':5} {group:20} {_checks(number)}" for group, number in groups.items()]
-        dead = sum(check.dead for check in self.checks)
+        broken = sum(check.broken for check in self.checks)
         lines.append(
-            f"{dead} of {len(self.checks)} checks found a dead guard"
-            if dead
-            else "all guards are alive"
+            f"{broken} problem{'s' if broken > 1 else ''} found" if broken else "all guards work"
         )
         return [_plain(line) for line in lines]
 
@@ -65,7 +63,7 @@ class Report:
         """The report as `harness doctor --json` prints it."""
         return {
             "project": None if self.project is None else str(self.project),
-            "dead": self.dead,
+            "broken": self.broken,
             "checks": [
                 {
                     "name": check.name,
@@ -88,12 +86,12 @@ def good(name: str, message: str) -> DoctorCheck:
     return DoctorCheck(name=name, ok=True, guard=name not in NO_GUARD, message=message)
 
 
-def dead(name: str, message: str, hint: str) -> DoctorCheck:
+def broken(name: str, message: str, hint: str) -> DoctorCheck:
     return DoctorCheck(name=name, ok=False, guard=True, message=message, hint=hint)
 
 
 def amiss(name: str, message: str, hint: str) -> DoctorCheck:
-    """Something is wrong, and no guard is dead because of it."""
+    """Something is wrong, but every guard still works."""
     return DoctorCheck(name=name, ok=False, guard=False, message=message, hint=hint)
 
 
@@ -129,7 +127,7 @@ def _group(name: str) -> str:
     return _GROUPS.get(name.partition("_")[0], name)
 
 
-_MARKS = ("DEAD", "amiss", "note", "ok")
+_MARKS = ("FAIL", "warn", "note", "ok")
 
 
 def _weight(check: DoctorCheck) -> int:

@@ -3,7 +3,7 @@ at all."""
 
 from collections.abc import Iterator
 
-from harness.doctor.report import INSTALL, DoctorCheck, amiss, dead, good, note
+from harness.doctor.report import INSTALL, DoctorCheck, amiss, broken, good, note
 from harness.doctor.settings_files import LOCAL, MANAGED, PLUGIN, PROJECT, USER, SettingsFile
 from harness.doctor.subject import DoctorSubject
 from harness.guard.hooks.hook_scene import HookScene
@@ -21,9 +21,9 @@ def start_folder(subject: DoctorSubject) -> DoctorCheck:
     if subject.session is None and subject.environment.get("CLAUDECODE"):
         return note(
             "start_folder",
-            "A session is running, and where it was started cannot be seen from here.",
+            "A session is running; the folder where it was started is unknown.",
         )
-    return dead(
+    return broken(
         "start_folder",
         f"claude started in {subject.start} reads {subject.start}/.claude only, so no hook of this"
         " project runs.",
@@ -36,16 +36,18 @@ def settings_readable(subject: DoctorSubject) -> DoctorCheck:
     word."""
     project = subject.file(PROJECT)
     if project.problem:
-        return dead(
+        return broken(
             "settings_readable",
             f"No hook of {subject.shown(PROJECT)} is loaded: {project.problem}.",
-            "Fix what is named, or take the file from git again and run `harness init`.",
+            "Correct the file, or restore it from git and run `harness init`.",
         )
     others = [file for file in subject.files if file.problem]
     if others:
         named = "; ".join(f"{file.path}: {file.problem}" for file in others)
         return amiss(
-            "settings_readable", f"A settings file is not read: {named}.", "Fix what is named."
+            "settings_readable",
+            f"A settings file is not read: {named}.",
+            "Correct the files named above.",
         )
     return good("settings_readable", "the settings files are JSON")
 
@@ -53,10 +55,12 @@ def settings_readable(subject: DoctorSubject) -> DoctorCheck:
 def settings_accepted(subject: DoctorSubject) -> DoctorCheck:
     """Whether the guard of settings, ConfigChange, would let the project's settings be loaded as
     they are now."""
-    found = [text for source in (PROJECT, LOCAL) if (text := _refused(subject, source))]
-    if found:
-        return dead("settings_accepted", " ".join(found), f"{INSTALL} Remove other keys by hand.")
-    return good("settings_accepted", "the guard of settings has nothing against them")
+    faults = [text for source in (PROJECT, LOCAL) if (text := _refused(subject, source))]
+    if faults:
+        return broken(
+            "settings_accepted", " ".join(faults), f"{INSTALL} Remove other keys by hand."
+        )
+    return good("settings_accepted", "the ConfigChange hook accepts them")
 
 
 def _refused(subject: DoctorSubject, source: str) -> str:
@@ -77,10 +81,10 @@ def hooks_enabled(subject: DoctorSubject) -> DoctorCheck:
     """Whether no settings file switches hooks off."""
     faults = list(_off_switches(subject))
     if faults:
-        return dead(
+        return broken(
             "hooks_enabled",
             f"Hooks are switched off: {'; '.join(faults)}.",
-            "Remove the key there; in managed settings, whoever manages this machine must.",
+            "Remove the key there; managed settings are changed by this machine's administrator.",
         )
     return good("hooks_enabled", "no settings file switches hooks off")
 

@@ -17,7 +17,7 @@ from typing import Any
 from harness.contract.installation import PLUGIN_VARIABLE, PROJECT_VARIABLE
 from harness.doctor.hook_entries import Hook
 from harness.doctor.probe_process import Ended, clean_environment, run, temporary_folder
-from harness.doctor.report import INSTALL, DoctorCheck, amiss, dead, good, note
+from harness.doctor.report import INSTALL, DoctorCheck, amiss, broken, good, note
 from harness.doctor.subject import DoctorSubject
 from harness.errors import RefusedError
 from harness.guard.hooks.projects import Projects
@@ -72,7 +72,7 @@ def _fed(subject: DoctorSubject, name: str, *, guards: bool) -> DoctorCheck:
     if faults:
         message = "; ".join(f"{fault.hook.event}: {fault.message}" for fault in faults)
         hint = " ".join(dict.fromkeys(fault.hint for fault in faults))
-        return (dead if guards else amiss)(name, message, hint)
+        return (broken if guards else amiss)(name, message, hint)
     events = ", ".join(dict.fromkeys(hook.event for hook in hooks))
     how = "denied and let pass" if guards else "ended well"
     return good(name, f"{events}: started as in the settings, from another folder, {how}")
@@ -150,13 +150,12 @@ def _judge(hook: Hook, wanted: int, ended: Ended) -> Fault | None:
         return Fault(hook=hook, message=f"it did not answer in {_limit(hook):g} s")
     if _NOT_FOUND in ended.stderr:
         what = "hook not readable" if _CLOSED in said else "hook not found"
-        alike = (
-            "Python's own exit status 2 looks like a denial of every call; no rule denied anything"
-        )
+        alike = "Python's own exit status 2 looks like a denial; no rule denied anything"
         return Fault(hook=hook, message=f"{what}: {said}. {alike}")
     if any(words in ended.stderr for words in _BROKEN):
         return Fault(
-            hook=hook, message=f"its own files are missing or damaged, so no rule was asked: {said}"
+            hook=hook,
+            message=f"its own files are missing or damaged, so no rule was checked: {said}",
         )
     if wanted == DENIED:
         if ended.code == DENIED and ended.stderr.strip():
@@ -167,13 +166,15 @@ def _judge(hook: Hook, wanted: int, ended: Ended) -> Fault | None:
         )
     if ended.code == DENIED:
         return Fault(
-            hook=hook, message=f"it denies an ordinary call: {said}", hint="Fix what it names."
+            hook=hook,
+            message=f"it denies an ordinary call: {said}",
+            hint="Correct what the message names.",
         )
     if ended.code != PASSED:
         return Fault(hook=hook, message=f"it ended with status {ended.code}: {said}")
     if BY_NAME[hook.event].kind == GUARD and ended.stdout.strip():
         return Fault(
-            hook=hook, message=f"it printed {said!r}; a guard without an opinion is silent"
+            hook=hook, message=f"it printed {said!r}; a guard that does not deny must print nothing"
         )
     if BY_NAME[hook.event].kind != GUARD and ended.stderr.strip():
         return Fault(hook=hook, message=said)  # it lets go whatever happens, and says so here alone
@@ -258,7 +259,7 @@ def interpreter(subject: DoctorSubject) -> DoctorCheck:
         {hook.words[0] for hook in subject.own() if isinstance(hook.body.get("args"), list)}
     )
     if not programs:
-        return note("interpreter", "No entry of ours names an interpreter.")
+        return note("interpreter", "No harness hook names an interpreter.")
     faults = []
     for program in programs:
         try:
@@ -266,5 +267,5 @@ def interpreter(subject: DoctorSubject) -> DoctorCheck:
         except RefusedError as error:
             faults.append(error.message)
     if faults:
-        return dead("interpreter", " ".join(faults), f"{INSTALL} It chooses a Python that works.")
+        return broken("interpreter", " ".join(faults), f"{INSTALL} It chooses a Python that works.")
     return good("interpreter", f"{', '.join(programs)} runs the hooks")

@@ -138,8 +138,8 @@ def look(
         session = None  # it is at work elsewhere
     root = Path(project.source)
     chosen = _chosen(root, environment)
-    given = environment.get("CLAUDE_PLUGIN_ROOT")
-    plugin = Path(given).resolve() if given and chosen is HooksMode.PLUGIN else None
+    plugin_root = environment.get("CLAUDE_PLUGIN_ROOT")
+    plugin = Path(plugin_root).resolve() if plugin_root and chosen is HooksMode.PLUGIN else None
     user_folder = Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude")
     return DoctorSubject(
         start=(session.folder if session else start).resolve(),
@@ -165,12 +165,12 @@ def _chosen(root: Path, environment: Mapping[str, str]) -> HooksMode | None:
 def projects_below(start: Path) -> list[Path]:
     """Projects in the folders below `start`, three levels deep at most: where a monorepo has
     them."""
-    found: list[Path] = []
+    projects: list[Path] = []
     level = [start]
     for _ in range(_DEPTH):
         level = [path for folder in level for path in _folders(folder)][:_MOST_FOLDERS]
-        found += [path for path in level if os.path.isfile(path / CONFIG)]
-    return found
+        projects += [path for path in level if os.path.isfile(path / CONFIG)]
+    return projects
 
 
 def _folders(folder: Path) -> list[Path]:

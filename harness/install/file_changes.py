@@ -99,7 +99,9 @@ def make(root: Path, changes: Sequence[FileChange]) -> None:
         except OSError as error:
             raise UsageError(
                 f"{place} cannot be written: {error.strerror or error}.",
-                hint="Fix that, then run the same command again: it goes on where it stopped.",
+                hint=(
+                    "Correct that, then run the same command again: it continues where it stopped."
+                ),
                 code="not_writable",
             ) from error
 

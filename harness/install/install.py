@@ -67,7 +67,7 @@ def install(
         with open_project(place.layout.root, environment) as project:
             _write(place, project, found, by)
             if project.ledger.facts_wait():
-                notes.append("the facts of this clone wait: `harness ledger import`")
+                notes.append("this clone's facts are not imported yet: run `harness ledger import`")
         return _told(place, chosen, (*early, *found.changes), found, *notes)
 
 
@@ -99,7 +99,7 @@ def _ignored(place: InstallTarget) -> Iterator[str]:
             if run_git(place.root, *asked, ok=(0, 1, 128))[0] == 0:
                 yield (
                     f"warning: git ignores {path}, so a clone of this repository has no hooks and"
-                    " nothing is enforced there; take .claude/ out of .gitignore, or run `harness"
+                    " nothing is enforced there; remove .claude/ from .gitignore, or run `harness"
                     " init` in each clone."
                 )
                 return
@@ -134,23 +134,26 @@ def _write_config(place: InstallTarget) -> None:
             approve_config(place.layout)
 
 
-def _write(place: InstallTarget, project: Project, found: Wanted, by: str) -> None:
+def _write(place: InstallTarget, project: Project, wanted_changes: Wanted, by: str) -> None:
     """What was there is kept first; hooks come before the settings that start them, and after what
     they judge by."""
-    accepted = acceptable(place, found.changes)
+    # Asked before anything changes: it compares the files with what was accepted last.
+    accepted = acceptable(place, wanted_changes.changes)
     undo = undo_of(place.layout.state, place.root)
-    for change in found.changes:
+    for change in wanted_changes.changes:
         if change.after is not None:
             undo.remember(change.path, change.before, change.after, base=base_of(change))
     undo.folders += [
-        name for name in _missing_folders(place.root, found.changes) if name not in undo.folders
+        name
+        for name in _missing_folders(place.root, wanted_changes.changes)
+        if name not in undo.folders
     ]
-    if found.changes:
+    if wanted_changes.changes:
         undo.save()
     write_derived(project)
-    make(place.root, [change for change in found.changes if change.path not in MERGED])
+    make(place.root, [change for change in wanted_changes.changes if change.path not in MERGED])
     write_policy_snapshot(project)  # once more: it says that the hooks are there
-    make(place.root, [change for change in found.changes if change.path in MERGED])
+    make(place.root, [change for change in wanted_changes.changes if change.path in MERGED])
     if accepted is not None:
         accept_on_record(project, by=by, paths=accepted)
         write_derived(project)  # where that was a fact, it shows
@@ -168,9 +171,9 @@ def acceptable(place: InstallTarget, changes: Iterable[FileChange]) -> list[str]
     before, now = read_accepted(place.layout), control_listing(place.root)
     known = {} if before is None else before.files
     paths = [
-        item.path
-        for item in changes
-        if item.path not in MERGED or now.get(item.path) == known.get(item.path)
+        change.path
+        for change in changes
+        if change.path not in MERGED or now.get(change.path) == known.get(change.path)
     ]
     return paths if paths or before is None else None
 

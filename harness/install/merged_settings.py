@@ -24,7 +24,7 @@ from harness.install.json_edit import (
 )
 
 HOOKS, SERVERS = "hooks", "mcpServers"
-_NAMES = {dict: "an object", list: "a list", str: "text", bool: "a truth value", type(None): "null"}
+_NAMES = {dict: "an object", list: "a list", str: "text", bool: "a boolean", type(None): "null"}
 
 
 def read_object(text: str, where: str) -> dict[str, Any]:

@@ -168,7 +168,7 @@ def _whole_files(
             yield Conflict(
                 path=path,
                 message=f"{path} was edited since the harness wrote it; it is kept.",
-                hint=f"Delete {path} when you do not need it.",
+                hint=f"Delete {path} if you do not need it.",
             )
     compiled = sorted((place.root / VENDORED).rglob("__pycache__/*.pyc"))
     for path in [manifests.PATH, *(found.relative_to(place.root).as_posix() for found in compiled)]:

@@ -67,8 +67,8 @@ class Undo:
     def save(self) -> None:
         document = {
             "files": {
-                path: {"before": item.before, "written": item.written}
-                for path, item in self.files.items()
+                path: {"before": entry.before, "written": entry.written}
+                for path, entry in self.files.items()
             },
             "folders": self.folders,
         }
@@ -77,7 +77,7 @@ class Undo:
     def paths(self) -> list[Path]:
         """Every file of the record."""
         kept = [
-            self.folder / item.before for item in self.files.values() if item.before is not None
+            self.folder / entry.before for entry in self.files.values() if entry.before is not None
         ]
         return [self.folder / _RECORD, *kept]
 
@@ -104,8 +104,8 @@ def undo_of(state: Path, root: Path) -> Undo:
     try:
         value: dict[str, Any] = json.loads(path.read_text("utf-8"))
         files = {
-            str(name): UndoEntry(before=item["before"], written=list(item["written"]))
-            for name, item in value["files"].items()
+            str(name): UndoEntry(before=entry["before"], written=list(entry["written"]))
+            for name, entry in value["files"].items()
         }
         return Undo(folder=folder, files=files, folders=[str(name) for name in value["folders"]])
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

@@ -109,15 +109,15 @@ def _hooks(place: InstallTarget, interpreter: str, undo: Undo) -> Wanted:
 
 
 def _sort(
-    found: Iterable[FileChange | Conflict | None],
+    results: Iterable[FileChange | Conflict | None],
     changes: list[FileChange],
     conflicts: list[Conflict],
 ) -> None:
-    for item in found:
-        if isinstance(item, Conflict):
-            conflicts.append(item)
-        elif item is not None:
-            changes.append(item)
+    for result in results:
+        if isinstance(result, Conflict):
+            conflicts.append(result)
+        elif result is not None:
+            changes.append(result)
 
 
 def _owned(
@@ -139,15 +139,15 @@ def _owned(
             yield Conflict(
                 path=path,
                 message=(
-                    f"{path} was edited since the harness wrote it; your edit is kept, the newer"
-                    " one not written."
+                    f"{path} was edited since the harness wrote it; your edit is kept and the newer"
+                    " version not written."
                 ),
-                hint=f"To take the harness's: delete {path}, then run `harness init` again.",
+                hint=f"For the harness's version, delete {path}, then run `harness init` again.",
             )
         else:
             yield Conflict(
                 path=path,
-                message=f"{path} is there already and not the harness's; it is left as it is.",
+                message=f"{path} already exists and is not the harness's; it stays as it is.",
                 hint="Rename it, then run `harness init` again.",
             )
 
@@ -180,10 +180,10 @@ def _stale(
             yield Conflict(
                 path=path,
                 message=(
-                    f"{path} was edited since the harness wrote it; this version has no such file"
-                    " any more."
+                    f"{path} was edited since the harness wrote it; this version no longer has"
+                    " such a file."
                 ),
-                hint=f"Delete {path} when you do not need it.",
+                hint=f"Delete {path} if you do not need it.",
             )
 
 

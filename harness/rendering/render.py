@@ -154,14 +154,14 @@ def _require_ours(path: Path, written: str | None) -> None:
             f"{path} was edited since the harness wrote it; your edit is kept, and nothing was"
             " rendered.",
             hint=(
-                "To take the harness's: delete that file (or move your edit away), then run"
+                "For the harness's version, delete that file (or move your edit away), then run"
                 " `harness render` again."
             ),
             code="rendered_file_edited",
         )
     if text is not None and path.suffix == ".md" and not is_rendered(text):
         raise RefusedError(
-            f"{path} exists and was not rendered by the harness, which has a file of that name.",
+            f"{path} exists, but the harness did not render it and has a file of that name.",
             hint="Rename that file, then run `harness render` again.",
             code="rendered_file_taken",
         )

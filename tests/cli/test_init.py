@@ -30,7 +30,7 @@ def test_in_and_out_again(journey: Journey) -> None:
     assert done.exit_code == 0, done.stdout + done.stderr
     assert "wrote .claude/settings.json\n" in done.stdout
     assert "runs the hooks" in done.stdout
-    assert "all guards are alive" in done.stdout
+    assert "all guards work" in done.stdout
     again = journey.harness("init")
     assert (again.exit_code, "nothing to do" in again.stdout) == (0, True)
     shown = journey.harness("init", "--remove", "--dry-run")
@@ -69,7 +69,7 @@ def test_json_is_one_object(journey: Journey) -> None:
     assert (document["project"], document["root"]) == (str(journey.root), str(journey.root))
     assert (document["hooks"], document["dry_run"], document["conflicts"]) == ("project", False, [])
     assert {"path": SETTINGS, "action": "create"} in document["changes"]
-    assert document["doctor"]["dead"] is False
+    assert document["doctor"]["broken"] is False
     assert Path(document["interpreter"]).is_absolute()
     document = journey.harness("init", "--remove", "--json").document
     assert {"path": SETTINGS, "action": "delete"} in document["changes"]
@@ -88,7 +88,7 @@ def test_a_conflict_or_a_dead_guard_is_exit_1(journey: Journey) -> None:
         1,
         True,
     )
-    assert "DEAD" in answer.stdout
+    assert "FAIL" in answer.stdout
     assert answer.stdout.lower().count("delete .claude/hooks/harness/run.py") == 2, (
         "init and doctor agree"
     )

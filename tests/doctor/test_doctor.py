@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from harness.doctor.doctor import OF_THE_HOOKS, OF_THE_PLACE, OF_THE_REST, WITH_THE_CLI, examine
 from harness.doctor.enclosing_session import EnclosingSession
-from harness.doctor.report import NO_GUARD, DoctorCheck, Report, dead, good
+from harness.doctor.report import NO_GUARD, DoctorCheck, Report, broken, good
 from harness.doctor.start_hooks import guards_answer, interpreter, others_answer
 from harness.doctor.subject import look
 from harness.domain.statuses import HooksMode
@@ -71,9 +71,9 @@ def named(checks: tuple[DoctorCheck, ...]) -> dict[str, DoctorCheck]:
 def test_an_untouched_project_has_no_dead_guard_and_nothing_amiss(made: Made):
     report = made.doctor()
     assert [check.message for check in report.checks if check.ok is False] == []
-    assert not report.dead
+    assert not report.broken
     assert {check.name for check in report.checks if not check.guard} == NO_GUARD
-    assert report.lines()[-1] == "all guards are alive"
+    assert report.lines()[-1] == "all guards work"
 
 
 def test_nothing_is_left_in_the_project(made: Made):
@@ -107,7 +107,7 @@ def test_case_01_a_relative_hook_of_somebody_else_is_named(made: Made):
     made.write(settings)
     report = made.doctor()
     check = named(report.checks)["other_hooks"]
-    assert (check.ok, report.dead) == (False, False)
+    assert (check.ok, report.broken) == (False, False)
     assert "python3 .claude/hooks/guard.py" in check.message
     assert "CLAUDE_PROJECT_DIR" in check.hint
 
@@ -130,7 +130,7 @@ def test_a_session_whose_folder_cannot_be_seen_is_not_accused(made: Made):
     (made.root / "src").mkdir()
     report = made.doctor(start=made.root / "src", CLAUDECODE="1")
     assert named(report.checks)["start_folder"].ok is None
-    assert not report.dead
+    assert not report.broken
 
 
 def test_case_03_a_missing_hook_is_no_policy(made: Made):
@@ -154,7 +154,7 @@ def test_without_a_project_it_says_so(made: Made):
 def test_through_a_link_it_is_the_same_project(made: Made, tmp_path: Path):
     (tmp_path / "link").symlink_to(made.root)
     report = made.doctor(start=tmp_path / "link")
-    assert (report.project, report.dead) == (made.root, False)
+    assert (report.project, report.broken) == (made.root, False)
 
 
 def test_a_worktree_has_the_main_ones_policy_and_needs_hooks_of_its_own(made: Made, tmp_path: Path):
@@ -167,7 +167,7 @@ def test_a_worktree_has_the_main_ones_policy_and_needs_hooks_of_its_own(made: Ma
     assert [check.message for check in report.checks if check.ok is False] == []
     shutil.rmtree(worktree / ".claude")
     report = made.doctor(start=worktree)
-    assert report.dead
+    assert report.broken
     assert "git" in named(report.checks)["entries_present"].hint
 
 
@@ -254,7 +254,7 @@ def test_hooks_of_the_plugin_are_seen_only_by_what_the_plugin_starts(tmp_path: P
     made = make(tmp_path, HooksMode.PLUGIN)
     report = made.doctor()
     check = named(report.checks)["hooks_installed"]
-    assert (check.ok, report.dead) == (None, False)
+    assert (check.ok, report.broken) == (None, False)
     assert "CLAUDE_PLUGIN_ROOT" in check.message
     assert "No session has left receipts yet" in check.message
     assert "/plugin" in check.hint
@@ -269,7 +269,7 @@ def test_a_project_may_choose_to_have_no_hooks(tmp_path: Path):
     made = make(tmp_path, HooksMode.NONE)
     report = made.doctor()
     check = named(report.checks)["hooks_installed"]
-    assert (check.ok, report.dead) == (None, False)
+    assert (check.ok, report.broken) == (None, False)
     assert "nobody guards" in check.message
 
 
@@ -324,13 +324,13 @@ def command(made: Made, *words: str, cwd: Path | None = None) -> tuple[int, Any]
 
 def test_exit_codes_and_json(made: Made, tmp_path: Path):
     code, document = command(made)
-    assert (code, document["dead"], document["project"]) == (0, False, str(made.root))
+    assert (code, document["broken"], document["project"]) == (0, False, str(made.root))
     assert all(
         set(check) == {"name", "ok", "guard", "message", "hint"} for check in document["checks"]
     )
     (made.hooks / "run.py").chmod(stat.S_IXUSR)
     code, document = command(made)
-    assert (code, document["dead"]) == (1, True)
+    assert (code, document["broken"]) == (1, True)
     code, document = command(made, "--project", str(tmp_path))
     assert (code, document["error"]["code"]) == (2, "no_project")
 
@@ -342,10 +342,10 @@ def test_what_is_in_order_is_a_line_a_group_unless_every_check_is_asked_for():
         "ok    hook entries         2 checks",
         "ok    settings             1 check",
         "ok    sandbox              1 check",
-        "all guards are alive",
+        "all guards work",
     ]
     assert [line.split()[1] for line in sound.lines(verbose=True)[:-1]] == list(names)
-    broken = Report(
-        project=None, checks=(*sound.checks, dead("interpreter", "It is gone.", "Install it."))
+    failing = Report(
+        project=None, checks=(*sound.checks, broken("interpreter", "It is gone.", "Install it."))
     )
-    assert broken.lines()[:2] == ["DEAD  interpreter          It is gone.", f"{'':27}Install it."]
+    assert failing.lines()[:2] == ["FAIL  interpreter          It is gone.", f"{'':27}Install it."]

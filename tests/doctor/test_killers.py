@@ -685,7 +685,7 @@ FED = [killer for killer in KILLERS if killer not in SEEN]
 def assert_named(killer: Killer, made: Made) -> None:
     report = made.doctor(**(killer.kill(made) or {}))
     (check,) = [check for check in report.checks if check.name == killer.check]
-    assert (check.ok, check.guard, report.dead) == (False, killer.guard, killer.guard), "\n".join(
+    assert (check.ok, check.guard, report.broken) == (False, killer.guard, killer.guard), "\n".join(
         report.lines()
     )
     assert [words for words in killer.message if words not in check.message] == [], check.message

@@ -42,7 +42,7 @@ def test_the_cli_denies_by_our_hook_and_leaves_no_trace(
     token = secrets.token_hex(16)
     report = made.doctor(start_cli=True, PATH=f"/usr/bin:/bin:/{token}")
     assert live(report).ok is True, live(report).message
-    assert not report.dead
+    assert not report.broken
     assert made.files() == before
     assert list(tmp_path.iterdir()) == []
     assert started_with(token) == []
@@ -52,7 +52,7 @@ def test_hooks_that_are_switched_off_are_seen_by_the_call_that_passes(made: Made
     made.write({**made.settings(), "disableAllHooks": True})
     before = made.files()
     report = made.doctor(start_cli=True)
-    assert (live(report).ok, report.dead) == (False, True)
+    assert (live(report).ok, report.broken) == (False, True)
     assert "did not ask our hook" in live(report).message
     assert made.files() == before, "the probe's write must not have happened"
 
@@ -61,7 +61,7 @@ def test_one_setting_that_is_not_valid_takes_every_hook_with_it(made: Made):
     """Nothing in our own entries is wrong, and the CLI says nothing: only starting it tells."""
     made.write({**made.settings(), "permissions": "all"})
     report = made.doctor(start_cli=True)
-    assert [check.name for check in report.checks if check.dead] == ["cli_denies"]
+    assert [check.name for check in report.checks if check.broken] == ["cli_denies"]
     assert "permissions" in live(report).message
     assert "Fix the setting" in live(report).hint
 
@@ -79,7 +79,7 @@ def test_a_cli_that_is_none_says_nothing_about_the_guards(made: Made):
     cli.write_text("#!/bin/sh\necho '2.9.1 (Claude Code)'\n")
     cli.chmod(0o755)
     report = made.doctor(start_cli=True, PATH=f"{cli.parent}:/usr/bin:/bin")
-    assert (live(report).ok, report.dead) == (None, False)
+    assert (live(report).ok, report.broken) == (None, False)
     assert str(cli) in live(report).message
 
 
@@ -97,6 +97,6 @@ def test_the_persons_cli_comes_before_the_one_of_the_sdk(made: Made):
 def test_without_a_cli_it_says_so_and_nothing_is_dead(made: Made, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("harness.doctor.claude_cli.bundled_program", lambda: None)
     report = made.doctor(start_cli=True)
-    assert (live(report).ok, report.dead) == (None, False)
+    assert (live(report).ok, report.broken) == (None, False)
     assert "No Claude Code CLI" in live(report).message
     assert json.dumps(report.document())

@@ -85,7 +85,7 @@ KILLED = {
     "a file added": (
         ".claude/hooks/harness/lib/json.py",
         "# x\n",
-        "not put there by the harness: lib/json.py",
+        "not installed by the harness: lib/json.py",
     ),
     "a damaged manifest": (".claude/hooks/harness/MANIFEST.json", "{", "missing or damaged"),
     "no manifest": (".claude/hooks/harness/MANIFEST.json", None, "missing or damaged"),

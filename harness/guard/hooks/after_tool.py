@@ -35,7 +35,7 @@ def after_tool(call: dict[str, Any], scene: HookScene) -> HookAnswer:
     changed = _changed(before, now)
     what = said(None, CHANGED if changed else "no_rule", paths=changed)
     news, counts = new_alarms(home, session_of(call))
-    told = {ALARMS: counts} if news else {}
+    counted = {ALARMS: counts} if news else {}
     note(
         home,
         call,
@@ -44,10 +44,10 @@ def after_tool(call: dict[str, Any], scene: HookScene) -> HookAnswer:
         role=_role(call, home),
         now=scene.now,
         control=now,
-        **told,
+        **counted,
     )
     if changed:
-        news = [_told_change(changed), *news]
+        news = [_change_message(changed), *news]
     if not news:
         return HookAnswer()
     output = {
@@ -56,12 +56,12 @@ def after_tool(call: dict[str, Any], scene: HookScene) -> HookAnswer:
     return HookAnswer(output=dumps(output) + "\n")
 
 
-def _told_change(changed: list[str]) -> str:
+def _change_message(changed: list[str]) -> str:
     return (
         f"harness: {', '.join(changed)} changed during this session. These files decide what is"
-        " enforced; no agent changes them. `harness audit` names the change and this session. Say"
-        " in your answer that it happened, and whether you caused it; leave the fixing to a"
-        " person."
+        " enforced; no agent changes them. `harness audit` reports the change and this session. Say"
+        " in your answer that it happened and whether you caused it; a person decides what to"
+        " do."
     )
 
 
@@ -91,28 +91,32 @@ def after_batch(call: dict[str, Any], scene: HookScene) -> HookAnswer:
     if home is None or not isinstance(calls, list):
         return HookAnswer()
     made = [
-        item
-        for item in calls
-        if isinstance(item, dict) and isinstance(item.get("tool_use_id"), str)
+        tool_call
+        for tool_call in calls
+        if isinstance(tool_call, dict) and isinstance(tool_call.get("tool_use_id"), str)
     ]
-    missing = {item["tool_use_id"] for item in made}
+    missing = {tool_call["tool_use_id"] for tool_call in made}
     for line in lines_back(home, session_of(call)) if missing else ():
         if line.get("event") == GUARD_EVENT:
             missing.discard(line.get("tool_use_id"))
             if not missing:
                 break
-    for item in made:
-        if item["tool_use_id"] in missing:
-            unseen = {**item, "session_id": session_of(call), "agent_type": call.get("agent_type")}
-            what = said(None, UNHOOKED, paths=_paths(item))
+    for tool_call in made:
+        if tool_call["tool_use_id"] in missing:
+            unseen = {
+                **tool_call,
+                "session_id": session_of(call),
+                "agent_type": call.get("agent_type"),
+            }
+            what = said(None, UNHOOKED, paths=_paths(tool_call))
             note(home, unseen, what, event=AFTER_BATCH, role=_role(call, home), now=scene.now)
     return HookAnswer()
 
 
-def _paths(item: dict[str, Any]) -> list[str]:
-    given = item.get("tool_input")
-    key = {**WRITERS, **READERS}.get(str(item.get("tool_name")))
-    path = given.get(key) if isinstance(given, dict) and key else None
+def _paths(tool_call: dict[str, Any]) -> list[str]:
+    tool_input = tool_call.get("tool_input")
+    key = {**WRITERS, **READERS}.get(str(tool_call.get("tool_name")))
+    path = tool_input.get(key) if isinstance(tool_input, dict) and key else None
     return [path] if isinstance(path, str) else []
 
 

@@ -27,24 +27,24 @@ _LONGEST = 300
 def new_alarms(home: GuardedProject, session: str) -> tuple[list[str], dict[str, int]]:
     """(a sentence for each alarm that the session was not told, run folder -> how many alarms it
     has by now)."""
-    found = _alarms(home)
-    if not found:
+    alarms = _alarms(home)
+    if not alarms:
         return [], {}
-    before = _told(home, session)
-    counts = {name: len(lines) for name, lines in found.items()}
+    before = _counts_told(home, session)
+    counts = {name: len(lines) for name, lines in alarms.items()}
     news = [
         _sentence(name, line)
-        for name, lines in found.items()
+        for name, lines in alarms.items()
         for line in lines[before.get(name, 0) :]
     ]
     return (news[-MOST:], counts) if news else ([], {})
 
 
-def _told(home: GuardedProject, session: str) -> dict[str, int]:
+def _counts_told(home: GuardedProject, session: str) -> dict[str, int]:
     for line in lines_back(home, session):
-        told = line.get(ARTIFACT)
-        if isinstance(told, dict):
-            return {name: count for name, count in told.items() if isinstance(count, int)}
+        counts = line.get(ARTIFACT)
+        if isinstance(counts, dict):
+            return {name: count for name, count in counts.items() if isinstance(count, int)}
     return {}
 
 
@@ -79,27 +79,27 @@ def _lines(path: str) -> list[dict[str, Any]]:
         return []
     finally:
         os.close(descriptor)
-    found = []
+    rows = []
     for text in data.split(b"\n"):
         try:
             value = loads(text.decode("utf-8"))
         except (ValueError, RecursionError):
             continue
         if isinstance(value, dict):
-            found.append(value)
-    return found
+            rows.append(value)
+    return rows
 
 
 def _sentence(name: str, alarm: dict[str, Any]) -> str:
     severity, code, row, message = (
         _short(alarm.get(key)) for key in ("severity", "code", "row", "message")
     )
-    told = f"harness: {name} raised {severity} {code} at row {row}: {message}."
+    sentence = f"harness: {name} raised {severity} {code} at row {row}: {message}."
     if alarm.get("recovered") or severity == "note":
-        return told
+        return sentence
     tries = alarm.get("try")
-    advice = " ".join(_short(item) for item in tries[:3]) if isinstance(tries, list) else ""
-    return f"{told} {f'Try: {advice} ' if advice else ''}{due(name)}"
+    advice = " ".join(_short(step) for step in tries[:3]) if isinstance(tries, list) else ""
+    return f"{sentence} {f'Try: {advice} ' if advice else ''}{due(name)}"
 
 
 def due(name: str) -> str:

@@ -42,19 +42,19 @@ def before_tool(call: dict[str, Any], scene: HookScene) -> HookAnswer:
 
 def _paths(call: dict[str, Any], scene: HookScene) -> list[str]:
     """Absolute paths that the call may touch, for finding the projects that they lie in."""
-    tool, given, cwd = call.get("tool_name"), call.get("tool_input"), scene.cwd
-    if not isinstance(tool, str) or not isinstance(given, dict):
+    tool, tool_input, cwd = call.get("tool_name"), call.get("tool_input"), scene.cwd
+    if not isinstance(tool, str) or not isinstance(tool_input, dict):
         return [cwd] if cwd else []
     key = WRITERS.get(tool) or READERS.get(tool)
     if key:
-        path = given.get(key)
+        path = tool_input.get(key)
         named = [path] if isinstance(path, str) and path else [cwd]
         return [os.path.join(cwd or "/", os.path.expanduser(path)) for path in named]
-    if tool.startswith("mcp__") or command_lines(given) or programs(given):
+    if tool.startswith("mcp__") or command_lines(tool_input) or programs(tool_input):
         from .mentioned_places import mentioned
 
         home = [] if tool == "Bash" or scene.home is None else [scene.home.root]
-        return mentioned(tool, given, cwd or "/", *home)
+        return mentioned(tool, tool_input, cwd or "/", *home)
     return [cwd] if cwd else []
 
 
@@ -112,7 +112,7 @@ def _receipt(
     except OSError as error:
         return refused(
             f"The receipt of this call cannot be written to {project.receipts}"
-            f" ({error.strerror or error}), and a call without a receipt is not let through.",
-            "A person makes the folder writable, or frees disk space, and the step is repeated.",
+            f" ({error.strerror or error}), and a call without a receipt is denied.",
+            "A person makes the folder writable or frees disk space; then repeat the step.",
         )
     return None

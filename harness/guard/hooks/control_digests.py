@@ -1,7 +1,7 @@
 """The control files of a project and a digest of each: what decides what is enforced.
 
-Of two of them only a part counts: Claude Code and git write the rest in ordinary work, and it decides
-nothing here: the permissions that a person gave at a prompt, and which branch follows which.
+Of two of them only a part counts. Claude Code and git write the rest in ordinary work, where it
+decides nothing: permissions that a person gave at a prompt, and which branch follows which.
 """
 
 from __future__ import annotations
@@ -91,12 +91,12 @@ def control_digests(scene: HookScene) -> dict[str, str]:
     shown = os.path.relpath(folder, home.root) if folder.startswith(home.root + "/") else folder
     names = _names(home.snapshot)
     apart = frozenset((*names, shown, WORKTREES))
-    found = {name: _digest(home.root, name, apart) for name in names}
+    digests = {name: _digest(home.root, name, apart) for name in names}
     library = (
         os.path.join(scene.installed.library, room) for room in ("guard/policy", "guard/hooks")
     )
     files = (name for place in (folder, *library) for name in _sources(place))
-    return {**found, shown: _together((name, _digest_of(name, name)) for name in files)}
+    return {**digests, shown: _together((name, _digest_of(name, name)) for name in files)}
 
 
 def _names(snapshot: dict[str, Any]) -> list[str]:

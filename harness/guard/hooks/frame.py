@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 LARGEST = 256 * 1024 * 1024
 """Bytes of one payload; Claude Code's own limits on a tool's input are far below."""
 _BLOCK = 1 << 20
-_REPEAT = "Repeat the call; when it happens again, a person runs `harness doctor`."
+_REPEAT = "Repeat the call; if it fails again, a person runs `harness doctor`."
 
 
 class UnreadablePayload(Exception):
@@ -47,6 +47,8 @@ def main(name: str, program: str) -> NoReturn:
     """Answer one hook call of the event `name`, whose program is the file `program`; ends the
     process."""
     event = BY_NAME[name]
+    # A third each for reading and deciding; the last third is left for the denial itself, since
+    # Claude Code would go on without an answer that comes too late.
     seconds = event.timeout // 3
     call: dict[str, Any] = {}
     try:
@@ -100,7 +102,7 @@ def answer(event: HookEvent, call: dict[str, Any], program: str) -> HookAnswer:
 def _gone(event: HookEvent, root: str) -> HookAnswer:
     reason = (
         f"These hooks were installed for the project at {root}, and its .harness/ folder (with"
-        " config.toml) is gone: no rule can be checked, and every tool call is denied."
+        " config.toml) is gone: no rule can be checked, so every tool call is denied."
     )
     hint = (
         "No tool can fix this. A person runs, in their own terminal and in that folder: `harness"
@@ -126,7 +128,7 @@ def _failed(
     elif isinstance(error, TooLate):
         rule, reason, hint = (
             "too_late",
-            f"The {event.name} hook did not come to an end: {error}.",
+            f"The {event.name} hook did not finish: {error}.",
             _REPEAT,
         )
     else:

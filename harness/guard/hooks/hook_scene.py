@@ -1,6 +1,4 @@
-"""One hook call: where the hook stands, which project it belongs to, which others it meets; and what
-it answers, an exit status and what stands on stdout and stderr.
-"""
+"""One hook call: where the hook stands, which projects it meets; and its answer."""
 
 from __future__ import annotations
 
@@ -54,9 +52,9 @@ class HookScene:
         if root is not None:
             return self.projects.at(root)
         for place in (self.environment.get("CLAUDE_PROJECT_DIR", ""), self.cwd, _own_cwd()):
-            found = self.projects.containing(place) if place.startswith("/") else None
-            if found:
-                return found
+            project = self.projects.containing(place) if place.startswith("/") else None
+            if project:
+                return project
         return None
 
     @property
@@ -68,15 +66,15 @@ class HookScene:
     def met(self, places: Iterable[str]) -> list[GuardedProject]:
         """The home project first, then each that contains one of `places`, and those around them:
         what they protect stays so below another project."""
-        found = [] if self.home is None else [self.home]
+        projects = [] if self.home is None else [self.home]
         for place in places:
             project = self.projects.containing(place)
-            while project is not None and project not in found:
-                found.append(project)
+            while project is not None and project not in projects:
+                projects.append(project)
                 project = self.projects.containing(
                     os.path.dirname(project.root)
                 )  # one within another's files
-        return found
+        return projects
 
     def protected(self) -> list[str]:
         """What runs as this guard, with its compiled modules: no project's agent changes it."""

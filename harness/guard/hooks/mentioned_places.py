@@ -18,24 +18,24 @@ MOST, MOST_FOLDERS = 20_000, 16
 _BETWEEN = str.maketrans(dict.fromkeys("\t\r\n'\"`;&|<>(){}=,:$!", " "))
 
 
-def mentioned(tool: str, given: dict[str, Any], *bases: str) -> list[str]:
+def mentioned(tool: str, tool_input: dict[str, Any], *bases: str) -> list[str]:
     """Absolute places: the working directory, which is the first of `bases`, and whatever the
     command or the arguments may mean as a path, from each of `bases` and from each folder that they
     name themselves."""
-    names = dict.fromkeys([] if tool == "Bash" else paths(given))
-    for line in (*command_lines(given), *programs(given)):
+    names = dict.fromkeys([] if tool == "Bash" else paths(tool_input))
+    for line in (*command_lines(tool_input), *programs(tool_input)):
         names.update(_command_names(line))
     folders = list(dict.fromkeys(bases))
-    found = dict.fromkeys(folders[:1])
+    places_named = dict.fromkeys(folders[:1])
     tried = 0
     for folder in folders:  # grows while it is read: `cd a; cd b` names a/b
         for name in names:
             tried += 1
             for place in _places(name, folder) if tried <= MOST else ():
-                found[place] = None
+                places_named[place] = None
                 if len(folders) < MOST_FOLDERS and place not in folders and os.path.isdir(place):
                     folders.append(place)
-    return list(found)
+    return list(places_named)
 
 
 def _places(name: str, folder: str) -> tuple[str, ...]:

@@ -59,8 +59,8 @@ def installation(program: str, environment: Mapping[str, str]) -> HookInstallati
         roots = [
             os.path.normpath(os.path.join(place, "..", "..", "..")) for place in (folder, written)
         ]
-        found = next((os.path.realpath(root) for root in roots if _source(root)), roots[0])
-        return HookInstallation(folder, os.path.join(vendored, "harness"), found)
+        project_root = next((os.path.realpath(root) for root in roots if _source(root)), roots[0])
+        return HookInstallation(folder, os.path.join(vendored, "harness"), project_root)
     above = os.path.dirname(folder)
     plugin = environment.get("CLAUDE_PLUGIN_ROOT")
     is_plugin = bool(plugin) and os.path.realpath(str(plugin)) == above
@@ -132,11 +132,11 @@ class Projects:
     def containing(self, path: str) -> GuardedProject | None:
         """The nearest project at or above the absolute `path`, as it is written; it need not
         exist."""
-        found = self._find(path)
+        place = self._find(path)
         return (
             None
-            if found is None
-            else self._project(os.path.realpath(found[0]), os.path.realpath(found[1]))
+            if place is None
+            else self._project(os.path.realpath(place[0]), os.path.realpath(place[1]))
         )
 
     def _project(self, root: str, source: str) -> GuardedProject:
@@ -148,19 +148,19 @@ class Projects:
         """(root, source) of the nearest project; the answer is remembered for each folder on the
         way."""
         passed: list[str] = []
-        found: tuple[str, str] | None = None
+        project: tuple[str, str] | None = None
         while folder not in self._roots:
             passed.append(folder)
-            found = _nearest(passed)
+            project = _nearest(passed)
             above = os.path.dirname(folder)
-            if found or above == folder:
+            if project or above == folder:
                 break
             folder = above
         else:
-            found = self._roots[folder]
+            project = self._roots[folder]
         for place in passed:
-            self._roots[place] = found
-        return found
+            self._roots[place] = project
+        return project
 
 
 def read_json(path: str) -> tuple[Any, str]:

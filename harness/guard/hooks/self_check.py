@@ -88,27 +88,27 @@ def _files(folder: str) -> list[str]:
     """Whether the vendored files are those that were installed. Without a manifest nothing is
     vendored."""
     path = os.path.join(folder, MANIFEST)
-    found = vendored_files(folder)
+    files = vendored_files(folder)
     if (
-        found is None
+        files is None
         and not os.path.exists(path)
         and not os.path.isdir(os.path.join(folder, "lib"))
     ):
         return []
-    if found is None:
+    if files is None:
         return [
-            f"{path} is missing or damaged, so nobody can tell whether the hooks were edited."
+            f"{path} is missing or damaged, so it is unknown whether the hooks were edited."
             f" {_AGAIN}"
         ]
     says = (
         ("missing", "hook not found", _AGAIN),
         ("edited", "hook edited", _EDITED),
-        ("strange", "not put there by the harness", _STRANGE),
+        ("strange", "not installed by the harness", _STRANGE),
     )
     return [
-        f"{words}: {', '.join(found[kind])} in {folder}. {hint}"
+        f"{words}: {', '.join(files[kind])} in {folder}. {hint}"
         for kind, words, hint in says
-        if found[kind]
+        if files[kind]
     ]
 
 
@@ -117,21 +117,21 @@ def _settings(scene: HookScene) -> list[str]:
     home = scene.home
     if home is None:
         return []
-    found = [
+    faults = [
         fault(os.path.join(home.root, name), home, scene) for name in (SETTINGS, LOCAL_SETTINGS)
     ]
-    return [f"{text} {_AGAIN}" for text in found if text]
+    return [f"{text} {_AGAIN}" for text in faults if text]
 
 
 def _code_below(folder: str) -> set[str]:
-    found = set()
+    names_below = set()
     for place, _, names in os.walk(folder):
-        found |= {
+        names_below |= {
             os.path.relpath(os.path.join(place, name), folder)
             for name in names
             if name.endswith(_CODE)
         }
-    return {name for name in found if "__pycache__" not in name.split(os.sep)}
+    return {name for name in names_below if "__pycache__" not in name.split(os.sep)}
 
 
 def _digest(path: str) -> str:

@@ -59,6 +59,7 @@ def lines_back(project: GuardedProject, session: str) -> Iterator[dict[str, Any]
     except OSError:
         return
     try:
+        # From the end, block by block: a long session's file is not read for its newest lines.
         place = os.lseek(descriptor, 0, os.SEEK_END)
         rest = b""
         while place > 0:
@@ -66,7 +67,7 @@ def lines_back(project: GuardedProject, session: str) -> Iterator[dict[str, Any]
             place -= size
             block = os.pread(descriptor, size, place) + rest
             first, *whole = block.split(b"\n") if place > 0 else [b"", *block.split(b"\n")]
-            rest = first
+            rest = first  # it may begin in the block before
             for text in reversed(whole):
                 line = _line(text)
                 if line is not None:

@@ -49,24 +49,24 @@ def settings_changed(call: dict[str, Any], scene: HookScene) -> HookAnswer:
     if scene.home is None:
         return HookAnswer()
     path = _path(call, scene.home, scene)
-    found = None if path is None else fault(path, scene.home, scene)
+    problem = None if path is None else fault(path, scene.home, scene)
     note(
         scene.home,
         call,
         said(
-            DENY if found else None,
-            "guard_switched_off" if found else "no_rule",
-            found or "",
+            DENY if problem else None,
+            "guard_switched_off" if problem else "no_rule",
+            problem or "",
             [path] if path else [],
         ),
         event=EVENT,
         role="main",
         now=scene.now,
     )
-    if not found:
+    if not problem:
         return HookAnswer()
     return refused(
-        f"{found} The change is not loaded; this session goes on with the settings that it had.",
+        f"{problem} The change is not loaded; this session goes on with the settings that it had.",
         f"A person restores {path}, e.g. with `harness init`, or takes the harness out with"
         " `harness init --remove` and starts a new session.",
     )
@@ -97,7 +97,7 @@ def fault(path: str, home: GuardedProject, scene: HookScene) -> str:
 
 
 def _read(path: str) -> tuple[Any, str]:
-    """As place.read_json; a byte order mark is no fault, as Claude Code has it, and nothing waits
+    """As place.read_json; a byte order mark is no fault, as in Claude Code, and nothing waits
     for a pipe."""
     if os.path.exists(path) and not os.path.isfile(path):
         return None, "it is no ordinary file."
@@ -156,10 +156,11 @@ def missing_guards(settings: dict[str, Any], section: dict[str, Any] | None) -> 
 def _guarded(settings: dict[str, Any], section: dict[str, Any] | None, event: HookEvent) -> bool:
     hooks = settings.get("hooks")
     groups = hooks.get(event.name) if isinstance(hooks, dict) else None
+    # What was installed is known by the manifest; without one an entry must fit the table.
     if section is not None:
         ours, there = _flat(section.get(event.name)), _flat(groups)
-        return bool(ours) and all(item in there for item in ours)
-    return any(_as_table(item, event) for item in _flat(groups))
+        return bool(ours) and all(entry in there for entry in ours)
+    return any(_as_table(entry, event) for entry in _flat(groups))
 
 
 def _flat(groups: Any) -> list[tuple[Any, Any]]:
@@ -173,8 +174,8 @@ def _flat(groups: Any) -> list[tuple[Any, Any]]:
     ]
 
 
-def _as_table(item: tuple[Any, Any], event: HookEvent) -> bool:
-    matcher, entry = item
+def _as_table(pair: tuple[Any, Any], event: HookEvent) -> bool:
+    matcher, entry = pair
     if not isinstance(entry, dict) or matcher != "*":
         return False
     arguments = entry.get("args")
@@ -202,10 +203,10 @@ def _listed(value: Any) -> list[Any]:
 def _path(call: dict[str, Any], home: GuardedProject, scene: HookScene) -> str | None:
     """The settings file that changed, absolute; None when something else did (a skill, a
     command)."""
-    given, source = call.get("file_path"), str(call.get("source"))
-    if not isinstance(given, str) or not given or "\0" in given:
+    changed_file, source = call.get("file_path"), str(call.get("source"))
+    if not isinstance(changed_file, str) or not changed_file or "\0" in changed_file:
         return os.path.join(home.root, _FILES[source]) if source in _FILES else None
-    path = os.path.normpath(os.path.join(scene.cwd or "/", given))
+    path = os.path.normpath(os.path.join(scene.cwd or "/", changed_file))
     named = os.path.basename(path) in {os.path.basename(name) for name in _FILES.values()}
     return path if named or source in _FILES or source in _OTHERS else None
 

@@ -62,15 +62,15 @@ def entry(event: HookEvent, interpreter: str, prefix: str) -> dict[str, Any]:
     `prefix` is the folder of the programs, starting with ${CLAUDE_PROJECT_DIR} or
     ${CLAUDE_PLUGIN_ROOT}.
     """
-    found: dict[str, Any] = {
+    settings: dict[str, Any] = {
         "type": "command",
         "command": interpreter,
         "args": [*ISOLATED, f"{prefix}/{PROGRAM}", event.name],
         "timeout": event.timeout,
     }
     if event.kind == GUARD:
-        found["onFailure"] = "block"
-    return found
+        settings["onFailure"] = "block"
+    return settings
 
 
 def hooks_section(interpreter: str, prefix: str) -> dict[str, Any]:

@@ -41,10 +41,10 @@ def table(names: str) -> frozenset[str]:
 def arguments(words: tuple[Word, ...], environment: dict[str, list[str]]) -> list[Argument]:
     """The arguments that `words` give; one word may give several (loops, braces, unquoted
     variables)."""
-    found: list[Argument] = []
+    expanded: list[Argument] = []
     for word in words:
-        found += expand(word, environment)
-    return found
+        expanded += expand(word, environment)
+    return expanded
 
 
 def expand(word: Word, environment: dict[str, list[str]]) -> list[Argument]:
@@ -67,7 +67,7 @@ def expand(word: Word, environment: dict[str, list[str]]) -> list[Argument]:
     bare = '"' not in word.raw and any(
         part.kind == VARIABLE for part in word.parts
     )  # the shell splits and matches it
-    found: list[Argument] = []
+    expanded: list[Argument] = []
     for text, known in values:
         pieces = (
             _split(text, environment.get("IFS", []))
@@ -78,14 +78,14 @@ def expand(word: Word, environment: dict[str, list[str]]) -> list[Argument]:
         )
         for piece in pieces or [text]:
             pattern = (wild or bare or piece != text) and is_wild(piece)
-            found.append(
+            expanded.append(
                 Argument(
                     _braced(piece) if pattern else _unescaped(piece),
                     known and pieces is not None,
                     pattern,
                 )
             )
-    return found
+    return expanded
 
 
 def _few(values: list[tuple[str, bool]]) -> list[tuple[str, bool]]:
@@ -216,24 +216,24 @@ def _unescaped(text: str) -> str:
 
 
 class Options(Record):
-    """`found`: each option with its value, None where it has none, in order; letters as `-x`.
+    """`pairs`: each option with its value, None where it has none, in order; letters as `-x`.
     `operands`: the rest."""
 
-    __slots__ = ("found", "operands")
+    __slots__ = ("operands", "pairs")
 
-    def __init__(self, found: list[tuple[str, Argument | None]], operands: list[Argument]) -> None:
-        self.found = found
+    def __init__(self, pairs: list[tuple[str, Argument | None]], operands: list[Argument]) -> None:
+        self.pairs = pairs
         self.operands = operands
 
     def has(self, *names: str) -> bool:
         """Whether one of `names` is given, or an abbreviation that may mean it."""
-        return any(means(option, name) for option, _ in self.found for name in names)
+        return any(means(option, name) for option, _ in self.pairs for name in names)
 
     def values(self, *names: str) -> list[Argument]:
         """Values of the options that are or may mean one of `names`."""
         return [
             value
-            for option, value in self.found
+            for option, value in self.pairs
             if value and any(means(option, name) for name in names)
         ]
 
@@ -250,12 +250,12 @@ def options(arguments: list[Argument], valued: str, *, bundled: bool = False) ->
     """`valued` names those that take a value: letters as one word, then long ones. `bundled`: the
     first word may be a group of letters without a dash, whose values follow one by one (tar)."""
     letters, *longs = valued.split(" ")
-    found: list[tuple[str, Argument | None]] = []
+    pairs: list[tuple[str, Argument | None]] = []
     operands: list[Argument] = []
     rest = list(arguments)
     if bundled and rest and rest[0].text.isalpha():
         for letter in rest.pop(0).text:
-            found.append((f"-{letter}", rest.pop(0) if letter in letters and rest else None))
+            pairs.append((f"-{letter}", rest.pop(0) if letter in letters and rest else None))
     while rest:
         argument = rest.pop(0)
         text = argument.text
@@ -265,7 +265,7 @@ def options(arguments: list[Argument], valued: str, *, bundled: bool = False) ->
         if text.startswith("--"):
             name, equals, value = text.partition("=")
             takes = not equals and any(means(name, long) for long in longs)
-            found.append(
+            pairs.append(
                 (
                     name,
                     argument.with_text(value)
@@ -276,21 +276,21 @@ def options(arguments: list[Argument], valued: str, *, bundled: bool = False) ->
                 )
             )
         elif text.startswith("-") and len(text) > 1:
-            found += _letters(argument, letters, rest)
+            pairs += _letters(argument, letters, rest)
         else:
             operands.append(argument)
-    return Options(found, operands)
+    return Options(pairs, operands)
 
 
 def _letters(
     argument: Argument, valued: str, rest: list[Argument]
 ) -> list[tuple[str, Argument | None]]:
-    found: list[tuple[str, Argument | None]] = []
+    pairs: list[tuple[str, Argument | None]] = []
     text = argument.text
     for place in range(1, len(text)):
         if text[place] in valued:
             glued = text[place + 1 :]
             value = argument.with_text(glued) if glued else rest.pop(0) if rest else None
-            return [*found, (f"-{text[place]}", value)]
-        found.append((f"-{text[place]}", None))
-    return found
+            return [*pairs, (f"-{text[place]}", value)]
+        pairs.append((f"-{text[place]}", None))
+    return pairs

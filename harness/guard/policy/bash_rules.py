@@ -108,22 +108,24 @@ class BashRules(Starts):
         self.placed(given, targets, command.inputs)
         self.words(given, command.inputs, depth)
 
-    def words(self, given: list[Argument], inputs: tuple[str, ...], depth: int) -> None:
+    def words(self, line: list[Argument], inputs: tuple[str, ...], depth: int) -> None:
         """One program with its arguments, wrappers still in front."""
-        found = unwrap(given)
-        for folder in found.folders:
+        unwrapped = unwrap(line)
+        for folder in unwrapped.folders:
             self.enter(folder)
-        for item in found.files:
+        for item in unwrapped.files:
             self.change(item)
-        for script in found.scripts:
+        for script in unwrapped.scripts:
             self.unclear("" if script.known else "a wrapper runs text that is not known here")
             self.script(script.text, depth + 1)
-        if not found.arguments:
+        if not unwrapped.arguments:
             return
-        head, rest = found.arguments[0], found.arguments[1:]
-        if found.wrappers and " " in head.text:  # watch and parallel hand their words to a shell
-            self.script(" ".join(argument.text for argument in found.arguments), depth + 1)
-        named_by_input = any(name in INPUT_NAMES for name in found.wrappers)
+        head, rest = unwrapped.arguments[0], unwrapped.arguments[1:]
+        if (
+            unwrapped.wrappers and " " in head.text
+        ):  # watch and parallel hand their words to a shell
+            self.script(" ".join(argument.text for argument in unwrapped.arguments), depth + 1)
+        named_by_input = any(name in INPUT_NAMES for name in unwrapped.wrappers)
         if named_by_input and inputs:  # a here-string: what it names is known
             rest = [*rest, *(Argument(text) for body in inputs for text in body.split())]
             inputs = ()
@@ -153,6 +155,7 @@ class BashRules(Starts):
         named_by_input: bool,
     ) -> None:
         base = os.path.basename(program)
+        # These evaluate array subscripts: `[ -v 'x[$(cmd)]' ]` runs cmd, quotes or not.
         for argument in rest if base in _EVALUATES else ():
             if (
                 argument.known
@@ -240,6 +243,8 @@ class BashRules(Starts):
 
         if depth > DEEPEST:
             return
+        # The words may be mere data. So they are read as commands, and all that this found is taken
+        # back but for the denials of a start.
         before = len(self.denials), len(self.unsure), len(self.blind)
         cwds, fed, paths = self.cwds, self.fed, len(self.paths)
         for command in commands_within(rest, self.snapshot):

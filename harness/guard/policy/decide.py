@@ -61,7 +61,7 @@ def decide(
         return answer(
             DENY,
             "payload_unreadable",
-            "The tool call has no tool name; it cannot be judged.",
+            "The tool call has no tool name, so it cannot be checked.",
             "Repeat the call.",
         )
     role = role_of(call, snapshot)
@@ -71,7 +71,7 @@ def decide(
             " default."
         )
         return answer(DENY, "role_unknown", reason, HINT)
-    tool, given = plain_name(call["tool_name"]), call.get("tool_input")
+    tool, tool_input = plain_name(call["tool_name"]), call.get("tool_input")
     tools = snapshot["roles"][role].get("tools")
     if tools is not None and tool not in tools:
         reason = (
@@ -79,18 +79,18 @@ def decide(
             " default."
         )
         return answer(DENY, "tool_not_offered", reason, f"Use one of: {', '.join(tools)}.")
-    if not isinstance(given, dict):
+    if not isinstance(tool_input, dict):
         reason = (
-            f"tool_input of {tool} is {type(given).__name__}; expected an object, so the call"
+            f"tool_input of {tool} is {type(tool_input).__name__}; expected an object, so the call"
             " cannot be judged."
         )
         return answer(DENY, "payload_unreadable", reason, "Repeat the call with its arguments.")
     try:
         return _CallJudge(
-            snapshot, role, tool, given, call.get("cwd"), tools is not None, read
+            snapshot, role, tool, tool_input, call.get("cwd"), tools is not None, read
         ).decide()
     except (ValueError, RecursionError, OSError) as error:
-        reason = f"{tool} names a path that no file has ({type(error).__name__}: {error})."
+        reason = f"{tool} names an impossible path ({type(error).__name__}: {error})."
         return answer(DENY, "path_unreadable", reason, "Give a plain path inside the project.")
 
 
@@ -129,7 +129,7 @@ class _CallJudge:
         snapshot: dict[str, Any],
         role: str,
         tool: str,
-        given: dict[str, Any],
+        tool_input: dict[str, Any],
         cwd: Any,
         listed: bool,
         read: Callable[[str], ShellScript] | None,
@@ -137,7 +137,7 @@ class _CallJudge:
         self.snapshot = snapshot
         self.judge = PathRules(snapshot, role)
         self.tool = tool
-        self.given = given
+        self.tool_input = tool_input
         self.cwd = cwd
         self.listed = listed
         self.read = read
@@ -161,7 +161,7 @@ class _CallJudge:
         return answer(None, "no_rule", f"No rule is about {self.tool}.")
 
     def file(self, key: str, *, writes: bool) -> dict[str, Any]:
-        path = self.given.get(key)
+        path = self.tool_input.get(key)
         if path is None and self.tool in _OPTIONAL:
             path = "."
         if not isinstance(path, str) or not path:
@@ -194,7 +194,7 @@ class _CallJudge:
     def searched(self, path: str, cwd: str) -> Denial | None:
         """Reading one file, or searching a folder with all that lies below it."""
         denial = self.judge.read(path, cwd, below=self.tool == "Grep")
-        pattern = self.given.get("pattern" if self.tool == "Glob" else "glob")
+        pattern = self.tool_input.get("pattern" if self.tool == "Glob" else "glob")
         if denial or self.tool not in _OPTIONAL or not isinstance(pattern, str):
             return denial
         return self.judge.read_pattern(pattern, places(path, cwd)[0])
@@ -207,14 +207,14 @@ class _CallJudge:
         return self.snapshot["root"] if path.startswith(("/", "~")) else None
 
     def nowhere(self, path: str) -> dict[str, Any]:
-        reason = f"The call has no working directory, so nobody can tell where {path:.200} is."
+        reason = f"The call has no working directory, so the place of {path:.200} is unknown."
         return answer(DENY, "payload_unreadable", reason, "Give an absolute path.")
 
     def denied(self, denial: Denial, paths: list[str]) -> dict[str, Any]:
         return answer(DENY, denial.rule, denial.reason, denial.hint, paths)
 
     def bash(self) -> dict[str, Any]:
-        command = self.given.get("command")
+        command = self.tool_input.get("command")
         if not isinstance(command, str):
             reason = (
                 f"command of Bash is {type(command).__name__}; expected text, so the call cannot be"
@@ -232,14 +232,13 @@ class _CallJudge:
             )
         if rules.unsure:
             reason = (
-                f"The command was not read to its end ({rules.unsure[0]}); it names nothing"
-                " protected."
+                f"The command was not fully parsed ({rules.unsure[0]}); it names nothing protected."
             )
             return answer(None, "not_all_read", reason, paths=rules.paths)
         return answer(
             ALLOW,
             "ordinary_command",
-            "It touches nothing protected as far as its text says.",
+            "Its text touches nothing protected.",
             paths=rules.paths,
         )
 
@@ -254,7 +253,7 @@ class _CallJudge:
     def mcp(self) -> dict[str, Any]:
         if self.tool.startswith(_OWN_TOOL):
             return self.harness_tool()
-        named = paths(self.given)
+        named = paths(self.tool_input)
         if len(named) > _MOST_TEXTS:
             reason = (
                 f"{self.tool} was given {len(named)} texts; each may be a path, and {_MOST_TEXTS}"
@@ -276,7 +275,7 @@ class _CallJudge:
     def commands(self) -> dict[str, Any] | None:
         """The denial of a command line or of a program among the arguments of a tool that is not
         Bash (Monitor runs one too)."""
-        lines, texts = command_lines(self.given), programs(self.given)
+        lines, texts = command_lines(self.tool_input), programs(self.tool_input)
         cwd = self.folder(".")
         if cwd is None:
             return self.nowhere("the command") if lines or texts else None
@@ -303,7 +302,7 @@ class _CallJudge:
         held."""
         current = self.snapshot["open_experiment"]
         if self.tool == _OWN_TOOL + "open_experiment" and current:
-            hypothesis = self.given.get("hypothesis")
+            hypothesis = self.tool_input.get("hypothesis")
             again = (
                 isinstance(hypothesis, str)
                 and " ".join(hypothesis.split()) == current["hypothesis"]

@@ -17,14 +17,14 @@ def experiment_open(snapshot: dict[str, Any]) -> Denial:
     if gate:
         return Denial(
             "gate_open",
-            f"{experiment}'s {gate.replace('_', '-')} gate awaits a decision; another experiment is"
-            " opened after it.",
+            f"{experiment}'s {gate.replace('_', '-')} gate awaits a decision;"
+            " the next experiment can only be opened after it.",
             f"See `harness gate check {experiment}`; a person or the loop decides it.",
         )
     return Denial(
         "experiment_open",
-        f"{experiment} is {current['status']} and not decided; there is one open experiment at a"
-        " time.",
+        f"{experiment} is {current['status']} and has no decision; only one experiment can"
+        " be open.",
         f"Go on with {experiment}: start_run trains it (by hand: `harness train {experiment} --"
         f" CMD`), then `harness gate check {experiment}`.",
     )
@@ -47,8 +47,8 @@ def training_outside(snapshot: dict[str, Any], words: list[str]) -> Denial:
 def persons_verb(verb: str) -> Denial:
     return Denial(
         "human_verb",
-        f"`harness {verb}` is a person's verb: no agent approves, overrides or rewrites what is"
-        " recorded.",
+        f"`harness {verb}` must be run by a person: no agent approves, overrides or rewrites what"
+        " is recorded.",
         "Say in your answer what a person should decide, and why.",
     )
 
@@ -60,11 +60,11 @@ def unclear_start(snapshot: dict[str, Any], why: str, named: str, *, training: b
     hint = (
         f"train with `harness train {experiment} -- CMD`"
         if training
-        else "leave a person's verb to a person"
+        else "leave that command to a person"
     )
     return Denial(
         "unclear_start",
-        f"What the command runs cannot be told from its text ({why}), and it names {named}.",
+        f"It is unclear what the command runs ({why}), and it names {named}.",
         f"Write programs and verbs as literal words, each in a command of its own; {hint}.",
     )
 
@@ -82,7 +82,7 @@ def unreadable(why: str, named: str) -> Denial:
     """A command that was not read to its end, and names something protected."""
     return Denial(
         "unreadable_command",
-        f"The command cannot be read to its end ({why}), and it names {named}, which is protected.",
+        f"The command cannot be fully parsed ({why}), and it names {named}, which is protected.",
         "Split it into plain commands with literal paths, or read the file with the Read tool.",
         named,
     )

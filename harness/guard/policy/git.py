@@ -57,21 +57,21 @@ WRITE_CONFIG = (
 )
 
 
-def _all(given: Options) -> list[Argument]:
-    return given.operands
+def _all(parsed: Options) -> list[Argument]:
+    return parsed.operands
 
 
-def _after_first(given: Options) -> list[Argument]:
-    return given.operands[1:]
+def _after_first(parsed: Options) -> list[Argument]:
+    return parsed.operands[1:]
 
 
-def _created(given: Options) -> list[Argument]:
-    first = given.operands[0].text if given.operands else ""
-    return given.operands[1:] if first == "create" else []
+def _created(parsed: Options) -> list[Argument]:
+    first = parsed.operands[0].text if parsed.operands else ""
+    return parsed.operands[1:] if first == "create" else []
 
 
-def _merged(given: Options) -> list[Argument]:
-    return [] if given.has("-p", "--stdout") else given.operands[:1]
+def _merged(parsed: Options) -> list[Argument]:
+    return [] if parsed.has("-p", "--stdout") else parsed.operands[:1]
 
 
 LISTED: dict[str, Callable[[Options], list[Argument]]] = {
@@ -141,7 +141,12 @@ def tree_change(arguments: list[Argument], cwds: tuple[str, ...]) -> TreeChange:
         return TreeChange([], "", folders)
     verb, rest = rest[0].text, rest[1:]
     hooks = next(
-        (item.text for item in arguments if item.text.lower().startswith(HOOK_SETTINGS)), ""
+        (
+            argument.text
+            for argument in arguments
+            if argument.text.lower().startswith(HOOK_SETTINGS)
+        ),
+        "",
     )
     if hooks:
         return TreeChange(
@@ -149,29 +154,29 @@ def tree_change(arguments: list[Argument], cwds: tuple[str, ...]) -> TreeChange:
             f"git runs with {hooks}, other settings than the repository's",
             folders,
         )
-    given = options(rest, VALUED.get(verb, " "))
-    named, whole = _verb(verb, rest, given, cwds)
+    parsed = options(rest, VALUED.get(verb, " "))
+    named, whole = _verb(verb, rest, parsed, cwds)
     paths, unresolved = _resolved(named, cwds)
     whole = whole or (f"git {verb} takes {unresolved}, which may be any file" if unresolved else "")
     paths += _outputs(verb, rest)
     if any(not argument.known for argument in rest) and (paths or whole):
         whole = whole or f"git {verb} names a path that is not known here"
-    values = [value for _, value in given.found if value is not None]
+    values = [value for _, value in parsed.pairs if value is not None]
     return TreeChange(
-        paths, whole, folders, [*given.operands, *values], deep=given.has("--no-index")
+        paths, whole, folders, [*parsed.operands, *values], deep=parsed.has("--no-index")
     )
 
 
 def _verb(
-    verb: str, rest: list[Argument], given: Options, cwds: tuple[str, ...]
+    verb: str, rest: list[Argument], parsed: Options, cwds: tuple[str, ...]
 ) -> tuple[list[Argument], str]:
-    texts, operands = [argument.text for argument in rest], given.operands
+    texts, operands = [argument.text for argument in rest], parsed.operands
     if verb in ("checkout", "restore"):
-        return _checkout(verb, rest, given, cwds)
+        return _checkout(verb, rest, parsed, cwds)
     if verb == "config":
-        return _config(given)
+        return _config(parsed)
     if verb in LISTED:
-        return LISTED[verb](given), ""
+        return LISTED[verb](parsed), ""
     if verb == "switch":
         made = any(text in _BRANCH for text in texts) and len(operands) < 2
         return [], "" if made else "git switch rewrites files"
@@ -181,14 +186,14 @@ def _verb(
         return _named(rest, "git stash takes changes of all files away, or puts them back")
     if (
         verb in _LOOKS
-        and any(option in _LOOKS[verb] for option, _ in given.found)
-        and not given.has("--apply")
+        and any(option in _LOOKS[verb] for option, _ in parsed.pairs)
+        and not parsed.has("--apply")
     ):
         return [], ""
     if verb == "clean":
         return operands, "" if operands else "git clean removes files"
     if verb == "reset":
-        return [], "git reset rewrites files" if given.has("--hard", "--merge", "--keep") else ""
+        return [], "git reset rewrites files" if parsed.has("--hard", "--merge", "--keep") else ""
     if verb == "worktree":
         return [], (
             ""
@@ -202,17 +207,17 @@ def _verb(
     return [], f"git {verb} rewrites files" if verb in _WHOLE_TREE else ""
 
 
-def _config(given: Options) -> tuple[list[Argument], str]:
-    first = given.operands[0].text if given.operands else ""
-    writes = given.has(*WRITE_CONFIG) or first in (
+def _config(parsed: Options) -> tuple[list[Argument], str]:
+    first = parsed.operands[0].text if parsed.operands else ""
+    writes = parsed.has(*WRITE_CONFIG) or first in (
         "set",
         "unset",
         "edit",
         "rename-section",
         "remove-section",
     )
-    reads = any(option in READ_CONFIG for option, _ in given.found) or first in ("get", "list")
-    if not writes and (reads or len(given.operands) == 1):
+    reads = any(option in READ_CONFIG for option, _ in parsed.pairs) or first in ("get", "list")
+    if not writes and (reads or len(parsed.operands) == 1):
         return [], ""
     return [Argument(".git/config")], "git config changes how git and its hooks run"
 
@@ -220,12 +225,14 @@ def _config(given: Options) -> tuple[list[Argument], str]:
 def settings_given(arguments: list[Argument]) -> list[str]:
     """The values that `-c NAME=VALUE` sets for this one call, where many of git's settings are
     commands, as aliases are; and the commands that options give it."""
-    values = [arguments[i + 1].text for i, item in enumerate(arguments[:-1]) if item.text == "-c"]
+    values = [
+        arguments[i + 1].text for i, argument in enumerate(arguments[:-1]) if argument.text == "-c"
+    ]
     pairs = [value.partition("=") for value in values]
     return [
         value.lstrip("!") if value.startswith("!") or "alias." not in name else f"git {value}"
         for name, _, value in pairs
-    ] + [item.text for item in _values(arguments, RUN, letters=RUN_LETTERS)]
+    ] + [argument.text for argument in _values(arguments, RUN, letters=RUN_LETTERS)]
 
 
 def _outputs(verb: str, rest: list[Argument]) -> list[Argument]:
@@ -238,16 +245,16 @@ def _values(
     rest: list[Argument], longs: tuple[str, ...], letters: tuple[str, ...]
 ) -> list[Argument]:
     """What stands behind these options: after `=`, glued to a letter, or as the next word."""
-    found = []
+    values = []
     for index, argument in enumerate(rest):
         name, equals, value = argument.text.partition("=")
         if any(means(name, option) for option in longs):
-            found += [argument.with_text(value)] if equals else rest[index + 1 : index + 2]
+            values += [argument.with_text(value)] if equals else rest[index + 1 : index + 2]
         elif argument.text in letters:
-            found += rest[index + 1 : index + 2]
+            values += rest[index + 1 : index + 2]
         elif argument.text[:2] in letters:
-            found.append(argument.with_text(argument.text[2:]))
-    return found
+            values.append(argument.with_text(argument.text[2:]))
+    return values
 
 
 def _resolved(named: list[Argument], cwds: tuple[str, ...]) -> tuple[list[Argument], str]:
@@ -270,15 +277,15 @@ def _resolved(named: list[Argument], cwds: tuple[str, ...]) -> tuple[list[Argume
 
 def _matched(pattern: str, cwd: str) -> bool:
     """Whether the shell finds a file for it: then git never sees the wildcard."""
-    found = [cwd]
+    folders = [cwd]
     for part in os.path.expanduser(pattern).split("/"):
-        found = [
+        folders = [
             os.path.join(place, name)
-            for place in found
+            for place in folders
             for name in _names(place)
             if wild_match(name, part)
         ]
-    return bool(found)
+    return bool(folders)
 
 
 def _names(folder: str) -> list[str]:
@@ -297,21 +304,22 @@ def _named(rest: list[Argument], whole: str) -> tuple[list[Argument], str]:
 
 
 def _checkout(
-    verb: str, rest: list[Argument], given: Options, cwds: tuple[str, ...]
+    verb: str, rest: list[Argument], parsed: Options, cwds: tuple[str, ...]
 ) -> tuple[list[Argument], str]:
-    operands = given.operands
-    if given.has("--pathspec-from-file"):
+    operands = parsed.operands
+    if parsed.has("--pathspec-from-file"):
         return [], f"git {verb} takes its paths from a file"
     if verb == "restore":
-        staged = any(option in ("-S", "--staged") for option, _ in given.found)
-        return [] if staged and not given.has("-W", "--worktree") else operands, ""
+        staged = any(option in ("-S", "--staged") for option, _ in parsed.pairs)
+        return [] if staged and not parsed.has("-W", "--worktree") else operands, ""
     paths, whole = _named(rest, f"git {verb} rewrites files")
     if paths:
         return paths, ""
-    if any(item.text in _BRANCH for item in rest) and len(operands) < 2:
+    if any(argument.text in _BRANCH for argument in rest) and len(operands) < 2:
         return [], ""
     exists = [
-        any(os.path.lexists(os.path.join(cwd, item.text)) for cwd in cwds) for item in operands
+        any(os.path.lexists(os.path.join(cwd, argument.text)) for cwd in cwds)
+        for argument in operands
     ]
     if operands and all(exists[1:]) and (exists[0] or len(operands) > 1):
         return operands if exists[0] else operands[1:], ""

@@ -163,15 +163,17 @@ def language_effects(
     write them."""
     kind = "awk" if program in _AWK else program
     kind = {"nodejs": "node", "bun": "node", "deno": "node"}.get(kind, kind)
-    found = options(arguments, _VALUED.get(kind, "e"))
-    texts = found.values(*(name for name in _TEXTS if name not in _NO_TEXT.get(kind, ())))
-    files, rest = found.values(*_FILES), found.operands
+    parsed = options(arguments, _VALUED.get(kind, "e"))
+    texts = parsed.values(*(name for name in _TEXTS if name not in _NO_TEXT.get(kind, ())))
+    files, rest = parsed.values(*_FILES), parsed.operands
     if not texts and not files and kind in ("sed", "awk"):
         texts, rest = rest[:1], rest[1:]
     code = [item.text for item in texts] + list(inputs)
     if kind not in ("awk", "sed"):  # `deno eval TEXT`
         code += [item.text for item in rest if any(sign in item.text for sign in "(;{")]
-    named = [item.with_text(item.text.partition("=")[2]) for item in found.values("-v", "--assign")]
+    named = [
+        item.with_text(item.text.partition("=")[2]) for item in parsed.values("-v", "--assign")
+    ]
     unsure = (
         "" if all(item.known for item in texts) else f"{program} runs text that is not known here"
     )

@@ -77,15 +77,15 @@ _RENAMES = ("-P", "--absolute-names", "--transform", "--xform", "--wildcards", "
 def tool_effects(program: str, arguments: list[Argument]) -> Effects:
     """Of a program in `TOOLS`."""
     tool = TOOLS[program]
-    given = options(arguments, tool.valued)
-    changes = given.values(*tool.written)
-    reads = [*given.operands, *_pieces(given.values(*tool.read))]
-    named = program == "curl" and given.has("-O", "--remote-name", "--remote-name-all")
-    if named or (program == "wget" and not given.has("-O", "--output-document")):
-        folders = given.values("--output-dir", "-P", "--directory-prefix") or [Argument(".")]
-        changes += [_in(folder, item) for folder in folders for item in given.operands]
-    scanned = given.operands or [Argument(".")] if program == "tree" else []
-    scripts = [item.text for item in given.values(*tool.run)]
+    parsed = options(arguments, tool.valued)
+    changes = parsed.values(*tool.written)
+    reads = [*parsed.operands, *_pieces(parsed.values(*tool.read))]
+    named = program == "curl" and parsed.has("-O", "--remote-name", "--remote-name-all")
+    if named or (program == "wget" and not parsed.has("-O", "--output-document")):
+        folders = parsed.values("--output-dir", "-P", "--directory-prefix") or [Argument(".")]
+        changes += [_in(folder, argument) for folder in folders for argument in parsed.operands]
+    scanned = parsed.operands or [Argument(".")] if program == "tree" else []
+    scripts = [argument.text for argument in parsed.values(*tool.run)]
     return Effects(changes=changes, reads=reads, scanned=scanned, scripts=scripts)
 
 
@@ -97,12 +97,12 @@ def _in(folder: Argument, url: Argument) -> Argument:
 
 def _pieces(values: list[Argument]) -> list[Argument]:
     """What may be a file in `@FILE`, `name=@FILE;type=x`, `name=<FILE`, `FILE`."""
-    found = []
+    pieces = []
     for value in values:
         text = value.text.partition(";")[0]
         texts = {text, *(text.rpartition(mark)[2] for mark in "@<=" if mark in text)}
-        found += [value.with_text(piece) for piece in sorted(texts)]
-    return found
+        pieces += [value.with_text(piece) for piece in sorted(texts)]
+    return pieces
 
 
 EDITORS = frozenset({"vi", "vim", "nvim", "ex", "view", "sqlite3"})
@@ -111,14 +111,14 @@ EDITORS = frozenset({"vi", "vim", "nvim", "ex", "view", "sqlite3"})
 def editor_effects(program: str, arguments: list[Argument], inputs: tuple[str, ...]) -> Effects:
     """They change what they open; commands that they are given may name more."""
     if program == "sqlite3":
-        given = options(arguments, " -cmd -init -separator -nullvalue")
-        code = [item.text for item in given.operands[1:]]
-        return Effects(changes=given.operands[:1], code=[*code, *inputs])
-    given = options(arguments, "cSuiTUWw --cmd")
-    code = [item.text for item in given.values("-c", "--cmd")]
-    code += [item.text[1:] for item in given.operands if item.text.startswith("+")]
-    opened = [item for item in given.operands if not item.text.startswith("+")]
-    return Effects(changes=[*opened, *given.values("-S", "-w", "-W")], code=[*code, *inputs])
+        parsed = options(arguments, " -cmd -init -separator -nullvalue")
+        code = [argument.text for argument in parsed.operands[1:]]
+        return Effects(changes=parsed.operands[:1], code=[*code, *inputs])
+    parsed = options(arguments, "cSuiTUWw --cmd")
+    code = [argument.text for argument in parsed.values("-c", "--cmd")]
+    code += [argument.text[1:] for argument in parsed.operands if argument.text.startswith("+")]
+    opened = [argument for argument in parsed.operands if not argument.text.startswith("+")]
+    return Effects(changes=[*opened, *parsed.values("-S", "-w", "-W")], code=[*code, *inputs])
 
 
 def archive_effects(program: str, arguments: list[Argument]) -> Effects:
@@ -128,46 +128,46 @@ def archive_effects(program: str, arguments: list[Argument]) -> Effects:
 
 
 def _tar(arguments: list[Argument]) -> Effects:
-    given = options(arguments, _TAR.valued + " -C -f --directory --file", bundled=True)
-    folders, archives = given.values("-C", "--directory"), given.values("-f", "--file")
-    scripts = [item.text.removeprefix("exec=") for item in given.values(*_TAR.run)]
-    changes, reads = given.values(*_TAR.written), _pieces(given.values(*_TAR.read))
+    parsed = options(arguments, _TAR.valued + " -C -f --directory --file", bundled=True)
+    folders, archives = parsed.values("-C", "--directory"), parsed.values("-f", "--file")
+    scripts = [argument.text.removeprefix("exec=") for argument in parsed.values(*_TAR.run)]
+    changes, reads = parsed.values(*_TAR.written), _pieces(parsed.values(*_TAR.read))
     here = folders or [Argument(".")]
-    if given.has("-x", "--extract", "--get"):
-        here = given.values("--one-top-level") or here
-        named = given.operands if not given.has(*_RENAMES) else []
-        trees = [_under(folder, item) for folder in here for item in named] or here
+    if parsed.has("-x", "--extract", "--get"):
+        here = parsed.values("--one-top-level") or here
+        named = parsed.operands if not parsed.has(*_RENAMES) else []
+        trees = [_under(folder, argument) for folder in here for argument in named] or here
         return Effects(
             changes=changes, trees=trees, reads=reads + archives, scripts=scripts, hint=_APART
         )
-    if given.has("-t", "--list", "-d", "--diff", "--compare"):
+    if parsed.has("-t", "--list", "-d", "--diff", "--compare"):
         return Effects(changes=changes, reads=reads + archives, scripts=scripts)
-    members = [_under(folder, item) for folder in here for item in given.operands]
-    trees = members if given.has("--remove-files") else []
+    members = [_under(folder, argument) for folder in here for argument in parsed.operands]
+    trees = members if parsed.has("--remove-files") else []
     return Effects(
         changes=changes + archives, trees=trees, reads=reads, scanned=members, scripts=scripts
     )
 
 
-def _under(folder: Argument, item: Argument) -> Argument:
-    path = os.path.join(folder.text, item.text) if folder.text != "." else item.text
-    return Argument(path, folder.known and item.known, folder.pattern or item.pattern)
+def _under(folder: Argument, argument: Argument) -> Argument:
+    path = os.path.join(folder.text, argument.text) if folder.text != "." else argument.text
+    return Argument(path, folder.known and argument.known, folder.pattern or argument.pattern)
 
 
 def _unzip(arguments: list[Argument]) -> Effects:
-    given = options(arguments, "dxP -d")
-    looks = given.has("-l", "-t", "-v", "-p", "-c", "-Z", "-z")
-    folders = given.values("-d") or [Argument(".")]
-    members = given.operands[1:]
-    trees = [_under(folder, item) for folder in folders for item in members] or folders
-    return Effects(trees=[] if looks else trees, reads=given.operands[:1], hint=_APART)
+    parsed = options(arguments, "dxP -d")
+    looks = parsed.has("-l", "-t", "-v", "-p", "-c", "-Z", "-z")
+    folders = parsed.values("-d") or [Argument(".")]
+    members = parsed.operands[1:]
+    trees = [_under(folder, argument) for folder in folders for argument in members] or folders
+    return Effects(trees=[] if looks else trees, reads=parsed.operands[:1], hint=_APART)
 
 
 def _seven(arguments: list[Argument]) -> Effects:
-    given = options(arguments, "opwm")
-    verb, rest = "".join(item.text for item in given.operands[:1]), given.operands[1:]
+    parsed = options(arguments, "opwm")
+    verb, rest = "".join(argument.text for argument in parsed.operands[:1]), parsed.operands[1:]
     if verb in ("x", "e"):
-        return Effects(trees=given.values("-o") or [Argument(".")], reads=rest, hint=_APART)
+        return Effects(trees=parsed.values("-o") or [Argument(".")], reads=rest, hint=_APART)
     return (
         Effects(reads=rest)
         if verb in ("l", "t", "h")
@@ -176,45 +176,46 @@ def _seven(arguments: list[Argument]) -> Effects:
 
 
 def _cpio(arguments: list[Argument]) -> Effects:
-    given = options(arguments, "DFEHIMOR --directory --file")
-    folders = given.values("-D", "--directory") or [Argument(".")]
-    archives = given.values("-F", "-O", "-I", "--file")
-    if given.has("-p", "--pass-through"):
-        return Effects(trees=given.operands, hint=_APART)
+    parsed = options(arguments, "DFEHIMOR --directory --file")
+    folders = parsed.values("-D", "--directory") or [Argument(".")]
+    archives = parsed.values("-F", "-O", "-I", "--file")
+    if parsed.has("-p", "--pass-through"):
+        return Effects(trees=parsed.operands, hint=_APART)
     return Effects(
-        changes=archives, trees=folders if given.has("-i", "--extract") else [], hint=_APART
+        changes=archives, trees=folders if parsed.has("-i", "--extract") else [], hint=_APART
     )
 
 
 def _zip(arguments: list[Argument]) -> Effects:
-    given = options(arguments, "bnxtPsi")
-    archive, rest = given.operands[:1], given.operands[1:]
-    return Effects(changes=archive, trees=rest if given.has("-m") else [], scanned=rest)
+    parsed = options(arguments, "bnxtPsi")
+    archive, rest = parsed.operands[:1], parsed.operands[1:]
+    return Effects(changes=archive, trees=rest if parsed.has("-m") else [], scanned=rest)
 
 
 def _patch(arguments: list[Argument]) -> Effects:
-    given = options(
+    parsed = options(
         arguments, "BDdFgiopVYzr --directory --input --output --strip --fuzz --reject-file"
     )
-    written = given.values("-o", "--output", "-r", "--reject-file")
-    if given.operands or given.has("-o", "--output"):
-        return Effects(changes=written + given.operands, reads=given.values("-i", "--input"))
+    written = parsed.values("-o", "--output", "-r", "--reject-file")
+    if parsed.operands or parsed.has("-o", "--output"):
+        return Effects(changes=written + parsed.operands, reads=parsed.values("-i", "--input"))
     hint = "Name the file that is patched, e.g. `patch model.py < p.patch`, or change it with Edit."
     return Effects(
-        changes=written, trees=given.values("-d", "--directory") or [Argument(".")], hint=hint
+        changes=written, trees=parsed.values("-d", "--directory") or [Argument(".")], hint=hint
     )
 
 
 def _ar(arguments: list[Argument]) -> Effects:
     """`python -m tarfile -e ARCHIVE [FOLDER]`, and zipfile's."""
-    given: Options = options(arguments, "")
-    if given.has("-e", "--extract"):
+    parsed: Options = options(arguments, "")
+    if parsed.has("-e", "--extract"):
         return Effects(
-            trees=given.operands[1:] or [Argument(".")], reads=given.operands[:1], hint=_APART
+            trees=parsed.operands[1:] or [Argument(".")], reads=parsed.operands[:1], hint=_APART
         )
-    created = given.has("-c", "--create")
+    created = parsed.has("-c", "--create")
     return Effects(
-        changes=given.operands[:1] if created else [], scanned=given.operands[1:] if created else []
+        changes=parsed.operands[:1] if created else [],
+        scanned=parsed.operands[1:] if created else [],
     )
 
 

@@ -136,7 +136,8 @@ class PathRules:
         ):
             return Denial(
                 "state_out_of_reach",
-                f"{place} is in the harness's state directory: agents neither read nor write it.",
+                f"{place} is in the harness's state directory, which agents may neither read nor"
+                " write.",
                 "Call the tool run_status, if your role has it, or ask the person who runs the"
                 " harness.",
                 place,
@@ -214,8 +215,7 @@ class PathRules:
             )
         if inside(place, self.absolute(experiments)):
             reason = (
-                f"{relative} is not one of an experiment's artifacts; {experiments} belongs to the"
-                " harness."
+                f"{relative} is no artifact of an experiment; {experiments} belongs to the harness."
             )
         else:
             reason = f"{relative} is protected: it decides what is enforced or recorded."
@@ -267,7 +267,7 @@ class PathRules:
         reason = (
             f"{self.shown(place)} is another name (hard link) of the protected {self.shown(other)}."
         )
-        return Denial("hard_link", reason, "Write to a file of its own.", place)
+        return Denial("hard_link", reason, "Write to a separate file.", place)
 
 
 def _spells(text: str, name: str) -> bool:

@@ -96,21 +96,21 @@ def fd_effects(
 
 def after(arguments: list[Argument], names: tuple[str, ...]) -> list[Argument]:
     """Values of the options `names`, in the forms `-o X`, `-oX` and `--option=X`."""
-    found = []
+    values = []
     for index, argument in enumerate(arguments):
         if argument.text in names:
-            found += arguments[index + 1 : index + 2]
+            values += arguments[index + 1 : index + 2]
             continue
         for name in names:
             if name.startswith("--") and argument.text.startswith(name + "="):
-                found.append(argument.with_text(argument.text[len(name) + 1 :]))
+                values.append(argument.with_text(argument.text[len(name) + 1 :]))
             elif (
                 len(name) == 2
                 and argument.text.startswith(name)
                 and not argument.text.startswith("--")
             ):
-                found.append(argument.with_text(argument.text[2:]))
-    return found
+                values.append(argument.with_text(argument.text[2:]))
+    return values
 
 
 _READERS = table(
@@ -211,13 +211,13 @@ def _is_deep(program: str, arguments: list[Argument]) -> bool:
 
 def _option_values(arguments: list[Argument]) -> list[Argument]:
     """`value` of every `--option=value` and `-ovalue`."""
-    found = []
+    values = []
     for argument in arguments:
         if argument.text.startswith("-") and "=" in argument.text:
-            found.append(argument.with_text(argument.text.split("=", 1)[1]))
+            values.append(argument.with_text(argument.text.split("=", 1)[1]))
         elif argument.text.startswith("-") and argument.text[1:2].isalpha() and argument.text[2:]:
-            found.append(argument.with_text(argument.text[2:]))
-    return found
+            values.append(argument.with_text(argument.text[2:]))
+    return values
 
 
 def _copies(program: str, arguments: list[Argument], operands: list[Argument]) -> Effects:
@@ -274,9 +274,9 @@ def _has_link_flag(text: str) -> bool:
 def _dd(arguments: list[Argument], operands: list[Argument], values: list[Argument]) -> Effects:
     def taken(name: str) -> list[Argument]:
         return [
-            item.with_text(item.text[len(name) :])
-            for item in arguments
-            if item.text.startswith(name)
+            argument.with_text(argument.text[len(name) :])
+            for argument in arguments
+            if argument.text.startswith(name)
         ]
 
     return Effects(changes=taken("of="), reads=taken("if="))
@@ -290,9 +290,9 @@ def _second_written(
 
 
 def _yq(arguments: list[Argument], operands: list[Argument], values: list[Argument]) -> Effects:
-    given = options(arguments, "oIp --output-format --input-format --indent")
-    in_place = given.has("-i", "--inplace", "--in-place")
-    return Effects(changes=given.operands if in_place else [], reads=given.operands)
+    parsed = options(arguments, "oIp --output-format --input-format --indent")
+    in_place = parsed.has("-i", "--inplace", "--in-place")
+    return Effects(changes=parsed.operands if in_place else [], reads=parsed.operands)
 
 
 def _socat(arguments: list[Argument], operands: list[Argument], values: list[Argument]) -> Effects:

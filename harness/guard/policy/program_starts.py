@@ -112,35 +112,37 @@ class Starts(Touched):
     def git_variables(self) -> list[Argument]:
         """Settings that GIT_CONFIG_KEY_n and GIT_CONFIG_VALUE_n give to git, as its options
         `-c`."""
-        found = []
+        settings = []
         for name in [name for name in self.environment if name.startswith("GIT_CONFIG_KEY_")]:
             values = self.environment.get(name.replace("_KEY_", "_VALUE_")) or [""]
             for key in self.environment[name]:
-                found += [
-                    item
+                settings += [
+                    setting
                     for value in values
-                    for item in (Argument("-c"), Argument(f"{key}={value}"))
+                    for setting in (Argument("-c"), Argument(f"{key}={value}"))
                 ]
-        return found
+        return settings
 
     def placed(
-        self, given: list[Argument], targets: list[Argument], inputs: tuple[str, ...]
+        self, line: list[Argument], targets: list[Argument], inputs: tuple[str, ...]
     ) -> None:
         """Note what one command puts where: copies of the entry and of the harness's command, and
         literal text."""
-        if len(given) < 2 and not targets:
+        if len(line) < 2 and not targets:
             return
-        program, rest = (given[0].text, given[1:]) if given else ("", [])
+        program, rest = (line[0].text, line[1:]) if line else ("", [])
         self.entry.copied(program, rest, targets, self.cwds)
-        if os.path.basename(program) in COPIERS and any(self._is_harness(item) for item in rest):
+        if os.path.basename(program) in COPIERS and any(
+            self._is_harness(argument) for argument in rest
+        ):
             self.copies.append(os.path.basename(rest[-1].text))
         for target in targets if inputs else ():
             self.written[os.path.normpath(target.text)] = inputs[-1]
 
-    def _is_harness(self, item: Argument) -> bool:
+    def _is_harness(self, argument: Argument) -> bool:
         names: list[str] = self.snapshot["harness"]
-        return is_harness(item.text, names) or (
-            not item.known and item.text.rstrip("}").split(" ")[-1] in names
+        return is_harness(argument.text, names) or (
+            not argument.known and argument.text.rstrip("}").split(" ")[-1] in names
         )
 
     def written_before(self, words: list[str]) -> list[str]:
@@ -152,12 +154,14 @@ class Starts(Touched):
         """The command line that a search runs; of an interpreter, with the names that it looks for
         as its script."""
         base = os.path.basename(program[0].text) if program else ""
-        found = [
+        scripts = [
             Argument(name, True, is_wild(name))
             for name in names
             if self.entry.is_script(name, self.cwds)
         ]
-        return [program[0], *found] if found and (is_python(base) or base in SHELLS) else program
+        return (
+            [program[0], *scripts] if scripts and (is_python(base) or base in SHELLS) else program
+        )
 
     def claude_settings(self, rest: list[Argument]) -> None:
         """`claude` changes its own settings with verbs of its own."""
@@ -240,7 +244,7 @@ def unclear(text: str, why: str, snapshot: dict[str, Any], entry: TrainingEntry)
 def commands_within(words: list[Argument], snapshot: dict[str, Any]) -> list[list[Argument]]:
     """The command lines that may stand at the end of a program's words: from each word on that runs
     something."""
-    found = []
+    commands = []
     for place, word in enumerate(words):
         name = os.path.basename(word.text)
         if (
@@ -250,8 +254,8 @@ def commands_within(words: list[Argument], snapshot: dict[str, Any]) -> list[lis
             or name in WRAPPERS
             or is_python(name)
         ):
-            found.append(words[place:])
-    return found
+            commands.append(words[place:])
+    return commands
 
 
 def texts_within(
@@ -259,16 +263,16 @@ def texts_within(
 ) -> list[str]:
     """Words and inputs that may be command lines and name something that starts; of an option, its
     value."""
-    found = []
+    lines = []
     for text in (*(word.text for word in words if " " in word.text), *inputs):
         marks = [name for name in (*snapshot["harness"], entry.stem) if name and name in text]
         if not marks:
             continue
-        found.append(text)
+        lines.append(text)
         if text.startswith("-"):
             start = min(text.find(mark) for mark in marks)
-            found += [text[start:], text.partition("=")[2]]
-    return found
+            lines += [text[start:], text.partition("=")[2]]
+    return lines
 
 
 def _script(tokens: set[str], entry: TrainingEntry) -> str:

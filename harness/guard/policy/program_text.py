@@ -13,18 +13,22 @@ if TYPE_CHECKING:
     from .training import TrainingEntry
 
 _WRITES = (
-    r"open\s*\([^)]*,\s*(?:mode\s*=\s*)?[\"'][rbt]*[wax+]|write|unlink|remove|rename|replace|rmtree|shutil|system|subprocess|popen"
-    r"|chmod|chown|truncate|symlink|link|touch|mkdir|rmdir|save|dump|to_csv|to_json|exec|eval|__import__|delete|\brm\b|>"
+    r"open\s*\([^)]*,\s*(?:mode\s*=\s*)?[\"'][rbt]*[wax+]|write|unlink|remove|rename|replace|rmtree"
+    r"|shutil|system|subprocess|popen"
+    r"|chmod|chown|truncate|symlink|link|touch|mkdir|rmdir|save|dump"
+    r"|to_csv|to_json|exec|eval|__import__|delete|\brm\b|>"
 )
 _CHANGES = (
-    r"(?:write|unlink|remove|rename|replace|rmtree|truncate|copy|move|link|save|dump|to_|touch|chmod|chown|delete|system"
+    r"(?:write|unlink|remove|rename|replace|rmtree|truncate|copy|move|link|save|dump"
+    r"|to_|touch|chmod|chown|delete|system"
     r"|popen|run|call|rm)\w*\s*(?:\(|!|\s)[^;\n]{0,200}"
 )
 """A call, or a command in another language, that changes what it names, up to that name."""
 _BOUND = (
     r"(?:unlink|remove|rename|rmtree|truncate|chmod|copy\w*|move|to_\w+|save\w*)\s*\([^)]*NAME",
     r"open\s*\(\s*NAME\s*,\s*(?:mode\s*=\s*)?[\"'][rbt]*[wax+]",
-    r"NAME\s*\.\s*(?:write|unlink|touch|rename|replace|chmod|open\(\s*[\"'][rbt]*[wax+])",
+    r"NAME\s*\.\s*(?:write|unlink|touch|rename"
+    r"|replace|chmod|open\(\s*[\"'][rbt]*[wax+])",
 )
 """The same with a variable NAME that holds the path."""
 _INTERNALS = r"(?:from|import)\s+harness(?!\.run_logger)\b|\bharness\.(?!run_logger)[a-z_]+\b"
@@ -74,7 +78,7 @@ def code_denial(
     if named is None and where is not None and may_write(code):
         return Denial(
             "code_names_protected",
-            f"The program text may write, and it would run in {judge.shown(where)}, which is"
+            f"The program text may write, and would run in {judge.shown(where)}, which is"
             " protected.",
             "Run it from the project's root and write elsewhere.",
             where,
@@ -102,7 +106,8 @@ def _changes(code: str, name: str) -> bool:
     forms = (
         rf"{_CHANGES}{path}",
         rf"{path}[\"']\s*,\s*(?:mode\s*=\s*)?[\"'][rbt]*[wax+]",
-        rf"{path}[\"']\s*\)\s*\.\s*(?:write|unlink|touch|rename|replace|chmod|open\(\s*[\"'][rbt]*[wax+])",
+        rf"{path}[\"']\s*\)\s*\.\s*(?:write|unlink|touch|rename"
+        r"|replace|chmod|open\(\s*[\"'][rbt]*[wax+])",
         rf">\s*[\"']?[^\s\"']*{path}",
     )
     if any(re.search(form, code) for form in forms):

@@ -71,6 +71,7 @@ class _ShellReader(WordReader):
             if self.peek() == closing:
                 self.at += 1
                 self.finish()
+                # Bash reads such a body after the parenthesis; where it ends would be a guess here.
                 if self.waiting:
                     raise UnreadableScript("a heredoc's body stands outside its parentheses")
                 return
@@ -98,6 +99,7 @@ class _ShellReader(WordReader):
     def item(self) -> None:
         character = self.peek()
         redirection = _redirection(self.text, self.at)
+        # `<(cmd)` starts like a redirection, but is a word that holds a command.
         if redirection and self.peek(2) in ("<(", ">("):
             self.words.append(self.word())
         elif redirection:
@@ -127,6 +129,7 @@ class _ShellReader(WordReader):
         ):
             self.words.clear()
         elif len(self.words) == 1 and word == "case":
+            # The `)` of its patterns would look like the end of a group.
             raise UnreadableScript("it has a case statement")
 
     def group(self) -> None:
@@ -164,6 +167,8 @@ class _ShellReader(WordReader):
             self.commands.append(
                 Command(tuple(self.words), tuple(self.redirections), tuple(self.inputs))
             )
+            # A heredoc's body comes after the line, when other commands may have been read:
+            # remember the position of its own.
             position = len(self.commands) - 1
             self.waiting = [
                 here._replace(command=position) if here.command < 0 else here
@@ -217,6 +222,7 @@ class _ShellReader(WordReader):
 
     def substitutions(self, body: str) -> None:
         """List the commands that an unquoted heredoc runs while it is read."""
+        # Quotes mean nothing in a body, so only escapes and expansions are looked for.
         inner = _ShellReader(body, self.depth + 1)
         while inner.at < len(body):
             if inner.peek() == "\\":

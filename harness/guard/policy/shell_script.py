@@ -229,7 +229,7 @@ class WordReader:
 
     def double(self) -> list[WordPart]:
         self.at += 1
-        parts: list[WordPart] = [WordPart(QUOTED, "")]
+        parts: list[WordPart] = [WordPart(QUOTED, "")]  # "" alone is a word too
         while self.peek() != '"':
             character = self.peek()
             if not character:
@@ -330,6 +330,7 @@ class WordReader:
         if end < 0:
             raise UnreadableScript("a } is missing")
         body, self.at = self.text[self.at + 2 : end], end + 1
+        # `${x:-$(rm y)}` runs a command; refusing all of these is safer than a second reader.
         if "`" in body or "$" in body:
             raise UnreadableScript("a ${...} holds another expansion")
         return WordPart(VARIABLE, body) if is_name(body) else WordPart(DYNAMIC, body)
@@ -339,6 +340,7 @@ def arithmetic_end(text: str, at: int) -> int:
     """Where the `((...))` at `at` ends, when nothing but arithmetic can stand in it; else 0."""
     if text[at : at + 2] != "((":
         return 0
+    # Plain characters only: with a `$` or a backtick it could hold a command.
     end = text.find("))", at + 2)
     body = text[at + 2 : end]
     plain = all(

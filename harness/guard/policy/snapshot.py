@@ -1,15 +1,17 @@
 """The policy snapshot: everything that a rule may know, as one JSON object.
 
-`rendering.policy_snapshot` writes it to `.harness/policy.json`; the driver hands it to `decide` directly.
-Unknown keys are ignored, so a newer harness may add some; a changed meaning raises SCHEMA. Paths
-are relative to `root`, with `/`, unless they are said to be absolute.
+`rendering.policy_snapshot` writes it to `.harness/policy.json`; the driver hands it to `decide`
+directly. Unknown keys are ignored, so a newer harness may add some; a changed meaning raises
+SCHEMA. Paths are relative to `root`, with `/`, unless they are said to be absolute.
 
     schema            int         SCHEMA
     root              str         the project's root, absolute, links resolved
     state             str         the state directory (ledger, vault, anchors), absolute
-    scratch           [str]       absolute globs below `state` that the rule leaves out: sessions' own folders
+    scratch           [str]       absolute globs below `state` that the rule leaves out: sessions'
+                                  own folders
     mode              str         "driver" (a session of the loop) or "interactive"
-    role              str | null  whose calls these are when the payload's agent_type names no role below
+    role              str | null  whose calls these are when the payload's agent_type names no role
+                                  below
     roles             {name: {
         tools             [str] | null    full tool names that it may use; null: any tool
         writes            [str]           its own artifacts, of the open experiment
@@ -19,17 +21,18 @@ are relative to `root`, with `/`, unless they are said to be absolute.
     artifacts         [{name, glob, writer}]  every artifact; `*` stands for one path component
     protected         [str]       control files and folders that no tool call changes
     frozen            [str]       the plan's data and scorer files: read freely, changed never
-    hidden            [str]       neither read nor written: where held-out rows stood before approval
+    hidden            [str]       neither read nor written: where held-out rows stood before
+                                  approval
     entry             [str]       the plan's training command; empty without a plan
     harness           [str]       names by which the harness's own command is called
     human_verbs       [[str]]     verbs of it that only a person uses
-    open_experiment   {id, hypothesis, status, runs, ended, undiagnosed} | null   the one not decided yet; ended: runs
-                      that ended; undiagnosed: ids of runs with an open alarm that no diagnosis
-                      explains
+    open_experiment   {id, hypothesis, status, runs, ended, undiagnosed} | null
+                                  the one without a decision; ended: runs that ended; undiagnosed:
+                                  ids of runs with an open alarm that no diagnosis explains
     open_gate         str | null  the gate of it whose verdict awaits a decision
 
 For hooks, and optional: command (absolute path of the `harness` that wrote it), briefing, receipts
-and memory (paths), policy (handlers.self_check.library_digest of that installation), hooks
+and memory (paths), policy (guard.hooks.self_check.library_digest of that installation), hooks
 ("project", "plugin" or "none"), control (files and folders that decide what is enforced, the plan
 among them: a session is told when they change). They add `elsewhere` in a call that meets several
 projects: the roots of the others, whose own snapshots judge what lies there; `worktrees`, those of

@@ -33,7 +33,8 @@ _INPUT_MODULES = table("code asyncio")
 _STANDARD_INPUT = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 COPIERS = table("cp mv ln install dd rsync link")
 RUNNING = (
-    r"runpy|import_module|__import__|\bexec(?:[lv]p?e?|Sync|File\w*)?\b|\b(?:system|popen|qx|spawn\w*)\b|subprocess|child_process|\bmain\s*\("
+    r"runpy|import_module|__import__|\bexec(?:[lv]p?e?|Sync|File\w*)?\b"
+    r"|\b(?:system|popen|qx|spawn\w*)\b|subprocess|child_process|\bmain\s*\("
     r"|%run|^\s*run\s|`\s*[\w/.]*(?:python|harness)"
 )
 """Program text that starts another program, or code by its name."""
@@ -81,25 +82,29 @@ class TrainingEntry:
         return any(wild_match(name, pattern.lower()) for pattern in self.patterns)
 
     def copied(
-        self, program: str, given: list[Argument], targets: list[Argument], cwds: tuple[str, ...]
+        self, program: str, line: list[Argument], targets: list[Argument], cwds: tuple[str, ...]
     ) -> None:
         """Note where `program` puts what it reads of the entry: its redirections' `targets`, and a
         copier's files."""
         if os.path.basename(program) in COPIERS:
-            folders = [item for item in given[:-1] if not item.text.startswith("-")]
-            names = [os.path.basename(item.text) for item in folders]
-            last = [given[-1].text] if len(given) > 1 else []
+            folders = [argument for argument in line[:-1] if not argument.text.startswith("-")]
+            names = [os.path.basename(argument.text) for argument in folders]
+            last = [line[-1].text] if len(line) > 1 else []
             targets = [
                 *targets,
                 *map(Argument, last),
                 *(Argument(os.path.join(*last, name)) for name in names),
             ]
             targets += [
-                item.with_text(item.text[3:]) for item in given if item.text.startswith("of=")
+                argument.with_text(argument.text[3:])
+                for argument in line
+                if argument.text.startswith("of=")
             ]
-        if targets and any(self.is_script(_path(item.text), cwds) for item in given):
+        if targets and any(self.is_script(_path(argument.text), cwds) for argument in line):
             self.copies |= {
-                os.path.normpath(os.path.join(cwd, item.text)) for item in targets for cwd in cwds
+                os.path.normpath(os.path.join(cwd, argument.text))
+                for argument in targets
+                for cwd in cwds
             }
 
     def is_module(self, name: str) -> bool:

@@ -80,7 +80,8 @@ _EXPRESSIONS = WORDS | table(
     " parenthesized_expression test_operator array subscript"
 )
 _PREFIXED = re.compile(
-    r"(?<![^\s;&|({`])(?:(?:!|time(?:\s+-p)?|coproc(?:\s+\w+)?)\s+)+(?=(?:case|for|select|while|until|if)\s|[{(]|\[\[)"
+    r"(?<![^\s;&|({`])(?:(?:!|time(?:\s+-p)?|coproc(?:\s+\w+)?)\s+)+"
+    r"(?=(?:case|for|select|while|until|if)\s|[{(]|\[\[)"
 )
 """What the grammar does not know in front of a compound command; such a text is read once more
 without it."""
