@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .hook_scene import HookScene
-    from .projects import GuardedProject
+    from .projects import HookedProject
 
 GUARD_EVENT, AFTER_TOOL, AFTER_BATCH = "PreToolUse", "PostToolUse", "PostToolBatch"
 UNHOOKED = "unhooked"
@@ -75,7 +75,7 @@ def _changed(before: dict[str, str], now: dict[str, str]) -> list[str]:
     )
 
 
-def last_control(home: GuardedProject, session: str) -> dict[str, str]:
+def last_control(home: HookedProject, session: str) -> dict[str, str]:
     """The digests that the session's newest receipt with some holds; empty for a session
     without."""
     for line in lines_back(home, session):
@@ -120,5 +120,5 @@ def _paths(tool_call: dict[str, Any]) -> list[str]:
     return [path] if isinstance(path, str) else []
 
 
-def _role(call: dict[str, Any], home: GuardedProject) -> str:
+def _role(call: dict[str, Any], home: HookedProject) -> str:
     return role_of(call, home.snapshot) if home.snapshot else "main"

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .projects import GuardedProject
+    from .projects import HookedProject
 
 ARTIFACT = "alarms"
 LARGEST = 1 << 20
@@ -24,7 +24,7 @@ MOST = 5
 _LONGEST = 300
 
 
-def new_alarms(home: GuardedProject, session: str) -> tuple[list[str], dict[str, int]]:
+def new_alarms(home: HookedProject, session: str) -> tuple[list[str], dict[str, int]]:
     """(a sentence for each alarm that the session was not told, run folder -> how many alarms it
     has by now)."""
     alarms = _alarms(home)
@@ -40,7 +40,7 @@ def new_alarms(home: GuardedProject, session: str) -> tuple[list[str], dict[str,
     return (news[-MOST:], counts) if news else ([], {})
 
 
-def _counts_told(home: GuardedProject, session: str) -> dict[str, int]:
+def _counts_told(home: HookedProject, session: str) -> dict[str, int]:
     for line in lines_back(home, session):
         counts = line.get(ARTIFACT)
         if isinstance(counts, dict):
@@ -48,7 +48,7 @@ def _counts_told(home: GuardedProject, session: str) -> dict[str, int]:
     return {}
 
 
-def _alarms(home: GuardedProject) -> dict[str, list[dict[str, Any]]]:
+def _alarms(home: HookedProject) -> dict[str, list[dict[str, Any]]]:
     """Run, e.g. "exp-0001/run-01" -> its alarms, oldest first; the place is the contract's, by the
     snapshot."""
     current = home.snapshot.get("open_experiment")

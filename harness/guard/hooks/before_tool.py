@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .hook_scene import HookScene
-    from .projects import GuardedProject
+    from .projects import HookedProject
 
 EVENT, SKILL_EVENT = "PreToolUse", "PreSkillShellCommand"
 
@@ -59,7 +59,7 @@ def _paths(call: dict[str, Any], scene: HookScene) -> list[str]:
 
 
 def _answer(
-    call: dict[str, Any], project: GuardedProject, projects: list[GuardedProject], scene: HookScene
+    call: dict[str, Any], project: HookedProject, projects: list[HookedProject], scene: HookScene
 ) -> dict[str, Any]:
     """The first denial of the project's policy, else its last answer."""
     if project.trouble:
@@ -91,7 +91,7 @@ def _answer(
 
 
 def _receipt(
-    call: dict[str, Any], project: GuardedProject, answer: dict[str, Any], scene: HookScene
+    call: dict[str, Any], project: HookedProject, answer: dict[str, Any], scene: HookScene
 ) -> HookAnswer | None:
     """Write it; the refusal when that fails: a call that nobody can find again is not let
     through."""

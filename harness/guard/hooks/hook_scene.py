@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from .projects import GuardedProject
+    from .projects import HookedProject
 
 PASSED, REFUSED = 0, 2
 """The only two: Claude Code takes any other status for a fault of the hook and goes on."""
@@ -47,7 +47,7 @@ class HookScene:
         self.cwd = cwd if isinstance(cwd, str) and cwd.startswith("/") and "\0" not in cwd else ""
         self.home = self._home()
 
-    def _home(self) -> GuardedProject | None:
+    def _home(self) -> HookedProject | None:
         root = self.installed.root
         if root is not None:
             return self.projects.at(root)
@@ -63,7 +63,7 @@ class HookScene:
         it was."""
         return "" if self.home else self.installed.root or ""
 
-    def met(self, places: Iterable[str]) -> list[GuardedProject]:
+    def met(self, places: Iterable[str]) -> list[HookedProject]:
         """The home project first, then each that contains one of `places`, and those around them:
         what they protect stays so below another project."""
         projects = [] if self.home is None else [self.home]

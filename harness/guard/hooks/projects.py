@@ -67,7 +67,7 @@ def installation(program: str, environment: Mapping[str, str]) -> HookInstallati
     return HookInstallation(folder, os.path.join(above, "harness"), None if is_plugin else above)
 
 
-class GuardedProject:
+class HookedProject:
     """One project as the hooks see it. `source` holds its policy and receipts: its root, or the
     main worktree's."""
 
@@ -120,16 +120,16 @@ class Projects:
     """The projects that one call meets; each is read once."""
 
     def __init__(self) -> None:
-        self._known: dict[str, GuardedProject] = {}
+        self._known: dict[str, HookedProject] = {}
         self._roots: dict[str, tuple[str, str] | None] = {}
 
-    def at(self, root: str) -> GuardedProject | None:
+    def at(self, root: str) -> HookedProject | None:
         """The project whose root is `root`, or None where there is none."""
         root = os.path.realpath(root)
         source = _source(root)
         return None if source is None else self._project(root, os.path.realpath(source))
 
-    def containing(self, path: str) -> GuardedProject | None:
+    def containing(self, path: str) -> HookedProject | None:
         """The nearest project at or above the absolute `path`, as it is written; it need not
         exist."""
         place = self._find(path)
@@ -139,9 +139,9 @@ class Projects:
             else self._project(os.path.realpath(place[0]), os.path.realpath(place[1]))
         )
 
-    def _project(self, root: str, source: str) -> GuardedProject:
+    def _project(self, root: str, source: str) -> HookedProject:
         if root not in self._known:
-            self._known[root] = GuardedProject(root, source)
+            self._known[root] = HookedProject(root, source)
         return self._known[root]
 
     def _find(self, folder: str) -> tuple[str, str] | None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .hook_scene import HookScene
-    from .projects import GuardedProject
+    from .projects import HookedProject
 
 STOP, SUBAGENT_STOP = "Stop", "SubagentStop"
 MOST = 2
@@ -108,5 +108,5 @@ def _running(current: dict[str, Any]) -> bool:
     return _count(current, "runs") > _count(current, "ended")
 
 
-def _whole(home: GuardedProject, path: str) -> str:
+def _whole(home: HookedProject, path: str) -> str:
     return os.path.join(home.root, path)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .hook_scene import HookScene
-    from .projects import GuardedProject
+    from .projects import HookedProject
 
 START, END, COMPACT = "SessionStart", "SessionEnd", "PreCompact"
 LONGEST = 8000
@@ -68,13 +68,13 @@ def before_compact(call: dict[str, Any], scene: HookScene) -> HookAnswer:
 
 
 def _note(
-    call: dict[str, Any], home: GuardedProject, scene: HookScene, event: str, **more: Any
+    call: dict[str, Any], home: HookedProject, scene: HookScene, event: str, **more: Any
 ) -> None:
     role = role_of(call, home.snapshot) if home.snapshot else "main"
     note(home, call, said(None, "no_rule"), event=event, role=role, now=scene.now, **more)
 
 
-def _briefing(home: GuardedProject, longest: int) -> str:
+def _briefing(home: HookedProject, longest: int) -> str:
     path = home.text("briefing", BRIEFING)
     try:
         with open(path, "rb") as file:
@@ -87,7 +87,7 @@ def _briefing(home: GuardedProject, longest: int) -> str:
     return text[: longest - len(note_of_it)] + note_of_it
 
 
-def _offer_command(home: GuardedProject, scene: HookScene) -> None:
+def _offer_command(home: HookedProject, scene: HookScene) -> None:
     """Let the session's Bash calls find `harness` by its name, also where its environment is not
     active."""
     file, command = scene.environment.get("CLAUDE_ENV_FILE"), home.snapshot.get("command")

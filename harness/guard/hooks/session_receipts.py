@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from .projects import GuardedProject
+    from .projects import HookedProject
 
 FAILED = "hook_failed"
 _BLOCK = 1 << 16
@@ -37,7 +37,7 @@ def said(
 
 
 def note(
-    project: GuardedProject,
+    project: HookedProject,
     call: dict[str, Any],
     what: dict[str, Any],
     *,
@@ -51,7 +51,7 @@ def note(
     append_receipt(project.receipts, {**line, **more})
 
 
-def lines_back(project: GuardedProject, session: str) -> Iterator[dict[str, Any]]:
+def lines_back(project: HookedProject, session: str) -> Iterator[dict[str, Any]]:
     """The session's receipts, newest first; a damaged line is passed over. Nothing where there is
     no file."""
     try:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from .hook_scene import HookScene
-    from .projects import GuardedProject
+    from .projects import HookedProject
     from .table import HookEvent
 
 EVENT = "ConfigChange"
@@ -72,7 +72,7 @@ def settings_changed(call: dict[str, Any], scene: HookScene) -> HookAnswer:
     )
 
 
-def fault(path: str, home: GuardedProject, scene: HookScene) -> str:
+def fault(path: str, home: HookedProject, scene: HookScene) -> str:
     """Why the settings file at `path` would leave a guard dead; empty when it does not."""
     value, unread = _read(path)
     carries = scene.installed.root is not None and _same_file(
@@ -125,7 +125,7 @@ def is_on(value: object) -> bool:
     return value is not None and str(value).strip().lower() in _ON
 
 
-def _steered(settings: dict[str, Any], path: str, home: GuardedProject) -> str:
+def _steered(settings: dict[str, Any], path: str, home: HookedProject) -> str:
     """The first variable of _STEERING that the project's own settings set; a person's own settings
     may."""
     variables = settings.get("env")
@@ -200,7 +200,7 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _path(call: dict[str, Any], home: GuardedProject, scene: HookScene) -> str | None:
+def _path(call: dict[str, Any], home: HookedProject, scene: HookScene) -> str | None:
     """The settings file that changed, absolute; None when something else did (a skill, a
     command)."""
     changed_file, source = call.get("file_path"), str(call.get("source"))

@@ -9,16 +9,16 @@ from hook_project import HookProject
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.guard.hooks.projects import GuardedProject
+from harness.guard.hooks.projects import HookedProject
 from harness.guard.hooks.session_receipts import lines_back, note, said, session_of, stamp
 
 
 @pytest.fixture
-def place(project: HookProject) -> GuardedProject:
-    return GuardedProject(str(project.root), str(project.root))
+def place(project: HookProject) -> HookedProject:
+    return HookedProject(str(project.root), str(project.root))
 
 
-def test_what_is_noted_is_found_newest_first(place: GuardedProject):
+def test_what_is_noted_is_found_newest_first(place: HookedProject):
     for number in range(3):
         call = {"session_id": "s", "tool_name": "Bash", "tool_use_id": f"t{number}"}
         note(
@@ -68,7 +68,7 @@ LINES = st.lists(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_any_file_is_read_back_as_its_whole_lines(
-    place: GuardedProject, lines: list[bytes], ending: bytes
+    place: HookedProject, lines: list[bytes], ending: bytes
 ):
     path = Path(place.receipts) / "fuzz.jsonl"
     path.write_bytes(b"\n".join(lines) + ending)
@@ -76,7 +76,7 @@ def test_any_file_is_read_back_as_its_whole_lines(
     assert [line["n"] for line in lines_back(place, "fuzz")] == whole[::-1]
 
 
-def test_a_torn_line_costs_nothing_but_itself(place: GuardedProject):
+def test_a_torn_line_costs_nothing_but_itself(place: HookedProject):
     call = {"session_id": "s"}
     note(place, call, said(None, "first"), event="Stop", role="main", now=0.0)
     with (Path(place.receipts) / "s.jsonl").open("ab") as file:
