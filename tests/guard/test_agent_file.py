@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.guard.agent_files import AgentFile, read_agent, read_agents
 
-CASE_47 = Path(__file__).with_name("inputs") / "case-47"
+CASE_47 = Path(__file__).parents[1] / "artifacts/inputs" / "case-47"
 
 
 def agent(tmp_path: Path, front: str, name: str = "some") -> AgentFile:
