@@ -24,6 +24,13 @@ CALLED_BY_OTHERS = {
     "odds_ratio_loss",
 }
 """Methods that a library calls by name."""
+WRITTEN_WHOLE = ("harness/ledger/facts/",)
+"""Dataclasses whose fields are all written as JSON: what is not read today is still recorded."""
+READ_BY_OTHERS = {
+    "AlarmKind.meaning": "docs/detectors.md has it, which tests/detectors/test_watch.py holds",
+    "Known.meaning": "the words of the table itself, which tests/gates/test_finding_codes.py reads",
+}
+"""Fields that nothing of ours reads: "Class.field" -> who does."""
 
 
 @cache
@@ -88,6 +95,49 @@ def test_what_is_public_is_used():
         and f"`{node.name}" not in documented
     ]
     assert idle == []
+
+
+@cache
+def reads() -> frozenset[str]:
+    """Names that some code reads as an attribute, or names in a text: a JSON key, a template."""
+    names: set[str] = set()
+    for module in modules():
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                names.add(node.attr)
+            elif isinstance(node, ast.Constant) and str(node.value).isidentifier():
+                names.add(str(node.value))
+    for template in (ROOT / "templates").rglob("*.j2"):
+        names.update(re.findall(r"[A-Za-z_]\w*", template.read_text("utf-8")))
+    return frozenset(names)
+
+
+def fields_of(node: ast.ClassDef) -> list[ast.AnnAssign]:
+    """The fields of a dataclass or a NamedTuple. Those of a class that is written whole, e.g. with
+    `asdict`, are read there: such a class is in WRITTEN_WHOLE."""
+    decorators = {
+        getattr(item.func if isinstance(item, ast.Call) else item, "id", "")
+        for item in node.decorator_list
+    }
+    bases = {getattr(base, "id", "") for base in node.bases}
+    if "dataclass" not in decorators and "NamedTuple" not in bases:
+        return []
+    return [item for item in node.body if isinstance(item, ast.AnnAssign)]
+
+
+def test_every_field_is_read():
+    dead = [
+        f"{module.shown}:{field.lineno} {node.name}.{field.target.id}"
+        for module in modules()
+        if not module.shown.startswith(WRITTEN_WHOLE)
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ClassDef)
+        for field in fields_of(node)
+        if isinstance(field.target, ast.Name)
+        and field.target.id not in reads()
+        and f"{node.name}.{field.target.id}" not in READ_BY_OTHERS
+    ]
+    assert dead == []
 
 
 def test_every_tool_of_the_table_is_offered_to_a_role_and_the_other_way_round():
