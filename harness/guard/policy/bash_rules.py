@@ -155,14 +155,7 @@ class BashRules(Starts):
         named_by_input: bool,
     ) -> None:
         base = os.path.basename(program)
-        # These evaluate array subscripts: `[ -v 'x[$(cmd)]' ]` runs cmd, quotes or not.
-        for argument in rest if base in _EVALUATES else ():
-            if (
-                argument.known
-                and "[" in argument.text
-                and ("$(" in argument.text or "`" in argument.text)
-            ):
-                self.script(f": {argument.text}", depth + 1)
+        self.subscripts(base, rest, depth)
         if self.harness(program, rest, more=named_by_input):
             return
         if self.entry.started_by(program, rest, self.cwds, self.fed and not inputs):
@@ -211,6 +204,17 @@ class BashRules(Starts):
             for argument, only in self.listed:
                 self.change(argument, below=True, only=only)
         self.apply(known, depth)
+
+    def subscripts(self, base: str, rest: list[Argument], depth: int) -> None:
+        """Commands within array subscripts."""
+        # These evaluate array subscripts: `[ -v 'x[$(cmd)]' ]` runs cmd, quotes or not.
+        for argument in rest if base in _EVALUATES else ():
+            if (
+                argument.known
+                and "[" in argument.text
+                and ("$(" in argument.text or "`" in argument.text)
+            ):
+                self.script(f": {argument.text}", depth + 1)
 
     def apply(self, known: Effects, depth: int) -> None:
         for argument in known.changes:
