@@ -186,7 +186,9 @@ def traced_start_run(lab: Lab) -> Traced:
     train = lab.journey.root / "train.py"
     train.write_text(train.read_text("utf-8") + "# another version: its seeds have not completed\n")
     traced = lab.traced("harness", "mcp", given=start_run_lines())
-    lab.harness("train", EXPERIMENT)  # waits for the supervisor that was started
+    # The supervisor outlives the server; the project's folder must not go before it.
+    while "already_training" in lab.journey.harness("train", EXPERIMENT, "--json").stdout:
+        time.sleep(1)
     return traced
 
 
