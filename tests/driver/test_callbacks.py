@@ -10,7 +10,7 @@ from harness.contract.roles import ROLE_BY_NAME
 from harness.domain.statuses import SandboxKind
 from harness.driver.callbacks import Guard
 from harness.driver.tool_context import ToolContext
-from harness.guard.shell import tree as bash_tree
+from harness.guard.shell import tree_reader as bash_tree
 from harness.ledger.project import Project
 from harness.rendering.policy_snapshot import policy_snapshot
 

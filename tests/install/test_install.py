@@ -18,7 +18,7 @@ from harness.contract.roles import ROLES
 from harness.contract.slash_commands import SLASH_COMMANDS
 from harness.errors import RefusedError, UsageError
 from harness.guard.hooks.table import EVENTS
-from harness.install import changes as change_files
+from harness.install import file_changes as change_files
 from harness.install.manifest import read_manifest
 from harness.rendering.render import expected
 from harness.rendering.vendored_hooks import vendored_files

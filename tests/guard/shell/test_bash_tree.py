@@ -12,7 +12,7 @@ from harness.errors import MissingExtraError
 from harness.guard.policy.decide import decide
 from harness.guard.policy.shell_reader import read_script
 from harness.guard.policy.shell_script import TEXT, VARIABLE, ShellScript, WordPart
-from harness.guard.shell import tree as bash_tree
+from harness.guard.shell import tree_reader as bash_tree
 from harness.guard.shell.decide_with_tree import judge_call
 from harness.guard.shell.tree_reader import LONGEST, MOST_PIPES, read_tree
 from tests.guard.policy.policy_project import SampleProject
