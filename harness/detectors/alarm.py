@@ -46,7 +46,7 @@ class Alarm:
     limit: float
     tries: tuple[str, ...]
     recovered: bool = False
-    """Whether it ends an earlier alarm of the same code and metric."""
+    """Whether it ends an earlier alarm of the same subject."""
 
     @property
     def open(self) -> bool:
@@ -55,8 +55,8 @@ class Alarm:
 
     @property
     def subject(self) -> tuple[str, str]:
-        """(code, metric): a later alarm with the same subject replaces this one. A recovered spike
-        has the subject of a spike, which it ends."""
+        """(code, metric): a later alarm of the same subject replaces this one."""
+        # A recovery of a spike has a code of its own, and must still replace the spike.
         return "loss_spike" if self.code == "spike_recovered" else self.code, self.metric
 
     def at_most(self, severity: Severity) -> Self:
@@ -89,14 +89,10 @@ class Alarm:
             severity=Severity(plain["severity"]),
             metric=str(plain["metric"]),
             row=int(plain["row"]),
-            place=None if plain["place"] is None else float(plain["place"]),
+            place=_real(plain["place"]),
             message=str(plain["message"]),
             evidence=tuple(
-                Point(
-                    row=int(p["row"]),
-                    place=None if p["place"] is None else float(p["place"]),
-                    value=float(p["value"]),
-                )
+                Point(row=int(p["row"]), place=_real(p["place"]), value=float(p["value"]))
                 for p in plain["evidence"]
             ),
             threshold=str(plain["threshold"]),

@@ -1,4 +1,4 @@
-"""What every detector stands on: the row, the metric and its series, the episode, the alarm.
+"""The base of every detector: row, metric, series, episode, alarm.
 
 A new detector is one file with a class below SeriesDetector, PairDetector or RunDetector, and one
 row in `kinds.KINDS` that names it.
@@ -68,6 +68,7 @@ def row_from(plain: Mapping[str, Any], number: int) -> WatchedRow:
     counters."""
     event = plain.get("event")
     inner = plain.get("metrics")
+    # `type(...) is`, here and below: a bool is an int for isinstance, and no measured value.
     metrics: dict[str, float] = {}
     if type(inner) is dict:
         for key, value in inner.items():
@@ -89,6 +90,7 @@ def row_from(plain: Mapping[str, Any], number: int) -> WatchedRow:
             plain.get("step", plain.get("global_step", plain.get("iteration", plain.get("_step"))))
         ),
         metrics,
+        # Two spellings; a learning rate under `metrics` is taken out of them above.
         rate if rate is not None else _number(plain.get("lr")),
         _seconds(plain.get("t")),
     )
@@ -120,7 +122,6 @@ class Window:
         self._ordered: list[float] = []
         self.size, self.count = size, 0
         self.median = 0.0
-        """Of at least one value."""
 
     def add(self, value: float) -> None:
         recent, ordered = self._recent, self._ordered
@@ -135,6 +136,7 @@ class Window:
     @property
     def spread(self) -> float:
         """The standard deviation that a normal distribution of this interquartile range has."""
+        # The upper quartile's index is rounded down: of 4 values the third, not the largest.
         count = len(self._ordered)
         return (
             self._ordered[(3 * count) // 4 - (count % 4 == 0)] - self._ordered[count // 4]
@@ -195,6 +197,7 @@ class Series:
         self.falls = self.falls + 1 if value < self.last else 0
         self.last = value
         self.window.add(value)
+        # `best` starts as NaN, which no value is better than: the first one needs the count.
         if (self.best - value) * self.sign > 0 or self.count == 1:
             self.best, self.best_row, self.best_epoch = value, row, epoch
             self.records += 1
@@ -219,12 +222,8 @@ class EpisodeChange(Enum):
 
 
 class Episode:
-    """Count wrong rows in a row: warn after `rows`, fatal after `fatal_rows`, over after `rows`
-    right ones.
-
-    States by `_raised`: 0 quiet, 1 warned, 2 fatal. A wrong row that is followed by a right one
-    before `rows` is reached leaves no trace, so that one odd row never raises an alarm.
-    """
+    """Count consecutive wrong rows: warn after `rows`, fatal after `fatal_rows`, over after `rows`
+    right ones. Fewer wrong rows leave no trace."""
 
     __slots__ = ("_calm", "_fatal_rows", "_raised", "_rows", "active", "hits")
 
@@ -233,7 +232,7 @@ class Episode:
         self._rows, self._fatal_rows = rows, None if fatal_rows is None else max(rows, fatal_rows)
         self.hits = 0
         self._calm = 0
-        self._raised = 0
+        self._raised = 0  # 1 after the warning, 2 after the fatal alarm
         self.active = False
         """Whether a right row still changes the state; if not, callers may skip `step`."""
 
@@ -262,7 +261,7 @@ class WatchedMetric(NamedTuple):
     key: str
     role: MetricRole
     later: bool
-    """Whether it is measured on rows that are not trained on."""
+    """Whether it is measured on rows outside the training set."""
     whole: bool
     """Whether it is the whole training loss, not a part of one."""
 
@@ -270,42 +269,51 @@ class WatchedMetric(NamedTuple):
 class Surroundings(Protocol):
     """What a detector may ask about the run beyond its own metric."""
 
-    @property
-    def training_loss(self) -> Series | None: ...
-
-    @property
-    def total_epochs(self) -> int | None:
-        """The planned total, in the unit of the rows' `epoch`; an epoch may have several rows."""
-        ...
-
-    @property
-    def by_epoch(self) -> bool:
-        """Whether most rows begin an epoch; else they are rows of steps."""
-        ...
-
-    @property
-    def knows(self) -> bool:
-        """Whether an accuracy is well above a guess: a flat loss is then no failure to learn."""
-        ...
-
-    @property
-    def rate_rose(self) -> bool:
-        """Whether the learning rate rose within the last rows: a warm restart lifts the loss on
-        purpose."""
-        ...
-
-    @property
-    def reinforced(self) -> bool:
-        """Whether this is reinforcement learning, where the size of the loss says nothing."""
-        ...
-
-    @property
-    def preference(self) -> bool:
-        """Whether this is preference training: it logs a margin of rewards."""
-        ...
+    training_loss: Series | None
+    total_epochs: int | None
+    """The planned total, in the unit of the rows' `epoch`; an epoch may have several rows."""
+    by_epoch: bool
+    """Whether most rows begin an epoch; else they are rows of steps."""
+    knows: bool
+    """Whether an accuracy is well above a guess: a flat loss is then no failure to learn."""
+    rate_rose: bool
+    """Whether the learning rate rose within the last rows: a warm restart lifts the loss."""
+    reinforced: bool
+    """Whether this is reinforcement learning, where the size of the loss says nothing."""
+    preference: bool
+    """Whether this is preference training: it logs a margin of rewards."""
 
 
-class SeriesDetector(ABC):
+class Detector(ABC):
+    """The thresholds of a detector, and its alarms about a series."""
+
+    _limits: Thresholds
+
+    def _alarm(
+        self,
+        threshold: str,
+        change: EpisodeChange,
+        row: WatchedRow,
+        series: Series,
+        message: str,
+        *,
+        rows: int = 4,
+    ) -> Alarm:
+        """`threshold` is the full name, e.g. "stall.rows"; the newest `rows` are the evidence."""
+        code, name = threshold.split(".")
+        return make_alarm(
+            code,
+            change,
+            row,
+            metric=series.key,
+            message=message,
+            evidence=series.evidence(rows),
+            threshold=name,
+            limits=self._limits,
+        )
+
+
+class SeriesDetector(Detector):
     """Sees each value of one metric. Every call must be O(1)."""
 
     @staticmethod
@@ -327,7 +335,7 @@ class SeriesDetector(ABC):
         return
 
 
-class PairDetector(ABC):
+class PairDetector(Detector):
     """Sees loss and accuracy of the same rows, in a row that has both."""
 
     @abstractmethod
@@ -340,7 +348,7 @@ class PairDetector(ABC):
         """`values` are those of this row: (loss, accuracy)."""
 
 
-class RunDetector(ABC):
+class RunDetector(Detector):
     """Sees each row of the run, whatever it measures."""
 
     @abstractmethod

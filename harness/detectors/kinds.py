@@ -1,11 +1,8 @@
-"""The table of alarms: what each means, its thresholds with their source, what to try, and which
-detectors raise it.
+"""The table of alarms: meaning, thresholds with their source, what to try, and the detectors.
 
-A new detector is one file (see `base`) and one row here. Where no paper gives a threshold, it was
-chosen on one half of the injected faults and healthy runs of `make detectors` and reported on the
-other half: its source is "measured".
-
-Detectors see a value in the order of the table, which is also the order of the alarms of one row.
+A threshold whose source is "measured" was chosen on one half of the injected faults and healthy
+runs of `make detectors` and reported on the other half. Detectors see a value in the order of the
+table, which is also the order of one row's alarms.
 """
 
 from collections.abc import Mapping
@@ -23,8 +20,7 @@ class AlarmKind(NamedTuple):
     thresholds: Mapping[str, Threshold]
     tries: tuple[str, ...]
     detectors: tuple[str, ...]
-    """Classes, as "module:name"; imported when a watch begins, so that reading a plan's thresholds
-    loads none."""
+    """Classes, as "module:name"; imported when a watch begins, not with this table."""
 
 
 _PERSISTENCE = "persistence before an alarm: one row decides nothing (measured)"

@@ -13,7 +13,6 @@ from harness.detectors.base import (
     Thresholds,
     WatchedMetric,
     WatchedRow,
-    make_alarm,
 )
 from harness.detectors.metric_names import MetricRole
 
@@ -53,7 +52,7 @@ class NoProgress(SeriesDetector):
         level = series.level
         if level is None or series.count < self._rows:
             return None
-        # The usual case, a loss that falls, ends here: the rest is evaluated for few rows only.
+        # A falling loss, the usual case, ends here.
         if not self._raised and series.window.median < (1 - self._improvement) * level:
             return None
         if around.reinforced or not self._enough(series, row, around):
@@ -65,19 +64,16 @@ class NoProgress(SeriesDetector):
         if flat == self._raised:
             return None
         self._raised = flat
-        return make_alarm(
-            "no_progress",
+        return self._alarm(
+            "no_progress.improvement",
             EpisodeChange.WARNING if flat else EpisodeChange.OVER,
             row,
-            metric=series.key,
-            message=f"{value:.4g} after {series.count + 1} rows, started at {level:.4g}",
-            evidence=series.evidence(4),
-            threshold="improvement",
-            limits=self._limits,
+            series,
+            f"{value:.4g} after {series.count + 1} rows, started at {level:.4g}",
         )
 
     def _enough(self, series: Series, row: WatchedRow, around: Surroundings) -> bool:
-        """Whether enough was seen; rows of steps come often, and each shows less than an epoch."""
+        """Whether there are enough rows; a row of a step shows less than one of an epoch."""
         rows = self._rows if around.by_epoch else _STEPS * self._rows
         total, epoch = around.total_epochs, row.epoch
         return series.count >= rows and (
@@ -108,19 +104,15 @@ class Chance(PairDetector):
         change = self._episode.step(guess and loss.falls < _FALLS)
         if change is EpisodeChange.NOTHING:
             return None
-        return make_alarm(
-            "no_progress",
+        return self._alarm(
+            "no_progress.chance",
             change,
             row,
-            metric=accuracy.key,
-            message=(
-                f"{hit:.4g} with a loss of {paid:.4g}: a uniform guess among {1 / hit:.3g} classes"
-                if guess
-                else "above a guess"
-            ),
-            evidence=accuracy.evidence(self._episode.hits or 1),
-            threshold="chance",
-            limits=self._limits,
+            accuracy,
+            f"{hit:.4g} with a loss of {paid:.4g}: a uniform guess among {1 / hit:.3g} classes"
+            if guess
+            else "above a guess",
+            rows=self._episode.hits or 1,
         )
 
 
@@ -141,15 +133,12 @@ class ExplodedLogits(PairDetector):
         change = self._episode.step(paid > self._most)
         if change is EpisodeChange.NOTHING:
             return None
-        return make_alarm(
-            "divergence",
+        return self._alarm(
+            "divergence.nats",
             change,
             row,
-            metric=loss.key,
-            message=f"{paid:.4g} nats; a guess among 50,000 classes has 10.8",
-            evidence=loss.evidence(4),
-            threshold="nats",
-            limits=self._limits,
+            loss,
+            f"{paid:.4g} nats; a guess among 50,000 classes has 10.8",
         )
 
 
@@ -174,15 +163,12 @@ class Plateau(SeriesDetector):
         if row.number - series.best_row < _LEAST_ROWS or epoch - best < self._share * total:
             return None
         self._raised = True
-        return make_alarm(
-            "plateau",
+        return self._alarm(
+            "plateau.share",
             EpisodeChange.WARNING,
             row,
-            metric=series.key,
-            message=f"no better than {series.best:.4g} since row {series.best_row}",
-            evidence=series.evidence(4),
-            threshold="share",
-            limits=self._limits,
+            series,
+            f"no better than {series.best:.4g} since row {series.best_row}",
         ).at_most(Severity.NOTE)
 
 
@@ -199,7 +185,7 @@ class Overfit(SeriesDetector):
         self._worse = {1: limits["overfit.worse"], -1: limits["overfit.worse_score"]}
         self._episode = Episode(limits["overfit.rows"])
         self._at_best: float | None = None
-        """The training loss where this value was best."""
+        """The training loss when this value was best."""
 
     def feed(
         self, series: Series, row: WatchedRow, value: float, around: Surroundings
@@ -222,25 +208,20 @@ class Overfit(SeriesDetector):
         change = self._episode.step(wrong)
         if change is EpisodeChange.NOTHING:
             return None
-        return make_alarm(
-            "overfit",
+        return self._alarm(
+            "overfit.worse" if series.sign > 0 else "overfit.worse_score",
             change,
             row,
-            metric=series.key,
-            message=(
-                f"{value:.4g}, best {best:.4g} (row {series.best_row}); {training.key} went from"
-                f" {before:.4g} on to {training.last:.4g}"
-            ),
-            evidence=series.evidence(5),
-            threshold="worse" if series.sign > 0 else "worse_score",
-            limits=self._limits,
+            series,
+            f"{value:.4g}, best {best:.4g} (row {series.best_row}); {training.key} went from"
+            f" {before:.4g} on to {training.last:.4g}",
+            rows=5,
         )
 
     def _memorized(
         self, series: Series, row: WatchedRow, value: float, training: Series, before: float
     ) -> bool:
-        """Whether the model memorizes: the training loss falls far below this one, which has
-        stopped falling without having learned."""
+        """Whether the training loss falls far below this one, which stopped without learning."""
         level = series.level
         return (
             row.number - series.best_row >= 2
@@ -261,10 +242,8 @@ class Gradient(SeriesDetector):
         self._limits = limits
         self._up = Episode(limits["gradient_blow_up.rows"])
         self._grows = Episode(1)  # `_rising` averages over the recent rows: persistence enough
-        self._most, self._growth = (
-            limits["gradient_blow_up.ratio"],
-            limits["gradient_blow_up.growth"],
-        )
+        self._most = limits["gradient_blow_up.ratio"]
+        self._growth = limits["gradient_blow_up.growth"]
         self._often, self._rising = limits["gradient_blow_up.rising"], 0.5
         self._down = Episode(limits["gradient_vanishing.rows"])
 
@@ -272,6 +251,7 @@ class Gradient(SeriesDetector):
         self, series: Series, row: WatchedRow, value: float, around: Surroundings
     ) -> Alarm | None:
         level, loss = series.level, around.training_loss
+        # Share of rises, as a moving average: it starts at 0.5, where noise keeps it.
         self._rising += ((value > series.last) - self._rising) / _RECENT
         if level is None or series.count < 3:
             return None
@@ -280,10 +260,10 @@ class Gradient(SeriesDetector):
         grows = value > self._growth * series.lowest and worse and self._rising >= self._often
         grown = self._grows.step(grows)
         if grown is not EpisodeChange.NOTHING:
-            return self._made("gradient_blow_up", grown, "growth", series, row, value)
+            return self._of_level("gradient_blow_up.growth", grown, series, row, value)
         grown = self._up.step(worse and value > self._most * level)
         if grown is not EpisodeChange.NOTHING:
-            return self._made("gradient_blow_up", grown, "ratio", series, row, value)
+            return self._of_level("gradient_blow_up.ratio", grown, series, row, value)
         small = value < max(
             self._limits["gradient_vanishing.absolute"],
             self._limits["gradient_vanishing.ratio"] * level,
@@ -295,25 +275,16 @@ class Gradient(SeriesDetector):
         )
         gone = self._down.step(small and not learned)
         if gone is not EpisodeChange.NOTHING:
-            return self._made("gradient_vanishing", gone, "ratio", series, row, value)
+            return self._of_level("gradient_vanishing.ratio", gone, series, row, value)
         return None
 
-    def _made(
+    def _of_level(
         self,
-        code: str,
-        change: EpisodeChange,
         threshold: str,
+        change: EpisodeChange,
         series: Series,
         row: WatchedRow,
         value: float,
     ) -> Alarm:
-        return make_alarm(
-            code,
-            change,
-            row,
-            metric=series.key,
-            message=f"{value:.4g}; the first rows had {series.level:.4g}",
-            evidence=series.evidence(4),
-            threshold=threshold,
-            limits=self._limits,
-        )
+        message = f"{value:.4g}; the first rows had {series.level:.4g}"
+        return self._alarm(threshold, change, row, series, message)

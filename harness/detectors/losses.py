@@ -5,6 +5,7 @@ from itertools import pairwise
 
 from harness.detectors.alarm import Alarm, Severity
 from harness.detectors.base import (
+    Detector,
     Episode,
     EpisodeChange,
     Series,
@@ -13,7 +14,6 @@ from harness.detectors.base import (
     Thresholds,
     WatchedMetric,
     WatchedRow,
-    make_alarm,
 )
 from harness.detectors.metric_names import MetricRole
 from harness.domain.words import some
@@ -34,9 +34,8 @@ _FINISHED = 0.02
 """Share of the first level: a loss below this has converged, and repeating is then no fault."""
 
 
-class NonFinite:
-    """Values that are not finite. The watch asks it before all other detectors, which see finite
-    values only."""
+class NonFinite(Detector):
+    """NaN and infinities; the watch asks it first, since the others see finite values only."""
 
     def __init__(self, role: MetricRole, limits: Thresholds) -> None:
         self._limits = limits
@@ -55,26 +54,21 @@ class NonFinite:
         if change is EpisodeChange.NOTHING:
             return None
         hits = self.episode.hits
-        alarm = make_alarm(
-            "non_finite",
+        alarm = self._alarm(
+            "non_finite.fatal_rows" if change is EpisodeChange.FATAL else "non_finite.rows",
             change,
             row,
-            metric=series.key,
-            message=(
-                "finite again"
-                if change is EpisodeChange.OVER
-                else f"not finite for {some(hits, 'row')}, since row {row.number - hits + 1}"
-            ),
-            evidence=series.evidence(max(hits, 1) + 1),
-            threshold="fatal_rows" if change is EpisodeChange.FATAL else "rows",
-            limits=self._limits,
+            series,
+            "finite again"
+            if change is EpisodeChange.OVER
+            else f"not finite for {some(hits, 'row')}, since row {row.number - hits + 1}",
+            rows=max(hits, 1) + 1,
         )
         return alarm if self._asks else alarm.at_most(Severity.NOTE)
 
 
 class Divergence(SeriesDetector):
-    """The loss is above its first level, or far above its best, by the median of the newest three
-    values."""
+    """The median of the newest three losses is above the first level, or far above the best."""
 
     @staticmethod
     def watches(metric: WatchedMetric) -> bool:
@@ -103,23 +97,20 @@ class Divergence(SeriesDetector):
         change = self._episode.step(wrong and not around.rate_rose)
         if change is EpisodeChange.NOTHING:
             return None
-        return make_alarm(
-            "divergence",
+        return self._alarm(
+            "divergence.fatal_rows" if change is EpisodeChange.FATAL else "divergence.above_start",
             change,
             row,
-            metric=series.key,
-            message=f"{now:.4g}, started at {level:.4g}, best {series.best:.4g}",
-            evidence=series.evidence(4),
-            threshold="fatal_rows" if change is EpisodeChange.FATAL else "above_start",
-            limits=self._limits,
+            series,
+            f"{now:.4g}, started at {level:.4g}, best {series.best:.4g}",
         )
 
 
 class Spike(SeriesDetector):
-    """The loss jumps out of its recent spread: a warning after two rows, a note when it comes back.
+    """The loss jumps out of its recent spread: a warning after two rows, a note when it is back.
 
-    A part of the training loss may rise while the whole falls: only its spikes mean something, so
-    this is the only detector that watches the parts too.
+    The only detector that watches parts of the training loss: they may rise while the whole falls,
+    but not jump.
     """
 
     @staticmethod
@@ -162,40 +153,28 @@ class Spike(SeriesDetector):
         self._height = max(self._height, value)
         if value <= self._bound:
             rows, self._since = self._since - 1, 0
-            return self._made(
-                "spike_recovered",
+            return self._alarm(
+                "spike_recovered.spreads",
                 EpisodeChange.OVER,
-                series,
                 row,
+                series,
                 f"{self._height:.4g} for {some(rows, 'row')}, back at {value:.4g}",
+                rows=5,
             )
         self._high += 1
         if self._high == (self._rows if around.by_epoch else _STEPS * self._rows):
-            return self._made(
-                "loss_spike",
+            return self._alarm(
+                "loss_spike.spreads",
                 EpisodeChange.WARNING,
-                series,
                 row,
+                series,
                 f"{value:.4g}, usual below {self._bound:.4g}",
+                rows=5,
             )
         if self._since > self._recovery:
             # This is the new level: the warning stands, later spikes are measured against it.
             self._since = 0
         return None
-
-    def _made(
-        self, code: str, change: EpisodeChange, series: Series, row: WatchedRow, message: str
-    ) -> Alarm:
-        return make_alarm(
-            code,
-            change,
-            row,
-            metric=series.key,
-            message=message,
-            evidence=series.evidence(5),
-            threshold="spreads",
-            limits=self._limits,
-        )
 
 
 class Stall(SeriesDetector):
@@ -219,34 +198,25 @@ class Stall(SeriesDetector):
         if value != series.last or not value or _converged(series, value) or around.reinforced:
             over = self._raised and value != series.last
             self._equal, self._raised = 0, False
-            return self._made(EpisodeChange.OVER, series, row, "it moves again") if over else None
+            if not over:
+                return None
+            return self._alarm(
+                "stall.rows", EpisodeChange.OVER, row, series, "it moves again", rows=1
+            )
         self._equal += 1
         # A logger that rounds to four decimals repeats values of a healthy run.
         needed = self._rounded if round(value, 4) == value else self._rows
         if self._equal < needed or self._raised or (self._later and self._repeated(row, around)):
             return None
         self._raised = True
-        return self._made(
-            EpisodeChange.WARNING, series, row, f"exactly {value!r} for {self._equal + 1} rows"
-        )
+        rows = self._equal + 1
+        message = f"exactly {value!r} for {rows} rows"
+        return self._alarm("stall.rows", EpisodeChange.WARNING, row, series, message, rows=rows)
 
     def _repeated(self, row: WatchedRow, around: Surroundings) -> bool:
-        """Whether training went on meanwhile: some loggers repeat the last evaluation until the
-        next."""
+        """Whether only the log repeats: some loggers print the last evaluation until the next."""
         training = around.training_loss
         return training is None or training.best_row >= row.number - self._equal
-
-    def _made(self, change: EpisodeChange, series: Series, row: WatchedRow, message: str) -> Alarm:
-        return make_alarm(
-            "stall",
-            change,
-            row,
-            metric=series.key,
-            message=message,
-            evidence=series.evidence(min(self._equal + 1, 8)),
-            threshold="rows",
-            limits=self._limits,
-        )
 
 
 class ResumeJump(SeriesDetector):
@@ -258,10 +228,8 @@ class ResumeJump(SeriesDetector):
 
     def __init__(self, metric: WatchedMetric, limits: Thresholds) -> None:
         self._limits = limits
-        self._spreads, self._ratio = (
-            limits["resume_discontinuity.spreads"],
-            limits["resume_discontinuity.ratio"],
-        )
+        self._spreads = limits["resume_discontinuity.spreads"]
+        self._ratio = limits["resume_discontinuity.ratio"]
         self._rows = int(limits["resume_discontinuity.rows"])
         self._left = 0
         self._bound = 0.0
@@ -291,18 +259,14 @@ class ResumeJump(SeriesDetector):
         self._left = self._left - 1 if value > self._bound else 0
         if self._left or value <= self._bound:
             return None
-        return make_alarm(
-            "resume_discontinuity",
+        return self._alarm(
+            "resume_discontinuity.spreads",
             EpisodeChange.WARNING,
             row,
-            metric=series.key,
-            message=(
-                f"{value:.4g} after the resume; before it {self._before:.4g}, expected below"
-                f" {self._bound:.4g}"
-            ),
-            evidence=series.evidence(self._rows + 3),
-            threshold="spreads",
-            limits=self._limits,
+            series,
+            f"{value:.4g} after the resume; before it {self._before:.4g}, expected below"
+            f" {self._bound:.4g}",
+            rows=self._rows + 3,
         )
 
 

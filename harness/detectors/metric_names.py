@@ -1,8 +1,7 @@
-"""What a metric's name means: its role and, where the name leaves no doubt, its direction.
+"""The role of a metric, by the words of its name.
 
-It knows the spellings of the run logger, transformers and TRL (`eval_loss`, `rewards/margins`),
-Lightning (`train_loss_step`) and YOLO (`val/box_loss`). The plan's own metric takes its direction
-from the plan, whatever its name.
+Known spellings: the run logger, transformers and TRL (`eval_loss`, `rewards/margins`), Lightning
+(`train_loss_step`), YOLO (`val/box_loss`). For the plan's own metric the plan decides instead.
 """
 
 import re
@@ -89,6 +88,8 @@ _LARGER = frozenset(
 @lru_cache(maxsize=4096)
 def role_of(key: str) -> MetricRole:
     """By the words of the name; OTHER when none is known."""
+    # The order decides where a name has words of two roles: `grad_norm/loss` is a gradient,
+    # `reward_std` a spread and no score, `entropy_loss` a loss.
     words = _words(key)
     if words & _ADVERSARIAL and words & _SMALLER:
         # Two players: neither loss falls, and a rise of one is no fault.
@@ -126,7 +127,7 @@ def is_total(key: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_later(key: str) -> bool:
-    """Whether it is measured on rows that are not trained on."""
+    """Whether it is measured on rows outside the training set."""
     return bool(_words(key) & _LATER)
 
 

@@ -16,7 +16,6 @@ from harness.detectors.base import (
     Thresholds,
     WatchedMetric,
     WatchedRow,
-    make_alarm,
 )
 from harness.detectors.metric_names import MetricRole
 
@@ -24,8 +23,24 @@ _EXACT = 1e-6
 """Distance from ln 2 that is no difference at all, in single precision."""
 
 
-class RewardSpread(SeriesDetector):
-    """The standard deviation of rewards, or the share of groups in which it is zero."""
+class _ValueDetector(SeriesDetector):
+    """One whose alarm says no more than the value."""
+
+    def _raised(
+        self,
+        threshold: str,
+        change: EpisodeChange,
+        series: Series,
+        row: WatchedRow,
+        value: float,
+    ) -> Alarm | None:
+        if change is EpisodeChange.NOTHING:
+            return None
+        return self._alarm(threshold, change, row, series, f"{value:.4g}", rows=6)
+
+
+class RewardSpread(_ValueDetector):
+    """The spread of rewards, or the share of groups without any."""
 
     @staticmethod
     def watches(metric: WatchedMetric) -> bool:
@@ -33,22 +48,18 @@ class RewardSpread(SeriesDetector):
 
     def __init__(self, metric: WatchedMetric, limits: Thresholds) -> None:
         self._limits, self._share = limits, metric.role is MetricRole.ZERO_SPREAD
+        self._name = f"reward_spread_zero.{'share' if self._share else 'spread'}"
+        self._limit = limits[self._name]
         self._episode = Episode(limits["reward_spread_zero.rows"])
 
     def feed(
         self, series: Series, row: WatchedRow, value: float, around: Surroundings
     ) -> Alarm | None:
-        limit = self._limits[
-            "reward_spread_zero.share" if self._share else "reward_spread_zero.spread"
-        ]
-        wrong = value >= limit if self._share else abs(value) <= limit
-        name = "share" if self._share else "spread"
-        return _raised(
-            "reward_spread_zero", self._episode.step(wrong), name, series, row, value, self._limits
-        )
+        wrong = value >= self._limit if self._share else abs(value) <= self._limit
+        return self._raised(self._name, self._episode.step(wrong), series, row, value)
 
 
-class KlHigh(SeriesDetector):
+class KlHigh(_ValueDetector):
     """KL divergence of the policy from its reference."""
 
     @staticmethod
@@ -63,10 +74,10 @@ class KlHigh(SeriesDetector):
         self, series: Series, row: WatchedRow, value: float, around: Surroundings
     ) -> Alarm | None:
         change = self._episode.step(value > self._limits["kl_high.kl"])
-        return _raised("kl_high", change, "kl", series, row, value, self._limits)
+        return self._raised("kl_high.kl", change, series, row, value)
 
 
-class EntropyCollapse(SeriesDetector):
+class EntropyCollapse(_ValueDetector):
     """The policy's entropy against the highest it had."""
 
     @staticmethod
@@ -83,12 +94,11 @@ class EntropyCollapse(SeriesDetector):
     ) -> Alarm | None:
         self._most = max(self._most, value)
         wrong = self._most > 0 and value < self._limits["entropy_collapse.share"] * self._most
-        return _raised(
-            "entropy_collapse", self._episode.step(wrong), "share", series, row, value, self._limits
-        )
+        change = self._episode.step(wrong)
+        return self._raised("entropy_collapse.share", change, series, row, value)
 
 
-class DpoStuck(SeriesDetector):
+class DpoStuck(_ValueDetector):
     """The DPO loss of equal log-ratios is ln 2: chosen and rejected are not told apart."""
 
     @staticmethod
@@ -97,10 +107,8 @@ class DpoStuck(SeriesDetector):
 
     def __init__(self, metric: WatchedMetric, limits: Thresholds) -> None:
         self._limits = limits
-        self._episode, self._exact = (
-            Episode(limits["dpo_stuck.rows"]),
-            Episode(limits["dpo_stuck.exact_rows"]),
-        )
+        self._episode = Episode(limits["dpo_stuck.rows"])
+        self._exact = Episode(limits["dpo_stuck.exact_rows"])
 
     def feed(
         self, series: Series, row: WatchedRow, value: float, around: Surroundings
@@ -108,30 +116,8 @@ class DpoStuck(SeriesDetector):
         if not around.preference or series is not around.training_loss:
             return None
         away = abs(value - math.log(2))
+        # Exactly ln 2 is no accident and warns sooner; both counters must see every row.
         exact = self._exact.step(away < _EXACT)
         near = self._episode.step(away < self._limits["dpo_stuck.distance"])
         change = exact if exact is EpisodeChange.WARNING else near
-        return _raised("dpo_stuck", change, "distance", series, row, value, self._limits)
-
-
-def _raised(
-    code: str,
-    change: EpisodeChange,
-    threshold: str,
-    series: Series,
-    row: WatchedRow,
-    value: float,
-    limits: Thresholds,
-) -> Alarm | None:
-    if change is EpisodeChange.NOTHING:
-        return None
-    return make_alarm(
-        code,
-        change,
-        row,
-        metric=series.key,
-        message=f"{value:.4g}",
-        evidence=series.evidence(6),
-        threshold=threshold,
-        limits=limits,
-    )
+        return self._raised("dpo_stuck.distance", change, series, row, value)

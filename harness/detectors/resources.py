@@ -79,27 +79,20 @@ class LoggedThroughput(SeriesDetector):
     ) -> Alarm | None:
         if series.window.count < 4:
             return None
+        # Frozen while rows are slow: the window then fills with slow rows.
         if not self._episode.hits:
             self._usual = series.window.median
         usual = self._usual or 0.0
         change = self._episode.step(value * self._limits["throughput_drop.ratio"] < usual)
         if change is EpisodeChange.NOTHING:
             return None
-        return make_alarm(
-            "throughput_drop",
-            change,
-            row,
-            metric=series.key,
-            message=f"{value:.4g}, usual {usual:.4g}",
-            evidence=series.evidence(5),
-            threshold="ratio",
-            limits=self._limits,
+        return self._alarm(
+            "throughput_drop.ratio", change, row, series, f"{value:.4g}, usual {usual:.4g}", rows=5
         )
 
 
 class MemoryCreep(SeriesDetector):
-    """Memory grows in most rows and is well above where it started; four rows of steps count as
-    one."""
+    """Memory grows in most rows and is well above where it started."""
 
     @staticmethod
     def watches(metric: WatchedMetric) -> bool:
@@ -114,7 +107,8 @@ class MemoryCreep(SeriesDetector):
     def feed(
         self, series: Series, row: WatchedRow, value: float, around: Surroundings
     ) -> Alarm | None:
-        if series.count:  # an average over about `rows` rows, in O(1)
+        # A moving average over about `rows` rows, in O(1); four rows of steps count as one.
+        if series.count:
             rows = self._rows if around.by_epoch else 4 * self._rows
             self._rising += ((value > series.last) - self._rising) / min(series.count, rows)
         level = series.level
@@ -124,23 +118,18 @@ class MemoryCreep(SeriesDetector):
         if value < (1 + growth) * level or self._rising < rising:
             return None
         self._raised = True
-        return make_alarm(
-            "memory_creep",
+        return self._alarm(
+            "memory_creep.growth",
             EpisodeChange.WARNING,
             row,
-            metric=series.key,
-            message=(
-                f"{value:.4g}, started at {level:.4g}, rose in {self._rising:.0%} of the recent"
-                " rows"
-            ),
-            evidence=series.evidence(8),
-            threshold="growth",
-            limits=self._limits,
+            series,
+            f"{value:.4g}, started at {level:.4g}, rose in {self._rising:.0%} of the recent rows",
+            rows=8,
         )
 
 
 class NoCheckpoint(RunDetector):
-    """Epochs since the last checkpoint, where the plan wants one every so many epochs."""
+    """Epochs since the last checkpoint, where the plan has a cadence."""
 
     def __init__(self, settings: WatchSettings) -> None:
         self._limits = settings.limits
@@ -190,7 +179,7 @@ class NoCheckpoint(RunDetector):
 
 
 class DeadLearningRate(RunDetector):
-    """The learning rate is zero while a good part of the run is left."""
+    """The learning rate is zero before the end of the run."""
 
     def __init__(self, settings: WatchSettings) -> None:
         self._limits = limits = settings.limits

@@ -1,4 +1,4 @@
-"""What a plan says about the watch: directions, cadence, alarms that are off, thresholds."""
+"""A plan's settings of the watch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ class WatchSettings:
     """Raises UsageError for a code or a threshold that is not in the table of kinds."""
 
     directions: Mapping[str, Direction] = field(default_factory=dict)
-    """Metric -> direction, where the plan gives it; for others the name decides."""
+    """Metric -> the plan's direction; for others the name decides."""
     checkpoint_every: int | None = None
     """Epochs; None when no checkpoints are expected."""
     off: frozenset[str] = frozenset()

@@ -48,8 +48,7 @@ class _MetricWatch:
         # Bound methods, looked up once: this list is walked for every value of every row.
         self.feeds = [detector.feed for detector in detectors]
         self.pair: int | None = None
-        """Which of the values compared in pairs it is: 0 loss, 1 accuracy, 2 later loss, 3 later
-        accuracy."""
+        """Its part in a pair: 0 loss, 1 accuracy, 2 later loss, 3 later accuracy."""
         if metric.role is MetricRole.LOSS:
             self.pair = 2 * metric.later
         elif metric.role is MetricRole.SCORE and "acc" in metric.key:
@@ -71,7 +70,7 @@ class RunWatch:
         self.reinforced = False
         self.preference = False
         self._whole: str | None = None
-        """The loss that stands for the run: one that is named as the whole, else the first."""
+        """The loss that stands for the run: one named as the whole, else the first."""
         self._metrics: dict[str, _MetricWatch] = {}
         self._epoch_rows = 0
         self._changes = 0
@@ -99,7 +98,7 @@ class RunWatch:
 
     @property
     def open(self) -> list[Alarm]:
-        """The alarms that still stand, in the order in which they were raised."""
+        """The alarms that still stand, oldest first."""
         return sorted(self._open.values(), key=lambda alarm: alarm.row)
 
     def fatal(self) -> Alarm | None:
@@ -150,7 +149,7 @@ class RunWatch:
                 self._feed_finite(metric, row, value, alarms)
             else:
                 self._feed_any(metric, row, value, alarms)
-        # Loss and accuracy of a policy or of a preference model are no cross-entropy and its share.
+        # A policy's or a preference model's loss is no cross-entropy of its accuracy.
         if self._pairs and not self.reinforced and not self.preference:
             for loss, accuracy, detectors in self._pairs:
                 self._compare(row, loss, accuracy, detectors, alarms)
@@ -184,7 +183,7 @@ class RunWatch:
     def _feed_any(
         self, metric: _MetricWatch, row: WatchedRow, value: float, alarms: list[Alarm]
     ) -> None:
-        """A value that is not finite, or a finite one while such an episode is open."""
+        """A non-finite value, or a finite one while such an episode is open."""
         finite = math.isfinite(value)
         alarm = metric.non_finite.feed_any(metric.series, row, finite)
         if alarm is not None:
@@ -234,6 +233,7 @@ class RunWatch:
 
     def _pair(self, number: int, series: Series) -> None:
         """Compare the first loss and the first accuracy of the same rows."""
+        # `number ^ 1` is the partner in the numbering of `_MetricWatch.pair`.
         if self._partners.setdefault(number, series) is series and number ^ 1 in self._partners:
             first = number & ~1
             loss, accuracy = self._partners[first], self._partners[first + 1]
