@@ -1,8 +1,7 @@
 """The code of a run: every file that git does not ignore, stored in the vault by hash.
 
-A snapshot's hash is the hash of its manifest's canonical bytes, and the manifest is an object in
-the vault too. Predict gets its code from there, whatever happened to the working tree or to
-code.json since.
+The manifest is an object in the vault too, and its hash is the snapshot's. Predict gets its code
+from there, whatever happened to the working tree or to code.json since.
 """
 
 import os
@@ -36,7 +35,7 @@ class Snapshot:
     missing: tuple[str, ...] = ()
     """Tracked by git, but deleted from the working tree."""
     unreadable: tuple[str, ...] = ()
-    """Not in the snapshot: no regular file, no permission, or a name that is not UTF-8."""
+    """Left out: no regular file, no permission, or a name that is not UTF-8."""
 
     def manifest(self) -> dict[str, Any]:
         return {
@@ -51,9 +50,9 @@ class Snapshot:
 def take_snapshot(root: Path, objects: Path, *, exclude: Iterable[str] = ()) -> Snapshot:
     """Store the code below `root` in `objects`.
 
-    `exclude`: files or folders relative to `root` that are not code (the plan's tables). In a git
-    work tree git says what is ignored; elsewhere every file counts except those of virtual
-    environments and caches. Raises GitFailedError when there is a repository that git cannot read.
+    `exclude`: files or folders relative to `root` that are not code (the plan's tables). Outside a
+    git work tree every file counts except those of virtual environments and caches. Raises
+    GitFailedError when there is a repository that git cannot read.
     """
     out = NEVER | {PurePosixPath(path).as_posix() for path in exclude}
     collected = _Collected(root, objects)
@@ -130,10 +129,7 @@ def write_snapshot(snapshot: Snapshot, path: Path) -> None:
 
 
 def read_snapshot(path: Path) -> Snapshot:
-    """The snapshot in code.json.
-
-    Raises NotFoundError, or UsageError when the file is damaged or has not the hash that it states.
-    """
+    """The snapshot in code.json. Raises NotFoundError, or UsageError when it was changed."""
     data = read_bytes(path)
     try:
         content = orjson.loads(data)
@@ -155,10 +151,10 @@ def read_snapshot(path: Path) -> Snapshot:
 
 
 def materialise(snapshot: Snapshot, objects: Path, target: Path) -> list[str]:
-    """Write the snapshot's files into the new or empty folder `target`.
+    """Write the snapshot's files into the new or empty folder `target`; return the links that were
+    left out since they lead out of it.
 
-    Returns the links that were left out because they lead out of it. Raises ObjectDamagedError for
-    a changed blob, UsageError for a bad path.
+    Raises ObjectDamagedError for a changed blob, UsageError for a bad path.
     """
     target.mkdir(parents=True, exist_ok=True)
     if any(target.iterdir()):
@@ -183,7 +179,7 @@ def materialise(snapshot: Snapshot, objects: Path, target: Path) -> list[str]:
 
 
 def on_disk(name: str) -> str:
-    """A manifest's name as this process's file system calls need it, whatever the locale."""
+    """A manifest's name for system calls, whatever the locale."""
     return os.fsdecode(name.encode("utf-8"))
 
 

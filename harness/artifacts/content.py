@@ -1,4 +1,4 @@
-"""The content of files: opened without waiting, read as bytes or text, named by its hash."""
+"""The content of files, as bytes, text or hash."""
 
 import codecs
 import hashlib
@@ -12,7 +12,7 @@ from harness.errors import HarnessError, NotFoundError, UsageError
 from harness.files import canonical_json, sha256_bytes
 
 MAX_TEXT_BYTES = 64 << 20
-"""A larger file is not a form that somebody filled in."""
+"""Of a file that somebody writes by hand or fills in."""
 _BLOCK = 1 << 20
 
 
@@ -62,8 +62,7 @@ def read_text(path: Path) -> str:
 def decode(data: bytes, *, where: str) -> str:
     """`data` as text with `\\n` line ends: UTF-8 with or without BOM, or UTF-16 with one.
 
-    Raises UsageError with the line for bytes of another encoding and for NUL characters: nothing
-    is replaced silently, and the locale has no say.
+    Raises UsageError with the line for other bytes and for NUL: nothing is replaced silently.
     """
     encoding = (
         "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
@@ -88,8 +87,8 @@ def decode(data: bytes, *, where: str) -> str:
 def hash_path(path: Path) -> str:
     """SHA-256 of a file's bytes, or of a folder's sorted (relative path, SHA-256) pairs.
 
-    A link inside a folder counts by the text of its target and is not followed; empty folders do
-    not count. Errors as `open_regular`.
+    A link in a folder counts by the text of its target; empty folders do not count. Errors as
+    `open_regular`.
     """
     if not path.is_dir():
         return hash_file(path)
@@ -98,8 +97,7 @@ def hash_path(path: Path) -> str:
 
 
 def hash_file(path: Path) -> str:
-    """SHA-256 of a regular file's bytes; a link given by name is followed. Errors as
-    `open_regular`."""
+    """SHA-256 of a regular file's bytes; a link is followed. Errors as `open_regular`."""
     digest = hashlib.sha256()
     with open_regular(path) as stream:
         while block := stream.read(_BLOCK):
@@ -132,8 +130,8 @@ def _entry(path: Path) -> str:
 
 
 def content_hash(root: Path, relative: str) -> str | None:
-    """Hash of a checkpoint as it lies there now; None when it is absent, a link, outside `root`, or
-    cannot be read."""
+    """Hash of a checkpoint as it is now; None when it is absent, linked, outside `root`, or cannot
+    be read."""
     path = root / relative
     if ".." in Path(relative).parts or Path(relative).is_absolute():
         return None

@@ -1,8 +1,4 @@
-"""The Markdown files of an experiment: hypothesis.md, diagnosis.md and result.md, written and read.
-
-All three are claims of their author. The gate compares the numbers in result.md with its own, and
-checks that diagnosis.md names alarms that were raised.
-"""
+"""hypothesis.md, diagnosis.md and result.md, written and read: claims of their author."""
 
 import math
 import re
@@ -22,7 +18,7 @@ _RUN = re.compile(r"^## (run-\d+)\s*$", re.MULTILINE)
 _PART = re.compile(r"^### (.+?)\s*$", re.MULTILINE)
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?\Z")
 _LARGE = 1e9
-"""From here on four decimals would be more digits than anybody reads."""
+"""From here on nobody reads four decimals."""
 _DIAGNOSIS_HINT = "Write it with `record_diagnosis`; docs/file-formats.md has the form."
 _RESULT_HINT = (
     "Write it with `record_result`, or begin it with `---`, `claims: {accuracy: 0.94}`, `---`."
@@ -104,7 +100,7 @@ def render_hypothesis(
 
 
 def read_hypothesis(path: Path) -> Hypothesis:
-    """Raises NotFoundError when there is no file, UsageError with the line of a missing field."""
+    """Raises NotFoundError, or UsageError with the line of a missing field."""
     front = read_front_matter(read_text(path), where=path.name)
     values = {key: front.data.get(key) for key in ("experiment", "parent", "hypothesis")}
     for key, value in values.items():
@@ -147,11 +143,7 @@ def render_diagnosis(diagnosis: Diagnosis, *, by: str) -> str:
 
 
 def read_diagnosis(path: Path) -> Diagnosis:
-    """diagnosis.md: front matter with `experiment` and `alarms` (run, code, metric, rows), and for
-    each run a section with its three parts.
-
-    Raises NotFoundError when there is no file, UsageError with file, line and what was expected.
-    """
+    """Raises NotFoundError, or UsageError with file, line and what was expected."""
     front = read_front_matter(read_text(path), where=path.name)
     listed = front.data.get("alarms")
     if not isinstance(listed, list) or not listed:
@@ -217,11 +209,7 @@ def render_result(
     shortfalls: Sequence[str] = (),
     by: str,
 ) -> str:
-    """The text of result.md.
-
-    Raises UsageError unless `claims` maps metrics to finite plain numbers and `shortfalls` is a
-    list of texts.
-    """
+    """The text of result.md. Raises UsageError for arguments of another form: agents pass them."""
     if not isinstance(claims, Mapping):
         raise UsageError(
             f"claims is {claims!r:.60}; expected a mapping such as {{accuracy: 0.94}}.",
@@ -246,16 +234,13 @@ def render_result(
 
 
 def read_result(path: Path) -> ResultFile:
-    """Raises NotFoundError when there is no file; other errors as `parse_result`."""
+    """Raises NotFoundError; other errors as `parse_result`."""
     return parse_result(read_text(path), where=path.name)
 
 
 def parse_result(text: str, *, where: str) -> ResultFile:
-    """result.md, from text with `\\n` line ends.
-
-    Raises UsageError with file and line: no front matter, no `claims`, or a claim that is not a
-    plain number.
-    """
+    """Raises UsageError with file and line: no front matter, no `claims`, or a claim that is not a
+    plain number."""
     try:
         front = read_front_matter(text, where=where)
     except UsageError as error:
@@ -313,8 +298,8 @@ def claim_from(name: str, text: str, *, where: str) -> Claim:
 
 
 def agrees(claim: Claim, value: float) -> bool:
-    """Whether `value` is within half a unit of the claim's last digit, or is the nearest float to
-    it where the claim has more digits than a float; never for a value that is not finite."""
+    """Whether the finite `value` is within half a unit of the claim's last digit."""
+    # Or the nearest float, where the claim has more digits than a float holds.
     if not (math.isfinite(value) and math.isfinite(claim.value)):
         return False
     return value == claim.value or abs(_exact(value) - Decimal(claim.text)) <= _half_unit(claim)
@@ -323,15 +308,15 @@ def agrees(claim: Claim, value: float) -> bool:
 def precise_enough(claim: Claim, value: float) -> bool:
     """Whether agreeing with the finite `value` means anything.
 
-    Half a unit of the claim's last digit must be at most a tenth of `value`, or the claim must be
-    `value` exactly: `1` for 0.893 is too coarse, `0.9` is not; two significant digits always do.
+    Half a unit of the claim's last digit must be at most a tenth of `value`, or the claim exact:
+    `1` for 0.893 is too coarse, `0.9` is not.
     """
     return Decimal(claim.text) == _exact(value) or 10 * _half_unit(claim) <= abs(_exact(value))
 
 
 def claim_of(value: float) -> str:
-    """The text of a claim that agrees with the finite `value` and is precise enough: four decimals,
-    or four significant digits of a number that is too small or too large for them."""
+    """The text of a claim of the finite `value`: four decimals, or four significant digits where
+    it is too small or too large for them."""
     decimals = f"{value:.4f}"
     claim = Claim(float(decimals), decimals)
     return decimals if abs(value) < _LARGE and precise_enough(claim, value) else f"{value:.3e}"

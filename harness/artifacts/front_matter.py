@@ -1,9 +1,7 @@
 """The one parser of YAML front matter, and of YAML files, with the line of every value.
 
-The YAML is the plain part of version 1.2: mappings, lists and scalars. `1e-3` is a number, `on` and
-`yes` are text, dates are text. Duplicate keys, anchors and tags are errors: each of them has hidden
-a wrong value from its author. So is an escaped lone surrogate: UTF-8 files and the ledger cannot
-hold one.
+It reads the plain part of YAML 1.2: `1e-3` is a number; `on`, `yes` and dates are text. Duplicate
+keys, anchors and tags are errors: each has hidden a wrong value from its author.
 """
 
 import math
@@ -25,6 +23,7 @@ _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\
 _NON_FINITE = re.compile(r"(?:([-+]?)\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z")
 _MAX_DEPTH = 40
 _MAX_DIGITS = 400
+# Escapes in YAML can make a lone surrogate, which UTF-8 files and the ledger cannot hold.
 _NO_TEXT = re.compile("[\ud800-\udfff]")
 _QUOTE = "quote text that holds `: ` or starts with `[`, `*` or `%`."
 _HINT_FRONT = f"Front matter is YAML between two lines `---`; {_QUOTE}"
@@ -62,10 +61,9 @@ class FrontMatter:
 
 
 def read_front_matter(text: str, *, where: str) -> FrontMatter:
-    """Split `text` (line ends are `\\n`, see `artifacts.text`) into front matter and body.
+    """Split `text` with `\\n` line ends into front matter and body.
 
-    Blank lines before the opening `---` and a missing final newline are fine. Raises UsageError
-    with `where`, the line, what was found and what was expected.
+    Raises UsageError with `where`, the line, what was found and what was expected.
     """
     lines = text.removeprefix("\ufeff").split("\n")
     start = next((number for number, line in enumerate(lines) if line.strip()), None)
@@ -95,7 +93,7 @@ def read_yaml(text: str, *, where: str) -> FrontMatter:
 
 
 def quote(text: str) -> str:
-    """`text` as a YAML scalar that this parser reads back exactly, on one line."""
+    """`text` as a YAML scalar on one line, which this parser reads back exactly."""
     escaped = (
         text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
     )
@@ -149,6 +147,7 @@ class _Builder:
     def build(self, node: yaml.Node, path: Path, depth: int) -> Any:
         line = node.start_mark.line + self._offset
         self.lines.setdefault(path, line)
+        # PyYAML composes an alias as the node of its anchor: a node seen twice is one.
         if id(node) in self._seen:
             return self._refuse(line, "an alias (`*name`); write the value out")
         self._seen.add(id(node))
@@ -204,6 +203,7 @@ def plain_scalar(text: str) -> Any:
         return None
     if _BOOL.match(text):
         return text.lower() == "true"
+    # int() refuses more than 4,300 digits by an error of its own; such text is no measured number.
     if len(text) > _MAX_DIGITS:
         return text
     if _INT.match(text):

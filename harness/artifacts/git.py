@@ -1,8 +1,7 @@
 """The one way the harness runs git: nothing that the repository configures is executed.
 
-Hooks, fsmonitor, credential helpers, external diff, network access and the user's and the system's
-configuration are off. Filters cannot be switched off as a whole, so no command here reads a file's
-content through one: files are hashed in Python.
+Filters cannot be switched off as a whole, so no command here reads a file's content through one:
+files are hashed in Python.
 """
 
 import os
@@ -56,8 +55,8 @@ def git_line(*arguments: str) -> list[str]:
 def run_git(
     root: Path, *arguments: str, ok: tuple[int, ...] = (0,), timeout_s: float = 120.0
 ) -> tuple[int, bytes]:
-    """Run git in `root` and return (exit code, stdout). Raises GitFailedError for an exit code that
-    is not in `ok`, a timeout, or no git."""
+    """(exit code, stdout) of git in `root`. Raises GitFailedError for another code than `ok`, a
+    timeout, or no git."""
     environment = {"PATH": os.environ.get("PATH", os.defpath), **_ENVIRONMENT}
     try:
         done = subprocess.run(
@@ -115,8 +114,8 @@ def listed_files(root: Path) -> list[bytes]:
 def tracks(root: Path, path: Path) -> str | None:
     """Where git has `path` or its bytes: "index", "history" (of HEAD), "objects", or None.
 
-    "objects" means the same bytes under any name, also of a commit that was undone: everybody who
-    can read the repository can read them.
+    "objects" are the same bytes under any name, also of a commit that was undone: whoever has the
+    repository can read them.
     """
     relative = os.path.relpath(path, root)
     if run_git(root, "ls-files", "-z", "--", relative)[1]:

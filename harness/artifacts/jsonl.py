@@ -1,4 +1,4 @@
-"""JSON lines as files really hold them: torn, glued together, in another encoding, half-written."""
+"""JSON lines as files really hold them: torn, glued together, in another encoding."""
 
 import codecs
 import json
@@ -33,8 +33,7 @@ class Line:
 
 
 class LineFeed:
-    """Cut a growing byte stream into lines at b"\\n" only; drop a UTF-8 BOM, decode UTF-16 with a
-    BOM."""
+    """Cut a growing byte stream into lines at b"\\n"; drop a UTF-8 BOM, decode UTF-16 with one."""
 
     def __init__(self) -> None:
         self.rest = b""
@@ -69,8 +68,7 @@ _lenient = json.JSONDecoder(strict=False, parse_int=_whole)
 
 
 def _storable(value: Any) -> Any:
-    """`value` with "\ufffd" in place of each lone surrogate: UTF-8 files and the ledger cannot hold
-    one."""
+    """`value` with "\ufffd" in place of each lone surrogate."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
@@ -92,11 +90,9 @@ def has_place(row: dict[str, Any]) -> bool:
 
 
 def parse_line(line: bytes, is_row: Callable[[dict[str, Any]], bool] = has_place) -> Line:
-    """Every object on `line`: one, several glued together, or those after a torn one for which
-    `is_row` holds.
+    """Every object on `line`; after a torn one only those for which `is_row` holds.
 
-    Values that cannot be stored are changed: an integer beyond 64 bits becomes a float, a lone
-    surrogate U+FFFD.
+    An integer beyond 64 bits becomes a float, a lone surrogate U+FFFD: neither can be stored.
     """
     line = line.strip(b" \t\r\n\0")
     if not line:
@@ -146,8 +142,8 @@ def _parse_leniently(line: bytes, is_row: Callable[[dict[str, Any]], bool]) -> L
 
 
 def _failed_at(error: Exception, text: str) -> int:
-    """How far the decoder read, at most. For a string without an end it names where that begins,
-    and other errors name no position: then the whole text counts."""
+    """How far the decoder read, at most."""
+    # For a string without an end the error names where it begins, though all of it was read.
     known = isinstance(error, json.JSONDecodeError) and not error.msg.startswith("Unterminated")
     return error.pos if known and isinstance(error, json.JSONDecodeError) else len(text)
 

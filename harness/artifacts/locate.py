@@ -20,10 +20,36 @@ class Layout:
         self.root: Path = settings.root
         self.state: Path = settings.state
         self._memory = Path(os.path.normpath(settings.root / settings.memory_dir))
+        self.experiments = self.root / EXPERIMENTS
+        self.ledger_db = self.state / "ledger.db"
+        self.approved_config = self.state / "approved-config.toml"
+        """config.toml as it was when the plan was approved."""
+        self.accepted = self.state / "accepted.json"
+        """The control files as a person accepted them last; see harness.guard.accepted."""
+        self.accepted_next = self.state / "accepted.next.json"
+        """What an acceptance puts in place of `accepted` once its fact is stored."""
+        self.anchors = self.state / "anchors"
+        self.vault = self.state / "vault"
+        self.objects = self.vault / "objects"
+        """Frozen files, each named by its SHA-256."""
+        self.held_out = self.vault / "held_out"
+        """Held-out tables, each `<sha256>.<extension>`."""
+        self.validation = self.vault / "validation"
+        """The harness's own copies of validation tables, each `<sha256>.<extension>`."""
+        self.spending = self.state / "spending.jsonl"
+        """What requests to the model service cost, a line each; see harness.ledger.spending."""
+        self.sessions = self.state / "sessions"
+        """Home, configuration and temporary folders of agents' sessions."""
+        self.decision_log = self._memory / "DECISION_LOG.md"
+        self.state_md = self._memory / "STATE.md"
+        self.briefing = self._memory / "BRIEFING.md"
+        self.hand_offs = self._memory / "sessions"
+        """A file for each hand-off to the next session."""
+        self.facts_dir = self._memory / "facts"
+        """The ledger's text form, one file a writer; committed to git."""
 
     def project(self, name: str) -> Path:
-        """The project-wide artifact that the contract calls `name`. Raises KeyError for an unknown
-        name."""
+        """The project-wide artifact `name` of the contract. Raises KeyError for an unknown name."""
         if name == "memory":
             return self._memory
         # PRIORS.md stands beside the memory folder: people read both, and move both together.
@@ -32,8 +58,7 @@ class Layout:
         return self.root / _path(name, Scope.PROJECT)
 
     def experiment(self, experiment: str, name: str | None = None) -> Path:
-        """An experiment's folder, or one of its artifacts. Raises NotFoundError when `experiment`
-        is no id."""
+        """An experiment's folder or artifact. Raises NotFoundError when `experiment` is no id."""
         try:
             experiment_number(experiment)
         except ValueError as error:
@@ -42,7 +67,7 @@ class Layout:
         return folder if name is None else folder / _path(name, Scope.EXPERIMENT)
 
     def run(self, experiment: str, run: str, name: str | None = None) -> Path:
-        """A run's folder, or one of its artifacts. Raises NotFoundError when either is no id."""
+        """A run's folder or artifact. Raises NotFoundError when either is no id."""
         try:
             run_number(run)
         except ValueError as error:
@@ -53,88 +78,9 @@ class Layout:
         folder = self.experiment(experiment) / RUNS / run
         return folder if name is None else folder / _path(name, Scope.RUN)
 
-    @property
-    def experiments(self) -> Path:
-        return self.root / EXPERIMENTS
-
-    @property
-    def ledger_db(self) -> Path:
-        return self.state / "ledger.db"
-
-    @property
-    def approved_config(self) -> Path:
-        """config.toml as it was when the plan was approved."""
-        return self.state / "approved-config.toml"
-
-    @property
-    def accepted(self) -> Path:
-        """The control files as a person accepted them last; see harness.guard.accepted."""
-        return self.state / "accepted.json"
-
-    @property
-    def accepted_next(self) -> Path:
-        """The list that an acceptance is about to put in place of `accepted`, once its fact is
-        stored."""
-        return self.state / "accepted.next.json"
-
-    @property
-    def anchors(self) -> Path:
-        return self.state / "anchors"
-
-    @property
-    def vault(self) -> Path:
-        return self.state / "vault"
-
-    @property
-    def objects(self) -> Path:
-        """Frozen files, each named by its SHA-256."""
-        return self.vault / "objects"
-
-    @property
-    def held_out(self) -> Path:
-        """Held-out tables, each `<sha256>.<extension>`."""
-        return self.vault / "held_out"
-
-    @property
-    def validation(self) -> Path:
-        """The harness's own copies of validation tables, each `<sha256>.<extension>`."""
-        return self.vault / "validation"
-
-    @property
-    def spending(self) -> Path:
-        """What requests to the model service cost, a line each; see harness.ledger.spending."""
-        return self.state / "spending.jsonl"
-
-    @property
-    def sessions(self) -> Path:
-        """Home, configuration and temporary folders of agents' sessions."""
-        return self.state / "sessions"
-
-    @property
-    def decision_log(self) -> Path:
-        return self._memory / "DECISION_LOG.md"
-
-    @property
-    def state_md(self) -> Path:
-        return self._memory / "STATE.md"
-
-    @property
-    def briefing(self) -> Path:
-        return self._memory / "BRIEFING.md"
-
-    @property
-    def hand_offs(self) -> Path:
-        """What sessions told the next ones, a file each."""
-        return self._memory / "sessions"
-
     def hand_off(self, at: str, digest: str) -> Path:
         """The page of one hand-off, by the time and the hash of its fact."""
         return self.hand_offs / hand_off_name(at, digest)
-
-    @property
-    def facts_dir(self) -> Path:
-        """The ledger's text form, one file a writer; committed to git."""
-        return self._memory / "facts"
 
     def checklist_page(self, first: int, last: int) -> Path:
         """The page of CHECKLIST.md that holds the experiments number `first` to `last`."""
@@ -142,8 +88,7 @@ class Layout:
         return checklist.with_name(f"{checklist.stem}-{first:04d}-{last:04d}{checklist.suffix}")
 
     def relative(self, path: Path) -> str:
-        """`path` with forward slashes, from the project's root. Raises ValueError when it is
-        outside."""
+        """`path` from the root, with forward slashes. Raises ValueError when it is outside."""
         return path.relative_to(self.root).as_posix()
 
 
@@ -162,10 +107,9 @@ def _path(name: str, scope: Scope) -> str:
 def active_experiment(
     experiments: Iterable[tuple[Experiment, Sequence[Run]]], alive: Callable[[Run], bool]
 ) -> str | None:
-    """The experiment a person means who asks "what is going on".
+    """The newest experiment with a living run (`alive`), else the newest with a completed one.
 
-    The newest with a running run whose process lives (`alive`), else the newest with a completed
-    run, else None. Discarded experiments are not considered.
+    Discarded experiments are left out.
     """
     standing = (pair for pair in experiments if pair[0].status is not ExperimentStatus.DISCARDED)
     newest_first = sorted(standing, key=lambda pair: pair[0].number, reverse=True)

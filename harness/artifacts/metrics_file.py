@@ -31,16 +31,17 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Metrics:
-    """What a metrics file holds: `rows` is every row in file order; counts are of `effective`."""
+    """What a metrics file holds; counts are of `effective`."""
 
     present: bool
     """False when there is no file; it then has no rows."""
     rows: list[Row]
+    """Every row, in file order."""
     effective: list[Row]
     warnings: list[str]
     """One for each damaged line; none for a last line that is still being written."""
     notes: list[str]
-    """`resumed at 20`: where the counter went back and later rows replaced earlier ones."""
+    """`resumed at 20`: where later rows replaced earlier ones."""
     non_finite: int
     first_bad_step: float | None
     """Place of the first non-finite value: the epoch in rows of the run logger, else the step."""
@@ -59,8 +60,7 @@ class Tail:
         self._offset, self._lines, self._feed = 0, 0, LineFeed()
 
     def poll(self, *, final: bool = False) -> list[Row]:
-        """The rows added since the last call; with `final` also a complete last line that has no
-        newline."""
+        """The new rows; with `final` also a complete last line without its newline."""
         rows: list[Row] = []
         try:
             with open_regular(self.path, follow=False) as stream:
@@ -80,8 +80,7 @@ class Tail:
         return [_restored(row) for row in rows]
 
     def intact(self) -> bool:
-        """Whether the bytes read so far are still unchanged in the file: rows are appended, never
-        edited."""
+        """Whether the file still begins with the bytes read: rows are appended, never edited."""
         if self.replaced or not self._offset:
             return not self.replaced
         digest, left = hashlib.sha256(), self._offset
@@ -123,7 +122,7 @@ class Tail:
 
 
 def read_rows(path: Path) -> Metrics:
-    """Read the whole file. A file that does not exist has no rows and `present` is False."""
+    """Read the whole file; one that does not exist has no rows."""
     tail = Tail(path)
     rows = tail.poll(final=True)
     merged, notes = _merge(rows)
@@ -140,18 +139,16 @@ def read_rows(path: Path) -> Metrics:
 
 
 def effective(rows: Iterable[Row]) -> list[Row]:
-    """The rows that hold after every resume, with train and eval rows of one step merged into one.
+    """The rows that hold after every resume, those of one step merged into one.
 
-    An `attempt` row, or a step that goes back in all keys of a row's stream (the part of a key
-    before "/"), is a resume: what the stream held from there on is dropped, other streams keep
-    theirs.
+    An `attempt` row is a resume, and so is a step that goes back in all keys of a row's stream (the
+    part of a key before "/"): what that stream held from there on is dropped.
     """
     return _merge(rows)[0]
 
 
 def belonging(rows: Iterable[Row], *, run: str, token_sha256: str) -> list[Row]:
-    """The rows of `run` ("exp-0001/run-01"), from the first start row that carries its link
-    token on."""
+    """The rows of `run` ("exp-0001/run-01") from the first start row with its link token on."""
     kept: list[Row] = []
     for row in rows:
         if row.get("run") != run:
@@ -190,8 +187,7 @@ def place(row: Row) -> float | None:
 
 
 def values(row: Row) -> Iterator[tuple[str, Any]]:
-    """The measured values: those under `metrics`, and every other key that is neither a counter
-    nor in TEXTS."""
+    """The measured values: those under `metrics`, and all keys but counters and TEXTS."""
     for key, value in row.items():
         if key == "metrics" and isinstance(value, dict):
             yield from value.items()
@@ -201,15 +197,13 @@ def values(row: Row) -> Iterator[tuple[str, Any]]:
 
 @dataclass
 class _Merger:
-    """Effective rows in construction.
-
-    Each place has one slot; each key has a stack of the (place, slot) that still hold, in rising
-    order. A resume pops from the stacks, so it costs what it drops and not the length of the file.
-    """
+    """Effective rows in construction: a resume costs what it drops, not the length of the file."""
 
     slots: list[Row | None] = field(default_factory=list)
     at: dict[float, int] = field(default_factory=dict)
+    """Place -> its one slot."""
     stacks: dict[str, list[tuple[float, int]]] = field(default_factory=dict)
+    """Key -> the (place, slot) that still hold, in rising order: a resume pops from the end."""
     notes: list[str] = field(default_factory=list)
 
     def resume(self, position: float, keys: Iterable[str]) -> None:
@@ -235,10 +229,8 @@ class _Merger:
             self.at.pop(held_at, None)
 
     def went_back(self, position: float, keys: list[str]) -> list[str]:
-        """The keys of all streams in which every key of the row was beyond `position` before.
-
-        Every key, not any: a logger that writes one late value of an earlier step did not resume.
-        """
+        """The keys of all streams in which every key of the row was beyond `position` before."""
+        # Every key, not any: a logger that writes one late value of an earlier step did not resume.
         streams: dict[str, list[str]] = {}
         for key in keys:
             streams.setdefault(_stream(key), []).append(key)
@@ -280,8 +272,7 @@ def _stream(key: str) -> str:
 
 
 def _merge(rows: Iterable[Row]) -> tuple[list[Row], list[str]]:
-    """The effective rows in order, and one note for each resume. Rows without a place stay where
-    they are."""
+    """(effective rows, a note for each resume); rows without a place stay where they are."""
     merger, resumed = _Merger(), False
     for row in rows:
         event = row.get("event")
@@ -294,6 +285,7 @@ def _merge(rows: Iterable[Row]) -> tuple[list[Row], list[str]]:
             merger.slots.append(row)
             continue
         keys = [key for key, value in values(row) if value is not None]
+        # An attempt row without `resumed_at`: the first row after it says where it went on.
         if resumed:
             merger.resume(position, merger.stacks)
             resumed = False

@@ -1,7 +1,4 @@
-"""What the rows of a run show besides their numbers: faults to note, and when they were written.
-
-None of it decides anything: the score is recomputed anyway.
-"""
+"""Faults to note in a run's rows, and when the rows were written."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -11,10 +8,9 @@ from harness.artifacts.metrics_file import Metrics, Row, place, values
 from harness.clock import parse_iso
 
 REPEATED_ROWS = 20
-"""So many equal losses in a row are noted: on a plateau the last digits still move."""
+"""Equal losses in a row that are noted: even on a plateau the last digits move."""
 SLACK_S = 5.0
-"""Seconds by which a row's time may be off: a stall between reading the clock and writing the row,
-or a clock that is being adjusted."""
+"""Seconds by which a row's time may be off: a stall before its write, or an adjusted clock."""
 _LONGEST = 200
 
 
@@ -42,8 +38,7 @@ def notes_of(metrics: Metrics) -> list[str]:
 
 
 def not_restored(rows: Iterable[Row]) -> list[str]:
-    """For each resume that was not exact: the parts that were not restored, as the training named
-    them."""
+    """The missing parts of each resume that was not exact, as the training named them."""
     resumes = []
     for row in rows:
         if row.get("event") == "resume" and row.get("exact") is not True:
@@ -64,8 +59,7 @@ class Stretch(NamedTuple):
 
 
 def repeated_losses(rows: Iterable[Row]) -> dict[str, Stretch]:
-    """For each key with "loss" in its name: its longest stretch of equal values, when that has at
-    least REPEATED_ROWS rows."""
+    """Key with "loss" in its name -> its longest stretch, of REPEATED_ROWS or more."""
     going: dict[str, Stretch] = {}
     longest: dict[str, Stretch] = {}
     for row in rows:

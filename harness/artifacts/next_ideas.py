@@ -30,8 +30,7 @@ def ideas(text: str) -> list[Idea]:
 
 
 def with_ideas(text: str, title: str, added: Sequence[Idea]) -> str:
-    """next.md with the ideas `added` in front of its `text`; an idea already in it is not
-    repeated."""
+    """next.md with the ideas `added` in front of its `text`, none twice."""
     known = {idea.text for idea in ideas(text)}
     new = [
         f"- [{idea.answers}, {idea.confidence}] {idea.text}"

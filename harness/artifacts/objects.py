@@ -38,9 +38,9 @@ def store_file(path: Path, objects: Path, *, follow: bool = True) -> str:
 
 
 def copy_verified(stream: BinaryIO, folder: Path, name: str | None, *, suffix: str = "") -> str:
-    """Copy an open binary stream into `folder` under its hash, synced, and return the hash.
+    """Copy a stream into `folder` under its hash, synced, and return the hash.
 
-    With `name`, raises ObjectDamagedError when the bytes do not have that hash, and leaves no file.
+    With `name`, raises ObjectDamagedError for another hash, and leaves no file.
     """
     digest = hashlib.sha256()
     with replacing(folder / "incoming", mode=0o444) as new:
@@ -55,9 +55,9 @@ def copy_verified(stream: BinaryIO, folder: Path, name: str | None, *, suffix: s
 
 
 def copy_file(source: Path, folder: Path, sha256: str, *, suffix: str = "") -> Path:
-    """Copy `source` to `folder/<sha256><suffix>`; an existing copy is checked instead.
+    """Copy `source` to `folder/<sha256><suffix>`, or check the copy that is there.
 
-    Raises ObjectDamagedError when the bytes do not have that hash.
+    Raises ObjectDamagedError for another hash.
     """
     target = folder / f"{sha256}{suffix}"
     if target.is_file():

@@ -43,8 +43,7 @@ class TrainingStatus:
 
 
 def read_status(path: Path) -> TrainingStatus | None:
-    """The status, or None when there is no file. Raises UsageError naming file, field and what was
-    expected."""
+    """None without a file. Raises UsageError naming file, field and what was expected."""
     try:
         value = json.loads(read_bytes(path, limit=MAX_TEXT_BYTES))
     except NotFoundError:
@@ -67,7 +66,7 @@ def read_status(path: Path) -> TrainingStatus | None:
 
 
 def _expected(name: str, value: Any) -> str | None:
-    """What type the field must have; None when it has it."""
+    """The type that the field must have; None when it has it."""
     if value is None and name in (*_MAYBE_TEXTS, *_MAYBE_WHOLE, "learning_rate", "checkpoint"):
         return None
     if name in (*_TEXTS, *_MAYBE_TEXTS):

@@ -15,7 +15,7 @@ from harness.foreign.parser import LogHead, LogParser
 
 _HEAD = 12
 _MOST_BYTES = 64 << 20
-"""Of one record: an image or a graph is skipped, a larger length is damage."""
+"""Of one record: a larger length is damage."""
 _SCALARS_WITHIN = 1 << 20
 """A longer record holds an image, a histogram or a graph."""
 _FLOAT, _DOUBLE = 1, 2
@@ -27,7 +27,7 @@ def recognise(head: LogHead) -> LogParser | None:
 
 
 class EventFile(LogParser):
-    """One row for each step: the scalars of consecutive events of one step make one row."""
+    """One row a step, of the scalars of consecutive events."""
 
     name = "TensorBoard events"
 
@@ -80,6 +80,8 @@ class EventFile(LogParser):
         row = make_row([*values, ("step", step), ("wall_time", wall_time)])
         if row is None:
             return
+        # Most writers log one tag an event. A tag that repeats within a step begins a new row: it
+        # is a later measurement.
         held = self._held
         if held is not None and held.get("step") == row.get("step"):
             known: dict[str, float] = held["metrics"]
@@ -124,7 +126,8 @@ def _value(data: int | bytes) -> tuple[str, float] | None:
 
 
 def _tensor(data: bytes) -> float | None:
-    """The number of a float32 or float64 tensor that holds one; None for any other tensor."""
+    """The number of a float32 or float64 tensor with one element; None for any other tensor."""
+    # TensorFlow 2 writes scalars so: as raw `tensor_content`, or packed float_val or double_val.
     kind, content, packed = 0, b"", b""
     for field, value in _fields(data):
         if field == 1 and isinstance(value, int):
@@ -160,7 +163,9 @@ def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """(value, its end); a negative int64 is written as an unsigned number of 64 bits."""
+    """(value, its end)."""
+    # Seven bits a byte, lowest first; the top bit says that another byte follows. A negative int64
+    # is written as an unsigned number of 64 bits.
     value = shift = 0
     while shift < 70:
         byte = data[at]

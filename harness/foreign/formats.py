@@ -24,11 +24,11 @@ _BLANK = b" \t\r\0"
 
 class LogForm(NamedTuple):
     patterns: tuple[str, ...]
-    """Names by which a folder is searched; a log that is named itself may be called anything."""
+    """Names to search a folder for; a log that is named itself may be called anything."""
     recognise: Callable[[LogHead], LogParser | None]
-    """The parser for a log that begins like this; None when it is of another form."""
+    """The parser for a log with this head; None when it is of another form."""
     needs_line: bool = True
-    """Whether it can be recognised only by a complete first line."""
+    """Whether recognising it needs a complete first line."""
 
 
 # In the order in which a folder is searched. The first form that recognises a log reads it; forms
@@ -67,7 +67,7 @@ def parser_for(path: Path, head: bytes, *, whole: bool) -> LogParser | None:
 
 
 def _patterns() -> list[str]:
-    """What a folder is searched for, in order: fixed names before endings that many files have."""
+    """In the order of the search: fixed names before endings that many files have."""
     patterns = [pattern for form in FORMS for pattern in form.patterns]
     return sorted(patterns, key=lambda pattern: pattern.startswith("*."))
 
@@ -97,7 +97,7 @@ def find_logs(path: Path, *, most: int) -> list[Path]:
 
 
 def _logs_in(folder: Path) -> list[Path]:
-    """The files of the first pattern that matches: all of "*.ending", else only the newest."""
+    """The files of the first pattern with a match: all of "*.ending", else only the newest."""
     for pattern in _patterns():
         try:
             files = [file for file in folder.glob(pattern) if file.is_file()]

@@ -1,4 +1,4 @@
-"""One row of a log: counters, numbers under `metrics`, a time, whatever its program calls them."""
+"""One row of a log: counters, numbers under `metrics`, a time."""
 
 import math
 import re
@@ -62,7 +62,8 @@ def whole(number: float) -> float | int:
 
 
 def make_row(pairs: Iterable[tuple[str, Any]]) -> Row | None:
-    """A row of named values, without those that are no number; None when no value is left."""
+    """A row of the values that are numbers; None when there is none."""
+    # NaN as a counter or a rate places nothing: it stays visible among the metrics.
     row: Row = {}
     metrics: dict[str, float] = {}
     for name, value in pairs:
@@ -84,8 +85,7 @@ def make_row(pairs: Iterable[tuple[str, Any]]) -> Row | None:
 
 
 def _role(name: str) -> str:
-    """What a value of this name is for. Remembered: a log repeats the same few names in each
-    row."""
+    """What a value of this name is for, remembered: each row repeats the same few names."""
     key = name.lower()
     role = _TIME if key in _TIMES else _RATE if key in _RATES else COUNTERS.get(key, _METRIC)
     if len(_roles) < _MOST_NAMES:
@@ -94,8 +94,7 @@ def _role(name: str) -> str:
 
 
 def flattened(plain: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
-    """The entries of an object; those of an inner object as "outer/inner", of `metrics` as they
-    are."""
+    """The entries of an object: of an inner one as "outer/inner", of `metrics` as they are."""
     for key, value in plain.items():
         if isinstance(value, Mapping) and not prefix:
             yield from flattened(value, "" if key == "metrics" else f"{key}/")

@@ -1,4 +1,4 @@
-"""What every log form stands on: the parser, and bases for forms of lines and of one JSON document.
+"""The base of every log form: parsers of bytes, of lines and of one JSON document.
 
 A new form is one file with a parser and a `recognise` function, and one row in `formats.FORMS`.
 """
@@ -20,8 +20,7 @@ _MOST_WARNINGS = 20
 
 
 class Warnings:
-    """The first few in words, the others counted: a damaged log of millions of lines stays
-    readable."""
+    """The first few in words, the others counted: a damaged log may have millions."""
 
     def __init__(self) -> None:
         self.first: list[str] = []
@@ -38,7 +37,7 @@ class LogHead(NamedTuple):
 
     path: Path
     first: bytes
-    """The first line that is not blank, as far as it is known; b"" while there is none."""
+    """The first line that is not blank, as far as it is known."""
     lines: list[bytes]
     """The complete lines that are not blank."""
 
@@ -49,7 +48,7 @@ class LogParser(ABC):
     name: str
     """The form, in words."""
     is_ledger = False
-    """Whether the log lists experiments, not the steps of one training."""
+    """Whether it lists experiments, not the steps of one training."""
 
     def __init__(self) -> None:
         self.warnings = Warnings()
@@ -95,8 +94,7 @@ class LineParser(LogParser):
         return rows
 
     def finish(self) -> list[Row]:
-        """The last line; a torn one is left out without a warning, since that is what a kill
-        leaves."""
+        """The last line; a torn one, as a kill leaves it, is left out without a warning."""
         rest, self._feed.rest = self._feed.rest, b""
         return list(self.last(rest)) if rest.strip() else []
 
@@ -107,8 +105,7 @@ class LineParser(LogParser):
         return self.line(raw)
 
     def text(self, raw: bytes) -> str:
-        """`raw` as UTF-8, else as Latin-1 with a warning; without the NUL bytes that a crash
-        leaves."""
+        """`raw` as UTF-8, else as Latin-1 with a warning; without the NUL bytes of a crash."""
         raw = raw.replace(b"\0", b"")
         try:
             return raw.decode("utf-8")
@@ -118,7 +115,7 @@ class LineParser(LogParser):
 
 
 class DocumentParser(LogParser):
-    """Waits for one whole JSON document. A later document is a replaced file, with a new parser."""
+    """Waits for one whole JSON document. A replaced file gets a new parser."""
 
     name = "JSON"
 

@@ -20,8 +20,7 @@ _HEAD_BYTES = 4096
 class ByteTail:
     """Follow a growing file by byte offset: return each byte once, start again when it is replaced.
 
-    A read costs the same however large the file is: it compares the first 4 KiB and reads what is
-    new.
+    A read compares the first 4 KiB and reads what is new, however large the file is.
     """
 
     def __init__(self, path: Path, *, follow: bool = True) -> None:
@@ -30,13 +29,13 @@ class ByteTail:
         """Why the file cannot be read; None while it can, and while there is no file yet."""
         self.present = False
         self.size = 0
+        """Bytes, at the last read."""
         self.behind = 0
-        """Bytes that were there at the last read and were not read."""
+        """Bytes that the last read left."""
         self.modified: float | None = None
         """Time of the last change, Unix seconds."""
-        self.replacements = 0
-        """Number of times another or a shorter file took its place; earlier bytes then no longer
-        count."""
+        self.restarts = 0
+        """How often another or a shorter file took its place: earlier bytes then do not count."""
         self._inode: int | None = None
         self._offset, self._head = 0, b""
 
@@ -64,7 +63,7 @@ class ByteTail:
         )
         if other:
             self._offset, self._head = 0, b""
-            self.replacements += 1
+            self.restarts += 1
         self._inode, self.modified = status.st_ino, status.st_mtime
         if len(self._head) < _HEAD_BYTES:
             self._head = head[: min(_HEAD_BYTES, self._offset + most)]
@@ -76,38 +75,37 @@ class ByteTail:
         return data
 
 
-class LogReader:
+class LogReader(ByteTail):
     """Returns each row once: {run, event?, step?, epoch?, t?, learning_rate?, metrics}; rows of the
     run logger are unchanged.
 
-    A file that does not exist yet has no rows. When another file takes its place, `restarts` counts
-    it and its rows come from the start. With `follow` False a symbolic link is not followed.
+    A file that does not exist yet has no rows; those of a file that takes its place are all new.
+    With `follow` False a symbolic link is not followed.
     """
 
     def __init__(self, path: Path, *, follow: bool = True) -> None:
-        self.path = path
-        self._tail = ByteTail(path, follow=follow)
-        self._head = b""
+        super().__init__(path, follow=follow)
+        self._unparsed = b""  # what came before the form was recognised
         self._parser: LogParser | None = None
         self._runs = RunsInLog()
 
     def read_more(self, most: int = BLOCK) -> list[Row]:
-        """The rows in the next `most` bytes; `behind` is how many bytes are left."""
-        before = self._tail.replacements
-        data = self._tail.read(most)
-        if self._tail.replacements != before:
-            self._head, self._parser, self._runs = b"", None, RunsInLog()
+        """The rows in the next `most` bytes."""
+        before = self.restarts
+        data = self.read(most)
+        if self.restarts != before:
+            self._unparsed, self._parser, self._runs = b"", None, RunsInLog()
         if self._parser is not None:
             return self._placed(self._parser.feed(data))
-        self._head += data
-        self._parser = parser_for(self.path, self._head[:SNIFFED_BYTES], whole=False)
+        self._unparsed += data
+        self._parser = parser_for(self.path, self._unparsed[:SNIFFED_BYTES], whole=False)
         return self._begin()
 
     def finish(self) -> list[Row]:
         """The last rows, when nothing more will come."""
         rows: list[Row] = []
-        if self._parser is None and self._head:
-            self._parser = parser_for(self.path, self._head, whole=True)
+        if self._parser is None and self._unparsed:
+            self._parser = parser_for(self.path, self._unparsed, whole=True)
             rows = self._begin()
         return rows if self._parser is None else rows + self._placed(self._parser.finish())
 
@@ -120,32 +118,6 @@ class LogReader:
     def is_ledger(self) -> bool:
         """Whether it lists experiments, not the steps of one training."""
         return self._parser is not None and self._parser.is_ledger
-
-    @property
-    def behind(self) -> int:
-        return self._tail.behind
-
-    @property
-    def size(self) -> int:
-        """Bytes, at the last read."""
-        return self._tail.size
-
-    @property
-    def present(self) -> bool:
-        return self._tail.present
-
-    @property
-    def modified(self) -> float | None:
-        return self._tail.modified
-
-    @property
-    def restarts(self) -> int:
-        return self._tail.replacements
-
-    @property
-    def problem(self) -> str | None:
-        """Why it cannot be read at all."""
-        return self._tail.problem
 
     @property
     def runs(self) -> int:
@@ -163,26 +135,15 @@ class LogReader:
             notes.append(
                 f"{some(self._runs.copies, 'row')} repeated an earlier row exactly and counted once"
             )
-        if self._tail.replacements:
-            notes.append(
-                f"the file was replaced {some(self._tail.replacements, 'time')}; the newest counts"
-            )
+        if self.restarts:
+            notes.append(f"the file was replaced {some(self.restarts, 'time')}; the newest counts")
         return notes
 
     def _begin(self) -> list[Row]:
         if self._parser is None:
             return []
-        head, self._head = self._head, b""
+        head, self._unparsed = self._unparsed, b""
         return self._placed(self._parser.feed(head))
 
     def _placed(self, rows: list[Row]) -> list[Row]:
         return [placed for row in rows for placed in self._runs.feed(row)]
-
-
-def read_whole(path: Path) -> tuple[LogReader, list[Row]]:
-    """All rows of a log that no longer grows."""
-    reader = LogReader(path)
-    rows = reader.read_more()
-    while reader.behind:
-        rows += reader.read_more()
-    return reader, rows + reader.finish()

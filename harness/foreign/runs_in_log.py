@@ -1,4 +1,4 @@
-"""Which run a row belongs to: a log may hold several runs, copies of rows, and rows of a resume."""
+"""Which run a row of a log belongs to: there may be several runs, copies of rows, and resumes."""
 
 from typing import Any
 
@@ -11,16 +11,14 @@ class RunsInLog:
     """Marks each row with its `run`, and adds rows `start` and `attempt` where a run starts or
     resumes.
 
-    When the counters of all values of a row go back, another run starts if they go back to the
-    first row or before it; else the run was resumed. A row that repeats an earlier one value for
-    value is a copy and is left out. Rows of the run logger name their run themselves. Memory is
-    bounded.
+    Counters that go back, of all values of a row, are a resume; to the first row or before it, they
+    are another run. A row that repeats an earlier one value for value is a copy and is left out.
+    Rows of the run logger name their run themselves. Memory is bounded.
     """
 
     def __init__(self) -> None:
         self.count = 0
         self.copies = 0
-        """Number of copies left out."""
         self._restart()
 
     def _restart(self) -> None:
@@ -79,6 +77,7 @@ class RunsInLog:
         return self._copying
 
     def _went_back(self, place: float, metrics: dict[str, Any]) -> list[Row]:
+        # All values, not any: train and eval rows are logged at places of their own.
         if not all(key in self._at and place < self._at[key] for key in metrics):
             return []
         if self._first is None or place <= self._first:

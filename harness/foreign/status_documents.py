@@ -1,4 +1,4 @@
-"""Status files of other programs: one JSON object about a training. Its content is only claimed."""
+"""Status files of other programs: one JSON object that claims where a training is."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -15,7 +15,7 @@ _SECONDS = {
     "seconds": 1.0,
 }
 _NO_TRAINING_S = 60.0
-"""A part of a training that claims success after less time has hardly trained."""
+"""A part of a training that took less time has hardly trained."""
 _HEARTBEATS = frozenset({"updated_at", "heartbeat", "last_update", "last_updated", "timestamp"})
 
 
@@ -47,15 +47,11 @@ class StatusDocument(DocumentParser):
             None,
         )
         total = as_number(document.get("total_steps"))
-        row |= {
-            name: value
-            for name, value in (("step", step), ("total_steps", total))
-            if value is not None
-        }
+        counters = {"step": step, "total_steps": total}
+        row |= {name: value for name, value in counters.items() if value is not None}
         if status == "running" and not _HEARTBEATS & document.keys():
             self._notes.append(
-                "its status is running, without the time at which that was written: nothing shows"
-                " that it still runs"
+                "its status is running, without a time: nothing shows that it still runs"
             )
         self._notes += _hasty(document, "")
         return [row]

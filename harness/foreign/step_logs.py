@@ -1,7 +1,6 @@
-"""What programs print while they train: "step 00010 (1.6%) | loss: 2.98 | dt: 50ms", progress bars,
-printed dicts.
+"""Printed logs: "step 00010 (1.6%) | loss: 2.98 | dt: 50ms", progress bars, printed dicts.
 
-Steps are often joined by carriage returns in one physical line; each of them is a line here.
+Carriage returns often join many steps in one physical line; each of them is a line here.
 """
 
 import re
@@ -12,6 +11,7 @@ from harness.foreign.parser import LineParser, LogHead, LogParser
 
 # A comma groups thousands. The look-ahead refuses "0,93" as a whole: a part of it would be wrong.
 _WHOLE = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?!\d|,\d)"
+# "step 10", "Step: 10/100", "iter=10", "{'global_step': 10", "[step (10)"; not "steps per second".
 _STEP = re.compile(
     r"\b(?:global[_ ]?step|step|iteration|iter|update)s?\b['\"]?"
     rf"[\s:=#\[(]*({_WHOLE})(?:\s*/\s*({_WHOLE}))?",
@@ -23,10 +23,12 @@ _EPOCH = re.compile(
 # tqdm: " 45%|####   | 45/100 [00:12<00:10, 4.3it/s, loss=0.5]"
 _BAR = re.compile(r"\|\s*(\d+)/(\d+)\s*\[")
 _NUMBER = rf"[-+]?(?:{_WHOLE}\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)"
+# "loss: 2.98", "'loss': '2.98'", "lr=1e-3", "dt: 50ms". The look-ahead refuses "10:15:30" as 10.
 _VALUE = re.compile(
     rf"['\"]?([A-Za-z_][\w./@-]*)['\"]?\s*[:=]\s*['\"]?({_NUMBER})(?![\d:])\s*(ms\b|s\b|%)?",
     re.IGNORECASE,
 )
+# A whole line "final accuracy: 93.1%": only below a rule, where no step is named.
 _SUMMARY = re.compile(rf"([A-Za-z_][\w./@ -]*?)\s*[:=]\s*({_NUMBER})\s*%?\s*", re.IGNORECASE)
 _RULE = re.compile(r"\s*(?:-{3,}|={3,})\s*")
 _PLACES = frozenset(
@@ -41,8 +43,8 @@ def recognise(head: LogHead) -> LogParser | None:
 
 
 class StepLog(LineParser):
-    """One row for each line that names a step or an epoch and a value; the block of values after a
-    rule is the run's summary."""
+    """One row for each line with a step or an epoch and a value; lines of single values below a
+    rule are the run's summary."""
 
     name = "step log"
 

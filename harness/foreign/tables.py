@@ -36,9 +36,9 @@ def recognise(head: LogHead) -> LogParser | None:
 class TableLog(LineParser):
     """Rows by the names of the header. An empty cell is missing, not zero.
 
-    A line with fewer cells than the header is left by a line break inside a cell: it is counted and
-    left out. Where ";" separates the cells, a lone comma is the decimal point. A repeated header
-    starts another run. A table without a counter is a ledger: one row for each experiment.
+    A line with fewer cells than the header comes from a line break in a cell: it is counted and
+    left out. A repeated header starts another run. A table without a counter is a ledger: one row
+    for each experiment.
     """
 
     def __init__(self, delimiter: str) -> None:
@@ -47,13 +47,13 @@ class TableLog(LineParser):
         self._short = 0
         """Lines with fewer cells than the header."""
         self._crashed = 0
-        """Experiments of a ledger that crashed: the numbers beside that word mean nothing."""
+        """Experiments of a ledger that crashed: their numbers mean nothing."""
         self._delimiter = delimiter
         self._header: list[str] | None = None
         self._open: list[str] = []
         self._row = 0
         self._texts: set[str] = set()
-        """Columns that held a word: their numbers are none, e.g. the commit 8030e3."""
+        """Columns that held a word: their numbers are none, e.g. the commit 8030e3 is no float."""
 
     def notes(self) -> list[str]:
         notes = []
@@ -78,13 +78,15 @@ class TableLog(LineParser):
         return self._values(cells, self._header)
 
     def last(self, raw: bytes) -> Iterable[Row]:
-        """A last line without its end counts only with all cells: a torn one has a wrong number."""
+        """A last line without its end counts only with all cells: a torn number is wrong."""
         if self._header is None or self.text(raw).count(self._delimiter) + 1 < len(self._header):
             return []
         return self.line(raw)
 
     def _cells(self, text: str) -> list[str] | None:
-        """None while a quoted cell goes on in the next line. In TSV a quote has no meaning."""
+        """None while a quoted cell goes on in the next line."""
+        # In TSV a quote has no meaning. An odd number of quotes may also be damage: after
+        # _MOST_JOINED lines it is taken for that, so that one quote does not swallow the file.
         if self._delimiter == "\t":
             return text.split("\t")
         self._open.append(text)

@@ -24,8 +24,8 @@ _REQUIRED = (
 )
 _STATUS_SECONDS = 1.0
 _forks = 0
-"""Number of forks between the launched process and this one. A data loader's worker inherits the
-logger, and its rows would be those of the run a second time."""
+"""Forks between the launched process and this one: a data loader's worker inherits the logger, and
+would log the run's rows a second time."""
 
 
 def _count_fork() -> None:
@@ -117,11 +117,10 @@ class RunLogger:
         *,
         resumed_at: int | None = None,
     ) -> None:
-        """Write the first row, an `attempt` row when the folder holds rows already: the command was
-        restarted.
+        """Write the first row; an `attempt` row when the command was restarted in the same folder.
 
-        `resumed_at` is the first epoch that will be logged again; readers drop earlier rows from
-        there on. Without it they use the first epoch row that follows.
+        `resumed_at` is the first epoch that will be logged again: readers drop earlier rows from
+        there on. Without it they take the next epoch row.
         """
         if self._silent():
             return
@@ -154,8 +153,8 @@ class RunLogger:
     def resumed(self, missing: Sequence[str] = ()) -> None:
         """Log that the training continues from a checkpoint, without the parts in `missing`.
 
-        With missing parts it is a different training from here on. A call before `start` is written
-        after the start row. `Checkpointer.resume` and the callback of transformers call it.
+        A call before `start` is written after the start row. `Checkpointer.resume` and the callback
+        of transformers call it.
         """
         if self._silent():
             return
@@ -198,6 +197,7 @@ class RunLogger:
             self._status.note_epoch(index, at, rate, plain)
             if bad:
                 self._status.note_non_finite(bad, index)
+            # Not at every epoch: replacing the file costs more than the row.
             if self._clock.monotonic() >= self._status_due:
                 self._write_status(now)
 
@@ -209,11 +209,10 @@ class RunLogger:
         final: bool = False,
         initial: bool = False,
     ) -> None:
-        """Log a finished checkpoint, a file or folder below the run's folder; `final` is to be
-        scored.
+        """Log a finished checkpoint, a file or folder below the run's folder.
 
-        `initial` marks the weights before any training: a gate then refuses an equal final
-        checkpoint. Raises UsageError when it does not exist, is elsewhere, or is marked as both.
+        `final` is to be scored; `initial` are the weights before training: a gate refuses an equal
+        final one. Raises UsageError when it does not exist, is elsewhere, or is marked as both.
         """
         if self._silent():
             return

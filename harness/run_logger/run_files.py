@@ -16,11 +16,10 @@ _OWN = frozenset({"run", "seed", "attempt", "status", "updated_at", "error", "_l
 
 
 class RowFile:
-    """metrics.jsonl of one writer, opened once. Each row is one O_APPEND write, not synced.
+    """metrics.jsonl of one writer, opened once. Each row is one O_APPEND write, not synced."""
 
-    The kernel appends such a write as a whole, so rows of several processes do not mix. A torn last
-    line is closed first: the next row then starts on a fresh line.
-    """
+    # The kernel appends such a write as a whole, so rows of several processes do not mix. A torn
+    # last line is closed by the next row, which then starts on a line of its own.
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -28,10 +27,7 @@ class RowFile:
         self._torn = False
 
     def last_row(self) -> dict[str, Any] | None:
-        """The last readable row; None without a file or with an empty one.
-
-        An empty row when the file has content, but no row is readable in its last 64 KiB.
-        """
+        """The last readable row in the last 64 KiB; {} if none is readable, None if all is empty."""
         try:
             with self._path.open("rb") as stream:
                 size = stream.seek(0, os.SEEK_END)
@@ -47,7 +43,7 @@ class RowFile:
         return {} if any(line.strip() for line in lines) else None
 
     def append(self, line: bytes) -> None:
-        """Append a row, given with its line end. Raises OSError when the disk is full."""
+        """Append a row with its line end. Raises OSError when the disk is full."""
         descriptor = self._open() if self._descriptor is None else self._descriptor
         payload = b"\n" + line if self._torn else line
         # Torn until it is written: after an error the next row closes what was written of this one.
@@ -99,8 +95,7 @@ class StatusFile:
     _latest: tuple[int, str, str, str] | None = None
 
     def note_epoch(self, epoch: int, step: str, rate: str, metrics: str) -> None:
-        """Keep the latest epoch as the texts of its row, which `write` parses: not every epoch is
-        written."""
+        """Keep the texts of the latest row; `write` parses them, for the few that are written."""
         self._latest = (epoch, step, rate, metrics)
 
     def note_non_finite(self, count: int, epoch: int) -> None:

@@ -26,8 +26,8 @@ _encode = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 def number(key: str, value: Any) -> str:
     """The JSON text of `value`; "NaN", "Infinity" or "-Infinity" in quotes when it is not finite.
 
-    Accepts what float() accepts except text: Python numbers, numpy and torch scalars, one-element
-    tensors. Raises UsageError naming `key` for everything else.
+    Accepts what float() accepts except text, e.g. one-element tensors. Raises UsageError naming
+    `key` for everything else.
     """
     kind = type(value)
     if kind is int and -_LARGEST_INTEGER < value < _LARGEST_INTEGER:
@@ -71,8 +71,7 @@ def whole(name: str, value: Any) -> int:
 
 
 def further(more: Mapping[str, Any]) -> str:
-    """Members of a row beside its metrics. Raises UsageError for a name that the logger itself
-    uses."""
+    """Members of a row beside its metrics. Raises UsageError for a name of the logger's own."""
     if taken := sorted(_OUR_KEYS & set(more)):
         raise UsageError(
             f"The name {taken[0]!r} is reserved for the logger.",
@@ -82,7 +81,7 @@ def further(more: Mapping[str, Any]) -> str:
 
 
 def plain_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """A configuration as JSON; a value that JSON does not have (path, enum, dtype) becomes text."""
+    """A configuration as JSON; other values (path, enum, dtype) become text."""
     cleaned: dict[str, Any] = json.loads(json.dumps(strict(dict(config)), default=str))
     return cleaned
 
@@ -107,6 +106,7 @@ class Stamp:
 
 
 def _key(key: Any) -> str:
+    # Bounded: a training that makes up a name each epoch must not fill the memory.
     if len(_keys) > _MOST_KEYS:
         _keys.clear()
     return _keys.setdefault(key, f"{_encode(str(key))}:")

@@ -1,4 +1,4 @@
-"""What happened in a Claude Code session, as typed values; `transcripts` reads them."""
+"""What happened in a Claude Code session, as typed values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ class TraceEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class UserPrompt(TraceEvent):
-    """What a person typed: no tool result, summary or echo of a command, no subagent's prompt."""
+    """What a person typed."""
 
     text: str
 

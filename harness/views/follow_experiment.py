@@ -188,8 +188,8 @@ class _RunFollower:
 
         For each alarm the supervisor replaces its whole small file.
         """
-        before, data = self._alarms.replacements, self._alarms.read(_ALARM_BYTES)
-        if self._alarms.replacements != before:
+        before, data = self._alarms.restarts, self._alarms.read(_ALARM_BYTES)
+        if self._alarms.restarts != before:
             self._alarm_lines = LineFeed()
         if not self._alarms.present:
             return []
