@@ -1,5 +1,4 @@
-"""The few ways in which the harness writes, locks and hashes files. Standard library only: the run
-logger uses it too."""
+"""How the harness writes, locks and hashes files. Standard library only: the run logger uses it."""
 
 import contextlib
 import fcntl
@@ -27,15 +26,14 @@ def strict(value: Any) -> Any:
             return value
         return _NON_FINITE.get(value, "NaN")
     if isinstance(value, dict):
-        return {str(key): strict(item) for key, item in value.items()}
+        return {str(key): strict(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [strict(item) for item in value]
+        return [strict(part) for part in value]
     return value
 
 
 def canonical_json(value: Any) -> bytes:
-    """The one byte form of a JSON value: sorted keys, no spaces, UTF-8, non-finite numbers as
-    strings."""
+    """The one byte form of a JSON value, for hashes."""
     return json.dumps(
         strict(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     ).encode("utf-8")
@@ -51,8 +49,7 @@ def sha256_bytes(data: bytes) -> str:
 
 
 def sha256_file(path: Path) -> str:
-    """Hash of a file's bytes; symbolic links are followed. Raises OSError when it cannot be
-    read."""
+    """Hash of a file's bytes; symbolic links are followed. Raises OSError."""
     digest = hashlib.sha256()
     with path.open("rb") as stream:
         while block := stream.read(1 << 20):
@@ -61,9 +58,8 @@ def sha256_file(path: Path) -> str:
 
 
 def sync_directory(path: Path) -> None:
-    """Make a rename or a new name in `path` survive a power cut; a no-op where directories cannot
-    be opened."""
-    with contextlib.suppress(OSError):
+    """Make a rename or a new name in `path` survive a power cut."""
+    with contextlib.suppress(OSError):  # some file systems open no directory
         descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
@@ -81,21 +77,19 @@ def atomic_write(path: Path, data: bytes | str, *, durable: bool = True, mode: i
 class Replacement:
     stream: BinaryIO
     path: Path
-    """The file that is replaced. It may be changed until the block ends, for a name that depends
-    on the content; the folder stays the same."""
+    """May be changed until the block ends, within its folder: for a name made of the content."""
 
 
 @contextlib.contextmanager
 def replacing(path: Path, *, durable: bool = True, mode: int = 0o644) -> Iterator[Replacement]:
-    """Replace `path` in one step with what the block writes: readers see the old bytes or the new
-    ones, never a part.
+    """Replace `path` in one step with what the block writes: readers see the old bytes or the new.
 
-    The temporary name is unique and in the same directory, so this costs the file's size on disk a
-    second time until the rename. A folder in the file's place is set aside, beside it. With
-    `durable` file and directory are synced. On any error the old file is intact and the temporary
-    one is gone; only one of a killed process stays, until `remove_leftovers`.
+    A folder in the file's place is set aside, beside it. With `durable` file and directory are
+    synced. On any error the old file is intact and the temporary one is gone; one of a killed
+    process stays until `remove_leftovers`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    # In the same directory: a rename is atomic only within one file system.
     descriptor, temporary = _temporary(path)
     try:
         with os.fdopen(descriptor, "wb") as stream:
@@ -141,12 +135,10 @@ def _temporary(path: Path) -> tuple[int, str]:
 
 @contextlib.contextmanager
 def lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Hold `path`, a folder that exists or a file that is made, against other processes and
-    threads; whether it is held. Without `wait` it is not when somebody else holds it.
-
-    The kernel takes the lock back when its holder dies, so kill -9 leaves none behind. A file stays
-    after use: were it removed, a second holder could lock a new file of the same name.
-    """
+    """Hold `path`, a folder or a file that is made, against other processes and threads. Yields
+    whether it is held: without `wait` it is not when somebody else holds it."""
+    # The kernel takes the lock back when its holder dies, so kill -9 leaves none behind. The file
+    # stays after use: were it removed, a second holder could lock a new file of the same name.
     if path.is_dir():
         descriptor = os.open(path, os.O_RDONLY)
     else:
@@ -164,12 +156,12 @@ def lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
 
 
 def remove_leftovers(paths: Iterable[Path]) -> list[Path]:
-    """Remove the temporary files that killed processes left beside `paths`, and return them; what a
-    living process is writing stays. Where nothing can be removed nothing is."""
+    """Remove and return the temporary files that killed processes left beside `paths`."""
     removed = []
     for path in paths:
         for left in path.parent.glob(f".{glob.escape(path.name)}.{'[a-z0-9_]' * 8}{_SUFFIX}"):
             with contextlib.suppress(OSError), open(left, "rb", opener=_plainly) as stream:
+                # A living writer holds the lock; then this raises and the file stays.
                 fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
                 left.unlink()
                 removed.append(left)
@@ -182,11 +174,11 @@ def _plainly(path: str, flags: int) -> int:
 
 
 def set_aside(path: Path, reason: str) -> Path:
-    """Rename a damaged file to `<name>.<reason>-<n>` and return the new path; never overwrites
-    anything."""
+    """Rename a damaged file to `<name>.<reason>-<n>`; returns the new path."""
     for number in range(1, 10_000):
         target = path.with_name(f"{path.name}.{reason}-{number}")
         try:
+            # A link fails where the name is taken; a rename would overwrite it.
             os.link(path, target)
         except FileExistsError:
             continue
@@ -196,8 +188,7 @@ def set_aside(path: Path, reason: str) -> Path:
 
 
 def walk_files(root: Path) -> Iterator[Path]:
-    """All but folders below `root` in sorted order; links, those to folders too, are listed and not
-    followed."""
+    """All but folders below `root`, sorted by folder; links are listed and not followed."""
     for folder, directories, names in os.walk(root):
         directories.sort()
         links = [name for name in directories if os.path.islink(os.path.join(folder, name))]

@@ -18,7 +18,7 @@ from typing import IO, Any
 
 import psutil
 
-_SAME_START_S = 2.0
+_SAME_START_S = 2.0  # create times derive from the boot time, which moves when the clock is set
 _KILL_SECONDS = 10.0
 _POLL_SECONDS = 0.02
 _PROGRAM = "claude"
@@ -34,7 +34,7 @@ _VERSIONS = ("claude", "versions")
 
 @functools.cache
 def boot_id() -> str:
-    """A name of this boot of the machine: process ids mean nothing after the next one."""
+    """A name of this boot of the machine: after the next one, process ids are other processes'."""
     linux = Path("/proc/sys/kernel/random/boot_id")
     if linux.exists():
         return linux.read_text("ascii").strip()
@@ -68,7 +68,6 @@ def _same_process(known: Mapping[str, Any]) -> psutil.Process | None:
         return None
     with contextlib.suppress(psutil.Error):
         process = psutil.Process(pid)
-        # Create times are derived from the boot time, which moves a little when the clock is set.
         same = abs(process.create_time() - started) <= _SAME_START_S
         if same and process.status() != psutil.STATUS_ZOMBIE:
             return process
@@ -79,15 +78,14 @@ def _same_process(known: Mapping[str, Any]) -> psutil.Process | None:
 class Mark:
     """An environment variable that everything started with it inherits.
 
-    A child may leave its parent, its process group and its session; its first environment stays
-    readable. So the mark finds what a process tree no longer shows, and a reused process id is
-    never mistaken for ours.
+    A child may leave its parent, process group and session, but its first environment stays
+    readable: the mark finds what a process tree no longer shows.
     """
 
     variable: str
     value: str
     hashed: bool = False
-    """`value` is the SHA-256 of the variable's value: who reads it cannot make the mark."""
+    """`value` is the SHA-256 of the variable's value, so a reader of it cannot forge the mark."""
 
     def processes(self) -> list[psutil.Process]:
         """Living processes that carry the mark."""
@@ -170,6 +168,7 @@ def signal_group(process: subprocess.Popen[bytes], number: int) -> None:
 
 def end_group(process: subprocess.Popen[bytes], *, grace: float = 0.0) -> None:
     """TERM to the group of a running process, KILL after `grace` seconds, at once without grace."""
+    # Only while it runs: once it was waited for, its id may be another process's group.
     if grace > 0 and process.poll() is None:
         signal_group(process, signal.SIGTERM)
         ended(process, grace)
@@ -179,10 +178,9 @@ def end_group(process: subprocess.Popen[bytes], *, grace: float = 0.0) -> None:
 
 
 def end_tree(known: Mapping[str, Any], mark: Mark) -> tuple[int, int]:
-    """Kill what is left of a process that another process started: (found, still there).
-
-    It is known by its identity, its descendants by their parents, and all of them by their mark.
-    """
+    """Kill what is left of a process that another process started: (found, still there)."""
+    # Each way misses some: the tree a daemon whose parent is gone, the mark a child that was
+    # started with another environment.
     root = _same_process(known)
     processes = {process.pid: process for process in mark.processes()}
     if root is not None:
@@ -210,8 +208,8 @@ def run(
     stderr: int | IO[bytes] = subprocess.PIPE,
     most_bytes: int | None = None,
 ) -> Finished:
-    """Run `argv` to its end or its limit; then its process group and all that carries `mark` are
-    killed. Raises OSError when it cannot be started.
+    """Run `argv` to its end or its limit, then kill its process group and all that carries `mark`.
+    Raises OSError.
 
     Args:
         grace: seconds between TERM and KILL at the limit.
@@ -226,6 +224,7 @@ def run(
         stdout=stdout,
         stderr=stderr,
     )
+    # A thread for each pipe: a child that fills one pipe while we wait on another never ends.
     outputs = (bytearray(), bytearray())
     streams = zip((process.stdout, process.stderr), outputs, strict=True)
     threads = [
@@ -270,14 +269,12 @@ def _feed(stream: IO[bytes], data: bytes) -> None:
 
 
 def claude_above() -> Iterator[psutil.Process]:
-    """The Claude Code processes above this one, the nearest first. Raises psutil.Error where the
-    system does not list them."""
+    """The Claude Code processes above this one, the nearest first. Raises psutil.Error."""
     return (process for process in psutil.Process().parents() if _is_claude(process))
 
 
 def is_claude_code(name: str, argv: Sequence[str], program: str) -> bool:
-    """Whether a process with this name, command line and program file is a Claude Code CLI. What is
-    unknown is empty."""
+    """Whether it is a Claude Code CLI; unknown arguments are empty."""
     started, script = "".join(argv[:1]), ""
     if PurePath(started).name in _INTERPRETERS:
         script = next((word for word in argv[1:] if not word.startswith("--")), "")

@@ -10,14 +10,12 @@ CLOCK_SET = "clock_set"
 STOPPED = "stopped_by_alarm"
 """The code of a run that a fatal alarm ended."""
 BYPASSED = "run_logger_bypassed"
-"""The code of a run that trained past the run logger: supervisor, evaluation, gate and loop all ask
-for it."""
+"""The code of a run that trained past the run logger."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`code` is stable and listed in gates/findings.py; `message` is for people; `hint` is the next
-    step."""
+    """`code` is stable, `message` is for people, `hint` is the next step."""
 
     code: str
     message: str
@@ -33,6 +31,5 @@ class Finding:
 
 
 def as_text(findings: Iterable[Finding]) -> str:
-    """One bullet a finding, in order: the words that stand in a verdict and in the next builder's
-    first message."""
+    """One bullet a finding, in order."""
     return "\n".join(f"- [{finding.code}] {finding.message} {finding.hint}" for finding in findings)

@@ -20,13 +20,11 @@ def run_id(number: int) -> str:
 
 
 def experiment_number(identifier: str) -> int:
-    """The inverse of `experiment_id`. Raises ValueError when `identifier` is not one, e.g.
-    "exp-1"."""
+    """The inverse of `experiment_id`. Raises ValueError, e.g. for "exp-1"."""
     return _number(_EXPERIMENT, identifier, experiment_id)
 
 
 def no_experiment(identifier: str) -> NotFoundError:
-    """What is said everywhere of an id that no experiment has."""
     return NotFoundError(
         f"There is no experiment {identifier!r}; an id looks like exp-0001.",
         hint="`harness experiment list` shows those that exist.",
@@ -34,7 +32,7 @@ def no_experiment(identifier: str) -> NotFoundError:
 
 
 def run_number(identifier: str) -> int:
-    """The inverse of `run_id`. Raises ValueError when `identifier` is not one."""
+    """The inverse of `run_id`. Raises ValueError."""
     return _number(_RUN, identifier, run_id)
 
 

@@ -9,12 +9,10 @@ _MOUNTS = {_V1: ("sys/fs/cgroup/memory",), _V2: ("sys/fs/cgroup", "sys/fs/cgroup
 
 
 def granted_memory(root: Path = Path("/")) -> int:
-    """Bytes: the machine's memory, or the smallest limit of this process's control groups where
-    that is less.
+    """Bytes: the machine's memory, or the smallest limit of this process's control groups.
 
-    `root` holds `proc` and `sys`. A limit holds for all groups below, so the own group and each one
-    above it is asked, up to where the hierarchy is mounted; version 1 and version 2 may both be
-    there.
+    `root` holds `proc` and `sys`. A limit holds for all groups below, so the own group and each
+    above it is asked; version 1 and version 2 may both be mounted.
     """
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min([machine, *_limits(root)])
@@ -34,8 +32,7 @@ def _limits(root: Path) -> list[int]:
 
 
 def _groups(root: Path) -> list[tuple[str, str]]:
-    """(name of the limit's file, path of the group) of this process; lines are
-    `number:controllers:path`."""
+    """(name of the limit's file, path of the group) of this process."""
     try:
         lines = (root / "proc/self/cgroup").read_text("utf-8", "replace").splitlines()
     except OSError:  # no Linux

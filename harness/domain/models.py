@@ -15,9 +15,7 @@ class ModelState(StrEnum):
     PROMOTABLE = "promotable"  # its shadow time was good
     DEPLOYED = "deployed"  # served
     RETIRED = "retired"  # was deployed, and may be again
-    REVOKED = (  # a later evaluation failed; a later one that passes makes it a candidate again
-        "revoked"
-    )
+    REVOKED = "revoked"  # a later evaluation failed; one that passes makes it a candidate again
     REJECTED = "rejected"  # a person said so; final
 
 
@@ -36,8 +34,7 @@ MODEL_TRANSITIONS: dict[ModelState, frozenset[ModelState]] = {
 
 
 def require_model_transition(model: str, before: ModelState, after: ModelState) -> None:
-    """Raises TransitionError naming the model and both states when `after` may not follow
-    `before`."""
+    """Raises TransitionError when `after` may not follow `before`."""
     if after not in MODEL_TRANSITIONS[before]:
         following = ", ".join(sorted(MODEL_TRANSITIONS[before])) or "nothing: it is final"
         raise TransitionError(

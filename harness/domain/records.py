@@ -1,5 +1,5 @@
-"""What several facts add up to, for the rooms below the ledger too: experiments, runs, and what a
-score is judged by. A record of one fact stands beside it, in harness.ledger.facts."""
+"""What several facts add up to: experiments, runs, and what a score is judged by. The record of one
+fact stands beside it in harness.ledger.facts."""
 
 from dataclasses import dataclass, field
 from typing import Any

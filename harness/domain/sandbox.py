@@ -1,5 +1,4 @@
-"""The seam through which the harness runs an agent's code: implemented by harness.sandbox, faked in
-tests."""
+"""The interface through which the harness runs an agent's code; harness.sandbox implements it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,12 +12,9 @@ MEMORY_SHARE = 0.9
 
 
 def machine_share(root: Path = Path("/")) -> int:
-    """Bytes that one process of training or predict may allocate by default: 90% of what the
-    machine, or the control group where that is less, grants; so that it fails with a MemoryError
-    before the kernel ends whatever it likes.
-
-    `root` holds `proc` and `sys`.
-    """
+    """Bytes that one process of training or predict may allocate by default."""
+    # Below what is granted: it fails with a MemoryError before the kernel kills any process it
+    # likes.
     return int(MEMORY_SHARE * granted_memory(root))
 
 
@@ -29,11 +25,9 @@ class Confinement:
 
     writable: tuple[Path, ...] = ()
     read_only: tuple[Path, ...] = ()
-    """Also used to take writing away again below a writable folder (bwrap only: landlock rules add
-    up)."""
+    """Also takes writing away below a writable folder (bwrap only: landlock rules add up)."""
     hidden: tuple[Path, ...] = ()
-    """Empty inside, even below a listed path (bwrap; landlock reaches the same when the path is not
-    listed)."""
+    """Empty inside, even below a listed path (bwrap; landlock refuses that)."""
     gateway_port: int | None = None
     """The one loopback TCP port it may connect to; None is no network at all."""
 
@@ -55,8 +49,7 @@ class Sandbox(Protocol):
     def command(
         self, argv: Sequence[str], confinement: Confinement, *, memory_bytes: int | None = None
     ) -> list[str]:
-        """The argv that runs `argv` confined, each process with at most `memory_bytes` of data
-        (RLIMIT_DATA)."""
+        """The argv that runs `argv` confined, each process with RLIMIT_DATA `memory_bytes`."""
         ...
 
     def run(
@@ -69,10 +62,6 @@ class Sandbox(Protocol):
         timeout_s: float,
         memory_bytes: int | None = None,
     ) -> Completed:
-        """Run to the end or the limit; then nothing that it started is left running. `memory_bytes`
-        as for `command`.
-
-        `environment` is the whole environment, nothing is inherited. Output beyond 1 MiB a stream
-        is cut.
-        """
+        """Run to the end or the limit; then nothing that it started is left running. `environment`
+        is all that it gets. Output beyond 1 MiB a stream is cut."""
         ...

@@ -111,15 +111,7 @@ RUN_TRANSITIONS: dict[RunStatus, frozenset[RunStatus]] = {
     RunStatus.PENDING: frozenset(
         {RunStatus.RUNNING, RunStatus.FAILED, RunStatus.LOST, RunStatus.CANCELLED}
     ),
-    RunStatus.RUNNING: frozenset(
-        {
-            RunStatus.COMPLETED,
-            RunStatus.FAILED,
-            RunStatus.KILLED,
-            RunStatus.LOST,
-            RunStatus.CANCELLED,
-        }
-    ),
+    RunStatus.RUNNING: frozenset(RunStatus) - {RunStatus.PENDING, RunStatus.RUNNING},
     RunStatus.COMPLETED: frozenset(),
     RunStatus.FAILED: frozenset({RunStatus.PENDING}),  # `train --resume` launches the run again
     RunStatus.KILLED: frozenset({RunStatus.PENDING}),
@@ -134,14 +126,7 @@ EXPERIMENT_TRANSITIONS: dict[ExperimentStatus, frozenset[ExperimentStatus]] = {
     ExperimentStatus.RUNNING: frozenset(
         {ExperimentStatus.OPEN, ExperimentStatus.JUDGED, ExperimentStatus.DISCARDED}
     ),
-    ExperimentStatus.JUDGED: frozenset(
-        {
-            ExperimentStatus.OPEN,
-            ExperimentStatus.RUNNING,
-            ExperimentStatus.KEPT,
-            ExperimentStatus.DISCARDED,
-        }
-    ),
+    ExperimentStatus.JUDGED: frozenset(ExperimentStatus) - {ExperimentStatus.JUDGED},
     # A person's OVERRIDE or ROLLBACK.
     ExperimentStatus.KEPT: frozenset({ExperimentStatus.DISCARDED}),
     # A person's OVERRIDE.
@@ -154,22 +139,20 @@ CLOSED_EXPERIMENTS = frozenset({ExperimentStatus.KEPT, ExperimentStatus.DISCARDE
 
 
 def require_run_transition(run: str, before: RunStatus, after: RunStatus) -> None:
-    """Raises TransitionError naming the run and both statuses when `after` may not follow
-    `before`."""
+    """Raises TransitionError when `after` may not follow `before`."""
     _require(run, before, after, RUN_TRANSITIONS[before])
 
 
 def require_experiment_transition(
     experiment: str, before: ExperimentStatus, after: ExperimentStatus
 ) -> None:
-    """Raises TransitionError naming the experiment and both statuses when `after` may not follow
-    `before`."""
+    """Raises TransitionError when `after` may not follow `before`."""
     _require(experiment, before, after, EXPERIMENT_TRANSITIONS[before])
 
 
 def _require(name: str, before: StrEnum, after: StrEnum, allowed: frozenset[StrEnum]) -> None:
     if after not in allowed:
-        following = ", ".join(sorted(allowed)) or "nothing, the status is final"
+        following = ", ".join(sorted(allowed)) or "nothing: it is final"
         raise TransitionError(
             f"{name} is {before} and cannot become {after}; allowed: {following}.",
             hint=f"Inspect it with `harness experiment show {name.split('/')[0]}`.",

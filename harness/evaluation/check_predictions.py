@@ -1,5 +1,4 @@
-"""From a predictions file's columns to predictions in the split's order, or to findings; never to a
-guess."""
+"""From a predictions file's columns to predictions in the split's order, or to findings."""
 
 import math
 from collections.abc import Sequence
@@ -15,11 +14,11 @@ from harness.evaluation.truth import as_number, class_name
 
 SUM_TOLERANCE = 1e-3
 """How far from 1 a row's probabilities may sum: what four decimals lose over ten classes. The
-scorer divides by it."""
+scorer divides by the sum."""
 RELATIVE = 1e-5
 _OF_TYPICAL = 1e-6
-"""Absolute part of the agreement of two predictions, relative to their root mean square: near 0
-there is no other."""
+"""Absolute tolerance of two predictions, as a share of their root mean square: near 0 the relative
+one alone would refuse rounding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +45,7 @@ class Checked:
 
 
 def check(raw: RawColumns, expected: Expected) -> Checked:
-    """Every fault of the predictions at once: ids first, then the values of the rows that are
-    there."""
+    """Every fault of the predictions at once: ids first, then the values of the rows present."""
     total = len(expected.ids)
     if not raw["id"]:
         return Checked(columns=None, findings=(problems.no_rows(),))
@@ -68,8 +66,7 @@ def check(raw: RawColumns, expected: Expected) -> Checked:
 
 
 def differing(first: Columns, second: Columns, names: Sequence[str]) -> list[str]:
-    """The rows, by name, on which two predictions of the same rows disagree: text exactly, numbers
-    to 1e-5."""
+    """The rows, by name, on which two predictions disagree: text exactly, numbers to 1e-5."""
     apart: set[int] = set()
     for column, values in first.items():
         others = second[column]
@@ -80,12 +77,12 @@ def differing(first: Columns, second: Columns, names: Sequence[str]) -> list[str
     return [names[index] for index in sorted(apart)]
 
 
-def _match_ids(found: list[str], expected: Expected) -> tuple[dict[int, int], list[Finding]]:
+def _match_ids(ids: list[str], expected: Expected) -> tuple[dict[int, int], list[Finding]]:
     """({index in expected: index in the file}, findings)."""
     index_of = {identifier: index for index, identifier in enumerate(expected.ids)}
     place: dict[int, int] = {}
     twice, extra = [], []
-    for position, identifier in enumerate(found):
+    for position, identifier in enumerate(ids):
         index = index_of.get(identifier)
         if index is None:
             extra.append(identifier)
@@ -98,9 +95,9 @@ def _match_ids(found: list[str], expected: Expected) -> tuple[dict[int, int], li
     if absent:
         findings.append(problems.missing(absent, len(expected.ids)))
     if twice:
-        findings.append(problems.duplicate(twice, len(found)))
+        findings.append(problems.duplicate(twice, len(ids)))
     if extra:
-        findings.append(problems.extra(extra, len(found)))
+        findings.append(problems.extra(extra, len(ids)))
     return place, findings
 
 
@@ -111,11 +108,9 @@ def _columns_needed(raw: RawColumns, expected: Expected) -> list[str] | Finding:
         wanted = ["prediction"] if "prediction" in raw else probabilities
         return wanted or problems.wrong_columns(list(raw), "`id` and `prediction`, or `p_<class>`")
     if expected.needs is not Needs.PROBABILITIES:
-        return (
-            ["prediction"]
-            if "prediction" in raw
-            else problems.wrong_columns(list(raw), "`id` and `prediction`")
-        )
+        if "prediction" in raw:
+            return ["prediction"]
+        return problems.wrong_columns(list(raw), "`id` and `prediction`")
     unknown = [name for name in probabilities if name[2:] not in expected.classes]
     if unknown or any(f"p_{name}" not in raw for name in expected.required) or not probabilities:
         wanted_names = ", ".join(
@@ -191,11 +186,8 @@ def _check_sums(columns: Columns, called: list[str]) -> list[Finding]:
     off = [
         name for name, total in zip(called, sums, strict=True) if abs(total - 1.0) > SUM_TOLERANCE
     ]
-    return (
-        [problems.not_probabilities(off, len(sums), "have probabilities that do not sum to 1")]
-        if off
-        else []
-    )
+    what = "have probabilities that do not sum to 1"
+    return [problems.not_probabilities(off, len(sums), what)] if off else []
 
 
 def _once(findings: Sequence[Finding]) -> list[Finding]:
@@ -204,15 +196,13 @@ def _once(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _typical(values: Sequence[Any]) -> float:
-    """Root mean square of the numbers among `values`; 0 when there are none. Scaled, so that it
-    cannot overflow."""
+    """Root mean square of the numbers among `values`; 0 when there are none."""
     sizes = [abs(value) for value in values if isinstance(value, float)]
     largest = max(sizes, default=0.0)
-    return (
-        largest * math.sqrt(math.fsum((size / largest) ** 2 for size in sizes) / len(sizes))
-        if largest
-        else 0.0
-    )
+    if not largest:
+        return 0.0
+    # Scaled by the largest: the square of 1e200 would overflow.
+    return largest * math.sqrt(math.fsum((size / largest) ** 2 for size in sizes) / len(sizes))
 
 
 def _agree(first: Any, second: Any, scale: float) -> bool:

@@ -1,15 +1,12 @@
 """One experiment against its reference: by seeds, by rows, and by how many comparisons were made.
 
-Better needs both: a difference beyond the seeds' noise floor, and, where the rows of both are
-known, one that the paired test over rows does not explain. The larger of the two p-values tests
-both at once (Berger, "Multiparameter hypothesis testing and acceptance sampling", 1982: the
-intersection-union test).
+Better needs both: a difference beyond the seeds' noise floor, and, where rows are known, a
+significant paired test over rows. The larger of the two p-values tests both at once (Berger,
+"Multiparameter hypothesis testing and acceptance sampling", 1982: the intersection-union test).
 
 The more is compared with one reference, the likelier one try is lucky. Holm's step-down procedure
-("A simple sequentially rejective multiple test procedure", 1979) corrects for the tries so far:
-with p-values in rising order, the i-th of m is multiplied by m - i + 1, and none may fall below the
-one before it. The chance of any false alarm among the m is then at most the level, whatever the
-dependence between them.
+("A simple sequentially rejective multiple test procedure", 1979) corrects for the tries so far: the
+chance of any false alarm among them is at most the level, whatever their dependence.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +30,7 @@ class Earlier:
     """A comparison that was made with the same reference before."""
 
     experiment: str
-    """Its id, or, of code or a command that an experiment left behind, the last run with it, e.g.
+    """Its id; of code or a command that an experiment left behind, its last run, e.g.
     "exp-0001/run-03"."""
     p: float
     better: bool
@@ -58,8 +55,8 @@ class Comparison:
     comparisons: int
     """With this reference, this one included."""
     no_longer: Mapping[str, float]
-    """Earlier experiments that were better among those of their time and are within the noise among
-    all of these -> their corrected p."""
+    """Earlier experiments that were better when they were judged and are not significant among all
+    of these -> their corrected p."""
     paired: Paired | None
     least_seeds: int = LEAST_SEEDS
 
@@ -68,12 +65,13 @@ class Comparison:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """The corrected p-values, in the given order, at most 1. Raises ValueError for one outside [0,
-    1]."""
+    """The corrected p-values, in the given order. Raises ValueError for one outside [0, 1]."""
     if not all(0 <= p <= 1 for p in p_values):
         raise ValueError(f"p-values lie in [0, 1], got {list(p_values)}")
     corrected, least = [0.0] * len(p_values), 0.0
     for place, index in enumerate(sorted(range(len(p_values)), key=lambda index: p_values[index])):
+        # The i-th smallest of m is multiplied by m - i + 1. The running maximum keeps the order: a
+        # larger p must not be corrected to less than a smaller one.
         least = max(least, min(1.0, (len(p_values) - place) * p_values[index]))
         corrected[index] = least
     return corrected
@@ -83,6 +81,7 @@ def joint_p(seeds: SeedComparison, rows: Paired | None, objective: Objective) ->
     """The p-value of "better or worse, by seeds and by rows"; None when the seeds cannot say."""
     if seeds.p is None or rows is None:
         return seeds.p
+    # Both are two-sided: two tests that are significant in opposite directions say nothing.
     agree = objective.gain(rows.gain, 0.0) * objective.gain(seeds.difference, 0.0) > 0
     return max(seeds.p, rows.p) if agree else 1.0
 
@@ -90,7 +89,7 @@ def joint_p(seeds: SeedComparison, rows: Paired | None, objective: Objective) ->
 def combine(
     seeds: SeedComparison, rows: Paired | None, earlier: Sequence[Earlier], objective: Objective
 ) -> Comparison:
-    """`earlier`: the comparisons that were made with the same reference before, oldest first."""
+    """`earlier`: oldest first."""
     p = joint_p(seeds, rows, objective)
     corrected = [] if p is None else holm([*(try_.p for try_ in earlier), p])
     better = seeds.better
@@ -121,14 +120,11 @@ def combine(
 def compared(
     project: Project, experiment: Experiment, approved: ApprovedPlan
 ) -> dict[str, Any] | None:
-    """`Comparison.plain`, `against`, `split` and `seeds` on validation, where experiments compete;
-    None without a score.
+    """`Comparison.plain`, `against`, `split` and `seeds` on validation; None without a score.
 
     Against the parent, when it was scored under the same version of the plan, else the trivial
-    predictor. Corrected for the plan's tries compared with the same reference so far: its earlier
-    experiments, and code or commands that an experiment left behind after their score was seen.
-    Later ones change no verdict, and say which earlier ones would no longer be better among all of
-    them.
+    predictor. Corrected for the tries so far: earlier experiments, and code or commands that an
+    experiment left behind after their score was seen.
     """
     reference = reference_of(project, experiment, approved)
     if reference is None and has_scored_parent(project, experiment):
@@ -141,7 +137,8 @@ def compared(
 
 
 def _without_reference(parent: str | None, approved: ApprovedPlan, seeds: int) -> dict[str, Any]:
-    """A parent that was scored under another version only: nothing else may stand in for it."""
+    """A parent that was scored under another version only."""
+    # The trivial predictor is no substitute: almost anything beats it.
     numbers = ("difference", "floor", "better", "p", "p_corrected", "paired")
     return {
         "against": parent,
@@ -158,10 +155,8 @@ def _without_reference(parent: str | None, approved: ApprovedPlan, seeds: int) -
 def compare_experiments(
     project: Project, approved: ApprovedPlan, candidate: str, reference: str | None
 ) -> dict[str, Any] | None:
-    """`Comparison.plain` and `seeds` [candidate's, reference's or None]; None when one has no score.
-
-    `reference` None is the trivial predictor.
-    """
+    """`Comparison.plain` and `seeds` [candidate's, reference's or None]; None when one has no
+    score. `reference` None is the trivial predictor."""
     sides = _compare(project, approved, candidate, reference)
     if sides is None:
         return None
@@ -201,7 +196,7 @@ def _compare(
 def _earlier(
     project: Project, approved: ApprovedPlan, candidate: str, reference: str | None
 ) -> list[Earlier]:
-    """The comparisons that were made before `candidate` as it is now, oldest first."""
+    """The comparisons that were made before `candidate`'s present one, oldest first."""
     objective = objective_of(approved)
     comparisons: list[Earlier] = []
     for experiment in earlier_tries(project, approved, candidate, reference):
@@ -216,8 +211,9 @@ def _earlier(
 
 
 def _without_effect(project: Project, approved: ApprovedPlan, experiment: str) -> list[Earlier]:
-    """Code and commands that the experiment left behind. Each is taken to have found nothing
-    (p = 1), which corrects the others no less than its own p would."""
+    """Code and commands that the experiment left behind."""
+    # p = 1, whatever they found: Holm multiplies the others by the number of comparisons, and a
+    # p of their own would not correct these more.
     return [
         Earlier(experiment=f"{experiment}/{run}", p=1.0, better=False)
         for run in left_behind(project, approved, experiment)

@@ -1,8 +1,7 @@
 """One checkpoint, one split, one value, or the findings that say why there is none.
 
-predict runs twice (all rows, then a tenth of them again), score once, in another process. Labels
-are read here and in the scorer's process only. Nothing is recorded: the audit writes facts and
-files from the outcome.
+predict runs twice (all rows, then a tenth of them again), the scorer once, in another process.
+Labels are read here and in the scorer's process only. Nothing is recorded here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,8 +50,7 @@ class EvaluationRequest:
     id_column: str | None
     """The source's name of a row, for findings; never handed out."""
     metric: str
-    """What the value is called; a built-in scorer's name or the plan's word for a script's
-    score."""
+    """A built-in scorer's name, or the plan's word for a script's score."""
     scorer: FrozenScorer
     predict: tuple[str, ...]
     """The plan's command, split into words."""
@@ -68,16 +66,15 @@ class EvaluationRequest:
     root: Path
     """The project; a checkpoint that resolves to outside it is refused."""
     work: Path
-    """Fresh folders are made and removed below it; on a disk with room for inputs, code and
-    checkpoint."""
+    """Fresh folders are made and removed below it."""
     shuffle_seed: int
     """Of order and fresh ids; not to be known to the agent's code."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """The harness's own; an allow-list of it reaches predict."""
     readable: tuple[Path, ...] = ()
+    """Further paths that predict may read (settings)."""
     hidden: tuple[Path, ...] = ()
     """Absent for predict, whatever `readable` says."""
-    """Further paths that predict may read (settings)."""
     limits: PredictLimits = field(default_factory=PredictLimits)
 
 
@@ -111,11 +108,8 @@ class _ScoredOnce:
 
 
 def evaluate_run(request: EvaluationRequest, sandbox: Sandbox, clock: Clock) -> EvaluationOutcome:
-    """Predict and score; every fault of data, code, predictions or scorer is a finding in the
-    outcome.
-
-    Raises SandboxError when the sandbox cannot be set up: that is nobody's prediction.
-    """
+    """Predict and score; a fault of data, code, predictions or scorer is a finding in the outcome.
+    Raises SandboxError when the sandbox cannot be set up."""
     at, begun = iso(clock.now()), clock.monotonic()
     rows: SplitRows | None = None
     try:
@@ -179,8 +173,7 @@ def _evaluate(request: EvaluationRequest, sandbox: Sandbox, rows: SplitRows) -> 
 
 
 def _kept(request: EvaluationRequest, predictions: bytes) -> str:
-    """Their hash; those on validation stay in the vault, where experiments are compared row by
-    row."""
+    """Their hash; those on validation stay in the vault, for comparisons row by row."""
     if request.split is Split.VALIDATION:
         return store_bytes(predictions, request.objects)
     return sha256_bytes(predictions)
@@ -236,7 +229,9 @@ def _predicted_again(
     truth: Truth,
     first: Columns,
 ) -> tuple[Finding, ...]:
-    """Findings when a part of the rows, alone and under other ids, is not predicted as before."""
+    """Findings when a part of the rows is not predicted as before."""
+    # Alone, in another order and under other ids: a predict that reads the other rows, positions or
+    # ids, or that draws at random, gives other answers.
     part = subset(rows.n, f"{request.shuffle_seed}/subset")
     order = shuffled(part, f"{request.shuffle_seed}/order/2")
     second, findings = _predicted(request, command, sandbox, rows, truth, order, "2")
@@ -251,12 +246,10 @@ def _predicted_again(
 def _scored(
     request: EvaluationRequest, rows: SplitRows, truth: Truth, predictions: Columns, digest: str
 ) -> _ScoredOnce:
-    seed = int(
-        digest[:12], 16
-    )  # from what is scored, so that the same predictions have the same interval
-    same_form = ("prediction" in predictions) == (
-        "prediction" in truth.baseline
-    )  # a script may take either
+    # From what is scored, so that the same predictions have the same interval.
+    seed = int(digest[:12], 16)
+    # A script may take classes or probabilities; the baseline exists in one form.
+    same_form = ("prediction" in predictions) == ("prediction" in truth.baseline)
     job = ScoreJob(
         labels=truth.labels,
         ids=list(rows.names),
@@ -285,8 +278,8 @@ def _scored(
 
 
 def _interval(scored: Scored, job: ScoreJob, scorer: FrozenScorer) -> tuple[float, float] | None:
-    """The 95% interval over rows, by the method that the metric's table row names; None for a
-    metric that has none, and for a script whose resamples took too long."""
+    """The 95% interval over rows, by the method that the table of metrics names; None for a metric
+    that has none, and for a script whose resamples took too long."""
     if scorer.entry is not None or METRICS[scorer.name].interval is IntervalMethod.RESAMPLED:
         return None if scored.resampled is None else intervals.percentile_interval(scored.resampled)
     method = METRICS[scorer.name].interval

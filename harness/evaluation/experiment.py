@@ -1,8 +1,8 @@
 """Recomputing an experiment's scores: every counted run's final checkpoint, through the sandboxed
 predict and the scorer.
 
-Each evaluation is one fact, recorded as soon as it is made; evaluation.json and score.json are
-written from the facts. Killed anywhere, the next call goes on where this one stopped.
+Each evaluation is recorded as soon as it is made; evaluation.json and score.json are written from
+the facts. Killed anywhere, the next call goes on where this one stopped.
 """
 
 import os
@@ -57,10 +57,9 @@ def evaluate_experiment(
     experiment's score.
 
     `admit` raises unless the experiment may be evaluated on held-out now
-    (`gates.check.require_validation_passed`). A held-out evaluation is counted before it is made,
-    one a call that has something to evaluate. What has a value already (same checkpoint, scorer and
-    plan version) is skipped. `shuffle_seed` orders the rows that predict sees; it is drawn when not
-    given. Raises NotFoundError, RefusedError (query_budget_spent, no_plan), ConfigError
+    (`gates.check.require_validation_passed`). What has a value already (same checkpoint, scorer and
+    plan version) is skipped. `shuffle_seed` orders the rows that predict sees; drawn by default.
+    Raises NotFoundError, RefusedError (query_budget_spent, no_plan), ConfigError
     (interpreter_missing), SandboxError, and what `admit` raises.
     """
     approved = plan_of(project, project.ledger.experiment(experiment))
@@ -72,6 +71,7 @@ def evaluate_experiment(
         query = 0
         if split is Split.HELD_OUT:
             admit(project, experiment)
+            # Counted before it is made: killing the call after a look at the score saves no query.
             query = project.ledger.query_held_out(experiment, plan.oracle.queries)
         job = _EvaluationJob(
             project=project,
@@ -89,8 +89,7 @@ def evaluate_experiment(
 
 
 def awaiting(project: Project, experiment: str, split: Split) -> list[str]:
-    """Runs that `evaluate_experiment` is due for: no evaluation yet, or its files are not
-    written."""
+    """Runs without an evaluation, or whose files are not written."""
     approved = plan_of(project, project.ledger.experiment(experiment))
     known = {
         evaluation.run for evaluation in counted_evaluations(project, experiment, approved, split)
@@ -108,8 +107,7 @@ def awaiting(project: Project, experiment: str, split: Split) -> list[str]:
 
 
 def write_scores(project: Project, experiment: str) -> None:
-    """evaluation.json of each run and score.json, from the ledger; a place that a link leads to is
-    left alone."""
+    """evaluation.json of each run and score.json, from the ledger; never through a link."""
     approved = plan_of(project, project.ledger.experiment(experiment))
     by_run: dict[str, dict[str, Any]] = {}
     scores = {}
@@ -215,26 +213,13 @@ def _record(job: _EvaluationJob, run: Run, outcome: EvaluationOutcome) -> None:
     )
 
 
-def _plain(item: Evaluation) -> dict[str, Any]:
+def _plain(evaluation: Evaluation) -> dict[str, Any]:
     names = (
-        "metric",
-        "value",
-        "n",
-        "interval",
-        "baseline",
-        "checkpoint",
-        "code",
-        "inputs",
-        "labels",
-        "scorer",
-        "predictions",
-        "query",
-        "sandbox",
-        "plan_version",
-        "at",
+        *("metric", "value", "n", "interval", "baseline", "checkpoint", "code", "inputs", "labels"),
+        *("scorer", "predictions", "query", "sandbox", "plan_version", "at"),
     )
-    plain = {name: getattr(item, name) for name in names}
-    return plain | {"findings": [finding.plain() for finding in item.findings]}
+    plain = {name: getattr(evaluation, name) for name in names}
+    return plain | {"findings": [finding.plain() for finding in evaluation.findings]}
 
 
 def _to_write(project: Project, path: Path) -> bool:

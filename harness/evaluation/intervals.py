@@ -1,8 +1,8 @@
 """95% percentile bootstrap over rows.
 
 A resample of n rows draws each with equal chance. Where a score depends only on how often each
-distinct row is drawn, the counts are drawn directly from the multinomial distribution: the same
-law, for a fraction of the work. Memory is bounded by CHUNK numbers for any n.
+distinct row is drawn, the counts are drawn from the multinomial distribution: the same law, for a
+fraction of the work.
 """
 
 from collections.abc import Sequence
@@ -15,8 +15,7 @@ LEVEL = 0.95
 CHUNK = 4_000_000
 """Most numbers held at once: 32 MB of float64."""
 _CHEAP = 8
-"""With as many rows as this a distinct contribution, counts are drawn instead of rows: a draw costs
-about as much as so many rows."""
+"""From so many rows a distinct value on, counts are drawn: one costs about as much as 8 rows."""
 
 Interval = tuple[float, float]
 
@@ -24,8 +23,7 @@ Interval = tuple[float, float]
 def bootstrap_mean(
     contributions: Sequence[float] | NDArray[np.float64], *, seed: int, resamples: int = RESAMPLES
 ) -> Interval:
-    """Interval of the mean of `contributions` (shape (n,), n >= 1, finite); deterministic in
-    `seed`."""
+    """Interval of the mean of `contributions`, shape (n,), n >= 1, finite."""
     return percentile_interval(resampled_means(contributions, seed=seed, resamples=resamples))
 
 
@@ -46,10 +44,8 @@ def resampled_means(
 
 
 def bootstrap_macro_f1(labels: Sequence[str], predictions: Sequence[str], *, seed: int) -> Interval:
-    """Interval of macro F1 over the classes that occur in each resample's labels; n >= 1 rows.
-
-    F1 depends on a resample only by how often each (label, prediction) pair is in it.
-    """
+    """Interval of macro F1 over the classes that occur in each resample's labels; n >= 1 rows."""
+    # A resample's F1 depends only on how often each (label, prediction) pair is in it.
     if not labels or len(labels) != len(predictions):
         raise ValueError(
             f"bootstrap_macro_f1 needs equally many, got {len(labels)} and {len(predictions)}"
@@ -119,6 +115,8 @@ def _macro_f1(
     right = label == guess
     hits = _summed(counts[:, right], label[right], size)
     present = support > 0
+    # A class that a resample lacks is left out of its mean, as in the score itself: an F1 of 0 for
+    # it would pull the interval down.
     f1 = np.where(present, 2 * hits / np.maximum(support + predicted, 1), 0.0)
     scores: NDArray[np.float64] = f1.sum(1) / present.sum(1)
     return scores

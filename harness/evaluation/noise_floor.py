@@ -1,19 +1,12 @@
 """Is one score better than another by more than the seeds' noise?
 
-For k >= 3 seeds each: floor = t(0.975, 2k - 2) * s_pooled * sqrt(2 / k), the half width of the 95%
-interval of a difference of two means with a common variance; for unequal numbers t(0.975, k1 + k2 -
-2) * s_pooled * sqrt(1/k1 + 1/k2), the same formula when they are equal. Against one fixed number,
-the trivial predictor's score, which has no spread of its own, the one-sample form: t(0.975, k - 1)
-* s * sqrt(1 / k).
+floor = t(0.975, k1 + k2 - 2) * s_pooled * sqrt(1/k1 + 1/k2), the half width of the 95% interval of
+a difference of two means with a common variance. Against the trivial predictor's score, a fixed
+number, the one-sample form: t(0.975, k - 1) * s * sqrt(1/k).
 
-Seeds that all score the same (deterministic training, or a seed that only pretends to be used)
-would make the floor 0 and every changed row a success. Then `row_noise`, the half width of the
-difference's 95% interval over rows, stands in. Where no paired test over rows is made beside this
-one (a script's score), the rows' noise is answered here, too: the floor is the larger of both, p
+Where no paired test over rows is made beside this one (a script's score), `row_noise`, the half
+width of the difference's 95% interval over rows, counts here: the floor is the larger of both, p
 the larger p.
-
-An experiment is compared with one that has at least as many seeds: a mean of few is the easier one
-to beat.
 """
 
 import math
@@ -21,8 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-# its submodules are imported at their first use: the start of every verb would wait for
-# scipy.special
+# Only `scipy`: scipy.special is loaded at its first use, else every command would wait for it.
 import scipy
 
 from harness.domain.records import LEAST_SEEDS, Objective
@@ -72,14 +64,14 @@ def compare(
     row_noise: float = 0.0,
     paired: bool = False,
 ) -> SeedComparison:
-    """Compare two experiments by their scores, one a seed, both non-empty and finite. Raises
-    ValueError.
+    """Compare two experiments by their scores, one a seed. Raises ValueError.
 
     `row_noise`: in the metric's unit; `paired`: a test over the same rows is made beside this one.
     """
     difference = _mean(candidate, "candidate") - _mean(reference, "reference")
     if min(len(candidate), len(reference)) < LEAST_SEEDS:
         return _inconclusive(difference, Inconclusive.TOO_FEW_SEEDS)
+    # A mean of few seeds varies more, so it is the easier one to beat.
     if len(reference) < len(candidate):
         return _inconclusive(difference, Inconclusive.REFERENCE_HAS_FEWER_SEEDS)
     degrees = len(candidate) + len(reference) - 2
@@ -100,8 +92,7 @@ def compare_to_baseline(
     row_noise: float = 0.0,
     paired: bool = False,
 ) -> SeedComparison:
-    """Compare an experiment without a parent with the trivial predictor's score, by the candidate's
-    own spread."""
+    """Compare an experiment without a parent with the trivial predictor's score."""
     difference = _mean(candidate, "candidate") - _mean([baseline], "baseline")
     if len(candidate) < LEAST_SEEDS:
         return _inconclusive(difference, Inconclusive.TOO_FEW_SEEDS)
@@ -138,8 +129,9 @@ def _judge(seeds: _Seeds, objective: Objective, row_noise: float, paired: bool) 
     mine, theirs = fmean(seeds.candidate), fmean(seeds.reference)
     gain, rounding = objective.gain(mine, theirs), _ROUNDING * max(abs(mine), abs(theirs))
     still = seeds.floor <= rounding
-    # Where a paired test over rows is made, the rows' noise is answered there. It stands in here
-    # only when the seeds do not differ, since a floor of 0 would make every difference a success.
+    # Where a paired test is made, the rows' noise counts there. It stands in here only when all
+    # seeds score the same (deterministic training, or a seed that is not used): a floor of 0 would
+    # make every difference a success.
     by_rows = row_noise > rounding and (still or not paired)
     p = _p(abs(gain), seeds.floor, rounding, seeds.degrees)
     if by_rows:

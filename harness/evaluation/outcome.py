@@ -1,7 +1,7 @@
 """What a recorded comparison comes to, in one word and in sentences.
 
-Facts keep its numbers and codes; the words are made here, when they are shown. A sentence that is
-written anew therefore changes no hash and makes no verdict stale.
+Facts keep numbers and codes; the words are made here when they are shown, so a new wording changes
+no hash and makes no verdict stale.
 """
 
 from collections.abc import Mapping
@@ -51,8 +51,8 @@ def worth(comparison: Mapping[str, Any]) -> Worth:
 
 
 def explain(comparison: Mapping[str, Any]) -> str:
-    """The comparison in sentences: the seeds' test, the rows' test, the correction for several
-    comparisons, and the earlier experiments that this one costs their significance."""
+    """The comparison in sentences: seeds, rows, correction, and the earlier experiments that are no
+    longer significant."""
     if comparison["inconclusive"] == Inconclusive.REFERENCE_NOT_SCORED:
         version = comparison["plan_version"]
         return f"Inconclusive: {comparison['against']} has no score under plan version {version}."

@@ -1,16 +1,13 @@
 """Is one experiment better than another on the same rows by more than the luck of the rows?
 
-Each row is predicted by both, so what counts are the rows on which they differ. A row's
-contribution is the mean over an experiment's seeds.
+A row's contribution is the mean over an experiment's seeds.
 
 - Right or wrong (accuracy): McNemar's exact test ("Note on the sampling error of the difference
   between correlated proportions", 1947; exact form as in Dietterich, "Approximate statistical
-  tests", 1998). Of the rows that one gets right in more of its seeds than the other, half would
-  fall to each by luck: a two-sided binomial test.
+  tests", 1998). Of the rows on which they differ half would fall to each by luck.
 - Else: the paired bootstrap of the mean difference (Efron and Tibshirani, "An introduction to the
-  bootstrap", 1993, ch. 16): differences are shifted to mean 0, and p is the share of resampled
-  means that lie at least as far out. Above BOOTSTRAP_ROWS rows the normal limit of the same
-  statistic.
+  bootstrap", 1993, ch. 16): p is the share of resampled means, shifted to 0, that lie at least as
+  far out. Above BOOTSTRAP_ROWS rows the normal limit of the same statistic.
 """
 
 import math
@@ -58,18 +55,14 @@ class Paired:
     """Rows with the larger contribution by the candidate, whichever direction is better."""
     reference_ahead: int
     gain: float
-    """Mean contribution of the candidate minus the reference's: the sign that the test answers
-    for."""
+    """Mean contribution of the candidate minus the reference's; McNemar's: a difference of rows."""
     half_width: float
     """Of the 95% interval of the difference of means over rows, in the metric's unit."""
 
 
 def paired_test(candidate: Rows, reference: Rows, *, right_or_wrong: bool, seed: int) -> Paired:
-    """Compare contributions, shape (seeds, n) each with the same n >= 1 rows; finite. Deterministic
-    in `seed`.
-
-    Raises ValueError for shapes that do not fit.
-    """
+    """Compare contributions, shape (seeds, n) each, with the same n >= 1 rows. Raises
+    ValueError."""
     if (
         candidate.ndim != 2
         or reference.ndim != 2
@@ -80,6 +73,8 @@ def paired_test(candidate: Rows, reference: Rows, *, right_or_wrong: bool, seed:
             f"paired rows need shapes (k1, n) and (k2, n), got {candidate.shape} and"
             f" {reference.shape}"
         )
+    # Equal rows must differ by exactly 0: means of different numbers of seeds round differently,
+    # and each such row would count as ahead or behind.
     differences = candidate.mean(0) - reference.mean(0)
     apart = np.abs(differences) > 1e-12 * np.maximum(1.0, np.abs(candidate).max(0))
     differences = np.where(apart, differences, 0.0)
@@ -92,11 +87,8 @@ def paired_test(candidate: Rows, reference: Rows, *, right_or_wrong: bool, seed:
     if right_or_wrong:
         test, p, gain = "McNemar's exact test", mcnemar(ahead, behind), float(ahead - behind)
     else:
-        test, p, gain = (
-            "paired bootstrap",
-            _bootstrap_p(differences, means),
-            float(differences.mean()),
-        )
+        test, p = "paired bootstrap", _bootstrap_p(differences, means)
+        gain = float(differences.mean())
     return Paired(
         test=test,
         p=p,
@@ -109,8 +101,7 @@ def paired_test(candidate: Rows, reference: Rows, *, right_or_wrong: bool, seed:
 
 
 def mcnemar(ahead: int, behind: int) -> float:
-    """The two-sided exact p-value: twice the chance of at most min(ahead, behind) heads in ahead +
-    behind tosses."""
+    """Twice the chance of at most min(ahead, behind) heads in ahead + behind tosses."""
     if ahead + behind == 0:
         return 1.0
     return min(1.0, 2 * float(scipy.special.bdtr(min(ahead, behind), ahead + behind, 0.5)))
@@ -119,6 +110,7 @@ def mcnemar(ahead: int, behind: int) -> float:
 def _bootstrap_p(differences: Rows, means: Rows | None) -> float:
     mean = float(differences.mean())
     if means is not None:
+        # Add one to both: the observed mean is one of the possible ones, and no p is ever 0.
         outside = int((np.abs(means - mean) >= abs(mean) * (1 - 1e-12)).sum())
         return (1 + outside) / (len(means) + 1)
     error = _error(differences)
@@ -135,11 +127,9 @@ def _half_width(differences: Rows, means: Rows | None) -> float:
 
 
 def _error(differences: Rows) -> float:
-    return (
-        float(differences.std(ddof=1)) / math.sqrt(len(differences))
-        if len(differences) > 1
-        else 0.0
-    )
+    if len(differences) < 2:
+        return 0.0
+    return float(differences.std(ddof=1)) / math.sqrt(len(differences))
 
 
 _Frozen = tuple[str, TableFile, TableFile, str]
@@ -152,19 +142,12 @@ def paired(
     own: Sequence[Evaluation],
     other: Sequence[Evaluation] | None,
 ) -> Paired | None:
-    """The paired test of the evaluations `own` against `other`, or against the trivial predictor
-    for None.
-
-    None where rows are not known: a script's score, evaluations of before predictions were kept, a
-    clone without the vault.
-    """
+    """The paired test of the evaluations `own` against `other`, or for None the trivial predictor.
+    None where rows are not known: a script's score, or a clone without the vault."""
     mine, theirs = _hashes(own), _hashes(other or ())
     scorer = scorer_of(approved)
-    if (
-        not _has_rows(scorer)
-        or not mine
-        or len({item.labels for item in (*own, *(other or ()))}) > 1
-    ):
+    labels = {evaluation.labels for evaluation in (*own, *(other or ()))}
+    if not _has_rows(scorer) or not mine or len(labels) > 1:
         return None
     if other is not None and not theirs:
         return None
@@ -184,8 +167,8 @@ def paired(
 
 
 def contributions(metric: str, labels: list[Any], predictions: Columns) -> Rows:
-    """What each row contributes to a metric of the table, shape (n,), in the order of `labels`: its
-    own value, or its influence where the metric is no mean. Raises KeyError for another name."""
+    """What each row contributes to a metric, shape (n,), in the order of `labels`: its own value,
+    or its influence where the metric is no mean."""
     file = import_module(f"{metrics.__name__}.{METRICS[metric].name}")
     influence = METRICS[metric].per_row is PerRow.INFLUENCE
     compute = file.influences if influence else file.rows

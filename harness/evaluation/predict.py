@@ -1,9 +1,8 @@
 """Running the agent's predict command: sandboxed, in a fresh directory, on rows without labels
 under fresh ids.
 
-The directory holds `code` (the run's snapshot; also the working directory), `inputs`, `output` (the
-only folder that can be written; also HOME and TMPDIR) and, beside them, the checkpoint's copy. It
-is gone afterwards.
+The directory holds `code` (the run's snapshot; the working directory), `inputs`, and `output` (the
+only writable folder; also HOME and TMPDIR).
 """
 
 import os
@@ -34,8 +33,7 @@ class PredictLimits:
     predict_seconds: float = 600.0
     score_seconds: float = 300.0
     memory_bytes: int | None = field(default_factory=machine_share)
-    """Of each process of predict; what wants more gets a MemoryError, which ends as
-    predict_crashed."""
+    """Of each process of predict; beyond it a MemoryError ends as predict_crashed."""
     predictions_bytes: int = 256 << 20
     """Of the predictions file, and of what it unpacks to."""
 
@@ -74,9 +72,7 @@ def predict(
     command: PredictCommand, sandbox: Sandbox, rows: SplitRows, order: Sequence[int], seed: str
 ) -> RawPredictions:
     """Predict `rows` at the indices `order`, handed out in that order under ids made from `seed`.
-
-    Raises Unscorable: the command crashed, hung, changed its checkpoint, or left no readable file.
-    """
+    Raises Unscorable."""
     command.work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(
         dir=command.work, prefix="predict-", ignore_cleanup_errors=True
@@ -87,7 +83,7 @@ def predict(
             folder.mkdir()
         _lay_out_code(command, code)
         ids = tuple(fresh_ids(order, seed))
-        given = _hand_out(rows, inputs, order, ids)
+        table = _hand_out(rows, inputs, order, ids)
         completed = sandbox.run(
             with_interpreter(command.argv, command.interpreter),
             confinement=Confinement(
@@ -96,7 +92,7 @@ def predict(
                 hidden=command.hidden,
             ),
             cwd=code,
-            environment=_environment(command, given, output),
+            environment=_environment(command, table, output),
             timeout_s=command.limits.predict_seconds,
             memory_bytes=command.limits.memory_bytes,
         )
@@ -153,8 +149,9 @@ def _require_done(completed: Completed, command: PredictCommand, fresh: Path) ->
             left_out=command.left_out,
             interpreter=command.interpreter,
         )
-        told = completed.stderr.replace(f"{fresh}/".encode(), b"")  # the same for each seed
-        raise Unscorable(problems.crashed(completed.exit_code, told, hint))
+        # Without the fresh folder's name a fault of the code reads the same for each seed.
+        stderr = completed.stderr.replace(f"{fresh}/".encode(), b"")
+        raise Unscorable(problems.crashed(completed.exit_code, stderr, hint))
 
 
 _NO_FILE = re.compile(r"(?:FileNotFoundError: .*?|can't open file )'([^'\n]+)'")
@@ -173,14 +170,14 @@ def hint_of(
         left_out: the plan's data files, which it does not hold on purpose.
         interpreter: the Python that ran it.
     """
-    said = last_lines(stderr)
-    if (absent := _absent_file(said, code, held, left_out)) is not None:
+    end = last_lines(stderr)
+    if (absent := _absent_file(end, code, held, left_out)) is not None:
         return (
             "predict runs the code snapshot taken when the run was registered, and"
             f" {quoted(absent)} was not in it: git ignores it, or it was made later. Commit it or"
             " stop ignoring it, then train again."
         )
-    if modules := _NO_MODULE.findall(said):
+    if modules := _NO_MODULE.findall(end):
         top = modules[-1].partition(".")[0]
         return (
             f"predict runs with {interpreter}, which has no {quoted(top)}: install the package"
@@ -196,18 +193,14 @@ def hint_of(
 
 
 def _absent_file(
-    said: str, code: Path, held: Collection[str], left_out: Sequence[str]
+    stderr: str, code: Path, held: Collection[str], left_out: Sequence[str]
 ) -> str | None:
-    """The file, relative to the code folder, that Python last said was not there, when the snapshot
-    does not hold it.
-
-    The plan's data is left out on purpose, and a path elsewhere is no file of the project: None for
-    both.
-    """
-    found = _NO_FILE.findall(said)
-    if not found:
+    """The missing file, relative to the code folder, that Python named last. None for one of the
+    snapshot, for the plan's data, left out on purpose, and for a path outside the project."""
+    names = _NO_FILE.findall(stderr)
+    if not names:
         return None
-    path = PurePosixPath(os.path.relpath(code / found[-1], code))
+    path = PurePosixPath(os.path.relpath(code / names[-1], code))
     elsewhere = path.parts[:1] in ((), (os.pardir,))
     kept_out = not {path, *path.parents}.isdisjoint(map(PurePosixPath, left_out))
     return None if elsewhere or kept_out or str(path) in held else str(path)
@@ -215,11 +208,8 @@ def _absent_file(
 
 def copy_checkpoint(source: Path, target: Path, *, root: Path, expected: str) -> Path:
     """A read-only copy of the file or folder `source` in the folder `target`, as `<hash><suffix>`.
-
-    A link on the way there, or inside, could lead to rows or labels that predict must not see; so
-    `source` must be below `root` with links resolved, and hold regular files only. Raises
-    Unscorable.
-    """
+    Raises Unscorable unless `source` is below `root` and holds regular files only."""
+    # A link on the way there, or inside, could lead to labels that predict must not see.
     resolved = source.resolve()
     if not resolved.exists():
         raise Unscorable(problems.checkpoint_missing(source.name, "is not there any more"))
@@ -233,6 +223,7 @@ def copy_checkpoint(source: Path, target: Path, *, root: Path, expected: str) ->
             _copy_folder(resolved, copy)
         else:
             _copy_file(resolved, copy)
+        # The copy is hashed, not the source: nobody can change it between the check and its use.
         actual = hash_path(copy)
     except UsageError as error:
         raise Unscorable(
@@ -246,8 +237,7 @@ def copy_checkpoint(source: Path, target: Path, *, root: Path, expected: str) ->
 
 
 def require_unchanged(copy: Path, expected: str) -> None:
-    """Raises Unscorable when predict changed its checkpoint, which only a sandbox of kind none lets
-    it."""
+    """Raises Unscorable when predict changed its checkpoint, as it can without a sandbox."""
     try:
         actual = "a link" if copy.is_symlink() else hash_path(copy)
     except UsageError:

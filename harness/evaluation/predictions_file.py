@@ -1,9 +1,5 @@
 """Reading a predictions file that hostile code wrote: nothing in it is executed, followed or
-trusted for its size.
-
-One regular file, opened once without following links, read up to a limit into memory, then parsed
-as csv or npz by its first bytes. Raises Unscorable with the finding for whatever is wrong.
-"""
+trusted for its size. csv or npz, by its first bytes; whatever is wrong raises Unscorable."""
 
 import ast
 import csv
@@ -23,7 +19,7 @@ from harness.evaluation import problems
 from harness.evaluation.problems import Unscorable
 
 NAME = "predictions.csv"
-"""What HARNESS_PREDICTIONS points to; np.savez appends .npz to it, which is looked for too."""
+"""What HARNESS_PREDICTIONS points to; np.savez appends .npz to it."""
 _NAMES = (NAME, f"{NAME}.npz")
 _MOST_COLUMNS = 10_000
 _KINDS = "biufUS"
@@ -36,8 +32,7 @@ _DAMAGED = (
     struct.error,
     OSError,
 )
-"""What zipfile raises for archives that are cut, encrypted (RuntimeError), of an unknown kind or
-wrong."""
+"""What zipfile raises; RuntimeError for an encrypted archive."""
 
 RawColumns = dict[str, list[Any]]
 
@@ -62,8 +57,8 @@ def read_predictions(folder: Path, *, rows: int, limit: int) -> RawColumns:
 
 
 def _read_bytes(folder: Path, limit: int) -> bytes:
-    """The one predictions file, opened relative to its folder so that no link on the way is
-    followed."""
+    # Relative to the opened folder, so that no link on the way is followed; O_NONBLOCK, so that a
+    # pipe without a writer does not block.
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         directory = os.open(folder, os.O_DIRECTORY | flags)
@@ -84,6 +79,7 @@ def _read_bytes(folder: Path, limit: int) -> bytes:
         ) from error
     finally:
         os.close(directory)
+    # Of the open file, not of its name. A second name could be a hard link to a file elsewhere.
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
         os.close(descriptor)
@@ -179,11 +175,9 @@ def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limit: int) -> by
 
 
 def _array(name: str, content: bytes, most: int) -> list[Any]:
-    """One .npy of numbers or text, shape (rows,), as Python values.
-
-    The header is read by hand: np.load would reserve whatever size it declares before looking at
-    the bytes.
-    """
+    """One .npy of numbers or text, shape (rows,), as Python values."""
+    # The header is read by hand: np.load reserves whatever size it declares before it looks at the
+    # bytes.
     which = problems.quoted(name)
     dtype, shape, start = _array_header(which, content)
     if dtype.kind not in _KINDS or dtype.hasobject:
@@ -211,8 +205,7 @@ def _array(name: str, content: bytes, most: int) -> list[Any]:
 
 
 def _is_unicode(points: NDArray[np.uint32]) -> bool:
-    """No code point beyond the last, and no surrogate, which could not be written as UTF-8
-    later."""
+    """Whether all code points exist and none is a surrogate, which UTF-8 cannot encode."""
     return not bool(np.any((points > 0x10FFFF) | ((points >= 0xD800) & (points <= 0xDFFF))))
 
 

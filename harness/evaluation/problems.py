@@ -1,5 +1,4 @@
-"""What can keep an evaluation from having a value: one function a finding, so that the words stand
-in one place.
+"""What can keep an evaluation from having a value: one function a finding.
 
 Names of rows and values come from an agent's output; they are quoted, cut and few, because findings
 stand word for word in prompts.
@@ -21,8 +20,7 @@ _HINT_PREDICT = "Fix the predict command: one row for each row of HARNESS_INPUTS
 
 
 class Unscorable(Exception):
-    """Ends an evaluation early; carries the finding that becomes its result and never leaves this
-    package."""
+    """Ends an evaluation early with a finding; it never leaves this package."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.message)
@@ -97,12 +95,12 @@ def not_probabilities(rows: Sequence[object], total: int, what: str) -> Finding:
     return about_rows("predictions_not_probabilities", f"{what}, rows", rows, total, hint)
 
 
-def wrong_columns(found: Sequence[str], expected: str) -> Finding:
+def wrong_columns(names: Sequence[str], expected: str) -> Finding:
     return Finding(
         "predictions_wrong_columns",
-        f"The predictions have the columns {examples(found)}; expected {expected}.",
+        f"The predictions have the columns {examples(names)}; expected {expected}.",
         f"Write the columns {expected}.",
-        {"found": [quoted(name) for name in found[:50]]},
+        {"found": [quoted(name) for name in names[:50]]},
     )
 
 
@@ -137,10 +135,10 @@ def too_large(size: int, limit: int) -> Finding:
 
 def crashed(exit_code: int | None, stderr: bytes, hint: str) -> Finding:
     last = last_lines(stderr)
-    said = f" Last lines of stderr:\n{last}" if last else " It wrote nothing to stderr."
+    output = f" Last lines of stderr:\n{last}" if last else " It wrote nothing to stderr."
     return Finding(
         "predict_crashed",
-        f"The predict command ended with exit code {exit_code}.{said}",
+        f"The predict command ended with exit code {exit_code}.{output}",
         hint,
         {"exit_code": exit_code},
     )
@@ -244,15 +242,13 @@ def last_lines(stream: bytes) -> str:
         "".join(c if c.isprintable() or c == "\t" else "?" for c in line)
         for line in text.split("\n")
     ]
-    return "\n".join([line for line in lines if line.strip()][-_STDERR_LINES:])[
-        -_STDERR_CHARACTERS:
-    ]
+    last = [line for line in lines if line.strip()][-_STDERR_LINES:]
+    return "\n".join(last)[-_STDERR_CHARACTERS:]
 
 
 def withheld(finding: Finding) -> Finding:
-    """The same finding without words that the predict command could choose: its output, its ids and
-    its values could carry held-out rows to whoever reads the finding next, and that is a
-    model-builder."""
+    """The same finding without words that the predict command could choose."""
+    # Output, ids and values could carry held-out rows to the next reader, who builds models.
     if not finding.code.startswith("predict"):
         return finding
     known: dict[str, Any] = {
@@ -260,10 +256,10 @@ def withheld(finding: Finding) -> Finding:
         for name in ("count", "total", "exit_code", "limit_s")
         if name in finding.data
     }
-    told = ", ".join(f"{name} {value}" for name, value in known.items())
+    shown = ", ".join(f"{name} {value}" for name, value in known.items())
     return Finding(
         finding.code,
-        f"On held-out: {finding.code.replace('_', ' ')}{f' ({told})' if told else ''}. "
+        f"On held-out: {finding.code.replace('_', ' ')}{f' ({shown})' if shown else ''}. "
         "Details are withheld, because they could carry held-out rows.",
         "Make predict work on validation rows of every kind, in other orders and numbers.",
         known,

@@ -1,5 +1,4 @@
-"""The score of an experiment: which runs and evaluations count, their mean over the seeds, and the
-spread."""
+"""The score of an experiment: which runs and evaluations count, their mean and spread."""
 
 import math
 from collections import defaultdict
@@ -28,8 +27,7 @@ class Score:
     values: tuple[float, ...]
     """One a seed, in the order of seeds."""
     interval: tuple[float, float] | None
-    """Mean of the seeds' intervals: the uncertainty that comes from the rows, which all seeds
-    share."""
+    """Mean of the seeds' intervals: the uncertainty of the rows, which all seeds share."""
     baseline: float | None
     """The trivial predictor's score on the same rows."""
     evidence: Evidence
@@ -44,12 +42,8 @@ class Score:
 
 def summarise(evaluations: Sequence[Evaluation]) -> Score | None:
     """The score of one experiment's evaluations on one split; of several of one seed the last
-    counts.
-
-    Evaluations without a value are left out; None when none is left. Raises ValueError when they
-    are of several experiments, splits, metrics or plan versions, because their mean would mean
-    nothing.
-    """
+    counts. None without a value. Raises ValueError for several experiments, splits, metrics or plan
+    versions."""
     kinds = {
         (evaluation.experiment, evaluation.split, evaluation.metric, evaluation.plan_version)
         for evaluation in evaluations
@@ -84,8 +78,10 @@ def evidence_of(sandboxes: Sequence[str]) -> Evidence:
 
 
 def row_noise(*scores: Score) -> float:
-    """Half width of the 95% interval over rows of a difference of these scores, in the metric's
-    unit; rows are taken as independent. 0 when a score has no interval."""
+    """Half width of the 95% interval over rows of a difference of these scores; 0 when one has no
+    interval."""
+    # As if the rows were independent. The same rows are in both, so the true width is smaller: this
+    # stands in only where no paired test is possible.
     widths = [
         (score.interval[1] - score.interval[0]) / 2
         for score in scores
@@ -95,8 +91,7 @@ def row_noise(*scores: Score) -> float:
 
 
 def seed_findings(evaluations: Sequence[Evaluation]) -> list[Finding]:
-    """`seed_ignored` for each checkpoint that two different seeds share: the training did not use
-    its seed."""
+    """`seed_ignored` for each checkpoint that two different seeds share."""
     seeds: defaultdict[str, set[int]] = defaultdict(set)
     for evaluation in evaluations:
         seeds[evaluation.checkpoint].add(evaluation.seed)
@@ -125,15 +120,14 @@ def counted_runs(runs: Sequence[Run]) -> list[Run]:
     """One run a seed, in the order in which seeds were first registered: the seed's newest run that
     was neither lost nor cancelled, else its newest. `runs` is oldest first.
 
-    An experiment is one code snapshot and one command, so only runs of the newest run's pair count;
-    all its seeds do, however they went. A run that was lost or cancelled says nothing about the
-    training and hides nothing; a run that failed does, and an older, luckier run of its seed does
-    not stand in for it.
+    An experiment is one code snapshot and one command: only runs of the newest run's pair count.
     """
     chosen: dict[int, Run] = {}
     for run in runs:
         if (run.code, run.argv) != (runs[-1].code, runs[-1].argv):
             continue
+        # A lost or cancelled run says nothing about the training, so it replaces no other. A failed
+        # one does: an older, luckier run of its seed must not stand in for it.
         before = chosen.get(run.seed)
         if before is None or run.status not in _NO_ANSWER or before.status in _NO_ANSWER:
             chosen[run.seed] = run
@@ -147,15 +141,14 @@ def counted_evaluations(
     split: Split,
     runs: Sequence[Run] | None = None,
 ) -> list[Evaluation]:
-    """One evaluation a counted run: the newest of its final checkpoint under the plan version in
-    force."""
+    """One evaluation a counted run: the newest of its final checkpoint under this plan version."""
     ledger = project.ledger
     counted = counted_runs(ledger.runs(experiment)) if runs is None else runs
-    finals = {item.run: item.id for item in ledger.checkpoints(experiment) if item.final}
+    finals = {point.run: point.id for point in ledger.checkpoints(experiment) if point.final}
     newest = {
-        item.run: item
-        for item in ledger.evaluations(experiment, split)
-        if item.plan_version == approved.version and finals.get(item.run) == item.checkpoint
+        made.run: made
+        for made in ledger.evaluations(experiment, split)
+        if made.plan_version == approved.version and finals.get(made.run) == made.checkpoint
     }
     return [newest[run.id] for run in counted if run.id in newest]
 

@@ -1,8 +1,6 @@
-"""Running the frozen scorer in a process of its own, in the harness's environment: `-I -S`, no
-agent code.
+"""Running the frozen scorer in a process of its own: `-I -S`, no agent code.
 
-Its files are laid out in a fresh folder from the vault, each verified by hash first. A built-in
-scorer is the harness's own scorer program, copied there the same way.
+Its files are laid out in a fresh folder, each verified by hash first.
 """
 
 import contextlib
@@ -43,8 +41,7 @@ class FrozenScorer:
     """Relative path -> SHA-256; the blobs lie in the vault's objects under their hash."""
 
     def hash(self) -> str:
-        """Of everything that decides the score: the script's files, or name and the scorer program
-        itself."""
+        """Of everything that decides the score."""
         parts = {"name": self.name, "entry": self.entry, "files": dict(self.files)}
         program = PROGRAM.read_bytes()
         if self.entry is None and self.name in METRICS:
@@ -79,8 +76,7 @@ class Scored:
 def score(
     scorer: FrozenScorer, job: ScoreJob, *, objects: Path, work: Path, seconds: float
 ) -> Scored:
-    """Score in a fresh process. Raises Unscorable: scorer_changed, scorer_failed,
-    score_not_finite."""
+    """Raises Unscorable: scorer_changed, scorer_failed, score_not_finite."""
     work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=work, prefix="score-", ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
@@ -88,12 +84,10 @@ def score(
         plain = _call(scorer, job, folder, resamples=0, seconds=seconds)
         resampled = None
         if _is_resampled(scorer):
-            with contextlib.suppress(
-                Unscorable
-            ):  # an interval is shown beside a score; without one the score stands
-                resampled = _call(scorer, job, folder, resamples=SCRIPT_RESAMPLES, seconds=seconds)[
-                    "resampled"
-                ]
+            # A second call: when its resamples take too long, the score stands without an interval.
+            with contextlib.suppress(Unscorable):
+                again = _call(scorer, job, folder, resamples=SCRIPT_RESAMPLES, seconds=seconds)
+                resampled = again["resampled"]
     value = _number(plain["value"])
     if not math.isfinite(value):
         raise Unscorable(problems.score_not_finite(value))
@@ -107,8 +101,7 @@ def score(
 
 
 def lay_out(scorer: FrozenScorer, objects: Path, folder: Path) -> None:
-    """The scorer program in `folder`, a script's files below `folder/frozen`; all read-only, hashes
-    verified."""
+    """The scorer program in `folder`, a script's files below `folder/frozen`; all read-only."""
     _write(folder / PROGRAM.name, PROGRAM.read_bytes())
     if scorer.entry is None:
         _write(folder / METRIC.name, _metric_file(scorer.name).read_bytes())
@@ -118,11 +111,8 @@ def lay_out(scorer: FrozenScorer, objects: Path, folder: Path) -> None:
     for relative, expected in sorted(scorer.files.items()):
         path = PurePosixPath(relative)
         if path.is_absolute() or ".." in path.parts or not path.parts:
-            raise Unscorable(
-                problems.scorer_failed(
-                    f"{scorer.name} has a frozen file outside its folder: {relative}"
-                )
-            )
+            why = f"{scorer.name} has a frozen file outside its folder: {relative}"
+            raise Unscorable(problems.scorer_failed(why))
         try:
             _write(folder / "frozen" / path, load_object(objects, expected))
         except ObjectDamagedError as error:
@@ -172,8 +162,8 @@ def _call(
 
 
 def _run(arguments: list[str], folder: Path, seconds: float) -> tuple[int | None, bytes]:
-    """(exit code, or None at the limit; the end of stderr). Output goes to files: a pipe's reader
-    could be held."""
+    """(exit code, or None at the limit; the end of stderr)."""
+    # To a file: a process that the scorer left behind could hold a pipe open.
     log = folder / "stderr.log"
     with log.open("wb") as stderr:
         finished = process.run(

@@ -1,8 +1,5 @@
-"""The rows of a split: read once, verified by hash, and handed out without labels under fresh ids.
-
-Rows are shuffled and renamed for each predict, so that neither an id nor a position tells which row
-it was.
-"""
+"""The rows of a split: read once, verified by hash, and handed out without labels, shuffled and
+renamed for each predict, so that neither an id nor a position tells which row it was."""
 
 import hashlib
 from collections.abc import Sequence
@@ -68,8 +65,7 @@ def table_of(project: Project, approved: ApprovedPlan, split: str) -> TableFile:
 
 
 def read_verified(file: TableFile, which: str) -> dict[str, Column]:
-    """The columns of a data file. Raises Unscorable when its hash is another, or it cannot be
-    read."""
+    """The columns of a data file. Raises Unscorable."""
     try:
         actual = sha256_file(file.path)
         if actual != file.sha256:
@@ -101,8 +97,8 @@ def load_rows(
             " one row."
         )
         raise Unscorable(problems.table_unusable(which, why))
-    given = columns.get(id_column) if id_column else None
-    names = [str(value) for value in (given.tolist() if given is not None else range(len(labels)))]
+    ids = columns.get(id_column) if id_column else None
+    names = [str(value) for value in (ids.tolist() if ids is not None else range(len(labels)))]
     return SplitRows(
         inputs={name: require(columns, name, which) for name in chosen},
         labels=labels,
@@ -125,8 +121,7 @@ def shuffled(indices: Sequence[int], seed: str) -> list[int]:
 
 
 def subset(n: int, seed: str) -> list[int]:
-    """A tenth of n rows, at least 10 where there are, chosen by `seed`: those that are predicted
-    twice."""
+    """A tenth of n rows, at least 10 where there are, chosen by `seed`."""
     size = min(n, max(10, -(-n // 10)))
     return sorted(
         int(index)
@@ -135,8 +130,9 @@ def subset(n: int, seed: str) -> list[int]:
 
 
 def fresh_ids(indices: Sequence[int], seed: str) -> list[str]:
-    """A name for each row that says nothing about it; a letter first, so that no reader takes it
-    for a number."""
+    """A name for each row that says nothing about it."""
+    # Keyed: without the seed nobody can compute the id of row n. A letter first, so that no csv
+    # reader takes it for a number.
     key = hashlib.sha256(seed.encode("utf-8")).digest()
     return [
         "r" + hashlib.blake2b(str(index).encode(), key=key, digest_size=10).hexdigest()
@@ -145,8 +141,7 @@ def fresh_ids(indices: Sequence[int], seed: str) -> list[str]:
 
 
 def hand_out(rows: SplitRows, target: Path, order: Sequence[int], ids: Sequence[str]) -> Path:
-    """Write rows `order` under `ids`, without labels, into the folder `target`; returns the
-    file."""
+    """Write rows `order` under `ids`, without labels, into the folder `target`."""
     path = target / f"inputs{rows.form}"
     chosen = np.asarray(order, dtype=np.int64)
     write_table(
@@ -165,6 +160,7 @@ def columns_hash(columns: dict[str, Column]) -> str:
         if values.dtype.kind == "O":
             header, content = ["object", len(values)], canonical_json(values.tolist())
         else:
+            # One byte order and layout, so that a hash does not depend on the machine or the file.
             ordered = np.ascontiguousarray(
                 values.astype(values.dtype.newbyteorder("<"), copy=False)
             )

@@ -1,7 +1,6 @@
 """What an experiment is compared with, and which tries count beside it.
 
-These are facts of the ledger alone: no row is read and nothing is computed, so that a verdict's
-freshness can be told without the statistics.
+Facts of the ledger alone: a verdict's freshness can be told without the statistics.
 """
 
 from collections.abc import Sequence
@@ -52,7 +51,8 @@ def earlier_tries(
 
 def left_behind(project: Project, approved: ApprovedPlan, experiment: str) -> list[str]:
     """The last run of each code and command that was scored on validation before the experiment
-    went on with another: who looks, edits and looks again has chosen by validation."""
+    went on with another."""
+    # Each counts as a try: who looks, edits and looks again has chosen by validation.
     runs = project.ledger.runs(experiment)
     seen = {
         evaluation.run
@@ -68,8 +68,7 @@ def left_behind(project: Project, approved: ApprovedPlan, experiment: str) -> li
 def comparison_inputs(
     project: Project, experiment: Experiment, approved: ApprovedPlan
 ) -> list[Any] | None:
-    """All that the experiment's comparison depends on, as plain data: equal inputs, equal
-    comparison. None without a score."""
+    """All that the experiment's comparison depends on, as plain data. None without a score."""
     own = counted_evaluations(project, experiment.id, approved, Split.VALIDATION)
     if summarise(own) is None:
         return None

@@ -1,13 +1,8 @@
-"""Labels in the form that the scorer reads, and what they say about predictions: the classes, and
-the answers of the trivial predictor.
+"""Labels in the form that the scorer reads, the classes, and the trivial predictor's answers.
 
 A class has one name however it was stored: the integer 3, the float 3.0 and the text "3.0" are the
 class "3" when the labels are numbers; True is "1". When labels are text, names are compared
-exactly.
-
-The trivial predictor is what a score must beat when an experiment has no parent. It knows the
-training labels and nothing about a row; the table of metrics says which one a metric takes. A
-script's is the majority class, or the mean where labels are fractions.
+exactly. The trivial predictor knows the training labels and nothing about a row.
 """
 
 import math
@@ -45,8 +40,7 @@ class Truth:
 
 
 def read_truth(train: Labels, split: Labels, scorer: FrozenScorer, *, which: str) -> Truth:
-    """From the label columns of the training rows and of the split, shape (n,) each. Raises
-    Unscorable."""
+    """From the label columns of training rows and split, shape (n,) each. Raises Unscorable."""
     needs = _needs(scorer)
     numeric = is_numeric(train) and is_numeric(split)
     if not len(train):
@@ -141,8 +135,7 @@ def as_number(value: Any) -> float | None:
 
 
 def class_name(value: Any, numeric: bool) -> str | None:
-    """The class that `value` names; None when it names none: not finite, or not a number among
-    numbers."""
+    """The class that `value` names; None when it is not finite, or no number among numbers."""
     if not numeric:
         return value if isinstance(value, str) else str(value)
     number = as_number(value)

@@ -1,11 +1,11 @@
-"""What is noted outside the database, so that a change of it is noticed: the last fact of each
-writer, and whose chain the ledger extends.
+"""Notes outside the database that reveal a cut or replaced ledger: each writer's last fact, and
+whose chain the ledger extends.
 
 `<anchors>/<writer>.json` holds {seq, hash}. It is written after the commit, so after a crash it may
 be behind the ledger; the ledger must always contain the fact that it names.
 
-`<anchors>/local_writer` says once more what the table `meta` says: a changed name there would make
-the ledger take its own chain for another clone's and begin a new one.
+`<anchors>/local_writer` repeats the table `meta`: a changed name there would make the ledger take
+its own chain for another clone's and begin a new one.
 """
 
 import json
@@ -35,7 +35,7 @@ class Anchor:
 
 
 def read_anchor(folder: Path, writer: str) -> Anchor | None:
-    """None when there is none. Raises LedgerDamagedError when the file cannot be read as one."""
+    """None when there is no file. Raises LedgerDamagedError when it holds no anchor."""
     path = folder / f"{writer}.json"
     try:
         value = json.loads(path.read_bytes())
@@ -63,9 +63,8 @@ def anchored_writers(folder: Path) -> list[str]:
 
 
 def read_anchors(folder: Path) -> list[Anchor]:
-    """All of them. Read them BEFORE the transaction that they are compared with: another process
-    may append and move its anchor at any time, and an anchor must not be newer than what the
-    transaction sees."""
+    """Read them BEFORE the transaction that they are compared with: another process may append
+    meanwhile, and an anchor newer than what the transaction sees would look like a cut."""
     return [
         anchor
         for writer in anchored_writers(folder)
@@ -74,36 +73,33 @@ def read_anchors(folder: Path) -> list[Anchor]:
 
 
 def write_anchor(folder: Path, anchor: Anchor) -> None:
-    """Move the writer's anchor forward; never back, so that appending to a cut ledger does not hide
-    the cut.
-
-    Processes that committed one after the other may come here in any order: compare and write are
-    one step.
-    """
+    """Move the writer's anchor forward; never back: appending to a cut ledger must not hide the
+    cut."""
+    # Locked: processes that committed one after the other may come here in any order.
     with lock(folder / ".lock"):
         before = read_anchor(folder, anchor.writer)
         if before is None or before.seq < anchor.seq:
             data = canonical_json({"seq": anchor.seq, "hash": anchor.hash}) + b"\n"
+            # Only the first is synced. A later one that a power cut takes back still names a fact
+            # of the ledger; none at all would let a whole chain vanish unnoticed.
             atomic_write(folder / f"{anchor.writer}.json", data, durable=before is None)
 
 
 def note_local_writer(anchors: Path, writer: str) -> None:
-    """Note `writer` unless one is noted. Raises the LedgerError that says why it cannot be
-    written."""
+    """Note `writer` unless one is noted. Raises LedgerError."""
     with translated(anchors / _NAME):
         if not (anchors / _NAME).is_file():
             atomic_write(anchors / _NAME, f"{writer}\n")
 
 
 def forget_local_writer(anchors: Path) -> None:
-    """For a ledger that is made anew; the first opening of it notes its writer."""
+    """For a ledger that is made anew: its first opening notes the new writer."""
     with translated(anchors / _NAME):
         (anchors / _NAME).unlink(missing_ok=True)
 
 
 def local_writer(connection: sa.Connection, anchors: Path, path: Path) -> str:
-    """The writer of the ledger at `path`. Raises LedgerDamagedError when `meta` does not say it, or
-    not as noted."""
+    """Raises LedgerDamagedError when `meta` names no writer, or another than was noted."""
     problems = meta_problems(connection, anchors)
     if problems:
         raise LedgerDamagedError(
@@ -113,8 +109,7 @@ def local_writer(connection: sa.Connection, anchors: Path, path: Path) -> str:
 
 
 def meta_problems(connection: sa.Connection, anchors: Path) -> list[str]:
-    """What is wrong with the table `meta`, each with its hint. Without a note only its form can be
-    judged."""
+    """What is wrong with the table `meta`, each with its hint."""
     rows, note = _meta(connection), anchors / _NAME
     strange = sorted(set(rows) - {_KEY}, key=str)
     problems = [

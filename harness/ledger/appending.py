@@ -1,8 +1,7 @@
-"""Appending facts. One transaction a fact (or a group that belongs together): rules, bytes, state,
-stale marks.
+"""Appending facts: rules, bytes, state and stale marks in one transaction.
 
-A result that the ledger could not take in time is kept in a file and recorded at the next write:
-only what has happened anyway and cannot be observed again, e.g. a run's end.
+A fact that cannot be observed again, e.g. a run's end, is kept in a file (spooled) when the ledger
+is busy or its disk full, and recorded at the next write.
 """
 
 import contextlib
@@ -10,6 +9,7 @@ import json
 import secrets
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,7 @@ _INSERT = facts.insert().returning(facts.c.position)
 
 
 class Writer:
-    """One open write transaction: facts appended through it become visible together or not at
-    all."""
+    """One open write transaction."""
 
     def __init__(self, connection: sa.Connection, *, writer: str, clock: Clock) -> None:
         self.connection = connection
@@ -45,8 +44,7 @@ class Writer:
         self.appended: list[StoredFact] = []
 
     def append(self, fact: Fact) -> StoredFact:
-        """Raises TransitionError, NotFoundError, RefusedError or UsageError; then nothing of it is
-        stored."""
+        """Raises TransitionError, NotFoundError, RefusedError or UsageError, and stores nothing."""
         # A record extends its fact: stored in its place it would have a field too many.
         if KINDS.get(fact.KIND) is not type(fact):
             raise TypeError(f"{type(fact).__name__} is no kind of fact")
@@ -61,12 +59,8 @@ class Writer:
             kind=fact.KIND,
             body=body,
         )
-        row = {
-            name: getattr(sealed, name)
-            for name in ("writer", "seq", "prev", "hash", "kind", "at", "data")
-        }
-        position = self.connection.execute(_INSERT, row).scalar_one()
-        stored = StoredFact(**row, position=position)
+        position = self.connection.execute(_INSERT, sealed.columns()).scalar_one()
+        stored = replace(sealed, position=position)
         apply(self.state, stored)
         mark_stale(self.connection, stored)
         self._head = stored
@@ -84,11 +78,10 @@ class Writer:
         return StoredFact(**row) if row is not None else None
 
     def _time(self) -> str:
-        """Now; but never before a fact that is here already, and after every other writer's.
-
-        So sorting by (time, writer, number) puts no fact before one that it may rest on, in any
-        clone.
-        """
+        """Now, but not before any stored fact, and after every other writer's."""
+        # Clones replay by (time, writer, number). A clock that went back, or another machine's
+        # that is ahead, must not sort a fact before one that it rests on. Among equal times the
+        # writer's name decides, so after another writer's fact the time has to move on.
         now = iso(self._clock.now())
         query = sa.select(facts.c.at, facts.c.writer).order_by(facts.c.at.desc()).limit(1)
         last = self.connection.execute(query).first()
@@ -112,8 +105,7 @@ class LedgerWrites(LedgerPart):
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[Writer]:
-        """Append several facts as one step; nests. What was spooled comes first, the anchor after
-        the commit."""
+        """Append several facts as one step; nests."""
         active: Writer | None = getattr(self._active, "writer", None)
         if active is not None:
             yield active
@@ -125,13 +117,14 @@ class LedgerWrites(LedgerPart):
             writer = Writer(connection, writer=self.writer, clock=self._clock)
             self._active.writer = writer
             try:
-                # In the same transaction: what was kept earlier comes before what is appended now.
+                # In the same transaction: what was spooled happened before what is appended now,
+                # and the rules of the new facts may need it.
                 drained = _drain(self._spool, connection, writer.append)
                 yield writer
             finally:
                 self._active.writer = None
-        # Only after the commit: a process that is killed before it leaves the files, and the table
-        # `spooled` keeps them from being recorded twice.
+        # After the commit: a process killed before it leaves the files; one killed after it has
+        # their names in the table `spooled`, so they are not recorded twice.
         for path in drained:
             path.unlink(missing_ok=True)
         if writer.appended:
@@ -139,8 +132,7 @@ class LedgerWrites(LedgerPart):
             write_anchor(self.anchors, Anchor(writer=last.writer, seq=last.seq, hash=last.hash))
 
     def facts_wait(self) -> bool:
-        """Whether the ledger is empty and the project brings facts as text: a clone, before they
-        are imported."""
+        """Whether the ledger is empty and the project brings facts as text: a fresh clone."""
         if self._text is None:
             return False
         with self._database.read() as connection:
@@ -154,17 +146,12 @@ class LedgerWrites(LedgerPart):
             raise not_imported(self._text)
 
     def append(self, fact: Fact) -> StoredFact:
-        """Store one fact and its effect.
-
-        Raises what `Writer.append` does, and LedgerError; a result that could not be stored because
-        the ledger was busy or its disk full is kept in a file beside it and recorded at the next
-        write.
-        """
+        """Store one fact and its effect. Raises what `Writer.append` does, and LedgerError."""
         try:
             with self.transaction() as writer:
                 return writer.append(fact)
         except LedgerDamagedError:
-            raise
+            raise  # not spooled: the next write would meet the same damage
         except LedgerError as error:
             raise _keep(self._spool, fact, iso(self._clock.now()), error) from error
 
@@ -174,8 +161,8 @@ class LedgerWrites(LedgerPart):
 
 
 def _keep(folder: Path, fact: Fact, at: str, error: LedgerError) -> LedgerError:
-    """Write `fact` to a file; the error to raise says where. `error` itself when the fact is not of
-    a kind to keep or the file cannot be written either."""
+    """Spool `fact`; the error to raise says where. `error` itself when the kind is not spooled or
+    the file cannot be written either."""
     if not fact.SPOOLED:
         return error
     path = folder / f"{at.replace(':', '')}-{secrets.token_hex(4)}.json"
@@ -190,11 +177,9 @@ def _keep(folder: Path, fact: Fact, at: str, error: LedgerError) -> LedgerError:
 
 
 def _drain(folder: Path, connection: sa.Connection, append: Callable[[Fact], Any]) -> list[Path]:
-    """Append what was kept, oldest first, inside the open transaction; the files to remove after
-    its commit.
+    """Append what was spooled, oldest first; returns the files to remove after the commit.
 
-    A file that is no fact, or one that the rules refuse by now, is renamed to `*.refused`, never
-    dropped.
+    A file that holds no fact, or one that the rules refuse by now, is renamed to `*.refused`.
     """
     if not folder.is_dir():
         return []
@@ -206,6 +191,7 @@ def _drain(folder: Path, connection: sa.Connection, append: Callable[[Fact], Any
         ):
             try:
                 value = json.loads(path.read_bytes())
+                # A savepoint: a fact that its rule refuses must not undo the caller's transaction.
                 with connection.begin_nested():
                     append(fact_from(value["kind"], value["body"]))
             except FileNotFoundError:

@@ -17,8 +17,7 @@ _FIELDS = {"v", "writer", "seq", "prev", "at", "kind", "body"}
 
 @dataclass(frozen=True, kw_only=True)
 class StoredFact:
-    """A fact as it lies in the ledger. `data` is what is hashed; the other fields repeat parts of
-    it."""
+    """A row of the table `facts`. `data` is what is hashed; the other fields repeat parts of it."""
 
     writer: str
     seq: int  # 1, 2, 3, ... per writer
@@ -28,6 +27,10 @@ class StoredFact:
     at: str
     data: bytes
     position: int = 0  # in this database only
+
+    def columns(self) -> dict[str, Any]:
+        """Without the position, which the database allots."""
+        return {name: value for name, value in vars(self).items() if name != "position"}
 
     def body(self) -> dict[str, Any]:
         """The fact's fields as its bytes say them; non-finite numbers are strings there."""
@@ -67,6 +70,7 @@ def unseal(data: bytes, where: str) -> StoredFact:
         whole = json.loads(data)
         if not isinstance(whole, dict) or set(whole) != _FIELDS or whole["v"] != VERSION:
             raise ValueError(f"expected the fields {', '.join(sorted(_FIELDS))} with v = {VERSION}")
+        # Other spacing or key order would be another hash for the same content.
         if canonical_json(whole) != data:
             raise ValueError("the bytes are not in the canonical form")
         head = {name: whole[name] for name in ("writer", "prev", "kind", "at")}
@@ -77,10 +81,7 @@ def unseal(data: bytes, where: str) -> StoredFact:
             raise ValueError("writer, prev, kind and at must be text and seq a whole number")
         if not isinstance(whole["body"], dict):
             raise ValueError("body must be an object")
-    except (
-        ValueError,
-        RecursionError,
-    ) as error:  # JSONDecodeError and UnicodeDecodeError are ValueErrors
+    except (ValueError, RecursionError) as error:
         raise LedgerDamagedError(
             f"{where} is not a fact: {error}.",
             hint="Restore it from git or from the ledger that it was exported from.",
@@ -89,8 +90,7 @@ def unseal(data: bytes, where: str) -> StoredFact:
 
 
 def link_problem(fact: StoredFact, before: StoredFact | None) -> str | None:
-    """What is wrong with `fact` or with its link to the writer's fact before it; None when nothing
-    is."""
+    """What is wrong with `fact` or its link to the writer's fact before it; None when nothing."""
     if sha256_bytes(fact.data) != fact.hash:
         return "its bytes do not have the recorded hash"
     try:

@@ -1,5 +1,4 @@
-"""Making a new ledger file, and finding out whether an existing one can be trusted enough to
-open."""
+"""Making a new ledger file, and checking an existing one before it is opened."""
 
 import contextlib
 import os
@@ -42,8 +41,8 @@ def open_database(
     read_only: bool,
     busy_seconds: float,
 ) -> Database:
-    """An existing file, checked and (unless `read_only`) with state of this version. Raises the
-    LedgerErrors that fit its condition."""
+    """An existing file, checked and (unless `read_only`) with state of this version. Raises
+    LedgerError."""
     _require_file(path)
     network = network_type(path.resolve())
     if network is not None:
@@ -75,12 +74,7 @@ def open_database(
 
 
 def create_database(path: Path, *, writer: str, clock: Clock) -> None:
-    """Make a new ledger at `path`; when another process makes one at the same time, the first one
-    stays.
-
-    It is built under a temporary name and linked, so that no reader ever sees an empty or half-made
-    file.
-    """
+    """Make a new ledger at `path`; of two processes that do so at once the first one's stays."""
     with translated(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
@@ -95,6 +89,8 @@ def create_database(path: Path, *, writer: str, clock: Clock) -> None:
                     connection.execute(meta.insert(), {"key": "writer", "value": writer})
             finally:
                 database.close()
+            # A link, not a rename: it fails where a ledger exists, and no reader ever sees a
+            # half-made file.
             with contextlib.suppress(FileExistsError):
                 os.link(temporary, path)
         finally:
@@ -110,8 +106,7 @@ def require_anchored(
     *,
     missing_allowed: bool = False,
 ) -> None:
-    """Raises LedgerDamagedError when the ledger lacks a fact that an anchor names, or has another
-    in its place."""
+    """Raises LedgerDamagedError when the ledger has not exactly the fact that an anchor names."""
     for anchor in anchors:
         here = sa.and_(facts.c.writer == anchor.writer, facts.c.seq == anchor.seq)
         stored_hash = connection.execute(sa.select(facts.c.hash).where(here)).scalar()
@@ -155,9 +150,8 @@ def not_imported(text: Path) -> NotFoundError:
 
 
 def _require_file(path: Path) -> None:
-    """Only asks for its status: closing a descriptor of our own would drop the locks that SQLite
-    holds on the file for this process (POSIX locks belong to the process; see
-    sqlite.org/howtocorrupt.html, section 2.2)."""
+    # Never opened here: POSIX locks belong to the process, so closing a descriptor of our own would
+    # drop SQLite's locks on the file (sqlite.org/howtocorrupt.html, section 2.2).
     try:
         status = path.stat()
     except FileNotFoundError as error:
@@ -188,8 +182,8 @@ def _require_whole_pages(database: Database) -> None:
 def network_type(path: Path, mounts: str | None = None) -> str | None:
     """The type of the network file system that `path` lies on, or None for a local one.
 
-    Reads /proc/mounts; where there is none (macOS) every disk counts as local. `mounts` replaces
-    its text in tests.
+    `mounts` replaces the text of /proc/mounts in tests; without either (macOS) a disk counts as
+    local.
     """
     if mounts is None:
         try:
@@ -203,8 +197,7 @@ def network_type(path: Path, mounts: str | None = None) -> str | None:
         if len(parts) < 3:
             continue
         point = Path(_OCTAL.sub(lambda match: chr(int(match[1], 8)), parts[1]))
-        if (
-            target.is_relative_to(point) and len(point.parts) >= longest
-        ):  # later mounts hide earlier ones
+        # >=: of two mounts at one point the later one hides the earlier.
+        if target.is_relative_to(point) and len(point.parts) >= longest:
             longest, kind = len(point.parts), parts[2]
     return kind if kind in _NETWORK_TYPES else None

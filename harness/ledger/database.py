@@ -30,10 +30,8 @@ def to_json(value: Any) -> str:
 
 
 class Database:
-    """One SQLite file. Safe for threads; after a fork the child opens its own connections.
-
-    `read` and `write` nest: what runs inside them on the same thread shares their transaction.
-    """
+    """One SQLite file, safe for threads and forks. `read` and `write` nest: inside them the same
+    thread shares their transaction."""
 
     def __init__(
         self, path: Path, *, clock: Clock, read_only: bool, busy_seconds: float, network: bool
@@ -52,7 +50,7 @@ class Database:
         self._engine.dispose()
 
     def probe(self) -> None:
-        """Open one connection and read. Raises the LedgerError that says why it cannot be."""
+        """Open one connection and read. Raises LedgerError."""
         with translated(self.path):
             try:
                 self._probe_once()
@@ -62,8 +60,8 @@ class Database:
                     or Path(f"{self.path}-wal").exists()
                 ):
                     raise
-                # A read-only folder without a -wal file: nobody is writing, and SQLite may not make
-                # its -shm file.
+                # A read-only folder: SQLite cannot make its -shm file there. Without a -wal file
+                # nobody is writing, so reading with no locks at all is safe.
                 self._immutable = True
                 self._engine.dispose()
                 self._probe_once()
@@ -84,8 +82,7 @@ class Database:
 
     @contextlib.contextmanager
     def write(self, *, durable: bool = True) -> Iterator[sa.Connection]:
-        """BEGIN IMMEDIATE; commits at the end, rolls back on any error. Waits `busy_seconds` for
-        the lock.
+        """Commits at the end, rolls back on any error. Waits `busy_seconds` for the lock.
 
         Without `durable` the commit is not synced: for what can be made again from the facts.
         """
@@ -101,6 +98,8 @@ class Database:
             yield current
             return
         with translated(self.path), self._open().connect() as plain:
+            # IMMEDIATE takes the write lock now. A deferred transaction that upgrades after a read
+            # gets SQLITE_BUSY at once, however long the timeout.
             connection = plain.execution_options(harness_begin="BEGIN IMMEDIATE")
             if not durable:
                 _pragma(plain, "synchronous=NORMAL")
@@ -115,8 +114,7 @@ class Database:
                     _pragma(plain, "synchronous=FULL")
 
     def backup(self, target: Path) -> None:
-        """Copy the committed state to the new file `target` with SQLite's backup interface,
-        synced."""
+        """Copy the committed state to the new file `target`, synced."""
         with translated(self.path), contextlib.closing(self._connect()) as source:
             with contextlib.closing(sqlite3.connect(target)) as copy:
                 source.backup(copy)
@@ -127,10 +125,10 @@ class Database:
                 os.close(descriptor)
 
     def set_journal(self) -> None:
-        """WAL on local disks; the classic journal on network file systems, where WAL's shared
-        memory cannot work."""
+        # WAL needs shared memory, which does not work between machines on a network file system.
         mode = "DELETE" if self._network else "WAL"
-        # the switch needs the file alone; while another process has it open, it has to wait
+        # The switch needs the file alone. While another process has it open, the mode stays: both
+        # are safe, and the next opening tries again.
         self._engine.dispose()
         with translated(self.path), contextlib.closing(self._connect()) as connection:
             if connection.execute("PRAGMA journal_mode").fetchone()[0].upper() != mode:
@@ -153,9 +151,9 @@ class Database:
             self._local.connection, self._local.writing = None, False
 
     def _open(self) -> sa.Engine:
-        if (
-            self._pid != os.getpid()
-        ):  # SQLite's connections must not be used, nor closed, in a forked child
+        # In a forked child SQLite's connections may be neither used nor closed: closing would drop
+        # the parent's locks.
+        if self._pid != os.getpid():
             self._engine.dispose(close=False)
             self._pid, self._local = os.getpid(), threading.local()
         return self._engine
@@ -209,11 +207,7 @@ def retry_busy(
     clock: Clock,
     seconds: float,
 ) -> T:
-    """Call `attempt` until it does not raise a busy error, or `seconds` have passed; then that
-    error is raised.
-
-    The pauses are random (2 to 50 ms) so that many waiting processes do not wake in step.
-    """
+    """Call `attempt` until it raises no busy error; after `seconds` that error is raised."""
     end = clock.monotonic() + seconds
     while True:
         try:
@@ -221,5 +215,5 @@ def retry_busy(
         except sa.exc.DBAPIError as error:
             if not is_busy(error) or clock.monotonic() >= end:
                 raise
-        # Random, so that many waiting processes do not wake in step.
+        # 2 to 50 ms, random: many waiting processes must not wake in step.
         clock.sleep(0.002 + secrets.randbelow(48) / 1000)

@@ -25,11 +25,10 @@ from harness.ledger.text_form import (
 
 
 def export_facts(ledger: Ledger, folder: Path, *, check: bool = False) -> list[Path]:
-    """Bring the text form in `folder` up to date; the files that changed. Only new facts are
-    written.
+    """Append the new facts to the text form in `folder`; returns the files that changed.
 
     With `check` every line is compared, and a file that differs is set aside and written anew.
-    Raises UsageError (not_writable) where nothing can be written.
+    Raises UsageError (not_writable).
     """
     with _written(folder), ledger.connection() as connection:
         if check:
@@ -57,7 +56,7 @@ def _written(folder: Path) -> Iterator[None]:
 
 
 def import_facts(ledger: Ledger, folder: Path) -> int:
-    """Take in the facts that `folder` has and the ledger lacks; how many they were. All or none.
+    """Take in all facts that the ledger lacks, or none; returns their number.
 
     Raises LedgerDamagedError naming the fact that is damaged or differs from the ledger's, and
     RefusedError (id_clash) when two writers gave one id to different things.
@@ -78,14 +77,12 @@ def import_facts(ledger: Ledger, folder: Path) -> int:
                     )
         if not fresh:
             return 0
-        columns = ("writer", "seq", "prev", "hash", "kind", "at", "data")
-        connection.execute(
-            facts.insert(), [{name: getattr(fact, name) for name in columns} for fact in fresh]
-        )
+        connection.execute(facts.insert(), [fact.columns() for fact in fresh])
         require_anchored(
             connection, read_anchors(ledger.anchors), ledger.path, missing_allowed=True
         )
         _require_no_clash(list(facts_in_order(connection)))
+        # Imported facts belong between our own, and effects depend on the order: replay all.
         rebuild_state(connection)
     last = {fact.writer: fact for fact in fresh}
     for fact in last.values():

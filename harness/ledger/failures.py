@@ -91,8 +91,7 @@ def damaged(path: Path, detail: str) -> LedgerDamagedError:
 
 @contextlib.contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Inside, SQLAlchemy's and sqlite3's errors leave as LedgerErrors about `path`, and so do a
-    disk's refusals."""
+    """Errors of SQLAlchemy, of sqlite3 and of the disk leave as LedgerErrors about `path`."""
     try:
         yield
     except (sqlalchemy.exc.SQLAlchemyError, sqlite3.Error) as error:

@@ -5,7 +5,6 @@ import secrets
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import sqlalchemy as sa
@@ -93,20 +92,17 @@ class Ledger(
         restore: bool = False,
         text: Path | None = None,
     ) -> "Ledger":
-        """Open the ledger at `path`. For writing it is made when missing; state tables of an older
-        harness are made anew from the facts, after a backup.
+        """Open the ledger at `path`. For writing it is made when missing, and state tables of an
+        older harness are rebuilt after a backup.
 
-        `writer` is whose chain new facts extend, by default the one that the file was made with.
-        `restore` opens a ledger that was cut, or makes a new one though anchors of a lost one
-        exist: for `import_facts`, which brings the lost facts back; nothing can be appended before
-        they are.
+        `writer` is whose chain new facts extend, by default the file's own. `restore` opens a cut
+        or lost ledger for `import_facts`; nothing can be appended before the lost facts are back.
+        `text` holds the project's facts as text: an empty ledger takes no fact of its own while
+        they wait, since it would give their ids to other things.
 
-        `text` is where the project brings facts as text, e.g. in a clone: an empty ledger takes no
-        fact of its own while they wait, since it would give their ids to other things.
-
-        Raises NotFoundError (ledger_missing or facts_not_imported, when it is only to be read),
-        LedgerError (ledger_too_new, ledger_too_old), LedgerDamagedError, LedgerReadOnlyError or
-        LedgerBusyError. A file that cannot be read is left as it is.
+        Raises NotFoundError (ledger_missing, facts_not_imported), LedgerError (ledger_too_new,
+        ledger_too_old), LedgerDamagedError, LedgerReadOnlyError or LedgerBusyError. A file that
+        cannot be read is left as it is.
         """
         if writer is not None and not is_writer_name(writer):
             raise UsageError(
@@ -142,8 +138,7 @@ class Ledger(
 
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[sa.Connection]:
-        """A write transaction that appends nothing of its own; for the modules of
-        harness.ledger."""
+        """A write transaction without a Writer; for the modules of harness.ledger."""
         with self._database.write() as connection:
             yield connection
 
@@ -175,12 +170,8 @@ class Ledger(
             return writers(connection)
 
     def counts(self, plan: str | None = None) -> dict[str, Any]:
-        """{"experiments": {status: n}, "verdicts": n, "decisions": n, "facts": n}; a status without
-        any is left out.
-
-        With `plan` only the experiments that were opened under that name are counted, from an
-        index.
-        """
+        """{"experiments": {status: n}, "verdicts": n, "decisions": n, "facts": n}; with `plan` only
+        its experiments are counted."""
         of_plan = () if plan is None else (experiments.c.plan == plan,)
         query = (
             sa.select(experiments.c.status, sa.func.count().label("n"))
@@ -199,11 +190,8 @@ class Ledger(
             }
 
     def rebuild(self) -> None:
-        """Make the state tables again from the facts; every projection counts as out of date
-        afterwards.
-
-        Raises LedgerDamagedError when the facts do not fit together; then nothing is changed.
-        """
+        """Replay the facts into the state tables; then every projection is out of date. Raises
+        LedgerDamagedError, and changes nothing, when the facts do not fit together."""
         with self._database.write() as connection:
             rebuild_state(connection)
 
@@ -213,20 +201,15 @@ class Ledger(
     def __enter__(self) -> "Ledger":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
 def _checked_writer(
     database: Database, path: Path, anchors: Path, *, read_only: bool, restore: bool
 ) -> str:
-    """Whose chain the file's new facts extend, as it was noted; a file that is not as anchored is
-    closed again."""
+    """Whose chain new facts extend. Raises LedgerDamagedError for a file that is not as anchored or
+    noted, and closes it."""
     try:
         known = [] if read_only or restore else read_anchors(anchors)
         with database.read() as connection:

@@ -1,10 +1,8 @@
-"""One opened project: its settings, paths, ledger and clock, handed to everything that acts on
-it."""
+"""One opened project: its settings, paths, ledger and clock."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 from harness.artifacts.locate import Layout
 from harness.clock import Clock, SystemClock
@@ -41,12 +39,7 @@ class Project:
     def __enter__(self) -> "Project":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -61,10 +54,9 @@ def open_project(
 ) -> Project:
     """The project that contains `start`. Raises NotFoundError, ConfigError or a LedgerError.
 
-    `restore` opens a lost ledger anew, to import its facts again; until then it takes no other. For
-    writing, config.toml must be what it was when the plan was approved, unless `new_config`: it
-    says what sandboxed processes may read and which Python runs them. With `read_only` the ledger
-    is not locked and none is created; what else lies in the state directory has rules of its own.
+    `read_only` and `restore` are those of `Ledger.open`. For writing, config.toml must be as it was
+    when the plan was approved, unless `new_config`: it says what sandboxed processes may read and
+    which Python runs them.
     """
     settings = load_settings(start, environment)
     layout = Layout(settings)

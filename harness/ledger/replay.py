@@ -1,4 +1,4 @@
-"""Replaying facts: the state tables made again from nothing, in memory or in the database."""
+"""Replaying facts: the state tables made again from nothing."""
 
 from collections.abc import Iterable, Iterator
 
@@ -26,16 +26,14 @@ def stored(row: sa.RowMapping) -> StoredFact:
 
 
 def facts_in_order(connection: sa.Connection) -> Iterator[StoredFact]:
-    """All facts by (time, writer, number): an order that every clone agrees on and that keeps each
-    chain's."""
+    """By (time, writer, number): every clone agrees on this order, and it keeps each chain's."""
     query = sa.select(facts).order_by(facts.c.at, facts.c.writer, facts.c.seq)
     for row in connection.execute(query).mappings():
         yield stored(row)
 
 
 def replay(all_facts: Iterable[StoredFact]) -> MemoryState:
-    """The state that the facts add up to. Raises LedgerDamagedError when one refers to what no
-    other made."""
+    """The state that the facts add up to. Raises LedgerDamagedError."""
     state = MemoryState()
     for fact in all_facts:
         apply(state, fact)
@@ -43,8 +41,7 @@ def replay(all_facts: Iterable[StoredFact]) -> MemoryState:
 
 
 def rebuild_state(connection: sa.Connection) -> None:
-    """Empty the state tables, replay all facts into them, and mark every projection as out of
-    date."""
+    """Replay all facts into emptied state tables, and mark every projection as out of date."""
     replay(facts_in_order(connection)).store(connection)
     _reset_bookkeeping(connection)
 

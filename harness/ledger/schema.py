@@ -4,6 +4,8 @@ All other tables of `metadata` are state: what the facts add up to. The families
 them; they can be dropped and replayed at any time.
 """
 
+from typing import Any
+
 import sqlalchemy as sa
 
 APPLICATION_ID = 0x48524E53  # "HRNS" in SQLite's header: tells a ledger from any other database
@@ -13,9 +15,14 @@ metadata = sa.MetaData()
 JSON = sa.JSON(none_as_null=True)
 
 
-def log_columns(*, key: bool = False) -> list[sa.Column]:  # type: ignore[type-arg]
-    """Which fact made the row; (at, writer, seq) is the order of all facts, the same in every
-    clone. With `key` they are the row's primary key."""
+def required(kind: Any, *names: str) -> list[sa.Column[Any]]:
+    """NOT NULL columns of one type."""
+    return [sa.Column(name, kind, nullable=False) for name in names]
+
+
+def log_columns(*, key: bool = False) -> list[sa.Column[Any]]:
+    """Which fact made the row. (at, writer, seq) orders all facts alike in every clone; `key` makes
+    (writer, seq) the primary key."""
     return [
         sa.Column("at", sa.Text, nullable=False),
         sa.Column("writer", sa.Text, nullable=False, primary_key=key),
@@ -33,14 +40,12 @@ meta = sa.Table(
 facts = sa.Table(
     "facts",
     metadata,
-    # the order in which this database got to know them
+    # The order of arrival in this database: facts of other clones come late, so it is no order of
+    # time and differs from clone to clone.
     sa.Column("position", sa.Integer, primary_key=True),
-    sa.Column("writer", sa.Text, nullable=False),
-    sa.Column("seq", sa.Integer, nullable=False),
-    sa.Column("prev", sa.Text, nullable=False),
-    sa.Column("hash", sa.Text, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("at", sa.Text, nullable=False),
+    *required(sa.Text, "writer"),
+    *required(sa.Integer, "seq"),
+    *required(sa.Text, "prev", "hash", "kind", "at"),
     sa.Column("data", sa.LargeBinary, nullable=False),
     sa.UniqueConstraint("writer", "seq"),
     sa.Index("facts_at", "at"),

@@ -1,10 +1,9 @@
-"""What the model service is paid for, in `spending.jsonl` of the state directory; no agent reaches
-it.
+"""The cost of requests to the model service, in `spending.jsonl` of the state directory, which no
+agent reaches.
 
-Two lines a request: its worst case before it is sent, what it really cost afterwards. A process
-that is killed in between leaves the worst case, which then counts. Lines are appended whole and
-synced; one that was torn by a power cut is passed over: a torn first line was not sent, a torn
-second one leaves the worst case.
+Two synced lines a request: its worst case before it is sent, its real cost afterwards. A process
+killed in between leaves the worst case, which then counts. A line torn by a power cut is skipped: a
+torn first line was not sent, a torn second one leaves the worst case.
 """
 
 import json
@@ -41,8 +40,8 @@ class SpendingLog:
         self._lock = threading.Lock()
 
     def reserve(self, *, session: str, role: str, usd: float) -> str:
-        """Before a request is sent: its worst case. Returns the request's name. Raises
-        GatewayError, then do not send."""
+        """Note the worst case before a request is sent; returns the request's id. Raises
+        GatewayError: then do not send."""
         request = secrets.token_hex(8)
         self._append(
             {"id": request, "plan": self._plan, "session": session, "role": role, "worst_usd": usd}
@@ -50,17 +49,14 @@ class SpendingLog:
         return request
 
     def settle(self, request: str, *, usd: float, usage: Mapping[str, int]) -> None:
-        """What it cost in the end; 0 when it was not charged. Raises GatewayError: then the worst
-        case stands."""
+        """Note the real cost; 0 when nothing was charged. Raises GatewayError: then the worst case
+        stands."""
         self._append({"id": request, "usd": usd, "usage": dict(usage)})
 
     def spent_usd(self) -> float:
         """By all requests of the plan so far. Raises GatewayError."""
-        return sum(
-            paid_request.usd
-            for paid_request in read_spending(self._path).values()
-            if paid_request.plan == self._plan
-        )
+        paid = read_spending(self._path).values()
+        return sum(request.usd for request in paid if request.plan == self._plan)
 
     def _append(self, line: Mapping[str, Any]) -> None:
         try:
@@ -81,8 +77,7 @@ class SpendingLog:
 
 
 def read_spending(path: Path) -> dict[str, Paid]:
-    """Request -> what it cost, in the order in which they were sent; empty when there is no file.
-    Raises GatewayError."""
+    """Request id -> its cost, in the order of sending. Raises GatewayError."""
     requests: dict[str, Paid] = {}
     try:
         lines = path.read_bytes().splitlines()
@@ -110,18 +105,14 @@ def read_spending(path: Path) -> dict[str, Paid]:
 
 
 def spent_usd(ledger: Ledger, layout: Layout, plan: str) -> float:
-    """Dollars under the plan `plan`, all its versions together: the one number that its budget.usd
-    is held against."""
-    paid = read_spending(layout.spending).values()
-    return sum(
-        paid_request.usd for paid_request in paid if paid_request.plan == plan
-    ) + spent_elsewhere_usd(ledger, layout, plan)
+    """Dollars under the plan, all its versions together: what its budget.usd limits."""
+    here = SpendingLog(layout.spending, plan).spent_usd()
+    return here + spent_elsewhere_usd(ledger, layout, plan)
 
 
 def spent_elsewhere_usd(ledger: Ledger, layout: Layout, plan: str) -> float:
-    """By sessions that only the ledger knows: of another machine, or from before the state
-    directory was lost."""
-    here = {paid_request.session for paid_request in read_spending(layout.spending).values()}
+    """By sessions that only the ledger knows: of another machine or a lost state directory."""
+    here = {request.session for request in read_spending(layout.spending).values()}
     plans = ledger.plans()
     return sum(
         session.cost_usd or 0.0
@@ -132,12 +123,9 @@ def spent_elsewhere_usd(ledger: Ledger, layout: Layout, plan: str) -> float:
 
 def session_usd(layout: Layout, session: str) -> float | None:
     """By one session's requests; None when it sent none to a service that is paid."""
-    of_session = [
-        paid_request.usd
-        for paid_request in read_spending(layout.spending).values()
-        if paid_request.session == session
-    ]
-    return sum(of_session) if of_session else None
+    paid = read_spending(layout.spending).values()
+    costs = [request.usd for request in paid if request.session == session]
+    return sum(costs) if costs else None
 
 
 def _plan_at(plans: Sequence[ApprovedPlan], at: str) -> str | None:

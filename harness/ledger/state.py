@@ -1,5 +1,4 @@
-"""Where a fact's effect goes: the state tables of the database, or the same tables in memory for a
-replay."""
+"""Where a fact's effect goes: the state tables of the database, or of a replay in memory."""
 
 import functools
 from collections.abc import Mapping
@@ -15,8 +14,7 @@ Key = tuple[Any, ...]
 
 class State(Protocol):
     def get(self, table: str, *key: Any) -> Row | None:
-        """A copy of the row with this primary key, or None. Values inside it must not be changed in
-        place."""
+        """A shallow copy of the row with this primary key, or None."""
         ...
 
     def insert(self, table: str, row: Mapping[str, Any]) -> None:

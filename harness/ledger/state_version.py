@@ -1,8 +1,7 @@
-"""The version of the state tables: what an older or newer harness made is recognised by it.
+"""The version of the state tables.
 
-State is what the facts add up to. So nothing in it is migrated: where its version is another one,
-the tables are made anew and the facts are replayed into them. Only a change of the table `facts`
-itself would need a migration; there was none yet.
+State is what the facts add up to, so nothing in it is migrated: where its version differs, the
+tables are made anew and the facts are replayed into them.
 """
 
 import secrets
@@ -21,8 +20,7 @@ STATE_VERSION = 8
 
 
 def state_version(connection: sa.Connection, path: Path) -> int:
-    """Of the file; 0 for one that did not note it. Raises LedgerDamagedError when the file is
-    another program's."""
+    """0 when it was not noted. Raises LedgerDamagedError for another program's file."""
     is_ours = connection.exec_driver_sql("PRAGMA application_id").scalar() == APPLICATION_ID
     if not is_ours or not sa.inspect(connection).has_table(facts.name):
         raise damaged(path, "it is a SQLite database, but not one of this harness")
@@ -49,11 +47,8 @@ def require_state_version(connection: sa.Connection, path: Path) -> None:
 
 
 def update_state(database: Database) -> None:
-    """Make the state tables anew where their version is older, after a copy of the file was made.
-
-    Raises LedgerError (ledger_too_new), or LedgerDamagedError when the facts do not fit together;
-    then nothing is changed.
-    """
+    """Make older state tables anew, after a backup. Raises LedgerError (ledger_too_new), or
+    LedgerDamagedError, changing nothing, when the facts do not fit together."""
     with database.read() as connection:
         version = _known_version(connection, database.path)
     if version == STATE_VERSION:

@@ -1,5 +1,4 @@
-"""The text form: `<folder>/<writer>.jsonl`, each line exactly one fact's bytes, in the order of the
-chain."""
+"""The text form: `<folder>/<writer>.jsonl`, a line one fact's bytes, in the chain's order."""
 
 import os
 import re
@@ -44,8 +43,8 @@ def text_path(folder: Path, writer: str) -> Path:
 
 
 def writers(connection: sa.Connection) -> list[str]:
-    """All writers with facts, by name; a step a writer through the index, however many facts there
-    are."""
+    """All writers with facts, by name."""
+    # A step a writer through the index: DISTINCT would scan every fact.
     names: list[str] = []
     query = sa.select(sa.func.min(facts.c.writer))
     name = connection.execute(query).scalar()
@@ -62,11 +61,8 @@ def fact_at(connection: sa.Connection, writer: str, seq: int) -> StoredFact | No
 
 
 def write_text(connection: sa.Connection, folder: Path, writer: str) -> Path | None:
-    """Bring one writer's file up to date by appending; the path when it changed.
-
-    A file that does not continue is set aside and written anew; one that is ahead of the ledger
-    (facts that came with `git pull` and are not imported yet) is left alone.
-    """
+    """Append one writer's new facts to its file; the path when it changed. A file that does not
+    match the ledger is set aside and written anew."""
     path = text_path(folder, writer)
     last, end = _last_line(path)
     known = 0
@@ -76,6 +72,7 @@ def write_text(connection: sa.Connection, folder: Path, writer: str) -> Path | N
         except LedgerDamagedError:
             written = None
         here = fact_at(connection, writer, written.seq) if written is not None else None
+        # Ahead of the ledger: facts that came with `git pull` and are not imported yet.
         if written is not None and written.writer == writer and here is None and written.seq > 1:
             return None
         if written is None or here is None or here.data != last:
@@ -99,8 +96,7 @@ def write_text(connection: sa.Connection, folder: Path, writer: str) -> Path | N
 def text_problems(
     connection: sa.Connection, folder: Path
 ) -> Iterator[tuple[Path, int, StoredFact | None, str]]:
-    """(file, line, the ledger's or the line's fact, what is wrong) for each line that is not the
-    ledger's."""
+    """(file, line, the ledger's or the line's fact, what is wrong) where the two differ."""
     for path in text_files(folder):
         writer = path.name.removesuffix(_SUFFIX)
         query = sa.select(facts).where(facts.c.writer == writer).order_by(facts.c.seq)
@@ -115,14 +111,13 @@ def text_problems(
                 before = fact
             else:
                 try:
-                    before, what = (
-                        (line_fact := unseal(line, path.name)),
-                        link_problem(line_fact, before),
-                    )
+                    line_fact = unseal(line, path.name)
                 except LedgerDamagedError:
                     if not torn:
                         yield path, number, None, "is not a fact"
                     break
+                what = link_problem(line_fact, before)
+                before = line_fact
                 if what is not None or line_fact.writer != writer:
                     yield (
                         path,
@@ -134,8 +129,7 @@ def text_problems(
 
 
 def read_text(path: Path) -> list[StoredFact]:
-    """All facts of one file, each checked against the one before. Raises LedgerDamagedError naming
-    line and fact."""
+    """All facts of one file, each checked against the one before. Raises LedgerDamagedError."""
     writer = path.name.removesuffix(_SUFFIX)
     chain: list[StoredFact] = []
     for number, line, torn in _lines(path):
@@ -143,10 +137,7 @@ def read_text(path: Path) -> list[StoredFact]:
         fact = unseal(line, where)
         what = link_problem(fact, chain[-1] if chain else None)
         if what == UNLINKED and chain:
-            what = (
-                f"{what}, so that one (line {number - 1}, {chain[-1].kind}) was changed, or"
-                " this one"
-            )
+            what += f", so that one (line {number - 1}, {chain[-1].kind}) was changed, or this one"
         if fact.writer != writer:
             what = f"it is of writer {fact.writer}"
         if torn:

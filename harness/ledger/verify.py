@@ -31,17 +31,18 @@ class Problem(NamedTuple):
 
 
 def verify(path: Path, anchors: Path, facts_dir: Path | None = None) -> list[Problem]:
-    """Everything that is not as it was written; [] when all is well.
+    """Everything that is not as it was written.
 
-    Checks the database's structure, its state's version, the table meta against the noted writer,
-    every hash and link, each column that repeats a part of a fact, the anchors (a cut tail), the
-    state tables against a replay, and the text form in `facts_dir`, whose missing tail is only
-    stale. Raises LedgerError when there is no ledger, or it is busy or of another version.
+    Checks the database's structure and version, the table meta against the noted writer, every hash
+    and link, the columns that repeat parts of a fact, the anchors, the state tables against a
+    replay, and the text form in `facts_dir`, whose missing tail is only stale. Raises LedgerError
+    for a ledger that is missing, busy or of another version.
     """
     problems: list[Problem] = []
     try:
         if not path.exists():
             require_never_made(path, anchors)
+        # Before the database is read: see read_anchors.
         known = _read_anchors(anchors, problems)
         database = open_database(path, clock=SystemClock(), read_only=True, busy_seconds=30.0)
         try:
@@ -83,6 +84,7 @@ def _problems(
     broken = list(_chain_problems(connection))
     yield from broken
     yield from _anchor_problems(connection, anchors)
+    # A broken chain may make the replay fail or differ too: one cause, one report.
     if not broken:
         yield from _state_problems(connection)
     if facts_dir is not None:
@@ -133,7 +135,7 @@ def _chain_problems(connection: sa.Connection) -> Iterator[Problem]:
 
 
 def _strange_columns(row: sa.RowMapping) -> str | None:
-    """A column of a type that no writer of ours gives it."""
+    # SQLite stores any type in any column, so an edited row may hold text where a number belongs.
     wrong = [name for name in ("position", "seq") if type(row[name]) is not int]
     wrong += [name for name in ("writer", "hash", "kind", "at") if type(row[name]) is not str]
     return f"{wrong[0]} {row[wrong[0]]!r}" if wrong else None

@@ -1,5 +1,5 @@
-"""What projections need beside the records: which of them a fact puts out of date, notes on files,
-and the cached rows of CHECKLIST.md."""
+"""What projections need: which of them a fact puts out of date, notes on files, and the cached rows
+of CHECKLIST.md."""
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,8 +25,7 @@ _ROW_COLUMNS = [
 
 
 def mark_stale(connection: sa.Connection, fact: StoredFact) -> None:
-    """Note that `fact` has to show in the projections. Constant work, whatever the number of
-    experiments."""
+    """Note that `fact` has to show in the projections. Constant work."""
     kind = KINDS[fact.kind]
     names = [*_ALWAYS, kind.PAGE] if kind.PAGE else list(_ALWAYS)
     body: dict[str, Any] = fact.body() if kind.ROWS is not Rows.NONE else {}
@@ -64,11 +63,9 @@ class LedgerViews(LedgerPart):
 
     @contextlib.contextmanager
     def refreshing(self) -> Iterator[None]:
-        """Hold the write lock while projections are rendered and written.
-
-        So no fact comes in between, and of two processes the later one writes the newer files. Not
-        synced: what is lost by a power cut is out of date again.
-        """
+        """Hold the write lock while projections are rendered and written: no fact comes in between,
+        and of two processes the later one writes the newer files."""
+        # Not synced: a note that a power cut takes back makes a projection out of date again.
         with self._database.write(durable=False):
             yield
 
@@ -81,8 +78,7 @@ class LedgerViews(LedgerPart):
     def projections_written(
         self, names: Iterable[str], *, notes: Mapping[str, Any] | None = None
     ) -> None:
-        """Note that these files show every fact; called inside `refreshing`. `notes` are kept for
-        the next time."""
+        """Note that these files show every fact, and keep `notes`; inside `refreshing`."""
         with self._database.write(durable=False) as connection:
             for name in names:
                 values: dict[str, Any] = {"written": projections.c.changed}
@@ -97,8 +93,8 @@ class LedgerViews(LedgerPart):
             return {row.name: row.note for row in connection.execute(sa.select(projections))}
 
     def checklist_inputs(self, *, dirty_only: bool = True) -> list[dict[str, Any]]:
-        """The experiments whose row is out of date (or all), by number, each with its
-        `parent_summary` and `launches`: how many runs of it were registered."""
+        """The experiments whose row is out of date (or all), by number, with `parent_summary` and
+        the number of registered runs as `launches`."""
         parents = experiments.alias("parents")
         launched = (
             sa.select(sa.func.count())
@@ -146,7 +142,7 @@ class LedgerViews(LedgerPart):
 
     def open_checklist_texts(self, last: int, limit: int) -> tuple[list[str], int]:
         """The kept rows of unfinished experiments up to `last`, newest first, at most `limit`; and
-        how many in all."""
+        their number."""
         among = sa.and_(experiments.c.status.in_(_OPEN), experiments.c.number <= last)
         query = (
             sa.select(checklist_rows.c.text)

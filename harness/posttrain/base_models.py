@@ -63,10 +63,7 @@ def model_folder(layout: Layout, identifier: str) -> Path:
 
 
 def known_models(layout: Layout) -> dict[str, BaseModel]:
-    """The table, and what `posttrain model add` put beside it.
-
-    Raises UsageError for a damaged model.json.
-    """
+    """The table, and what `posttrain model add` put beside it. Raises UsageError."""
     models = dict(MODELS)
     for path in sorted((layout.state / "models").glob("*/model.json")):
         try:
@@ -124,8 +121,8 @@ def family_warnings(project: Project, spec: Specification) -> list[FieldProblem]
     """One warning a model family that two or more of these belong to: the trained model, and the
     makers (teacher, judge, generator) that the rows' `provenance` names.
 
-    An id of the registry has its family there. Of another id the first part of its name is taken.
-    Generations of one maker's models are relatives: llama, llama3 and Llama-3.2 count as one.
+    Without an entry in the registry, the first part of an id's name is its family. Generations
+    count as one family: llama, llama3, Llama-3.2.
     """
     try:
         _, rows = read_json_lines(project.layout.root / spec.dataset["path"])

@@ -1,9 +1,5 @@
-"""Hashes of the code that trains and scores: of the files that a command runs, with all local
-modules that they import.
-
-docs/training-programs.md defines them, so that any trainer can compute the same. All are whole
-SHA-256 in lower-case hex.
-"""
+"""Hashes of the code that trains and scores: the files that a command runs, with all local modules
+that they import. docs/training-programs.md defines them, so any trainer can compute the same."""
 
 import ast
 import os
@@ -23,11 +19,8 @@ _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def code_hash(backend: Backend, command: Sequence[str] | None, root: Path) -> str:
-    """Hash of the trainer and all local modules that it imports, directly or not.
-
-    Raises NotFoundError (trainer_missing) when the program does not exist, PlanError when it is not
-    Python.
-    """
+    """Hash of the trainer and all local modules that it imports, directly or not. Raises
+    NotFoundError (trainer_missing), or PlanError for what is not Python."""
     if backend is Backend.DRY_RUN:
         files = {"dry_run.py": hash_file(Path(__file__).with_name("dry_run.py"))}
     elif backend is Backend.COMMAND:
@@ -38,8 +31,7 @@ def code_hash(backend: Backend, command: Sequence[str] | None, root: Path) -> st
 
 
 def evaluator_hash(evaluator: str | Mapping[str, Any], root: Path) -> str:
-    """Hash of a benchmark's evaluator, as `code_hash`: one of the package by its name, or the words
-    under `command`."""
+    """As `code_hash`, of an evaluator of the package (a name) or of the words under `command`."""
     if not isinstance(evaluator, str):
         return code_hash(Backend.COMMAND, evaluator["command"], root)
     return sha256_bytes(canonical_json(sorted(_of_package(f"{EVALUATORS}.{evaluator}").items())))
@@ -56,9 +48,8 @@ def command_files(command: Sequence[str], root: Path) -> dict[str, str]:
     """File name -> SHA-256 of every word that is a file, of a module after `-m`, and of what the
     text after `-c` imports or calls. Where there is none of these: of the program itself.
 
-    A file of the project is named relative to `root`. An interpreter called python, and modules
-    installed beside it, do not count. Raises NotFoundError (trainer_missing), PlanError for a
-    script that is not Python.
+    A file of the project is named relative to `root`. Interpreters called python and installed
+    modules do not count. Raises NotFoundError (trainer_missing), PlanError.
     """
     files = _of_words(command, root)
     # A compiled program, say: without its own bytes the hash would be that of nothing.
@@ -159,8 +150,9 @@ def _of_module(name: str, root: Path) -> dict[str, str]:
 
 
 def _of_text(text: str, root: Path) -> dict[str, str]:
-    """Files of a program given as text: what it imports from the root when it is Python, else what
-    the words of a shell command name."""
+    """Files of a program given as text: what it imports from the root when it is Python, else those
+    that the words of a shell command name."""
+    # Python first: most shell commands do not parse as Python, but much Python passes shlex.
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

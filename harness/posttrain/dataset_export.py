@@ -14,8 +14,7 @@ def export_rows(source: Path, target: Path) -> dict[str, Any]:
     `<target>.manifest.json`. The same source gives the same bytes.
 
     A row needs text in prompt, chosen and rejected, a `licence`, and `consent` true; the manifest
-    names each row that is left out, with the reason. Raises UsageError when no row is left, or when
-    `target` exists.
+    says why each other row is left out. Raises UsageError.
     """
     digest, rows = read_json_lines(source)
     kept: list[bytes] = []

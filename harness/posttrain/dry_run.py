@@ -10,7 +10,7 @@ def dry_result(
     spec: Specification, *, run: str, experiment: str, spec_sha256: str, observed: dict[str, Any]
 ) -> dict[str, Any]:
     """The result of a trainer that read all it was given. `observed`: dataset_sha256, dataset_rows,
-    base_model_sha256 as they are now."""
+    base_model_sha256 now."""
     return {
         "schema": SCHEMA,
         "experiment": experiment,

@@ -28,12 +28,11 @@ from harness.runs.recover import close_abandoned
 
 
 def write_spec_elsewhere(project: Project, experiment: str, target: Path) -> dict[str, str]:
-    """Write the specification atomically, as the trainer of the next run gets it: {run, path,
-    sha256}. `import_result` expects a result that names this run and these bytes, as long as no
-    other run comes first.
+    """Write the specification as the trainer of the next run gets it: {run, path, sha256}.
+    `import_result` expects a result that names this run and these bytes.
 
-    Raises RefusedError (already_completed), UsageError for a target inside the project or one that
-    is there.
+    Raises RefusedError (already_completed), UsageError for a target that exists or lies in the
+    project.
     """
     spec, root = program_spec(project, experiment), project.layout.root
     require_not_completed(project, experiment)
@@ -49,11 +48,10 @@ def write_spec_elsewhere(project: Project, experiment: str, target: Path) -> dic
 
 
 def import_result(project: Project, experiment: str, output: Path) -> ProgramReport:
-    """Judge the trainer's output folder `output`, which holds result.json. The run is recorded with
-    the command `import` and the sandbox `none`: nobody here saw it train.
+    """Judge a trainer's output folder, which holds result.json. The run is recorded with the
+    command `import` and the sandbox `none`: nobody here saw it train.
 
-    Raises RefusedError (already_completed). Raises UsageError for a folder with links, pipes or the
-    like; then nothing is recorded.
+    Raises RefusedError (already_completed), or UsageError for a folder with links or pipes.
     """
     if not output.is_dir() or (odd := irregular_file(output)) is not None:
         why = f"{odd} is not one" if output.is_dir() else "it is not a folder"

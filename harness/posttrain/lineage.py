@@ -69,8 +69,7 @@ def _of_model(project: Project, model: Model) -> dict[str, Any]:
 
 
 def overview(project: Project) -> dict[str, Any]:
-    """{programs[]: {experiment, backend, runs[]}, models[], served: {profile: model id or
-    None}}."""
+    """{programs[]: {experiment, backend, runs[]}, models[], served: {profile: model id}}."""
     ledger = project.ledger
     programs = [
         {

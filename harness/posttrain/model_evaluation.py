@@ -43,11 +43,10 @@ def evaluate_model(
     inherited: Mapping[str, str] | None = None,
 ) -> ModelEvaluation:
     """Record one evaluation of the model against its base model, or against the model `against`.
+    A FAIL revokes the model and stops it from being served.
 
-    A FAIL revokes the model's state and stops it from being served, in the same transaction. Raises
-    RefusedError when its run is not completed, a file or the evaluator's code has changed, or
-    `against` cannot be compared with it. Raises UsageError when the mode needs guidance and no row
-    has any.
+    Raises RefusedError when its run is not completed, a file or the evaluator's code has changed,
+    or `against` has another base; UsageError when the mode needs guidance and no row has any.
     """
     model = project.ledger.model(identifier)
     spec = program_spec(project, model.experiment)
@@ -92,8 +91,7 @@ def _ask(
     sandbox: Sandbox,
     inherited: Mapping[str, str] | None,
 ) -> tuple[dict[str, Scores], FieldProblems]:
-    """The scores of "baseline" and "candidate", where the evaluator's answer is valid, and the
-    problems of the answers."""
+    """The valid scores of "baseline" and "candidate", and the problems of the answers."""
     scores: dict[str, Scores] = {}
     problems = FieldProblems()
     with tempfile.TemporaryDirectory(prefix="harness-posttrain-") as name:
@@ -117,8 +115,7 @@ def _adapter(project: Project, model: Model | None) -> dict[str, str] | None:
 
 
 def _evaluator(project: Project, spec: Specification) -> str:
-    """The hash of the evaluator's code. Raises RefusedError when a program of the project is not
-    what was specified."""
+    """The hash of the evaluator's code. Raises RefusedError (evaluator_changed)."""
     named = spec.benchmark["evaluator"]
     now = evaluator_hash(named, project.layout.root)
     if not isinstance(named, str) and now != (specified := named.get("code_hash")):
@@ -132,8 +129,8 @@ def _evaluator(project: Project, spec: Specification) -> str:
 
 
 def _other(project: Project, model: Model, name: str) -> Model:
-    """The model to compare with. It must have the same base: an adapter on another base is another
-    model than the one that was registered."""
+    """The model to compare with. Raises RefusedError (not_comparable)."""
+    # The evaluator loads one base for both: on it an adapter of another base is another model.
     other = project.ledger.model(name)
     if other.id == model.id or other.base["sha256"] != model.base["sha256"]:
         raise RefusedError(
@@ -239,13 +236,8 @@ class PairedComparison:
 
 
 def compare(scores: Mapping[str, Scores], *, seed: int) -> PairedComparison:
-    """Compare by the paired bootstrap; "baseline" and "candidate" have the same row ids.
-
-    Row i of n has scores b_i and c_i, and d_i = c_i - b_i; delta is the mean of the d_i. 1000 times
-    n of the d_i are drawn with replacement; the interval reaches from the 2.5% to the 97.5%
-    quantile of their means (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section
-    13.3).
-    """
+    """Compare by the paired bootstrap (Efron and Tibshirani, An Introduction to the Bootstrap,
+    1993, section 13.3); "baseline" and "candidate" have the same row ids."""
     ids = sorted(scores["candidate"].values)
     pairs = np.array(
         [[scores[who].values[name] for name in ids] for who in ("baseline", "candidate")]

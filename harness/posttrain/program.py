@@ -21,11 +21,8 @@ from harness.runs.supervisor import Event
 
 
 class TrainingProgram:
-    """The training programs of one project: create, execute, process, evaluate, show.
-
-    A specification with problems raises SpecificationError. What a trainer or an evaluator does
-    wrong is a value.
-    """
+    """The training programs of one project. A wrong specification raises SpecificationError; what a
+    trainer or an evaluator does wrong is a value."""
 
     def __init__(
         self,
@@ -71,8 +68,7 @@ class TrainingProgram:
     def execute(
         self, experiment: str, *, resume: bool = False, on_event: Event = lambda event: None
     ) -> ProgramReport:
-        """Start the trainer, judge its result, record both. With `resume` the newest run goes on
-        where it was stopped."""
+        """Start the trainer, judge its result, record both. `resume`: the newest run goes on."""
         return run_program(
             self._project,
             experiment,
@@ -84,8 +80,7 @@ class TrainingProgram:
         )
 
     def process(self, experiment: str, output: Path) -> ProgramReport:
-        """Judge the output folder of a trainer that was started elsewhere, as if it had run
-        here."""
+        """Judge the output folder of a trainer that was started elsewhere."""
         return import_result(self._project, experiment, output)
 
     def attach_evaluation(
@@ -95,8 +90,7 @@ class TrainingProgram:
         *,
         against: str | None = None,
     ) -> ModelEvaluation:
-        """Run the benchmark's evaluator on baseline and model: the only source of a model's
-        scores."""
+        """Run the benchmark's evaluator on baseline and model."""
         return evaluate_model(
             self._project,
             model,
@@ -107,8 +101,7 @@ class TrainingProgram:
         )
 
     def lineage(self, name: str) -> dict[str, Any]:
-        """Dataset, runs, models, evaluations, promotions of an experiment or of a model;
-        docs/training-programs.md."""
+        """See docs/training-programs.md."""
         return lineage(self._project, name)
 
 

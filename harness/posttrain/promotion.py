@@ -41,11 +41,8 @@ class Promotion:
 
 
 def promote(project: Project, identifier: str, *, by: str, reason: str) -> Promotion:
-    """Take one step when every check of it passes. Otherwise nothing is recorded, and the checks
-    say why.
-
-    Raises RefusedError for a state without a next step, or when the model's bytes changed.
-    """
+    """Take one step when every check of it passes; otherwise nothing is recorded. Raises
+    RefusedError for a state without a next step, or when the model's bytes changed."""
     with project.ledger.transaction() as writer:
         model = project.ledger.model(identifier)
         before, after = model.state, NEXT.get(model.state)
@@ -102,12 +99,8 @@ def reject_model(project: Project, identifier: str, *, by: str, reason: str) -> 
 def rollback(
     project: Project, profile: str, *, by: str, reason: str, to: str | None = None
 ) -> Serving:
-    """Serve an earlier good model again: `to`, or the one before the present one.
-
-    The model that is rolled back from is no target of later rollbacks; they go further back. Raises
-    NotFoundError (nothing_to_roll_back_to), RefusedError when `to` is not retired or its latest
-    evaluation failed.
-    """
+    """Serve an earlier good model again: `to`, or the one before the present one. Raises
+    NotFoundError (nothing_to_roll_back_to), RefusedError (not_a_rollback_target)."""
     with project.ledger.transaction() as writer:
         model = _rollback_target(project, profile, to)
         intact(project, model)
@@ -129,10 +122,8 @@ def rollback(
 
 
 def serve_path(project: Project, profile: str) -> Path:
-    """Folder of the deployed model of `profile`, its bytes checked.
-
-    Raises NotFoundError (nothing_served) or RefusedError (model_changed).
-    """
+    """Folder of the deployed model of `profile`, its bytes checked. Raises NotFoundError
+    (nothing_served) or RefusedError (model_changed)."""
     served = _served(project, profile)
     model = project.ledger.model(served) if served is not None else None
     if model is None or model.state is not ModelState.DEPLOYED:
@@ -145,8 +136,7 @@ def serve_path(project: Project, profile: str) -> Path:
 
 
 def intact(project: Project, model: Model) -> Path:
-    """The model's folder, hashed again. Raises RefusedError (model_changed) when it differs from
-    what was registered."""
+    """The model's folder, hashed again. Raises RefusedError (model_changed)."""
     path = project.layout.root / model.path
     try:
         now = hash_path(path)
@@ -170,8 +160,7 @@ def revocation(
     by: str,
     decision: str | None = None,
 ) -> list[ModelMoved | ModelServed]:
-    """The facts that take a model out of service: its move, and the pointer cleared where it led to
-    the model."""
+    """The facts that take a model out of service: its move, and the cleared pointer to it."""
     facts: list[ModelMoved | ModelServed] = [_move(model, after, why, by=by, decision=decision)]
     if _served(project, model.profile) == model.id:
         facts.append(

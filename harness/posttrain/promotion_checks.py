@@ -1,8 +1,5 @@
-"""What a model's next step requires, and the answers of a model in shadow.
-
-A model in shadow answers beside the deployed one; its answers are not used. What became of each is
-recorded, and checked before the next step.
-"""
+"""What a model's next step requires, and the answers of a model in shadow: given beside the
+deployed one's, not used, recorded and checked before the next step."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -97,7 +94,7 @@ def _of_evaluation(evaluation: ModelEvaluation, thresholds: Thresholds) -> list[
 
 
 def _own_evaluator(evaluation: ModelEvaluation, specified: Any) -> ThresholdCheck:
-    """The program that scored is the one that was specified; its isolation is shown."""
+    """The program that scored is the one that was specified."""
     ran = evaluation.evidence.get("evaluator")
     isolated = evaluation.sandbox not in (None, SandboxKind.NONE.value)
     isolation = f"in {evaluation.sandbox}" if isolated else "not isolated"
@@ -143,11 +140,8 @@ def _of_shadow(
 def observe(
     project: Project, identifier: str, outcome: str, *, by: str, note: str = ""
 ) -> ShadowObserved:
-    """Record one shadow answer.
-
-    Raises UsageError for an unknown outcome: it is never counted as accepted. Raises RefusedError
-    when the model is not in shadow.
-    """
+    """Record one shadow answer. Raises UsageError for an unknown outcome, RefusedError when the
+    model is not in shadow."""
     if outcome not in OUTCOMES:
         raise UsageError(
             f"The outcome is {outcome!r}; expected one of {', '.join(OUTCOMES)}.",

@@ -1,5 +1,4 @@
-"""`posttrain run --resume`: which run goes on, and whether it may. It is the same run, in its own
-folder, as its next attempt; what decides is as for `train --resume`."""
+"""`posttrain run --resume`: which run goes on, and whether it may; as for `train --resume`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,9 +32,9 @@ def stopped_run(
 ) -> Stopped:
     """The newest run of `experiment`, which ended without completing and had begun to log.
 
-    Raises RefusedError: nothing_to_resume; result_refused for a whole result that was not believed;
-    run_changed; sandbox_differs, dataset_differs, base_model_differs, code_differs; minutes_spent,
-    tokens_spent; and what a finding of the run says is worth nothing.
+    Raises RefusedError: nothing_to_resume, result_refused, run_changed; sandbox_differs,
+    dataset_differs, base_model_differs, code_differs; minutes_spent, tokens_spent; and what
+    `require_worth` raises.
     """
     runs = project.ledger.runs(experiment)
     token = link_token(project, runs[-1]) if runs else None
@@ -55,8 +54,9 @@ def stopped_run(
 
 
 def set_earlier_aside(project: Project, run: Run, attempt: int) -> None:
-    """What `attempt` printed and told as its result is kept beside: this attempt's is judged.
-    Called when the ledger says that the run goes on."""
+    """Keep the stdout and the result of `attempt` beside those of the next one."""
+    # Else a new attempt that reports nothing would be judged by the old attempt's result. Only
+    # after the resumption is a fact: a refused resume leaves the files as they were.
     stdout = project.layout.run(run.experiment, run.id, "stdout")
     for path in (stdout, output_folder(project, run) / "result.json"):
         if path.exists() or path.is_symlink():
@@ -64,7 +64,8 @@ def set_earlier_aside(project: Project, run: Run, attempt: int) -> None:
 
 
 def _require_no_result(project: Project, run: Run) -> None:
-    judged = [item for item in project.ledger.judgements(run.experiment) if item.run == run.id]
+    judgements = project.ledger.judgements(run.experiment)
+    judged = [judgement for judgement in judgements if judgement.run == run.id]
     result: Mapping[str, Any] = (judged[-1].result if judged else None) or {}
     if result and result.get("status") != "failed":
         why = "it had ended, and its result was refused"

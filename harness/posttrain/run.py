@@ -1,5 +1,4 @@
-"""`harness posttrain run`: one supervised run of a training program; its result is judged, whatever
-the trainer says of it."""
+"""`harness posttrain run`: one supervised run of a training program, its result judged."""
 
 import os
 from collections.abc import Mapping
@@ -64,15 +63,11 @@ def run_program(
     resume: bool = False,
     on_event: Event = lambda event: None,
 ) -> ProgramReport:
-    """Start the trainer once and judge its result. Runs that a dead supervisor left behind are
-    closed first.
-
-    With `resume` the newest run goes on as its next attempt, in its own folder, where the trainer
-    finds its checkpoints; else a new run is registered.
+    """Start the trainer once and judge its result. Runs that a dead supervisor left are closed
+    first. With `resume` the newest run goes on in its own folder, where its checkpoints lie.
 
     Raises RefusedError (no_training_program, already_completed, already_training, and what
-    `stopped_run` refuses), MissingExtraError, RunError; what the trainer does wrong is a status and
-    problems, never an error.
+    `stopped_run` raises), MissingExtraError, RunError; what the trainer does wrong is a value.
     """
     interrupts = Interrupts()
     with supervising(project.layout, experiment), interrupts.taken():
@@ -163,9 +158,7 @@ class ProgramRun(SupervisedRun[ProgramReport]):
         return {**OFFLINE, "PYTHONHASHSEED": str(run.seed), **spent, **device}
 
     def confinement(self, folder: Path, private: Path) -> Confinement:
-        """It may read the project, the dataset, the base model and the packages, and write in the
-        run's folder only. The control folder is hidden, unless the base model lies in it: then only
-        that is listed. The benchmark is hidden by bwrap alone."""
+        """It reads project, dataset, base model and packages, and writes in the run's folder."""
         layout, spec = self.project.layout, self.spec
         model = [] if spec.model["path"] is None else [spec.model["path"]]
         readable = [
@@ -177,7 +170,8 @@ class ProgramRun(SupervisedRun[ProgramReport]):
             PACKAGE,
         ]
         benchmark = (layout.root / spec.benchmark["path"]).resolve()
-        # Landlock takes nothing away below what it grants.
+        # The benchmark lies in the project, which is readable; Landlock takes nothing away below
+        # what it grants.
         can_hide = self.sandbox.kind is SandboxKind.BWRAP
         hidden = [benchmark] if can_hide and benchmark.is_relative_to(layout.root) else []
         if not any(Path(path).is_relative_to(layout.state) for path in model):
@@ -234,8 +228,7 @@ class ProgramRun(SupervisedRun[ProgramReport]):
 
 
 def _require_packages(spec: Specification, python: Mapping[str, Any]) -> None:
-    """Raises MissingExtraError with the command that installs what the project's interpreter
-    lacks."""
+    """Raises MissingExtraError for what the project's interpreter lacks."""
     have = {name.lower() for name in python["packages"]}
     missing = [name for name in spec.backend.packages if name not in have]
     if missing:

@@ -1,5 +1,4 @@
-"""A request checked on every bound before a specification is recorded: words, numbers, base model,
-rows to train on, rows to evaluate on, code."""
+"""A request is checked on every bound before a specification is recorded."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

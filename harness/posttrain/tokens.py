@@ -16,14 +16,12 @@ class Tokens:
 
     @property
     def seen(self) -> float | None:
-        """The largest `tokens_seen` of the rows that hold: what the model was trained on. None
-        while no row says it."""
+        """The largest `tokens_seen` of the rows that count: what the model was trained on."""
         return max((tokens for _, tokens in self._held), default=None)
 
     @property
     def spent(self) -> float:
-        """What went through the model in all attempts, steps that a later attempt repeated
-        included."""
+        """What went through the model in all attempts, repeated steps included."""
         return self._replaced + (self.seen or 0.0)
 
     def take(self, rows: Iterable[dict[str, Any]]) -> None:
@@ -43,6 +41,8 @@ class Tokens:
                 self._held.append((where, float(value)))
 
     def _go_back(self, at: float) -> None:
+        # A resumed trainer starts at its last checkpoint: later rows of the attempt before are
+        # replaced by new ones. Their tokens no longer shape the model, but they were paid for.
         before = self.seen or 0.0
         self._held = [
             (where, tokens) for where, tokens in self._held if where is not None and where < at

@@ -1,5 +1,4 @@
-"""A trainer's result is judged and recorded, and its run closed; and what a run's folder holds
-before the trainer starts."""
+"""Judging a trainer's result and closing its run; and the run's folder before the start."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -79,8 +78,7 @@ def write_spec(project: Project, run: Run, spec: Specification) -> tuple[Path, s
 
 
 def hashes_now(project: Project, spec: Specification) -> dict[str, str | None]:
-    """Hashes of dataset, base model and trainer code now; the reason in place of one that cannot be
-    computed."""
+    """Hashes of dataset, base model and trainer code now, or why one cannot be computed."""
 
     def known(compute: Callable[[], str]) -> str:
         try:
@@ -106,8 +104,7 @@ def judge_result(
     seconds: float,
     findings: list[Finding] | None = None,
 ) -> ProgramReport:
-    """Validate, record, close. Judgement, checkpoint and model are one ledger transaction, before
-    the run's end."""
+    """Validate, record, close."""
     problems, digest = FieldProblems(reported.problems), None
     if reported.result is None:
         problems += changes(spec, seen)
@@ -121,8 +118,8 @@ def judge_result(
         problems += _origin_problems(project, run, spec, checkpoint, seen)
     failed = reported.result is not None and reported.result.get("status") == "failed"
     accepted = not problems and not failed
-    # The run is closed after this transaction: a kill in between leaves a judged run for recovery
-    # to close, never a completed run without a judgement.
+    # Judgement, checkpoint and model are one transaction, before the run's end: a kill in between
+    # leaves a judged run for recovery to close, never a completed run without a judgement.
     with project.ledger.transaction() as writer:
         writer.append(
             TrainingJudged(

@@ -1,8 +1,5 @@
-"""JSON of programs and people, read with suspicion.
-
-What is read can always be recorded in the ledger and shown: no lone surrogates, no whole numbers
-beyond 64 bits, no deep nesting.
-"""
+"""JSON of programs and people. What is read can be recorded and shown: no lone surrogates, no whole
+numbers beyond 64 bits, no deep nesting."""
 
 import json
 import math
@@ -52,11 +49,9 @@ def read_object(
 
 
 def read_json_lines(path: Path) -> tuple[str, list[dict[str, Any]]]:
-    """(SHA-256 of the bytes, rows) of a JSON-lines file, both from one read.
-
-    Raises NotFoundError when it is missing. Raises UsageError when it has no row, and for a line
-    that is not a JSON object, with its number.
-    """
+    """(SHA-256 of the bytes, rows) of a JSON-lines file. Raises NotFoundError, or UsageError naming
+    the bad line."""
+    # One read for both: a file that changes in between would have the hash of other rows.
     with open_regular(path) as stream:
         data = stream.read()
     rows = []

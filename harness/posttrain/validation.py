@@ -1,5 +1,5 @@
-"""Is a trainer's result to be believed? Every field is compared with the specification and with
-what the harness observed; all problems are collected."""
+"""Every field of a trainer's result is compared with the specification and with what the harness
+observed; all problems are collected."""
 
 import json
 import struct
@@ -58,8 +58,7 @@ class Observed:
     spent: float = 0.0
     """Tokens of all attempts, by their rows; steps that a later attempt repeated count again."""
     began: float | None = None
-    """The file system's time before the trainer was started; by default when the run was
-    registered."""
+    """The file system's time before the start; by default when the run was registered."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,8 +71,7 @@ class ReportedResult:
 
 
 def read_result(stdout: Path, file: Path) -> ReportedResult:
-    """The object on stdout, else that of the file. Junk on stdout is a problem even where the file
-    is good."""
+    """The object on stdout, else that of the file. Junk on stdout is a problem all the same."""
     printed, stdout_problem = read_object(stdout, "stdout", largest=LARGEST)
     written, file_problem = read_object(file, "result.json", largest=LARGEST)
     of_file = (file_problem,) if file_problem else ()
@@ -95,11 +93,8 @@ def read_result(stdout: Path, file: Path) -> ReportedResult:
 def validate(
     spec: Specification, result: Mapping[str, Any], seen: Observed
 ) -> tuple[FieldProblems, str | None]:
-    """(all problems, content hash of the artifact).
-
-    The result is believed when there is a hash and no problem. A correct result that says "failed"
-    has neither. No key sets a promotion state, and an unknown key is a problem.
-    """
+    """(all problems, content hash of the artifact). The result is believed when there is a hash and
+    no problem; a correct result that says "failed" has neither."""
     problems = FieldProblems()
     for name in sorted(set(result) - {*_KEYS, "extra"}):
         problems.add(name, "no such key", result[name], "unknown")
@@ -118,8 +113,8 @@ def validate(
 
 
 def changes(spec: Specification, seen: Observed) -> FieldProblems:
-    """Dataset, base model and trainer code that are not what was specified, as the harness hashed
-    them before and after training."""
+    """Dataset, base model and trainer code that differed from the specification, before or after
+    training."""
     problems = FieldProblems()
     specified = {
         "dataset_sha256": spec.dataset["sha256"],
@@ -292,10 +287,7 @@ def artifact_fault(folder: Path) -> str | None:
 
 
 def tensors_fault(path: Path) -> str | None:
-    """Why the file is not a safetensors file, or that it holds a number that is not finite.
-
-    Every tensor is read as far as numpy can; torch is not needed.
-    """
+    """Why the file is not a safetensors file, or holds a number that is not finite."""
     try:
         size = path.stat().st_size
         with path.open("rb") as stream:
@@ -334,7 +326,9 @@ def _tensor_fault(path: Path, length: int, entry: dict[str, Any]) -> str | None:
         path, dtype=_KINDS[kind], mode="r", offset=8 + length + begin, shape=(count,)
     )
     finite = (
-        bool(((values & 0x7F80) != 0x7F80).all())  # all exponent bits set: infinity or NaN
+        # numpy has no bfloat16, so it is read as whole numbers: with all exponent bits set, such
+        # a number is infinity or NaN.
+        bool(((values & 0x7F80) != 0x7F80).all())
         if kind == "BF16"
         else bool(np.isfinite(values).all())
     )

@@ -69,8 +69,7 @@ _TRL = ("torch", "transformers", "trl", "peft")
 
 
 class Backend(StrEnum):
-    """Trainer: name, modes that it trains, packages that the project's interpreter must have,
-    hardware tiers that it runs on."""
+    """Trainer: name, modes, packages that the project's interpreter must have, hardware tiers."""
 
     modes: frozenset[Mode]
     packages: tuple[str, ...]

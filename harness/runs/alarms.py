@@ -1,5 +1,5 @@
-"""The watch over one run: its rows go through the detectors, and each alarm becomes one fact and
-one line of alarms.jsonl, however often the rows are read."""
+"""The watch over one run: each alarm of the detectors becomes one fact and one line of
+alarms.jsonl, however often the rows are read."""
 
 import json
 from collections.abc import Iterable
@@ -16,25 +16,26 @@ from harness.ledger.project import Project
 from harness.plans.parse import plan_from
 
 MOST_ALARMS = 100
-"""Recorded of one run: a value that jumps up and down for a million rows says no more in the next
-hundred."""
+"""Recorded of one run."""
 
 
 class RunAlarms:
-    """Feeds a run's own rows, in order, to the detectors. A supervisor's death in between loses
-    nothing: who reads the rows again records only what is not in the ledger yet."""
+    """Feeds a run's own rows, in order, to the detectors."""
+
+    # After a supervisor's death all rows are read again: only alarms that the ledger does not hold
+    # yet are recorded.
 
     def __init__(self, project: Project, run: Run) -> None:
         self._project, self._run = project, run
         self._watch = RunWatch(watch_settings(project, run.experiment))
         self._recorded = [
-            Alarm.from_plain(item.alarm) for item in project.ledger.alarms(run.experiment, run.id)
+            Alarm.from_plain(fact.alarm) for fact in project.ledger.alarms(run.experiment, run.id)
         ]
         self._known = {_identity(alarm) for alarm in self._recorded}
         self._before = frozenset(self._known)
 
     def take(self, rows: Iterable[Row]) -> list[Alarm]:
-        """The alarms of `rows` that were not recorded before; they are when this returns."""
+        """Record the new alarms of `rows`, and return them."""
         new = [
             alarm
             for row in rows
@@ -53,8 +54,8 @@ class RunAlarms:
         return new
 
     def fatal(self) -> Alarm | None:
-        """The alarm that ends the run by the plan's alarms.stop_on; None while there is none. One
-        that ended the run before it was resumed does not end it again."""
+        """The alarm that ends the run by the plan's alarms.stop_on. One that ended the run before
+        it was resumed does not end it again."""
         alarm = self._watch.fatal()
         return alarm if alarm is not None and _identity(alarm) not in self._before else None
 
@@ -86,8 +87,7 @@ def stopped(run: Run, alarm: Alarm) -> Finding:
 
 
 def watch_settings(project: Project, experiment: str) -> WatchSettings:
-    """The plan's; a training program is not of the plan and has the usual ones, as a project
-    without a plan."""
+    """The plan's; the defaults for a training program, which is not of the plan."""
     plan = project.ledger.plan()
     if plan is None or project.ledger.program(experiment) is not None:
         return WatchSettings()

@@ -1,5 +1,4 @@
-"""`harness gc`: which recorded checkpoints have to stay on the disk, and why; the others are
-removed. The record of each stays, with its removal."""
+"""`harness gc`: removes the recorded checkpoints that nothing needs. Their records stay."""
 
 import contextlib
 import math
@@ -49,8 +48,7 @@ class RemovedCheckpoints:
 class Choice:
     checkpoint: Checkpoint
     path: Path
-    """What is removed with it: the checkpoint itself, or the folder of the Checkpointer around
-    it."""
+    """What is removed: the checkpoint itself, or the folder of the Checkpointer around it."""
     why: str | None
     """Why it stays; None when it is removed."""
 
@@ -59,11 +57,7 @@ def remove_unneeded(
     project: Project, experiments: Iterable[str], *, by: str, dry_run: bool
 ) -> RemovedCheckpoints:
     """Remove the checkpoints of the experiments that nothing needs; with `dry_run` only list them.
-
-    Each removal is a fact before it is done, so a killed call is finished by the next one. An
-    experiment that is being trained is left alone, and cannot be trained meanwhile. Raises
-    NotFoundError for an unknown experiment.
-    """
+    An experiment that is being trained is left alone. Raises NotFoundError."""
     outcome, read = RemovedCheckpoints(), read_by_judges(project)
     layout = project.layout
     for name in [project.ledger.experiment(experiment).id for experiment in experiments]:
@@ -97,6 +91,7 @@ def _remove_chosen(
         try:
             facts = [_fact(project.layout, choice, by) for choice in together]
             if not dry_run:
+                # In this order: a killed call is finished by the next one, from the fact.
                 _record(project, facts)
                 _remove(path)
         except (HarnessError, OSError) as error:
@@ -164,8 +159,7 @@ def _plain(fact: CheckpointRemoved) -> dict[str, Any]:
 
 
 def read_by_judges(project: Project) -> frozenset[str]:
-    """Content hashes that a verdict or an evaluation of any experiment or model read, and models
-    that may be served."""
+    """Content hashes that any verdict or evaluation read, and models that may be served."""
     ledger, hashes = project.ledger, set()
     for experiment in ledger.experiments():
         hashes |= {evaluation.checkpoint for evaluation in ledger.evaluations(experiment.id)}
@@ -266,8 +260,7 @@ def _with_best_and_newest(
 
 
 def _best_epochs(project: Project, experiment: Experiment, run: Run, saved: set[int]) -> set[int]:
-    """Of the saved epochs those with the best logged value of the plan's metric; none where no
-    value was logged."""
+    """The saved epochs with the best logged value of the plan's metric."""
     try:
         objective = objective_of(plan_of(project, experiment))
     except RefusedError:  # a training program has no plan

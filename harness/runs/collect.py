@@ -1,5 +1,4 @@
-"""What a run left behind: its rows, its checkpoints, the hashes of its files, and how it is
-closed."""
+"""Closing a run: its rows, its checkpoints, the hashes of its files."""
 
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -21,6 +20,10 @@ from harness.runs.origin import origin_findings, untrained_findings
 from harness.runs.run_tail import RunRows
 
 _HASHED = ("run", "metrics", "status", "stdout", "stderr", "alarms")
+_RUN_JSON = (
+    *("experiment", "id", "seed", "attempt", "status", "argv", "code", "data", "sandbox"),
+    *("session", "environment", "registered_at", "started_at", "job"),
+)
 
 
 def rows_of(layout: Layout, run: Run) -> RunRows:
@@ -30,8 +33,7 @@ def rows_of(layout: Layout, run: Run) -> RunRows:
 
 
 def read_all(layout: Layout, run: Run, alarms: RunAlarms | None = None) -> RunRows:
-    """The run's rows as they stand now, with a complete last line that has no newline. They go
-    through `alarms`."""
+    """The run's rows as they stand now, fed to `alarms`."""
     rows = rows_of(layout, run)
     own = rows.take(Tail(rows.path).poll(final=True))
     if alarms is not None:
@@ -43,8 +45,7 @@ def read_all(layout: Layout, run: Run, alarms: RunAlarms | None = None) -> RunRo
 def close_run(
     project: Project, run: Run, rows: RunRows, ending: Ending, *, began: float | None = None
 ) -> Run:
-    """Record the run's checkpoints and its end; write run.json. Returns the run as it is now.
-    `began` is as `origin_findings` takes it."""
+    """Record the run's checkpoints and its end; write run.json. `began`: see `origin_findings`."""
     ledger, layout = project.ledger, project.layout
     checkpoints, problems = _checkpoints(layout, run, rows)
     if (made := _accepted_model(project, run)) is not None:
@@ -85,8 +86,8 @@ def _still_hold(run: Run) -> list[Finding]:
 
 
 def _accepted_model(project: Project, run: Run) -> str | None:
-    """Content hash of the model that a training program's run made, by its accepted result: that
-    one is final, whatever checkpoints the trainer reported."""
+    """Content hash of a training program's model, by its accepted result: that one is final,
+    whatever checkpoints the trainer reported."""
     judgements = project.ledger.judgements(run.experiment)
     mine = [judgement for judgement in judgements if judgement.run == run.id]
     return mine[-1].artifact if mine and mine[-1].accepted else None
@@ -95,8 +96,7 @@ def _accepted_model(project: Project, run: Run) -> str | None:
 def _changed(
     facts: list[CheckpointRecorded], recorded: list[Checkpoint], made: str | None
 ) -> list[CheckpointRecorded]:
-    """What the ledger does not hold yet: after a resume, also that another checkpoint is the final
-    one now."""
+    """What the ledger does not hold yet; after a resume another checkpoint may be the final one."""
     known = {checkpoint.id: checkpoint for checkpoint in recorded}
     changed = [
         fact
@@ -125,22 +125,8 @@ def _no_longer_final(checkpoint: Checkpoint) -> CheckpointRecorded:
 
 def write_run_json(layout: Layout, run: Run, ended: RunEnded | None = None) -> None:
     """run.json: what was registered, where it runs, and how it ended once it has."""
-    kept = (
-        "experiment",
-        "id",
-        "seed",
-        "attempt",
-        "status",
-        "argv",
-        "code",
-        "data",
-        "sandbox",
-        "session",
-        "environment",
-    )
-    times = ("registered_at", "started_at", "job")
     plain = asdict(run)
-    content = {name: plain[name] for name in (*kept, *times)}
+    content = {name: plain[name] for name in _RUN_JSON}
     if ended is not None:
         body = ended.body()
         names = ("status", "exit_code", "reason", "seconds", "rows", "findings")
@@ -160,8 +146,8 @@ def _hashes(layout: Layout, run: Run) -> dict[str, str]:
 def _checkpoints(
     layout: Layout, run: Run, rows: RunRows
 ) -> tuple[list[CheckpointRecorded], list[Finding]]:
-    """The checkpoints that the run reported and kept, one a path, the one to score last; and those
-    that cannot be read."""
+    """The checkpoints that the run reported and kept, one a path, the final one last; and findings
+    of those that cannot be read."""
     checkpoints: list[CheckpointRecorded] = []
     problems: list[Finding] = []
     latest: dict[str, dict[str, Any]] = {}
@@ -209,7 +195,7 @@ def _initial(layout: Layout, run: Run, rows: RunRows) -> set[str]:
 
 
 def _epoch(value: Any) -> int | None:
-    """None for what no loop counts to: the ledger's columns hold 64 bits."""
+    # The ledger's columns hold 64 bits; a reported epoch can be any JSON number.
     return value if isinstance(value, int) and abs(value) < 2**53 else None
 
 

@@ -97,7 +97,6 @@ def bypassed(run: str, what: str) -> Finding:
 
 
 def code_changed(run: Run, paths: list[str]) -> list[Finding]:
-    """The run's code is no longer what was registered: nobody can say which of the two it ran."""
     if not paths:
         return []
     more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
@@ -127,7 +126,6 @@ def leftovers(run: Run, left: int) -> list[Finding]:
 
 
 def not_exact(run: str, resumes: Iterable[Row]) -> list[Finding]:
-    """The finding of an attempt that did not restore all that its checkpoint should have held."""
     parts = not_restored(resumes)
     if not parts:
         return []
@@ -138,7 +136,7 @@ def not_exact(run: str, resumes: Iterable[Row]) -> list[Finding]:
 def findings_of(run: Run, program: str) -> list[Finding]:
     """The findings of an ended run of `program`, led by its reason when it did not complete."""
     findings = list(run.findings)
-    if run.status is RunStatus.COMPLETED or any(item.code == BYPASSED for item in findings):
+    if run.status is RunStatus.COMPLETED or BYPASSED in {finding.code for finding in findings}:
         return findings
     name = f"{run.experiment}/{run.id}"
     message = f"{name} is {run.status}: {run.reason}."
@@ -159,8 +157,7 @@ def last_lines(path: Path) -> list[str]:
 
 
 def explain(exit_code: int, lines: list[str]) -> str:
-    """Why a command that the harness did not end failed; `lines` are the last ones of its
-    stderr."""
+    """Why a command that the harness did not end failed; `lines` are the last of its stderr."""
     last = lines[-1] if lines else ""
     if exit_code in (126, 127) and (not last or any(words in last for words in _NOT_FOUND)):
         return _short(f"never started: {last or 'the command was not found'}")
@@ -180,8 +177,7 @@ def explain(exit_code: int, lines: list[str]) -> str:
 
 
 def missing_package(reason: str, program: str) -> str | None:
-    """The hint when `reason`, as `explain` gave it, is a module that `program` does not have; else
-    None."""
+    """The hint when `reason`, as `explain` gave it, is a module that `program` lacks."""
     match = _NO_MODULE.search(reason)
     if match is None:
         return None

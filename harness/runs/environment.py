@@ -1,5 +1,4 @@
-"""What a run is made with: its folders, the interpreter, the variables it gets, and a description
-of the machine."""
+"""What a run gets: its folders, interpreter and variables, and a description of the machine."""
 
 import functools
 import json
@@ -30,8 +29,8 @@ OFFLINE = {
 _ASK = r"""
 import importlib.metadata, importlib.util, json, platform, re, sys
 packages = {}
-for found in importlib.metadata.distributions():
-    head = (found.read_text("METADATA") or found.read_text("PKG-INFO") or "").partition("\n\n")[0]
+for one in importlib.metadata.distributions():
+    head = (one.read_text("METADATA") or one.read_text("PKG-INFO") or "").partition("\n\n")[0]
     fields = dict(re.findall(r"^(Name|Version): *(.+?)\r?$", head, re.M))
     if len(fields) == 2:
         packages[fields["Name"]] = fields["Version"]
@@ -40,48 +39,43 @@ print(json.dumps({"python": platform.python_version(),
     "packages": dict(sorted(packages.items())), "prefixes": sorted({sys.prefix, sys.base_prefix}),
     "has_harness": importlib.util.find_spec("harness") is not None}))
 """
-"""The metadata's head only: parsing all of it, as `found.metadata` does, takes twenty times as
-long."""
+# The metadata's head only: parsing all of it, as `distribution.metadata` does, takes twenty times
+# as long.
 
 
 def child_environment(
-    inherited: Mapping[str, str], private: Path, given: Mapping[str, str]
+    inherited: Mapping[str, str], private: Path, more: Mapping[str, str]
 ) -> dict[str, str]:
-    """The whole environment of a training process: what is allowed of `inherited`, `given`, a HOME
-    and a TMPDIR below the folder `private`. Byte code is not written, so that running code does not
-    change the code snapshot."""
+    """The whole environment of a training process: the allowed part of `inherited`, `more`, and a
+    HOME and a TMPDIR below `private`."""
     kept = passed_on(inherited)
     kept.setdefault("PATH", os.defpath)
     own = {
         "HOME": str(private / "home"),
         "TMPDIR": str(private / "tmp"),
+        # Byte code beside the sources would change the code snapshot.
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    return {**kept, **own, "PYTHONUNBUFFERED": "1", **given}
+    return {**kept, **own, "PYTHONUNBUFFERED": "1", **more}
 
 
 def prepare_private(private: Path, *, python: Mapping[str, Any]) -> dict[str, str]:
-    """Make the private folder's parts; returns PYTHONPATH for an interpreter that lacks the run
-    logger."""
+    """Make the folder's parts; returns PYTHONPATH for an interpreter that lacks the run logger."""
     for name in ("home", "tmp"):
         (private / name).mkdir(parents=True)
     if python["has_harness"]:
         return {}
     library = private / "lib"
     library.mkdir()
-    (library / PACKAGE.name).symlink_to(
-        PACKAGE
-    )  # this one package, not all that is installed beside it
+    # A link to this one package: its own folder would bring all that is installed beside it.
+    (library / PACKAGE.name).symlink_to(PACKAGE)
     return {"PYTHONPATH": str(library)}
 
 
 def ask_python(interpreter: str, sandbox: Sandbox) -> dict[str, Any]:
-    """What the interpreter says of itself: {python, implementation, packages, prefixes,
-    has_harness}.
-
-    It is asked sandboxed: a project's own virtual environment runs code of the project when it
-    starts. Raises RunError when it cannot be asked.
-    """
+    """{python, implementation, packages, prefixes, has_harness} of the interpreter. Raises
+    RunError."""
+    # Sandboxed: a project's own virtual environment runs the project's code at its start.
     asked = sandbox.run(
         [interpreter, "-I", "-c", _ASK],
         confinement=Confinement(read_only=(PACKAGE.parent,)),
@@ -103,8 +97,7 @@ def ask_python(interpreter: str, sandbox: Sandbox) -> dict[str, Any]:
 
 
 def describe(python: Mapping[str, Any], inherited: Mapping[str, str]) -> dict[str, Any]:
-    """The environment of a run as plain JSON: Python, packages, OS, CPU, memory, GPU, thread
-    settings."""
+    """The environment of a run as plain JSON."""
     return {
         "python": python["python"],
         "implementation": python["implementation"],
@@ -132,8 +125,7 @@ def _cpu_model() -> str:
 
 @functools.cache
 def _gpus() -> tuple[str, ...]:
-    """Name, memory and driver of each NVIDIA GPU; none where nvidia-smi is absent or does not
-    answer in 10 s."""
+    """Name, memory and driver of each NVIDIA GPU."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return ()
@@ -165,7 +157,7 @@ def run_variables(
 
 
 def private_folder(token_sha256: str) -> Path:
-    """Its path; short, because sockets below it have names of at most about 100 bytes."""
+    """Short: a socket's path has at most about 100 bytes."""
     return Path(tempfile.gettempdir()).resolve() / f"harness-run-{token_sha256[:16]}"
 
 
@@ -182,11 +174,9 @@ def remove_private(token_sha256: str) -> None:
 
 
 def fresh_folder(folder: Path) -> float:
-    """Make a new, empty folder and return the file system's time of it; what somebody put there
-    before is moved beside it, never read and never overwritten.
-
-    Raises RunError when 10,000 of them lie there.
-    """
+    """Make a new, empty folder and return the file system's time of it; what was there before is
+    moved beside it, never read. Raises RunError."""
+    # The file system's time, not ours: it is compared with the times of files on that system.
     for number in range(1, 10_000):
         try:
             folder.mkdir(parents=True)

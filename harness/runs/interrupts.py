@@ -1,5 +1,4 @@
-"""SIGTERM and Ctrl-C for a supervisor: taken once, and never in the middle of ending or closing a
-run."""
+"""SIGTERM and Ctrl-C for a supervisor: taken once, and never while a run is ended or closed."""
 
 import contextlib
 import signal
@@ -10,17 +9,16 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Interrupts:
-    """The first of the two signals raises KeyboardInterrupt, at once or when the block that holds
-    it ends; further ones are ignored: the first is being answered. Outside the main thread nothing
-    is caught."""
+    """The first signal raises KeyboardInterrupt, at once or when the block that holds it ends;
+    later ones are ignored, since the first is being answered."""
 
     def __init__(self) -> None:
         self._held = self._waiting = self._raised = False
 
     @contextlib.contextmanager
     def taken(self) -> Iterator[None]:
-        """For this long the two signals come here; one that the process ignores already stays
-        ignored."""
+        """Inside, the two signals come here; one that the process ignores stays ignored."""
+        # Python runs signal handlers, and lets one be set, only in the main thread.
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -55,6 +53,8 @@ class Interrupts:
             self._held = True
 
     def _take(self, number: int, frame: object) -> None:
+        # Runs between any two byte codes of the main thread, also inside the methods above: it sets
+        # a flag, and raises only where nothing is held.
         self._waiting = not self._raised
         if not self._held:
             self._raise_waiting()

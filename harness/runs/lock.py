@@ -15,8 +15,8 @@ _TRIES, _PAUSE_SECONDS = 10, 0.1
 
 @contextlib.contextmanager
 def supervising(layout: Layout, experiment: str) -> Iterator[None]:
-    """Hold the experiment. Raises RefusedError (already_training) when another process goes on
-    holding it; one that only looks whether it is held is waited for."""
+    """Hold the experiment. Raises RefusedError (already_training)."""
+    # Several tries: a process that only asks whether it is held takes the lock for a moment.
     for _ in range(_TRIES):
         with try_supervising(layout, experiment) as held:
             if held:
@@ -32,8 +32,7 @@ def supervising(layout: Layout, experiment: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def looping(layout: Layout) -> Iterator[None]:
-    """Hold the project for one loop. Raises RefusedError (loop_running) when another process holds
-    it."""
+    """Hold the project for one loop. Raises RefusedError (loop_running)."""
     path = layout.state / "locks" / "loop.lock"
     with lock(path, wait=False) as held:
         if not held:
@@ -49,8 +48,8 @@ def looping(layout: Layout) -> Iterator[None]:
 
 @contextlib.contextmanager
 def try_supervising(layout: Layout, experiment: str) -> Iterator[bool]:
-    """Whether the experiment could be held; the lock lies in the state directory, out of training's
-    reach."""
+    """Whether the experiment could be held."""
+    # In the state directory: a lock that training can reach, training can hold or remove.
     name = f"train-{layout.experiment(experiment).name}.lock"
     with lock(layout.state / "locks" / name, wait=False) as held:
         yield held

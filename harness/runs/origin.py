@@ -1,8 +1,6 @@
-"""Where a final checkpoint came from: made inside its run, and not a file that was there before.
+"""Whether a final checkpoint was made inside its run, and was no file that was there before.
 
-Its bytes and times are checked when the run is closed. A file whose time of change (ctime, which no
-program can set) is older than the run existed before, whatever it is called. An exact copy is
-found; one with a byte changed is not.
+Checked when the run is closed. An exact copy is found; one with a byte changed is not.
 """
 
 import contextlib
@@ -39,12 +37,10 @@ def origin_findings(
     began: float | None,
     ending: list[Finding],
 ) -> list[Finding]:
-    """`checkpoint_out_of_window` or `checkpoint_known` for a final checkpoint that the run did not
-    make.
+    """`checkpoint_out_of_window` or `checkpoint_known` for a checkpoint that the run did not make.
 
-    `began` is the file system's time when the run's folder was made, by default when the run was
-    registered. What an earlier run of the same experiment and seed left is that seed's own: a
-    training that goes on, or that is repeated.
+    `began` is the file system's time of the run's folder, by default of the registration. What an
+    earlier run of the same seed left is its own: that training went on or was repeated.
     """
     first = project.ledger.first_with_checkpoint(final.checkpoint)
     if _own(project, run, final.checkpoint) or (
@@ -87,9 +83,8 @@ def origin_findings(
 def untrained_findings(
     final: CheckpointRecorded, saved: Sequence[CheckpointRecorded], initial: Collection[str]
 ) -> list[Finding]:
-    """`checkpoint_untrained` when the final checkpoint is what the run started from, as far as it
-    kept that (`initial`: paths); the note `weights_unchanged` when all that it saved, of three
-    epochs or more, is the same."""
+    """`checkpoint_untrained` when the final checkpoint equals one that the run started from
+    (`initial`: paths); the note `weights_unchanged` when all of three or more epochs are equal."""
     name = f"{final.experiment}/{final.run}"
     if any(fact.path in initial and fact.checkpoint == final.checkpoint for fact in saved):
         return [
@@ -124,8 +119,7 @@ def _own(project: Project, run: Run, content: str) -> bool:
 
 
 def _known(project: Project, run: Run, files: list[Path], since: float) -> str | None:
-    """What has the bytes of the checkpoint, or of one of its files when all of them stood there
-    before."""
+    """A file with the bytes of the checkpoint's last file, when all of them existed before."""
     left: dict[str, int] = {}
     for file in files:
         if (size := file.lstat().st_size) >= _SMALLEST:
@@ -142,8 +136,7 @@ def _known(project: Project, run: Run, files: list[Path], since: float) -> str |
 
 
 def _before(project: Project, run: Run, sizes: set[int], since: float) -> Iterator[tuple[str, str]]:
-    """(name, SHA-256) of files that stood there when the run began, of the sizes that are asked
-    for."""
+    """(name, SHA-256) of files of these sizes that existed when the run began."""
     with contextlib.suppress(ObjectDamagedError):  # the evaluation says so: code_unavailable
         yield from load_snapshot(project.layout.objects, run.code).files.items()
     for name in project.settings.known_checkpoints:
@@ -157,6 +150,7 @@ def _before(project: Project, run: Run, sizes: set[int], since: float) -> Iterat
 def _hashed(path: Path, name: str, sizes: set[int], since: float) -> Iterator[tuple[str, str]]:
     try:
         status = path.lstat()
+        # No program can set ctime: an older one proves that the file existed before the run.
         if stat.S_ISREG(status.st_mode) and status.st_size in sizes and status.st_ctime < since:
             yield name, hash_file(path)
     except (OSError, HarnessError):

@@ -1,5 +1,4 @@
-"""Closes the runs whose supervisor died: first what survived of them is ended, then each is closed
-by what happened."""
+"""Closes the runs whose supervisor died, after what survived of them was ended."""
 
 from datetime import UTC, datetime
 
@@ -19,8 +18,7 @@ from harness.runs.lock import try_supervising
 
 
 def recover(project: Project) -> list[Finding]:
-    """Close every open run that no living supervisor holds; one finding a run, saying what was
-    done."""
+    """Close every open run that no living supervisor holds; one finding a run."""
     findings: list[Finding] = []
     for experiment in sorted({run.experiment for run in project.ledger.open_runs()}):
         with try_supervising(project.layout, experiment) as held:
@@ -36,6 +34,7 @@ def close_abandoned(project: Project, experiment: str) -> list[Finding]:
 
 
 def _close(project: Project, run: Run) -> Finding:
+    # First of all: rows and files are read, and hashed, only when nothing can change them.
     launcher, handle = job_of(run)
     killed = launcher.kill(handle, run.token)
     layout = project.layout
@@ -43,21 +42,15 @@ def _close(project: Project, run: Run) -> Finding:
     rows = read_all(layout, run, RunAlarms(project, run))
     name = f"{run.experiment}/{run.id}"
     what = "nothing of it was left running"
-    if killed.found:
-        what = f"{killed.found} of its processes were ended"
+    if killed.count:
+        what = f"{killed.count} of its processes were ended"
     if killed.left:
         what += f", but {killed.left} could not be"
     if project.ledger.program(run.experiment) is not None:
         status, reason = _program(project, run, what)
-    elif (
-        run.status is RunStatus.RUNNING
-        and rows.end is not None
-        and rows.end.get("status") == "completed"
-    ):
-        status, reason = (
-            RunStatus.COMPLETED,
-            f"its supervisor died; its end row says completed; {what}",
-        )
+    elif run.status is RunStatus.RUNNING and (rows.end or {}).get("status") == "completed":
+        status = RunStatus.COMPLETED
+        reason = f"its supervisor died; its end row says completed; {what}"
     else:
         status, reason = RunStatus.LOST, f"its supervisor died before the run had ended; {what}"
     closed = close_run(
@@ -70,7 +63,7 @@ def _close(project: Project, run: Run) -> Finding:
         "Nothing to do."
         if status is RunStatus.COMPLETED
         else "Train again: its seed is outstanding.",
-        {"run": name, "status": closed.status.value, "ended_processes": killed.found},
+        {"run": name, "status": closed.status.value, "ended_processes": killed.count},
     )
 
 
@@ -88,13 +81,12 @@ def _judged(project: Project, run: Run) -> list[Judgement]:
     """Of the attempt that is open; an earlier one's result may have been refused."""
     began = parse_iso(run.started_at or run.registered_at)
     judged = project.ledger.judgements(run.experiment)
-    return [item for item in judged if item.run == run.id and parse_iso(item.at) >= began]
+    return [fact for fact in judged if fact.run == run.id and parse_iso(fact.at) >= began]
 
 
 def _seconds(project: Project, run: Run) -> float | None:
-    """From the attempt's start to the last sign of life in the run's files, so that the time budget
-    counts it; at most until now, and at most what the limit left to the attempt. A file's change
-    time is the kernel's: training cannot set it, as it can the time of modification."""
+    """From the attempt's start to the last sign of life in the run's files, for the time budget; at
+    most until now, and at most what the limit left to the attempt."""
     if run.started_at is None or run.status is not RunStatus.RUNNING:
         return None
     begun = parse_iso(run.started_at)
@@ -102,6 +94,7 @@ def _seconds(project: Project, run: Run) -> float | None:
     for name in ("metrics", "stdout", "stderr", "status"):
         path = project.layout.run(run.experiment, run.id, name)
         if path.exists():
+            # Training can set a file's modification time, but not its change time.
             last = max(last, datetime.fromtimestamp(path.lstat().st_ctime, UTC))
     left = max(0.0, _limit(project, run) - (run.seconds or 0.0))
     return min(max(0.0, (min(last, project.clock.now()) - begun).total_seconds()), left)

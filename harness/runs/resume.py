@@ -28,26 +28,25 @@ _NOT_AGAIN = frozenset(
 
 
 def resumptions(job: TrainJob, seeds: Iterable[int]) -> dict[int, tuple[Run, str]]:
-    """Seed -> the run that goes on, and its link token: each seed's newest run, where it ended
-    without completing and had begun to log. A completed run is over. Raises RefusedError when there
-    is none, or one may not go on.
+    """Seed -> the run that goes on, and its link token: each seed's newest run that ended without
+    completing and had begun to log. Raises RefusedError when there is none, or one may not go on.
     """
     newest = {run.seed: run for run in job.project.ledger.runs(job.experiment)}
-    found = {}
+    resumed = {}
     for run in (newest[seed] for seed in seeds if seed in newest):
         token = None if run.status is RunStatus.COMPLETED else link_token(job.project, run)
         if token is not None:
             _require_same(job, run)
             require_untouched(job.project, run)
-            found[run.seed] = run, token
-    if not found:
+            resumed[run.seed] = run, token
+    if not resumed:
         raise RefusedError(
             f"No run of {job.experiment} can go on: none of them stopped after it had begun to"
             " log.",
             hint=f"Train it with `harness train {job.experiment}`.",
             code="nothing_to_resume",
         )
-    return found
+    return resumed
 
 
 def link_token(project: Project, run: Run) -> str | None:
@@ -62,7 +61,7 @@ def link_token(project: Project, run: Run) -> str | None:
 
 def require_worth(run: Run) -> None:
     """Raises RefusedError when a finding says that more of this run is worth nothing."""
-    stop = next((found for found in run.findings if found.code in _NOT_AGAIN), None)
+    stop = next((finding for finding in run.findings if finding.code in _NOT_AGAIN), None)
     if stop is not None:
         name = f"{run.experiment}/{run.id}"
         raise cannot_go_on(name, stop.message, "Fix it, then train from the start.", stop.code)
@@ -98,8 +97,7 @@ def _require_same(job: TrainJob, run: Run) -> None:
 
 
 def require_untouched(project: Project, run: Run) -> None:
-    """What a run goes on from is what it left: neither a row nor a checkpoint was changed since it
-    was closed."""
+    """Raises RefusedError when a row or a checkpoint was changed since the run was closed."""
     layout, name = project.layout, f"{run.experiment}/{run.id}"
     changed = [
         artifact for artifact, digest in run.files.items() if _hash(layout, run, artifact) != digest

@@ -1,9 +1,8 @@
 """A run's rows as the supervisor saw them come, so that rows made up later do not pass for logged
 ones.
 
-The run logger reads the clock and writes the row at once. So a row was there at every look after
-its time, and what was there at one look is there at the next. The times are the supervisor's:
-nothing here believes the training.
+The run logger reads the clock and writes the row at once. So a row is there at every look after its
+time. The times of looks are the supervisor's: nothing here trusts the training.
 """
 
 from collections.abc import Iterable
@@ -15,16 +14,15 @@ from harness.clock import Clock, iso
 from harness.domain.findings import CLOCK_SET, Finding
 
 _CLOCK_S = 1.0
-"""Wall clock and monotonic clock may drift apart by so much before row times say nothing any
-more."""
+"""How far wall clock and monotonic clock may drift apart before row times prove nothing."""
 _LEAST = 2
-"""One late row is a disk that stalled between the clock and the write; the next write waits for the
-first."""
+"""One late row is a disk that stalled between clock and write; the next row reads the clock only
+after that write."""
 
 
 class RunRows:
-    """Takes the rows that the run's own run logger wrote, known by the run's name and link token,
-    and keeps what decides about the run."""
+    """Takes the rows of the run's own run logger, known by name and link token, and keeps what
+    decides about the run."""
 
     def __init__(self, path: Path, *, run: str, token_sha256: str) -> None:
         self.path, self.run, self._token = path, run, token_sha256
@@ -80,8 +78,7 @@ class RunTail:
         self._example = ""
 
     def before(self) -> list[Row]:
-        """The rows that exist when the run is launched: those of its earlier attempts, whose times
-        were checked then. Called first."""
+        """The rows of earlier attempts, whose times were checked then. Called before the launch."""
         return self.rows.take(self._tail.poll())
 
     def look(self) -> list[Row]:

@@ -72,8 +72,7 @@ class RegisteredRun:
     token: str
     """Its link token."""
     began: float | None
-    """The file system's time when its folder was made; None for a run that goes on in an older
-    folder."""
+    """The file system's time when its folder was made; None for a resumed run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,20 +149,18 @@ class SupervisedRun(ABC, Generic[Report]):
 
 
 def new_token() -> tuple[str, str]:
-    """A link token and its SHA-256. The ledger gets the second only: who reads the ledger cannot
-    write rows of the run."""
+    """A link token and its SHA-256. The ledger gets only the hash, so a reader of the ledger cannot
+    forge rows of the run."""
     token = secrets.token_hex(16)
     return token, hashlib.sha256(token.encode()).hexdigest()
 
 
 def supervise(task: SupervisedRun[Report], interrupts: Interrupts) -> Report:
     """One run from its registration to its recorded end. A run that was stopped by a signal is
-    closed as cancelled; then KeyboardInterrupt is raised.
-
-    The order survives kill -9 at any point. A run is a fact before anything of it starts, and its
-    processes carry the token whose hash is in that fact, so `recover` finds and ends them although
-    their handle may never have been recorded.
-    """
+    closed as cancelled; then KeyboardInterrupt is raised."""
+    # The order survives kill -9 at any point. A run is a fact before anything of it starts, and its
+    # processes carry the token whose hash is in that fact, so `recover` finds and ends them even
+    # when their handle was never recorded.
     with interrupts.held():
         registered = task.register()
         announce(task, registered)
@@ -204,6 +201,7 @@ def _start_and_follow(
     finally:
         seconds = clock.monotonic() - start
         killed = _end(task, run, launcher, handle)
+    # One more look, after everything has ended: it takes what was written since the last one.
     _take(task, alarms, tail.look())
     return EndedRun(
         run=run,
@@ -263,7 +261,7 @@ def _follow(
     tail: RunTail,
     alarms: RunAlarms,
 ) -> Ending | None:
-    """Until the command ends by itself, then None, or has to be ended, then how."""
+    """Watch until the command ends by itself (None) or has to be ended (how)."""
     progress, start = _Progress(task.on_event, tail.rows), task.project.clock.monotonic()
     while launcher.poll(handle, seconds=_POLL_SECONDS) is None:
         new = tail.look()

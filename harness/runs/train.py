@@ -51,8 +51,7 @@ class TrainReport:
     """The run of each seed of the plan, as far as there is one."""
     findings: list[Finding]
     ok: bool
-    """Every seed of the plan has a completed run of the current code, and no run logger was
-    bypassed."""
+    """Every seed of the plan has a completed run of the current code."""
 
 
 def train(
@@ -73,12 +72,11 @@ def train(
     has no completed run of this code and command yet.
 
     The first run that does not complete ends the call: the next seeds would meet the same code.
-    Runs that a dead supervisor left are closed first. SIGTERM acts like Ctrl-C: what was started is
-    ended, the run is closed as cancelled, KeyboardInterrupt goes on; a second signal does not
-    disturb that.
+    Runs that a dead supervisor left are closed first. After SIGTERM or Ctrl-C the run is ended and
+    closed as cancelled, and KeyboardInterrupt is raised.
 
     Args:
-        resume: a seed's newest run that stopped goes on, in its own folder, as its next attempt.
+        resume: each seed's newest stopped run goes on, in its own folder, as its next attempt.
         on_event: gets progress; each event has a `kind` and a `text`.
         inherited: the environment whose allowed part is passed on, by default this process's.
         silent_s: seconds that a run may go on without a metrics row of its own.

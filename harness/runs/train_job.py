@@ -45,8 +45,9 @@ class TrainJob:
     inherited: Mapping[str, str]
 
     def completed(self) -> dict[int, Run]:
-        """Seed -> its completed run, of those that count; none when the newest run is of other code
-        or another command: the experiment is then what this call trains, with all its seeds."""
+        """Seed -> its completed run of this code and command."""
+        # Judged by the newest run: seeds of different code are no repetitions of one experiment, so
+        # after a change all seeds are trained again.
         runs = self.project.ledger.runs(self.experiment)
         if not runs or (runs[-1].code, list(runs[-1].argv)) != (self.snapshot.hash, self.argv):
             return {}
@@ -59,8 +60,7 @@ class TrainJob:
         )
 
     def code_changes(self) -> list[str]:
-        """Paths of the registered snapshot whose content is another now, or gone; new files are
-        outputs."""
+        """Paths of the registered snapshot that changed or are gone; new files are outputs."""
         now = take_snapshot(
             self.project.layout.root, self.project.layout.objects, exclude=data_paths(self.approved)
         )
@@ -69,11 +69,13 @@ class TrainJob:
         return sorted(path for path, digest in before.items() if after.get(path) != digest)
 
     def confinement(self, run_dir: Path, private: Path) -> Confinement:
-        """Training writes in the project, but for what decides about it; it has no network and no
-        state directory."""
+        """Training writes in the project, except to what judges it; it has no network and no state
+        directory."""
         root = self.project.layout.root
         names = {
-            item.path for item in ARTIFACTS if item.scope is Scope.PROJECT and item.writer == HUMAN
+            artifact.path
+            for artifact in ARTIFACTS
+            if artifact.scope is Scope.PROJECT and artifact.writer == HUMAN
         }
         names |= {*_READ_ONLY, self.approved.path, *self.approved.scorer["files"]}
         protected = in_place(
@@ -109,9 +111,8 @@ def prepare(
     session: str | None,
     inherited: Mapping[str, str],
 ) -> TrainJob:
-    """Raises RefusedError when the plan, its scorer or its data changed, when the experiment is
-    closed, or when the plan requires a sandbox and there is none; ConfigError when the interpreter
-    is missing, RunError when it does not work."""
+    """Raises RefusedError when plan, scorer or data changed, the experiment is closed, or a
+    required sandbox is absent; ConfigError without an interpreter, RunError when it fails."""
     approved = project.plan()
     plan = plan_from(approved.content)
     record = project.ledger.experiment(experiment)

@@ -1,4 +1,4 @@
-"""Run a command behind front.py. The sandboxes differ only in how they wrap the command."""
+"""Running a command behind front.py; sandboxes differ only in how they wrap it."""
 
 import json
 import os
@@ -42,8 +42,7 @@ def behind_front(
 
 
 class FrontedSandbox(ABC):
-    """A Sandbox whose commands run behind front.py: each dies with its caller and leaves no process
-    behind."""
+    """A Sandbox whose commands die with their caller and leave no process behind."""
 
     PRIVATE_TMP = True
     """Whether a command finds a temporary folder without being given one."""
@@ -62,8 +61,7 @@ class FrontedSandbox(ABC):
         grace: float,
         memory: int | None,
     ) -> list[str]:
-        """The confined command behind front.py. Raises SandboxError when a process started in `cwd`
-        would not find it there."""
+        """The confined command behind front.py. Raises SandboxError when it cannot see `cwd`."""
 
     def command(
         self, argv: Sequence[str], confinement: Confinement, *, memory_bytes: int | None = None

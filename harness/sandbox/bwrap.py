@@ -1,10 +1,9 @@
-"""The strongest sandbox: bubblewrap. Only granted paths exist, with a process and a network
-namespace of its own.
+"""The strongest sandbox: bubblewrap. Only granted paths exist, in process and network namespaces of
+its own.
 
 It does not stop: reading what is granted (all of /etc and /usr), filling the disk below writable
-paths or half the memory through /tmp, or a fault in the kernel. The network namespace has nothing
-but its own loopback; the gateway's port in it is joined to the gateway outside by front.py, so no
-other service of the machine can be reached, whatever its port.
+paths or half the memory through /tmp, or a fault in the kernel. The network namespace has only its
+own loopback; front.py joins the gateway's port in it to the gateway outside.
 """
 
 import shutil
@@ -49,8 +48,7 @@ class Bwrap(FrontedSandbox):
 
 
 def _mounts(granted: Sequence[Grant]) -> list[str]:
-    """Mounts in the grants' order. What is not granted would lie in an empty root, which is
-    read-only."""
+    """Mounts in the grants' order, on an empty, read-only root."""
     words: list[str] = []
     sealed: list[str] = []
     for device in accelerators():

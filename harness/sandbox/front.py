@@ -64,31 +64,28 @@ def exit_code(status: int) -> int:
 
 
 def parents() -> dict[int, tuple[int, str]]:
-    """pid -> (parent's pid, name) of every process that can be seen; empty where there is no Linux
-    /proc."""
+    """pid -> (parent's pid, name) of every visible process; empty outside Linux."""
     table = {}
     for name in os.listdir("/proc") if LINUX else ():
         if name.isdigit():
             with contextlib.suppress(OSError):
                 text = Path("/proc", name, "stat").read_text("utf-8", "replace")
-                command, rest = (
-                    text[text.index("(") + 1 : text.rindex(")")],
-                    text[text.rindex(")") + 2 :],
-                )
-                table[int(name)] = (int(rest.split()[1]), command)
+                # `pid (name) state parent ...`; the name may hold spaces and brackets itself.
+                head, _, rest = text.rpartition(")")
+                table[int(name)] = (int(rest.split()[1]), head.partition("(")[2])
     return table
 
 
 def descendants() -> list[tuple[int, str]]:
     """(pid, name) of everything below this process, parents first."""
     table = parents()
-    found: list[tuple[int, str]] = []
+    processes: list[tuple[int, str]] = []
     level = {os.getpid()}
     while level:
         below = [(pid, name) for pid, (parent, name) in table.items() if parent in level]
-        found += below
+        processes += below
         level = {pid for pid, _ in below}
-    return found
+    return processes
 
 
 def send(number: int, pids: list[int]) -> None:
@@ -98,8 +95,8 @@ def send(number: int, pids: list[int]) -> None:
 
 
 def pass_on(number: int, command: int) -> None:
-    """To all processes of the command; not to bwrap itself, which would kill instead of passing
-    on."""
+    """Send to all processes of the command."""
+    # Not to bwrap: it would kill the command instead of passing the signal on.
     pids = [pid for pid, name in descendants() if name != "bwrap"] if LINUX else []
     if pids:
         send(number, pids)
@@ -109,8 +106,7 @@ def pass_on(number: int, command: int) -> None:
 
 
 def kill_rest(command: int, seconds: float = 10.0) -> None:
-    """Kill until there is no descendant left; gives up after `seconds` on one that the kernel
-    holds."""
+    """Kill until no descendant is left, or for `seconds`: one may hang in the kernel."""
     end = time.monotonic() + seconds
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(command, signal.SIGKILL)
@@ -136,9 +132,8 @@ def start(argv: list[str], memory: int | None, gateway: socket.socket | None) ->
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if memory is not None:
         hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-        memory = (
-            memory if hard == resource.RLIM_INFINITY else min(memory, hard)
-        )  # only root may raise it
+        # Only root may raise a hard limit.
+        memory = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
         resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     kept = 3
     if gateway is not None:
@@ -161,8 +156,7 @@ def join(left: socket.socket, right: socket.socket) -> None:
 
 
 def serve_gateway(pair: socket.socket, port: int) -> None:
-    """Join each connection made in the sandbox to the gateway outside. One thread a direction; few
-    connections."""
+    """Join each connection made in the sandbox to the gateway outside."""
     _, descriptors, _, _ = socket.recv_fds(pair, 1, 1)
     if not descriptors:
         return
@@ -180,8 +174,7 @@ def serve_gateway(pair: socket.socket, port: int) -> None:
 
 
 def guard(spec: dict[str, int | float | None], argv: list[str], front: int) -> int:
-    """The guardian: start the command, pass signals on, leave nothing running; returns its exit
-    status."""
+    """The guardian: start the command, pass signals on, leave nothing running."""
     # Out of the front's process group: a KILL to that group must not take the guardian along, which
     # ends the command and its orphans then.
     os.setsid()
@@ -213,9 +206,8 @@ def watch(reader: int, command: int, front: int, grace: float) -> int:
                 deadline = deadline or time.monotonic() + grace
                 pass_on(number, command)
         while True:
-            pid, status = os.waitpid(
-                -1, os.WNOHANG
-            )  # the command is always there to wait for, so no ECHILD
+            # No ECHILD: the command is there until this loop has waited for it.
+            pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == command:
                 return exit_code(status)
             if pid == 0:

@@ -1,5 +1,4 @@
-"""The second sandbox: Landlock rules, set by an unprivileged process upon itself. Linux 6.7 or
-newer, no packages.
+"""The second sandbox: Landlock rules that a process sets upon itself. Linux 6.7 or newer.
 
 Files that are not granted can be neither read nor written, and TCP reaches one port or none. It
 does not stop:
@@ -24,16 +23,9 @@ from harness.errors import SandboxError
 from harness.sandbox.behind_front import FrontedSandbox, behind_front, program
 from harness.sandbox.reach import Access, Grant, accelerators, grants, require_visible
 
-DEVICES = (
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/tty",
-    "/dev/ptmx",
-    "/dev/pts",
-    "/dev/shm",
+DEVICES = tuple(
+    f"/dev/{name}"
+    for name in ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm")
 )
 
 
@@ -60,8 +52,7 @@ class Landlock(FrontedSandbox):
 
 
 def _confined(argv: Sequence[str], confinement: Confinement, granted: list[Grant]) -> list[str]:
-    """Raises SandboxError when a hidden path lies below a granted one, which Landlock cannot
-    express."""
+    # Landlock rules only add rights: nothing can be hidden below a granted path.
     if hidden := [grant.path for grant in granted if grant.access is Access.HIDE]:
         raise SandboxError(
             f"Landlock cannot hide {hidden[0]}, because a folder above it is readable in the"

@@ -23,9 +23,8 @@ CREATE, ADD_RULE, RESTRICT = 444, 445, 446
 ASK_VERSION, PATH_BENEATH, NET_PORT = 1, 1, 2
 FS_RIGHTS = {4: (1 << 15) - 1, 5: (1 << 16) - 1}  # from ABI 5 on: ioctl on devices
 READ = (1 << 0) | (1 << 2) | (1 << 3)  # execute, read a file, list a directory
-FILE_RIGHTS = (
-    (1 << 0) | (1 << 1) | (1 << 2) | (1 << 14) | (1 << 15)
-)  # what a rule on a file may hold
+# What a rule on a file may hold; the kernel refuses a rule with a right of folders.
+FILE_RIGHTS = (1 << 0) | (1 << 1) | (1 << 2) | (1 << 14) | (1 << 15)
 BIND_TCP, CONNECT_TCP = 1, 2
 SCOPE_ABSTRACT_SOCKETS, SCOPE_SIGNALS = 1, 2  # from ABI 6 on
 PR_SET_NO_NEW_PRIVS, PR_CAPBSET_DROP, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 38, 24, 47, 4
@@ -74,9 +73,9 @@ def confine(spec: dict[str, list[str]], port: int | None) -> None:
         )
     everything = FS_RIGHTS[min(abi, 5)]
     scope = SCOPE_ABSTRACT_SOCKETS | SCOPE_SIGNALS if abi >= 6 else 0
-    attributes = struct.pack("=QQQ", everything, BIND_TCP | CONNECT_TCP, scope)[
-        : 24 if abi >= 6 else 16
-    ]
+    # The scope, the last 8 bytes, exists from ABI 6 on.
+    size = 24 if abi >= 6 else 16
+    attributes = struct.pack("=QQQ", everything, BIND_TCP | CONNECT_TCP, scope)[:size]
     buffer = ctypes.create_string_buffer(attributes, len(attributes))
     ruleset = check(
         libc.syscall(CREATE, buffer, ctypes.c_size_t(len(attributes)), 0), "landlock_create_ruleset"
@@ -87,6 +86,7 @@ def confine(spec: dict[str, list[str]], port: int | None) -> None:
     if port is not None:
         rule = ctypes.create_string_buffer(struct.pack("=QQ", CONNECT_TCP, port))
         check(libc.syscall(ADD_RULE, ruleset, NET_PORT, rule, 0), f"TCP port {port}")
+    # Without it only a privileged process may restrict itself: a setuid program would get out.
     check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     check(libc.syscall(RESTRICT, ruleset, 0), "landlock_restrict_self")
     os.close(ruleset)

@@ -1,5 +1,4 @@
-"""No isolation: limits of time, memory and output only. What was scored this way is marked `not
-isolated`."""
+"""No isolation: limits of time, memory and output only. A score is marked `not isolated`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,12 +21,8 @@ class NoSandbox(FrontedSandbox):
     def command(
         self, argv: Sequence[str], confinement: Confinement, *, memory_bytes: int | None = None
     ) -> list[str]:
-        """`argv` itself, without front.py: it does not die with its caller, and it can reach
-        everything.
-
-        With `memory_bytes` a shell sets the limit, unless a lower one holds already, and becomes
-        the command.
-        """
+        """`argv` itself, without front.py: it does not die with its caller. A shell sets the memory
+        limit, unless a lower one holds already, and becomes the command."""
         require_words(argv)
         if memory_bytes is None:
             return list(argv)

@@ -1,9 +1,8 @@
 """What a sandboxed process can reach: the system's folders, the interpreters, and what its
 Confinement lists.
 
-One ordered list of grants from which bwrap makes mounts and Landlock makes rules. A deeper path
-wins over a shallower one; at the same path hidden wins over read_only, that over writable, that
-over the system's own.
+One ordered list of grants, from which bwrap makes mounts and Landlock rules. A deeper path wins
+over a shallower one; at one path the order of Access decides.
 """
 
 import os
@@ -18,18 +17,8 @@ from harness.domain.sandbox import Confinement
 from harness.errors import SandboxError
 
 SYSTEM = (
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/etc",
-    "/opt",
-    "/nix",
-    "/gnu",
-    "/run/current-system",
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt"),
+    *("/nix", "/gnu", "/run/current-system"),
 )
 KERNEL = ("/sys/devices", "/sys/bus", "/sys/class", "/sys/module", "/sys/fs/cgroup")
 """Topology and accelerators, read-only: OpenMP and CUDA look there."""
@@ -56,8 +45,7 @@ class Grant:
 
 
 def grants(argv: Sequence[str], confinement: Confinement) -> list[Grant]:
-    """All grants for `argv`, shallow ones first. Raises SandboxError for a listed path that is
-    relative or missing."""
+    """All grants for `argv`, shallow ones first. Raises SandboxError."""
     system = {Path(name) for name in (*SYSTEM, *KERNEL) if os.path.exists(name)} | _interpreters(
         argv
     )
@@ -82,8 +70,7 @@ def accelerators(devices: Path = Path("/dev")) -> list[Path]:
 
 
 def require_visible(cwd: Path, granted: Iterable[Grant], *, private: Path | None = None) -> None:
-    """Raises SandboxError when a process started in `cwd` would not find it in its sandbox;
-    `private` it always has."""
+    """Raises SandboxError when a process cannot see its `cwd`; it always has `private`."""
     place = cwd.resolve()
     holders = [grant for grant in granted if place.is_relative_to(grant.path)]
     if place == private:
@@ -108,8 +95,8 @@ def _listed(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def _refuse_links_into(hidden: Iterable[Path], listed: Iterable[Path]) -> None:
-    """A listed path may lie in a hidden folder by name, as the harness's own do, but not through a
-    link."""
+    # By name a listed path may lie in a hidden folder, as the harness's own do. Through a link it
+    # may not: whoever made the link would open the hidden folder.
     for secret in hidden:
         names = {Path(os.path.normpath(secret)), secret.resolve()}
         for path in listed:
@@ -126,6 +113,7 @@ def _refuse_links_into(hidden: Iterable[Path], listed: Iterable[Path]) -> None:
 
 def _spelled(paths: Iterable[Path], access: Access) -> Iterator[Grant]:
     """Each path as it was written and, where that differs, without symbolic links."""
+    # A program may open either name.
     for path in paths:
         source = path.resolve()
         for name in {Path(os.path.normpath(path)), source}:
@@ -133,7 +121,7 @@ def _spelled(paths: Iterable[Path], access: Access) -> Iterator[Grant]:
 
 
 def _needs_hiding(path: Path, granted: Iterable[Grant]) -> bool:
-    """What no grant contains does not exist in the sandbox anyway."""
+    # What no grant contains does not exist in the sandbox anyway.
     below = any(path.is_relative_to(grant.path) for grant in granted)
     if below and not path.exists():
         raise SandboxError(
@@ -156,8 +144,7 @@ def _interpreters(argv: Sequence[str]) -> set[Path]:
 
 
 def _program(program: Path) -> set[Path]:
-    """Each hop of the program's symbolic links: its Python prefix where it has one, else the file
-    alone."""
+    """Of each hop of the program's symbolic links the Python prefix, else the file alone."""
     paths: set[Path] = set()
     for hop in _hops(program):
         prefix = hop.parent.parent
@@ -177,9 +164,9 @@ def _hops(path: Path) -> Iterator[Path]:
 
 
 def _prefix(prefix: Path) -> set[Path]:
-    """A Python installation; of one that shares its folder with a home only the parts that Python
-    uses."""
+    """A Python installation and those that its pyvenv.cfg names."""
     paths = {prefix}
+    # A prefix that holds a home directory would grant all of it: only the parts that Python uses.
     home = Path.home()
     if home.is_relative_to(prefix) or prefix == home / ".local":
         paths = {prefix / name for name in ("bin", "lib", "lib64", "include", "pyvenv.cfg")}

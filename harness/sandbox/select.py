@@ -27,11 +27,8 @@ def available() -> dict[SandboxKind, str | None]:
 
 
 def choose(prefer: SandboxKind | None, *, required: bool) -> Sandbox:
-    """The preferred sandbox, or else the strongest that works.
-
-    Raises SandboxError when `prefer` does not work here (another is not taken instead), or when
-    isolation is `required` and only `none` is left.
-    """
+    """The preferred sandbox, or the strongest that works. Raises SandboxError when `prefer` does
+    not work here, or isolation is `required` and only `none` is left."""
     for kind in [prefer] if prefer is not None else list(SANDBOXES):
         if required and kind is SandboxKind.NONE:
             continue

@@ -49,7 +49,7 @@ class MemoryLauncher:
 
     def kill(self, handle: Handle, token_sha256: str) -> KilledProcesses:
         self.calls.append("kill")
-        return KilledProcesses(found=0, left=0)
+        return KilledProcesses(count=0, left=0)
 
     def output(self, handle: Handle, *, seconds: float) -> None:
         self.calls.append("output")

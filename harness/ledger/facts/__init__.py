@@ -135,8 +135,7 @@ KINDS: dict[str, type[Fact]] = {fact.KIND: fact for family in _FAMILIES for fact
 
 
 def fact_from(kind: str, body: Body) -> Fact:
-    """The fact that `body` describes. Raises LedgerDamagedError for an unknown kind or a field too
-    many or too few."""
+    """Raises LedgerDamagedError for an unknown kind or other fields than the kind's."""
     fact = KINDS.get(kind)
     if fact is None:
         raise LedgerDamagedError(
@@ -157,12 +156,8 @@ def fact_from(kind: str, body: Body) -> Fact:
 
 
 def apply(state: State, fact: StoredFact) -> None:
-    """Bring the state tables from before `fact` to after it. Deterministic: the same facts in the
-    same order give the same rows.
-
-    Raises LedgerDamagedError when it refers to something that no earlier fact made, is of an
-    unknown kind, or has other fields than its kind.
-    """
+    """Change the state tables; the same facts in the same order give the same rows. Raises
+    LedgerDamagedError for an unknown kind, other fields, or a reference to what no fact made."""
     body = fact.body()
     fact_from(fact.kind, body)
     KINDS[fact.kind].apply(state, fact, body)

@@ -1,7 +1,7 @@
 """What every kind of fact is, and what the families of facts stand on.
 
-A family's file holds its facts, the rules of appending them, what they do to the state tables, the
-tables, the records that the tables are read back as, and the family's part of `Ledger`.
+A family's file holds its facts with their rules and effects, its state tables, the records that
+rows are read back as (Evaluation of EvaluationRecorded), and its part of `Ledger`.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from harness.domain.findings import Finding
 from harness.errors import LedgerDamagedError, NotFoundError, RefusedError, UsageError
 from harness.ledger.chain import StoredFact
 from harness.ledger.database import Database
-from harness.ledger.schema import JSON, log_columns, metadata
+from harness.ledger.schema import JSON, log_columns, metadata, required
 from harness.ledger.state import Row as Row
 from harness.ledger.state import State as State
 
@@ -59,19 +59,14 @@ class Fact:
 
     @classmethod
     def require(cls, state: State, body: Body) -> None:
-        """The rule: what must hold before it may be appended.
-
-        Raises TransitionError, NotFoundError, RefusedError or UsageError.
-        """
+        """The rule of appending it. Raises TransitionError, NotFoundError, RefusedError or
+        UsageError."""
 
     @classmethod
     def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
-        """Bring the state tables from before the fact to after it.
-
-        `body` is parsed from the stored bytes, never taken from the object that the caller had: the
-        first time and every replay see the same values. Raises LedgerDamagedError when it refers to
-        something that no earlier fact made.
-        """
+        """Change the state tables. `body` is parsed from the stored bytes, so the first time and
+        every replay see the same values. Raises LedgerDamagedError for a reference to what no
+        earlier fact made."""
         raise NotImplementedError(cls.KIND)
 
 
@@ -87,8 +82,8 @@ notes = sa.Table(
     "notes",
     metadata,
     *log_columns(key=True),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("record", JSON, nullable=False),
+    *required(sa.Text, "kind"),
+    *required(JSON, "record"),
     sa.Index("notes_kind", "kind", "at"),
 )
 
@@ -106,7 +101,7 @@ class Transaction(Protocol):
 
 
 class LedgerPart:
-    """What each family's part of `Ledger` stands on; `harness.ledger.appending` fills it in."""
+    """What each family's part of `Ledger` uses; `appending.LedgerWrites` implements it."""
 
     _database: Database
 
@@ -131,7 +126,7 @@ class LedgerPart:
 
 
 def oldest_first(table: sa.Table) -> tuple[Any, ...]:
-    """The order of all facts, which is the same in every clone."""
+    """The order of all facts, the same in every clone."""
     return (table.c.at, table.c.writer, table.c.seq)
 
 
@@ -140,7 +135,7 @@ def newest_first(table: sa.Table) -> tuple[Any, ...]:
 
 
 def next_number(writer: Transaction, column: sa.Column[int], *where: sa.ColumnElement[bool]) -> int:
-    """The number of the next row: one more than the highest, also of rows that are gone."""
+    """One more than the highest so far."""
     highest = writer.connection.execute(sa.select(sa.func.max(column)).where(*where)).scalar()
     return int(highest or 0) + 1
 

@@ -22,7 +22,7 @@ from harness.ledger.facts.base import (
 )
 from harness.ledger.facts.experiment import find_experiment
 from harness.ledger.facts.run import find_run
-from harness.ledger.schema import log_columns, metadata
+from harness.ledger.schema import log_columns, metadata, required
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +54,6 @@ class CheckpointRecorded(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint(CheckpointRecorded):
-    """A checkpoint as the ledger holds it."""
-
     at: str
 
     @property
@@ -65,24 +63,22 @@ class Checkpoint(CheckpointRecorded):
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointRemoved(Note):
-    """`harness gc` takes a recorded checkpoint off the disk; written before it goes. The record of
-    it stays."""
+    """`harness gc` removes a recorded checkpoint's files; the record stays."""
 
+    # Written before the files go: after a kill in between, the next gc removes the rest. The other
+    # way round, a gate would find evidence missing and no record of why.
     KIND: ClassVar[str] = "checkpoint_removed"
     experiment: str
     run: str
     checkpoint: str  # content hash, as recorded
-    # relative to the project; what is removed: the checkpoint, or the Checkpointer's folder that
-    # holds it
-    path: str
+    path: str  # what is removed: the checkpoint or the Checkpointer's folder that holds it
     sha256: str  # content hash of `path`
     bytes: int  # of `path`
     by: str
 
     @classmethod
     def require(cls, state: State, body: Body) -> None:
-        """Whatever the caller decided: never of a run that goes on, and the final one only of a
-        discarded experiment."""
+        """Never of an open run, and the final one only of a discarded experiment."""
         run = find_run(state, body["experiment"], body["run"])
         name = f"{body['experiment']}/{body['run']}"
         row = state.get("checkpoints", body["experiment"], body["run"], body["checkpoint"])
@@ -109,10 +105,10 @@ checkpoints = sa.Table(
     sa.Column("experiment", sa.Text, primary_key=True),
     sa.Column("run", sa.Text, primary_key=True),
     sa.Column("checkpoint", sa.Text, primary_key=True),
-    sa.Column("path", sa.Text, nullable=False),
-    sa.Column("bytes", sa.Integer, nullable=False),
+    *required(sa.Text, "path"),
+    *required(sa.Integer, "bytes"),
     sa.Column("epoch", sa.Integer),
-    sa.Column("final", sa.Boolean, nullable=False),
+    *required(sa.Boolean, "final"),
     *log_columns(),
 )
 

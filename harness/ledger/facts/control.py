@@ -27,8 +27,7 @@ class TamperingNoticed(Note):
 
 @dataclass(frozen=True, kw_only=True)
 class ControlAccepted(Note):
-    """A person took the control files for what they should be: the digest of the list that the
-    audit compares with."""
+    """A person accepted the control files: the digest of the list that the audit compares with."""
 
     KIND: ClassVar[str] = "control_accepted"
     sha256: str  # of the list's files and their digests, as canonical JSON
@@ -40,7 +39,6 @@ class ControlLedger(LedgerPart):
     def note_tampering(
         self, *, what: str, path: str, expected: str, actual: str, experiment: str | None = None
     ) -> StoredFact:
-        """Something frozen or recorded is not what it was."""
         return self.append(
             TamperingNoticed(
                 what=what, path=path, expected=expected, actual=actual, experiment=experiment
@@ -48,12 +46,10 @@ class ControlLedger(LedgerPart):
         )
 
     def accept_control(self, *, sha256: str, files: int, by: str) -> StoredFact:
-        """A person accepts the control files whose list has this digest."""
         return self.append(ControlAccepted(sha256=sha256, files=files, by=by))
 
     def accepted_list(self, writer: str) -> str | None:
-        """The digest of the control files that a person accepted last, by `writer`, whose state
-        directory holds the list; None when none was recorded."""
+        """The digest that was accepted last by `writer`, whose state directory holds the list."""
         mine = (notes.c.kind == ControlAccepted.KIND, notes.c.writer == writer)
         rows = self._rows(sa.select(notes).where(*mine).order_by(*newest_first(notes)).limit(1))
         return str(rows[0]["record"]["sha256"]) if rows else None
@@ -63,8 +59,8 @@ class ControlLedger(LedgerPart):
         return [fact for fact, _ in self._notes(TamperingNoticed)]
 
     def open_tampering(self) -> list[TamperingNoticed]:
-        """What still matters, oldest first: of an experiment until it is decided, of what is frozen
-        until a plan is approved again."""
+        """Oldest first: of an experiment until it is decided, of what is frozen until a plan is
+        approved again."""
         closed = [status.value for status in CLOSED_EXPERIMENTS]
         with self._database.read():
             approved = self._scalar(sa.select(sa.func.max(plans.c.at))) or ""

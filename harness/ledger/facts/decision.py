@@ -31,7 +31,7 @@ from harness.ledger.facts.base import (
     word,
 )
 from harness.ledger.facts.experiment import ExperimentMoved, find_experiment, summarise
-from harness.ledger.schema import JSON, facts, log_columns, metadata
+from harness.ledger.schema import JSON, facts, log_columns, metadata, required
 
 LONGEST_HAND_OFF = 4000
 """Characters."""
@@ -78,8 +78,6 @@ class DecisionRecorded(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class Decision(DecisionRecorded):
-    """A decision as the ledger holds it."""
-
     READ: ClassVar[Readers] = {"kind": DecisionKind}
     kind: DecisionKind
     at: str
@@ -174,8 +172,6 @@ class PriorRecorded(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class Prior(PriorRecorded):
-    """A prior as the ledger holds it."""
-
     READ: ClassVar[Readers] = {"check": lambda check: None if check is None else tuple(check)}
     check: tuple[str, ...] | None
     at: str
@@ -190,10 +186,10 @@ decisions = sa.Table(
     "decisions",
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("number", sa.Integer, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False),
+    *required(sa.Integer, "number"),
+    *required(sa.Text, "kind"),
     sa.Column("experiment", sa.Text),
-    sa.Column("record", JSON, nullable=False),
+    *required(JSON, "record"),
     *log_columns(),
     sa.Index("decisions_number", "number"),
     sa.Index("decisions_experiment", "experiment", "number"),
@@ -203,11 +199,10 @@ hand_offs = sa.Table(
     "hand_offs",
     metadata,
     *log_columns(key=True),
-    sa.Column("hash", sa.Text, nullable=False),
-    sa.Column("by", sa.Text, nullable=False),
+    *required(sa.Text, "hash", "by"),
     sa.Column("session", sa.Text),
     sa.Column("experiment", sa.Text),
-    sa.Column("text", sa.Text, nullable=False),
+    *required(sa.Text, "text"),
     sa.Index("hand_offs_at", "at"),
 )
 
@@ -215,8 +210,8 @@ priors = sa.Table(
     "priors",
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("number", sa.Integer, nullable=False),
-    sa.Column("record", JSON, nullable=False),
+    *required(sa.Integer, "number"),
+    *required(JSON, "record"),
     sa.Column("superseded_by", sa.Text),
     *log_columns(),
     sa.Index("priors_number", "number"),
@@ -240,6 +235,7 @@ class DecisionLedger(LedgerPart):
 
     def moved_after(self, decision: str, experiment: str | None) -> bool:
         """Whether the experiment moved after the decision was recorded in this database."""
+        # By position, not by time: several facts may carry one millisecond.
         same = sa.and_(facts.c.writer == decisions.c.writer, facts.c.seq == decisions.c.seq)
         place = (
             sa.select(facts.c.position)

@@ -33,12 +33,13 @@ from harness.ledger.facts.base import (
 )
 from harness.ledger.facts.experiment import find_experiment, summarise
 from harness.ledger.facts.run import find_run, first_finding
-from harness.ledger.schema import JSON, log_columns, metadata
+from harness.ledger.schema import JSON, log_columns, metadata, required
 
 
 @dataclass(frozen=True, kw_only=True)
 class HeldOutQueried(Fact):
-    """An evaluation that is counted against the plan's query budget; written before it begins."""
+    """An evaluation that counts against the plan's query budget; written before it begins, so a
+    killed one counts too."""
 
     KIND: ClassVar[str] = "held_out_queried"
     experiment: str
@@ -106,8 +107,6 @@ class EvaluationRecorded(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation(EvaluationRecorded):
-    """An evaluation as the ledger holds it."""
-
     READ: ClassVar[Readers] = {
         "split": Split,
         "value": finite,
@@ -205,10 +204,8 @@ queries = sa.Table(
     "queries",
     metadata,
     *log_columns(key=True),
-    sa.Column("plan", sa.Text, nullable=False),
-    sa.Column("experiment", sa.Text, nullable=False),
-    sa.Column("split", sa.Text, nullable=False),
-    sa.Column("query", sa.Integer, nullable=False),
+    *required(sa.Text, "plan", "experiment", "split"),
+    *required(sa.Integer, "query"),
     sa.Index("queries_split", "plan", "split"),
 )
 
@@ -216,9 +213,8 @@ evaluations = sa.Table(
     "evaluations",
     metadata,
     *log_columns(key=True),
-    sa.Column("experiment", sa.Text, nullable=False),
-    sa.Column("split", sa.Text, nullable=False),
-    sa.Column("record", JSON, nullable=False),
+    *required(sa.Text, "experiment", "split"),
+    *required(JSON, "record"),
     sa.Index("evaluations_experiment", "experiment"),
 )
 
@@ -226,11 +222,9 @@ verdicts = sa.Table(
     "verdicts",
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("number", sa.Integer, nullable=False),
-    sa.Column("experiment", sa.Text, nullable=False),
-    sa.Column("gate", sa.Text, nullable=False),
-    sa.Column("verdict", sa.Text, nullable=False),
-    sa.Column("record", JSON, nullable=False),
+    *required(sa.Integer, "number"),
+    *required(sa.Text, "experiment", "gate", "verdict"),
+    *required(JSON, "record"),
     *log_columns(),
     sa.Index("verdicts_number", "number"),
     sa.Index("verdicts_experiment", "experiment", "number"),
@@ -262,10 +256,8 @@ class EvaluationLedger(LedgerPart):
         return int(self._scalar(counted(queries, *of_split)) or 0)
 
     def query_held_out(self, experiment: str, limit: int) -> int:
-        """Record one held-out evaluation before it begins, and return its number: 1, 2, ... a plan.
-
-        Raises RefusedError (query_budget_spent) when it would be beyond `limit`.
-        """
+        """Record one held-out evaluation before it begins; returns its number under the plan.
+        Raises RefusedError (query_budget_spent) beyond `limit`."""
         with self.transaction() as writer:
             plan = find_experiment(writer.state, experiment)["plan"]
             # Counted while the write lock is held: two processes cannot both take the last one.
@@ -297,8 +289,7 @@ class EvaluationLedger(LedgerPart):
         return self._last(sa.select(verdicts))
 
     def record_verdict(self, **fields: Any) -> RecordedVerdict:
-        """`fields`: those of VerdictRecorded without verdict_id. The experiment's status stays as
-        it is."""
+        """`fields`: those of VerdictRecorded without verdict_id. The status stays."""
         with self.transaction() as writer:
             identifier = f"v-{next_number(writer, verdicts.c.number):06d}"
             writer.append(VerdictRecorded(verdict_id=identifier, **fields))

@@ -49,7 +49,7 @@ from harness.ledger.facts.base import (
     word,
 )
 from harness.ledger.facts.plan import plans
-from harness.ledger.schema import JSON, metadata
+from harness.ledger.schema import JSON, metadata, required
 from harness.ledger.state import SqlState
 
 _SUMMARY: Body = {
@@ -124,7 +124,7 @@ class ExperimentMoved(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class LogImported(Note):
-    """What a log of a run that the harness did not start says. It is `logged`: no gate reads it."""
+    """The log of a run that the harness did not start. It is `logged`: no gate reads it."""
 
     KIND: ClassVar[str] = "log_imported"
     path: str  # relative to the project where it lies in it
@@ -148,18 +148,17 @@ experiments = sa.Table(
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("number", sa.Integer, nullable=False, unique=True),
-    sa.Column("status", sa.Text, nullable=False),
-    sa.Column("hypothesis", sa.Text, nullable=False),
+    *required(sa.Text, "status", "hypothesis"),
     sa.Column("parent", sa.Text),
-    sa.Column("plan", sa.Text, nullable=False),
-    sa.Column("plan_version", sa.Integer, nullable=False),
-    sa.Column("by", sa.Text, nullable=False),
+    *required(sa.Text, "plan"),
+    *required(sa.Integer, "plan_version"),
+    *required(sa.Text, "by"),
     sa.Column("session", sa.Text),
-    sa.Column("opened_at", sa.Text, nullable=False),
+    *required(sa.Text, "opened_at"),
     # the last verdict's mean on that split, for the search of the best
     sa.Column("validation", sa.Float),
     sa.Column("held_out", sa.Float),
-    sa.Column("summary", JSON, nullable=False),
+    *required(JSON, "summary"),
     sa.Index("experiments_status", "status"),
     sa.Index("experiments_parent", "parent"),
     sa.Index("experiments_validation", "plan", "status", "validation"),
@@ -220,8 +219,7 @@ class ExperimentLedger(LedgerPart):
     def best_experiment(
         self, plan: str, split: Split, direction: Direction, status: ExperimentStatus
     ) -> str | None:
-        """The best by the last verdict's score on `split`, among those of a plan and a status; the
-        oldest of equals."""
+        """The best by the last verdict's score on `split`; the oldest of equals."""
         column = experiments.c.held_out if split == Split.HELD_OUT else experiments.c.validation
         best = column.desc() if direction == Direction.MAXIMIZE else column.asc()
         query = (
@@ -247,12 +245,11 @@ class ExperimentLedger(LedgerPart):
         reserve: Callable[[str], bool] | None = None,
         of_plan: bool = True,
     ) -> Experiment:
-        """The next experiment. Its number is taken inside the transaction and never used again.
+        """The next experiment; its number is never used again.
 
-        `reserve` is called with each candidate id while the write lock is held: it makes the folder
-        exclusively and returns False when there is one already, e.g. of a ledger that was lost;
-        then the number is skipped. Without `of_plan` it is no experiment of the approved plan: a
-        training program has budget and benchmark itself.
+        `reserve` is called with each candidate id under the write lock: it makes the folder, or
+        returns False when one exists, e.g. of a lost ledger; then the number is skipped. Without
+        `of_plan` it is a training program's, which has its own budget and benchmark.
         """
         with self.transaction() as writer:
             number = next_number(writer, experiments.c.number)
@@ -282,8 +279,7 @@ class ExperimentLedger(LedgerPart):
         )
 
     def imported_logs(self, experiment: str) -> list[dict[str, Any]]:
-        """The bodies of `LogImported` of an experiment, oldest first, each with its time as
-        `at`."""
+        """The bodies of `LogImported`, oldest first, each with its time as `at`."""
         logs = [fact.body() | {"at": at} for fact, at in self._notes(LogImported)]
         return [body for body in logs if body["experiment"] == experiment]
 

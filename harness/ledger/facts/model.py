@@ -28,7 +28,7 @@ from harness.ledger.facts.base import (
     tail_number,
 )
 from harness.ledger.facts.program import require_running
-from harness.ledger.schema import JSON, log_columns, metadata
+from harness.ledger.schema import JSON, log_columns, metadata, required
 
 _SHORTEST = 8
 """Characters of a model's id that a person has to type."""
@@ -117,8 +117,6 @@ class ModelEvaluated(_AboutAModel):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelEvaluation(ModelEvaluated):
-    """An evaluation of a model as the ledger holds it."""
-
     READ: ClassVar[Readers] = {"interval": read_interval, "problems": tuple}
     interval: tuple[float, float] | None
     at: str
@@ -148,8 +146,6 @@ class ShadowObserved(_AboutAModel):
 
 @dataclass(frozen=True, kw_only=True)
 class ShadowObservation(ShadowObserved):
-    """A shadow observation as the ledger holds it."""
-
     at: str
     hash: str  # of the fact
 
@@ -179,9 +175,9 @@ class ModelMoved(_AboutAModel):
 
     @classmethod
     def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
-        """Rejected is final: in the facts of two clones a step may follow a rejection that its
-        writer had not seen."""
         super().apply(state, fact, body)
+        # Rejected is final, also on replay: in the merged facts of two clones a move may follow a
+        # rejection that its writer had not seen.
         row = state.get("models", body["model"])
         if row is not None and row["state"] != ModelState.REJECTED:
             state.update("models", (body["model"],), {"state": body["after"], "since": fact.at})
@@ -189,8 +185,6 @@ class ModelMoved(_AboutAModel):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelMove(ModelMoved):
-    """A move of a model as the ledger holds it."""
-
     READ: ClassVar[Readers] = {"before": ModelState, "after": ModelState, "checks": tuple}
     before: ModelState
     after: ModelState
@@ -248,10 +242,8 @@ models = sa.Table(
     "models",
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("profile", sa.Text, nullable=False),
-    sa.Column("state", sa.Text, nullable=False),
-    sa.Column("since", sa.Text, nullable=False),
-    sa.Column("record", JSON, nullable=False),
+    *required(sa.Text, "profile", "state", "since"),
+    *required(JSON, "record"),
     *log_columns(),
 )
 
@@ -259,11 +251,10 @@ model_records = sa.Table(
     "model_records",  # evaluations, shadow observations and moves of models
     metadata,
     *log_columns(key=True),
-    sa.Column("model", sa.Text, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False),
+    *required(sa.Text, "model", "kind"),
     sa.Column("number", sa.Integer),  # of an evaluation
-    sa.Column("hash", sa.Text, nullable=False),
-    sa.Column("record", JSON, nullable=False),
+    *required(sa.Text, "hash"),
+    *required(JSON, "record"),
     sa.Index("model_records_model", "model", "kind"),
     sa.Index("model_records_number", "number"),
 )
@@ -272,8 +263,8 @@ servings = sa.Table(
     "servings",
     metadata,
     *log_columns(key=True),
-    sa.Column("profile", sa.Text, nullable=False),
-    sa.Column("record", JSON, nullable=False),
+    *required(sa.Text, "profile"),
+    *required(JSON, "record"),
     sa.Index("servings_profile", "profile", "at"),
 )
 
@@ -297,11 +288,8 @@ class ModelLedger(LedgerPart):
         return [model for model in every if experiment is None or model.experiment == experiment]
 
     def model(self, identifier: str) -> Model:
-        """By its content hash, or the beginning of it (8 characters or more) when only one begins
-        so.
-
-        Raises NotFoundError, or UsageError when several do.
-        """
+        """By its content hash or a prefix of 8 characters or more. Raises NotFoundError, or
+        UsageError when the prefix is ambiguous."""
         matching = models.c.id.startswith(identifier, autoescape=True)
         query = sa.select(models).where(matching).limit(2)
         rows = self._rows(query) if len(identifier) >= _SHORTEST else []

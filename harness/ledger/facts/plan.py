@@ -19,7 +19,7 @@ from harness.ledger.facts.base import (
     require_new,
     without,
 )
-from harness.ledger.schema import JSON, log_columns, metadata
+from harness.ledger.schema import JSON, log_columns, metadata, required
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +52,6 @@ class PlanApproved(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class ApprovedPlan(PlanApproved):
-    """A plan as the ledger holds it."""
-
     at: str
 
 
@@ -62,12 +60,9 @@ plans = sa.Table(
     metadata,
     sa.Column("name", sa.Text, primary_key=True),
     sa.Column("version", sa.Integer, primary_key=True),
-    sa.Column("path", sa.Text, nullable=False),
-    sa.Column("sha256", sa.Text, nullable=False),
-    sa.Column("content", JSON, nullable=False),
-    sa.Column("splits", JSON, nullable=False),
-    sa.Column("scorer", JSON, nullable=False),
-    sa.Column("by", sa.Text, nullable=False),
+    *required(sa.Text, "path", "sha256"),
+    *required(JSON, "content", "splits", "scorer"),
+    *required(sa.Text, "by"),
     *log_columns(),
 )
 

@@ -22,13 +22,12 @@ from harness.ledger.facts.base import (
 )
 from harness.ledger.facts.experiment import find_experiment
 from harness.ledger.facts.run import find_run
-from harness.ledger.schema import JSON, log_columns, metadata
+from harness.ledger.schema import JSON, log_columns, metadata, required
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSpecified(Fact):
-    """The experiment is a training program's: its runs are started by `posttrain run` and by
-    nothing else."""
+    """The experiment is a training program's: only `posttrain run` starts its runs."""
 
     KIND: ClassVar[str] = "training_specified"
     experiment: str
@@ -55,8 +54,6 @@ class TrainingSpecified(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class Program(TrainingSpecified):
-    """A training program's specification as the ledger holds it."""
-
     READ: ClassVar[Readers] = {"warnings": tuple}
     at: str
 
@@ -86,8 +83,6 @@ class TrainingJudged(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class Judgement(TrainingJudged):
-    """A judgement of a trainer's result as the ledger holds it."""
-
     READ: ClassVar[Readers] = {"problems": tuple}
     at: str
 
@@ -96,7 +91,7 @@ programs = sa.Table(
     "programs",
     metadata,
     sa.Column("experiment", sa.Text, primary_key=True),
-    sa.Column("record", JSON, nullable=False),
+    *required(JSON, "record"),
     *log_columns(),
 )
 
@@ -104,15 +99,14 @@ judgements = sa.Table(
     "judgements",
     metadata,
     *log_columns(key=True),
-    sa.Column("experiment", sa.Text, nullable=False),
-    sa.Column("record", JSON, nullable=False),
+    *required(sa.Text, "experiment"),
+    *required(JSON, "record"),
     sa.Index("judgements_experiment", "experiment"),
 )
 
 
 def require_running(state: State, body: Body) -> None:
-    """A result is judged, and its model registered, while the run is still open: nothing is added
-    to an ended one."""
+    """A result is judged, and its model registered, only while the run is open."""
     run = find_run(state, body["experiment"], body["run"])
     if run["status"] != RunStatus.RUNNING:
         raise RefusedError(
@@ -127,8 +121,7 @@ class ProgramLedger(LedgerPart):
     """Lists are oldest first."""
 
     def program(self, experiment: str) -> Program | None:
-        """The specification that the experiment holds; None for an experiment that is no training
-        program."""
+        """The experiment's specification; None when it is no training program."""
         rows = self._rows(sa.select(programs).where(programs.c.experiment == experiment))
         return from_body(Program, rows[0]["record"], at=rows[0]["at"]) if rows else None
 

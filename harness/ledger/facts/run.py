@@ -47,7 +47,7 @@ from harness.ledger.facts.experiment import (
     require_open,
     summarise,
 )
-from harness.ledger.schema import JSON, log_columns, metadata
+from harness.ledger.schema import JSON, log_columns, metadata, required
 from harness.ledger.state import SqlState
 
 
@@ -127,8 +127,7 @@ class RunStarted(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class RunResumed(Fact):
-    """A run that had ended without completing is launched again, in its own folder, from where it
-    was."""
+    """A run that ended without completing is launched again in its own folder."""
 
     KIND: ClassVar[str] = "run_resumed"
     experiment: str
@@ -192,8 +191,8 @@ class RunEnded(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class AlarmRaised(Fact):
-    """What a detector said about a run while it went, or when its rows were read again after its
-    supervisor died."""
+    """A detector's alarm, during the run or when its rows were read again after its supervisor
+    died."""
 
     KIND: ClassVar[str] = "alarm_raised"
     SPOOLED: ClassVar[bool] = True
@@ -213,8 +212,6 @@ class AlarmRaised(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class RaisedAlarm(AlarmRaised):
-    """An alarm as the ledger holds it."""
-
     at: str
 
 
@@ -223,28 +220,23 @@ runs = sa.Table(
     metadata,
     sa.Column("experiment", sa.Text, primary_key=True),
     sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("number", sa.Integer, nullable=False),
-    sa.Column("seed", sa.Integer, nullable=False),
-    sa.Column("attempt", sa.Integer, nullable=False),
-    sa.Column("status", sa.Text, nullable=False),
-    sa.Column("argv", JSON, nullable=False),
-    sa.Column("code", sa.Text, nullable=False),
-    sa.Column("data", JSON, nullable=False),
-    sa.Column("environment", JSON, nullable=False),
-    sa.Column("sandbox", sa.Text, nullable=False),
-    sa.Column("token", sa.Text, nullable=False),
+    *required(sa.Integer, "number", "seed", "attempt"),
+    *required(sa.Text, "status"),
+    *required(JSON, "argv"),
+    *required(sa.Text, "code"),
+    *required(JSON, "data", "environment"),
+    *required(sa.Text, "sandbox", "token"),
     sa.Column("session", sa.Text),
-    sa.Column("registered_at", sa.Text, nullable=False),
+    *required(sa.Text, "registered_at"),
     sa.Column("job", JSON),
-    sa.Column("supervisor", JSON, nullable=False),
+    *required(JSON, "supervisor"),
     sa.Column("started_at", sa.Text),
     sa.Column("ended_at", sa.Text),
     sa.Column("exit_code", sa.Integer),
-    sa.Column("reason", sa.Text, nullable=False),
+    *required(sa.Text, "reason"),
     sa.Column("seconds", sa.Float),
-    sa.Column("rows", sa.Integer, nullable=False),
-    sa.Column("files", JSON, nullable=False),
-    sa.Column("findings", JSON, nullable=False),
+    *required(sa.Integer, "rows"),
+    *required(JSON, "files", "findings"),
     sa.Index("runs_status", "status"),
 )
 
@@ -252,9 +244,8 @@ alarms = sa.Table(
     "alarms",
     metadata,
     *log_columns(key=True),
-    sa.Column("experiment", sa.Text, nullable=False),
-    sa.Column("run", sa.Text, nullable=False),
-    sa.Column("alarm", JSON, nullable=False),
+    *required(sa.Text, "experiment", "run"),
+    *required(JSON, "alarm"),
     sa.Index("alarms_experiment", "experiment", "run"),
 )
 
@@ -316,8 +307,7 @@ class RunLedger(LedgerPart):
         return [_record(row) for row in self._rows(query)]
 
     def training_seconds(self, plan: str) -> float:
-        """Seconds of training by all ended runs of all experiments under the plan `plan`, however
-        they ended."""
+        """Seconds of training by all ended runs under the plan, however they ended."""
         of_plan = sa.select(experiments.c.id).where(experiments.c.plan == plan)
         query = sa.select(sa.func.sum(runs.c.seconds)).where(runs.c.experiment.in_(of_plan))
         return float(self._scalar(query) or 0.0)
@@ -331,11 +321,8 @@ class RunLedger(LedgerPart):
         return [from_body(RaisedAlarm, without(row, "writer", "seq")) for row in rows]
 
     def register_run(self, *, experiment: str, seed: int, **fields: Any) -> Run:
-        """A run before its launch; id and attempt are allotted. An open or judged experiment
-        becomes running.
-
-        `fields`: argv, code, data, environment, sandbox, token, session (see RunRegistered).
-        """
+        """A run before its launch, with the next id and attempt. An open or judged experiment
+        becomes running. `fields`: the others of RunRegistered."""
         with self.transaction() as writer:
             before = find_experiment(writer.state, experiment)
             of_it = runs.c.experiment == experiment
@@ -352,8 +339,7 @@ class RunLedger(LedgerPart):
     def resume_run(
         self, *, experiment: str, run: str, environment: dict[str, Any], session: str | None
     ) -> Run:
-        """A run that ended without completing, before it is launched again as its seed's next
-        attempt."""
+        """Before an ended run is launched again, as its seed's next attempt."""
         with self.transaction() as writer:
             before = find_experiment(writer.state, experiment)
             seed = find_run(writer.state, experiment, run)["seed"]

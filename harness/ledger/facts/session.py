@@ -25,7 +25,7 @@ from harness.ledger.facts.base import (
     without,
     word,
 )
-from harness.ledger.schema import JSON, facts, log_columns, metadata
+from harness.ledger.schema import JSON, facts, log_columns, metadata, required
 
 _BEGINNINGS = ("plan_approved", "experiment_opened", "run_registered", "session_started")
 """Kinds of facts after which a loop that had ended is no longer at its end."""
@@ -118,18 +118,17 @@ sessions = sa.Table(
     "sessions",
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
-    sa.Column("role", sa.Text, nullable=False),
+    *required(sa.Text, "role"),
     sa.Column("experiment", sa.Text),
-    sa.Column("step", sa.Text, nullable=False),
-    sa.Column("sandbox", sa.Text, nullable=False),
-    sa.Column("driver", JSON, nullable=False),
-    sa.Column("started_at", sa.Text, nullable=False),
+    *required(sa.Text, "step", "sandbox"),
+    *required(JSON, "driver"),
+    *required(sa.Text, "started_at"),
     sa.Column("ended_at", sa.Text),
     sa.Column("outcome", sa.Text),
-    sa.Column("detail", sa.Text, nullable=False),
-    sa.Column("turns", sa.Integer, nullable=False),
+    *required(sa.Text, "detail"),
+    *required(sa.Integer, "turns"),
     sa.Column("cost_usd", sa.Float),
-    sa.Column("usage", JSON, nullable=False),
+    *required(JSON, "usage"),
     *log_columns(),
     sa.Index("sessions_ended", "ended_at"),
 )

@@ -1,5 +1,4 @@
-"""Launchers: where the commands of runs are started. A new one is one file and one row of the
-table."""
+"""Launchers: where the commands of runs are started. A new one is a file and a row of the table."""
 
 import importlib
 from collections.abc import Mapping, Sequence
@@ -32,20 +31,20 @@ class RunCommand:
 
 @dataclass(frozen=True, kw_only=True)
 class KilledProcesses:
-    found: int
+    count: int
     left: int
-    """Those that could not be killed."""
+    """Of these, those that could not be killed."""
 
 
 class Launcher(Protocol):
     def submit(self, command: RunCommand) -> dict[str, Any]:
-        """Start the command; returns its handle. Raises OSError or a HarnessError; then nothing
+        """Start the command; returns its handle. Raises OSError or HarnessError; then nothing
         runs."""
         ...
 
     def poll(self, handle: Handle, *, seconds: float) -> int | None:
-        """The exit code of a command that this object submitted, negative after a signal; None when
-        it has not ended within `seconds`."""
+        """The exit code of a command that this object submitted, negative after a signal; None
+        after `seconds`."""
         ...
 
     def signal(self, handle: Handle, number: int) -> None:
@@ -53,10 +52,10 @@ class Launcher(Protocol):
         ...
 
     def kill(self, handle: Handle, token_sha256: str) -> KilledProcesses:
-        """Kill the command and all that it started, also when the command itself has ended.
+        """Kill all that the command started, also when it has ended itself; from any process.
 
-        Any process may call it. An empty handle means that the supervisor died after `submit` and
-        before the handle was a fact: then the run is known by its link token alone.
+        The handle is empty when the supervisor died after `submit` and before the handle was a
+        fact: then the run is known by its link token alone.
         """
         ...
 
@@ -76,8 +75,7 @@ def open_launcher(name: str) -> Launcher:
 
 
 def job_of(run: Run) -> tuple[Launcher, Handle]:
-    """The launcher of a run and its handle there; the handle is empty while its start is no
-    fact."""
+    """The launcher of a run and its handle, which is empty while its start is no fact."""
     name = LOCAL if run.job is None else run.job["launcher"]
     return open_launcher(name), run.handle
 

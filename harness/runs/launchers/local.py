@@ -72,8 +72,8 @@ class LocalLauncher:
         # A child of ours is waited for; one of a dead supervisor is not ours to wait for.
         if own is not None:
             end_group(own.process)
-        found, left = end_tree(handle, run_mark(token_sha256))
-        return KilledProcesses(found=found, left=left)
+        count, left = end_tree(handle, run_mark(token_sha256))
+        return KilledProcesses(count=count, left=left)
 
     def output(self, handle: Handle, *, seconds: float) -> None:
         for pump in self._started[handle["pid"]].pumps:
@@ -90,11 +90,10 @@ def run_mark(token_sha256: str) -> Mark:
 
 class Pump:
     """Copies one pipe into a file until the pipe's last writer is gone; beyond the limit it reads
-    and drops. The file is opened at once, the copying begins with `start`.
+    and drops."""
 
-    A pipe rather than the file itself: it bounds the file whatever the command does, and a command
-    that prints ends when its supervisor was killed.
-    """
+    # A pipe rather than the file itself: it bounds the file whatever the command does, and a
+    # command that prints ends when its supervisor was killed.
 
     def __init__(self, path: Path, *, most_bytes: int = MOST_BYTES, append: bool = False) -> None:
         """Raises OSError."""
@@ -106,8 +105,7 @@ class Pump:
         self._thread: threading.Thread | None = None
 
     def start(self, stream: IO[bytes]) -> None:
-        """From now on the copying owns and closes stream and file. Raises RuntimeError when the
-        machine has no thread left."""
+        """The copying owns and closes stream and file. Raises RuntimeError without a free thread."""
         thread = threading.Thread(
             target=self._copy, args=(stream,), name=f"pump {self._name}", daemon=True
         )
@@ -120,8 +118,7 @@ class Pump:
             os.close(self._target)
 
     def finish(self, seconds: float) -> None:
-        """Wait for the rest. A process that could not be killed may hold the pipe open for longer
-        than `seconds`."""
+        """Wait for the rest: a process that could not be killed may hold the pipe open for ever."""
         if self._thread is not None:
             self._thread.join(seconds)
 
