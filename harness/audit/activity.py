@@ -1,6 +1,7 @@
-"""What sessions did in a project, as their receipts and their transcripts tell it: two witnesses,
-neither needs the other. A hook that did not fire leaves no receipt, and the transcript still has
-the call."""
+"""What sessions did in a project, by their receipts and by their transcripts.
+
+A hook that did not fire leaves no receipt, but the transcript still has the call.
+"""
 
 import json
 import mmap
@@ -21,9 +22,9 @@ from harness.traces.transcripts import read_session, session_files
 GUARD, AFTER, AFTER_BATCH = "PreToolUse", "PostToolUse", "PostToolBatch"
 _PROJECTS = "projects"
 _REFUSED = ("<tool_use_error>", "PreToolUse:", "The user doesn't want to", "Permission to use ")
-"""How the results of calls begin that were never made."""
+"""How the results of refused calls begin."""
 _EXITED = "Exit code "
-"""How the error of a command begins that ran."""
+"""How the error of a command that ran begins."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,27 +69,28 @@ class Activity:
     calls: list[Call] = field(default_factory=list)
 
     def span(self) -> tuple[datetime, datetime] | None:
-        """The first and the last moment of which it left a trace."""
-        moments = [item.time for item in self.receipts] + [call.started for call in self.calls]
+        """The times of its first and last trace."""
+        moments = [receipt.time for receipt in self.receipts] + [
+            call.started for call in self.calls
+        ]
         moments += [call.ended for call in self.calls if call.ended is not None]
         return (min(moments), max(moments)) if moments else None
 
 
 def read_activities(receipts: Path, transcripts: Iterable[Path]) -> list[Activity]:
-    """Every session of which there are receipts or a transcript, sorted by name. What cannot be
-    read is left out."""
-    found: dict[str, Activity] = {}
+    """Every session with receipts or a transcript, by name; unreadable files are left out."""
+    activities: dict[str, Activity] = {}
     for path in sorted(receipts.glob("*.jsonl")):
         for name, receipt in _receipts(path):
-            found.setdefault(name, Activity(session=name)).receipts.append(receipt)
+            activities.setdefault(name, Activity(session=name)).receipts.append(receipt)
     for path in transcripts:
         try:
             session = read_session(path)
         except UsageError:
             continue
-        activity = found.setdefault(session.id, Activity(session=session.id))
+        activity = activities.setdefault(session.id, Activity(session=session.id))
         activity.calls += _calls(session)
-    return [found[name] for name in sorted(found)]
+    return [activities[name] for name in sorted(activities)]
 
 
 def transcript_home(environment: Mapping[str, str]) -> Path:
@@ -101,19 +103,20 @@ def transcript_home(environment: Mapping[str, str]) -> Path:
 
 def worktrees(root: Path) -> list[Path]:
     """The linked git worktrees of the repository whose main one is at `root`."""
-    found = []
+    folders = []
     for link in sorted((root / ".git" / "worktrees").glob("*/gitdir")):
         try:
-            found.append(Path(read_bytes(link).decode("utf-8").strip()).parent)
+            folders.append(Path(read_bytes(link).decode("utf-8").strip()).parent)
         except (UsageError, UnicodeDecodeError):
             continue
-    return [path for path in found if path.is_dir()]
+    return [path for path in folders if path.is_dir()]
 
 
 def transcripts_of(root: Path, folder: Path, since: datetime | None) -> Iterator[Path]:
-    """The transcripts in `folder` that may be of the project at `root`: those in folders that
-    Claude Code named after it or a folder below it, and those that spell its path. Files that
-    nobody wrote to after `since` are left out."""
+    """The transcripts in `folder`, written to after `since`, that may be of the project `root`."""
+    # Claude Code names a transcript's folder after the session's working directory. A session that
+    # was started elsewhere may have worked here too: then its transcript spells the path, as JSON,
+    # with or without escapes for letters beyond ASCII.
     named = re.sub(r"[^A-Za-z0-9]", "-", str(root))
     spelled = {
         json.dumps(str(root), ensure_ascii=ascii_only)[1:-1].encode()
@@ -121,13 +124,13 @@ def transcripts_of(root: Path, folder: Path, since: datetime | None) -> Iterator
     }
     for path in session_files(folder):
         family = [path, *(path.with_suffix("") / "subagents").rglob("*.jsonl")]
-        if since is not None and all(_written(item) < since.timestamp() for item in family):
+        if since is not None and all(_written(file) < since.timestamp() for file in family):
             continue
         place = path.parent.name
         if (
             place == named
             or place.startswith(named + "-")
-            or any(_holds(item, spelled) for item in family)
+            or any(_holds(file, spelled) for file in family)
         ):
             yield path
 
@@ -151,7 +154,7 @@ def _holds(path: Path, texts: Iterable[bytes]) -> bool:
 
 
 def _receipts(path: Path) -> Iterator[tuple[str, Receipt]]:
-    """(session, receipt) of each whole line, in order."""
+    """(session, receipt) of each whole line."""
     try:
         data = read_bytes(path)
     except UsageError:
@@ -171,7 +174,7 @@ def _receipts(path: Path) -> Iterator[tuple[str, Receipt]]:
                 permission=row["permission"] if isinstance(row.get("permission"), str) else None,
                 rule=str(row.get("rule") or ""),
                 reason=str(row.get("reason") or ""),
-                paths=tuple(item for item in paths if isinstance(item, str))
+                paths=tuple(name for name in paths if isinstance(name, str))
                 if isinstance(paths, list)
                 else (),
                 control={str(k): str(v) for k, v in control.items()}
@@ -182,24 +185,25 @@ def _receipts(path: Path) -> Iterator[tuple[str, Receipt]]:
 
 
 def _calls(session: TracedSession) -> list[Call]:
-    """The tool calls of the session and of all its subagents, Claude Code's own among them."""
+    """The tool calls of the session and of all its subagents."""
     threads: list[tuple[str | None, Sequence[TraceEvent]]] = [(None, session.events)]
     threads += [(agent.agent_type, agent.events) for agent in session.subagents]
-    found = []
+    calls = []
     for agent_type, events in threads:
         results = {event.call: event for event in events if isinstance(event, ToolResult)}
         for event in events:
             if isinstance(event, ToolCall) and (started := _moment(event.time)) is not None:
                 result = results.get(event.id)
-                found.append(_call(event, result, agent_type, started))
-    return found
+                calls.append(_call(event, result, agent_type, started))
+    return calls
 
 
 def _call(
     event: ToolCall, result: ToolResult | None, agent_type: str | None, started: datetime
 ) -> Call:
+    # A tool of an MCP server words its errors itself, and could word them like a refusal.
     refused = result is not None and result.error and result.text.startswith(_REFUSED)
-    refused = refused and not event.tool.startswith("mcp__")  # such a tool words its errors itself
+    refused = refused and not event.tool.startswith("mcp__")
     return Call(
         id=event.id,
         tool=event.tool,

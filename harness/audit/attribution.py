@@ -1,9 +1,6 @@
-"""Which session a change falls into, how sure that is, and by which call; from receipts, from
-transcripts, or both.
+"""The sessions that a change may come from, with a grade and the calls.
 
-Nothing here is proof that the session meant it: a person may have edited a file while a session
-ran. What is found is said in words with its grade, and a change that nothing covers is said to be
-covered by nothing.
+Nothing here is proof: a person may have edited a file while a session ran.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,7 +17,7 @@ from harness.guard.policy.decide import DENY, READERS
 
 NOBODY = "no session's receipts or transcript covers it"
 _TICK = timedelta(milliseconds=20)
-"""By which a file system's clock lags behind that of programs on the same machine."""
+"""Lag of a file system's clock behind that of programs on the same machine."""
 _SLACK = timedelta(seconds=1)
 """The same where the file system is another machine's."""
 _MOST_CALLS = 5
@@ -50,9 +47,8 @@ class Suspect:
 
 
 def suspects(change: Change, activities: Iterable[Activity], names: Names) -> list[Suspect]:
-    """The sessions that `change` may come from, the surest first; each once, with its strongest
-    reason."""
-    found = []
+    """The sessions that `change` may come from, the surest first, with their strongest reason."""
+    named = []
     for activity in activities:
         reasons = [
             *_by_transcript(change, activity, names),
@@ -60,12 +56,12 @@ def suspects(change: Change, activities: Iterable[Activity], names: Names) -> li
             *_by_time(change, activity),
         ]
         if reasons:
-            found.append(max(reasons, key=lambda suspect: suspect.grade))
-    return sorted(found, key=lambda suspect: (-suspect.grade, suspect.session))
+            named.append(max(reasons, key=lambda suspect: suspect.grade))
+    return sorted(named, key=lambda suspect: (-suspect.grade, suspect.session))
 
 
 def spells(call: Call, path: str, root: str) -> bool:
-    """Whether the input of a call that is no mere reading spells the path."""
+    """Whether the input of a call that may write spells the path."""
     if call.tool in READERS:
         return False
     return any(path in text or f"{root}/{path}" in text for text in _texts(call.input))
@@ -75,12 +71,13 @@ def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _texts(item)
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _texts(inner)
 
 
 def _by_transcript(change: Change, activity: Activity, names: Names) -> Iterator[Suspect]:
     ran = [call for call in activity.calls if call.ran]
+    # With the small slack first: the large one would also name calls before and after the change.
     during = _during(ran, activity, change.at, _TICK) or _during(ran, activity, change.at, _SLACK)
     naming = [call for call in ran if names(call, change.path)]
     if both := [call for call in during if call in naming]:
@@ -99,8 +96,8 @@ def _by_transcript(change: Change, activity: Activity, names: Names) -> Iterator
 def _during(
     calls: list[Call], activity: Activity, moment: datetime | None, slack: timedelta
 ) -> list[Call]:
-    """The calls that ran at `moment`; one without a result may have run until its session's last
-    trace."""
+    """The calls that ran at `moment`."""
+    # One without a result may have run until its session's last trace.
     span = activity.span()
     if moment is None or span is None:
         return []
@@ -110,8 +107,7 @@ def _during(
 
 
 def _by_receipts(change: Change, activity: Activity) -> Iterator[Suspect]:
-    """The digests that hooks leave after each tool; and calls that the guard let through with this
-    path."""
+    """By the digests that hooks leave after each tool, and by calls that the guard let through."""
     lines = [receipt for receipt in activity.receipts if receipt.control]
     for before, after in pairwise(lines):
         first, second = _digest(before.control, change.path), _digest(after.control, change.path)
@@ -139,7 +135,7 @@ def _by_receipts(change: Change, activity: Activity) -> Iterator[Suspect]:
 
 
 def _digest(control: Mapping[str, str], path: str) -> str | None:
-    """The digest that covers `path`: its own, or that of a folder which counts as one."""
+    """The digest of `path`, or of a folder that is listed as one."""
     return next(
         (digest for name, digest in control.items() if path == name or path.startswith(name + "/")),
         None,
@@ -161,10 +157,10 @@ def _by_time(change: Change, activity: Activity) -> Iterator[Suspect]:
 
 
 def _suspect(activity: Activity, grade: Grade, why: str, calls: list[Call]) -> Suspect:
-    told = tuple(
+    shown = tuple(
         {**_of_receipt(c.tool, c.id, c.started), "agent": c.agent} for c in calls[-_MOST_CALLS:]
     )
-    return Suspect(session=activity.session, grade=grade, why=why, calls=told)
+    return Suspect(session=activity.session, grade=grade, why=why, calls=shown)
 
 
 def _of_receipt(tool: str, identifier: str, time: datetime) -> dict[str, Any]:

@@ -1,5 +1,4 @@
-"""What is no longer as it was accepted, frozen or recorded: the facts of an audit, whoever caused
-them."""
+"""What is no longer as it was accepted, frozen or recorded."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -41,25 +40,24 @@ class Change:
     """A digest, or "missing"."""
     actual: str
     at: datetime | None
-    """When the file was last changed, as the file system says; of one that is gone, when its folder
-    was."""
+    """When the file, or the folder that lost it, was last changed."""
 
 
 def control_changes(root: Path, accepted: Accepted) -> list[Change]:
-    """Control files that are not as a person accepted them last. A new repository is no change."""
+    """Control files that are not as a person accepted them last."""
+    # `git init` after the acceptance adds control files below .git: that is no change.
     now = control_listing(root)
     had_git = any(path.startswith(GIT) for path in accepted.files)
-    found = []
+    changes = []
     for path in sorted({*accepted.files, *now}):
         expected, actual = accepted.files.get(path, MISSING), now.get(path, MISSING)
         if expected != actual and (had_git or not path.startswith(GIT)):
-            found.append(_change(ChangeKind.CONTROL, root, path, expected, actual))
-    return found
+            changes.append(_change(ChangeKind.CONTROL, root, path, expected, actual))
+    return changes
 
 
 def list_changes(project: Project, accepted: Accepted | None) -> list[Change]:
-    """Whether the accepted list is the one that the ledger remembers; nothing where it remembers
-    none."""
+    """The accepted list, when the ledger remembers another one."""
     layout, expected = project.layout, project.ledger.accepted_list(project.ledger.writer)
     actual = MISSING if accepted is None else accepted.sha256
     if expected is None or expected == actual:
@@ -68,10 +66,7 @@ def list_changes(project: Project, accepted: Accepted | None) -> list[Change]:
 
 
 def page_changes(project: Project, edited: Iterable[tuple[str, str, str | None]]) -> list[Change]:
-    """Pages for people that somebody edited: nothing reads them back, but people do.
-
-    `edited`: path from the root, expected and actual digest of each.
-    """
+    """Pages for people that somebody edited; `edited`: path, expected and actual digest."""
     root = project.layout.root
     return [
         _change(ChangeKind.PAGE, root, path, expected, actual or MISSING)
@@ -80,9 +75,9 @@ def page_changes(project: Project, edited: Iterable[tuple[str, str, str | None]]
 
 
 def receipt_changes(project: Project, accepted: Accepted) -> list[Change]:
-    """Receipts that are gone, shorter than they were, or begin otherwise: they only ever grow."""
+    """Receipts that did not only grow."""
     root, folder = project.layout.root, project.layout.project("receipts")
-    found = []
+    changes = []
     for name, seen in sorted(accepted.receipts.items()):
         try:
             actual = sha256_bytes(read_bytes(folder / name)[: seen.bytes])
@@ -90,13 +85,12 @@ def receipt_changes(project: Project, accepted: Accepted) -> list[Change]:
             actual = MISSING
         if actual != seen.sha256:
             path = project.layout.relative(folder / name)
-            found.append(_change(ChangeKind.RECEIPTS, root, path, seen.sha256, actual))
-    return found
+            changes.append(_change(ChangeKind.RECEIPTS, root, path, seen.sha256, actual))
+    return changes
 
 
 def policy_changes(project: Project, snapshot: Mapping[str, Any]) -> list[Change]:
-    """Whether the file that hooks decide by says what `snapshot`, made from the ledger just now,
-    says."""
+    """The policy file of the hooks, when it differs from `snapshot`, which is by the ledger."""
     path = project.layout.project("policy")
     try:
         data = read_bytes(path)
@@ -115,13 +109,10 @@ def policy_changes(project: Project, snapshot: Mapping[str, Any]) -> list[Change
 
 
 def recorded_changes(project: Project) -> Iterator[Change]:
-    """Files of the plan and of experiments that are not what the ledger says they were: plan,
-    scorer and splits as approved, a run's rows and status at its end, its final checkpoint, a
-    decided experiment's files as judged.
-
-    What a clone lacks is not looked for: the vault, and without any folder of a run all runs. A
-    checkpoint that is gone is the gates' business.
+    """Files that are not what the ledger says they were: plan, scorer and splits as approved, a
+    run's rows and status at its end, its final checkpoint, a decided experiment's files as judged.
     """
+    # A clone lacks the vault and the runs: neither is a change. A missing checkpoint is for gates.
     root = project.layout.root
     if project.ledger.plan() is not None:
         for change in frozen_changes(project):
@@ -186,8 +177,7 @@ def _change(kind: ChangeKind, root: Path, path: str, expected: str, actual: str)
 
 
 def _changed_at(path: Path) -> datetime | None:
-    """The inode's time of change, which no program sets at will; for what is gone, its nearest
-    folder's."""
+    """The inode's time of change, which no program can set; the nearest folder's if it is gone."""
     for place in (path, *path.parents):
         try:
             return datetime.fromtimestamp(place.lstat().st_ctime, UTC)

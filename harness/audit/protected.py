@@ -1,6 +1,5 @@
-"""The audit of protected paths: what changed since a person accepted it, however it was made, and
-which session that falls into; and which calls went past the guards. No part of it rests on a hook
-having fired."""
+"""The audit of protected paths: what changed since a person accepted it, in which session, and the
+calls that went past the guards. No part of it needs a hook that fired."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,15 +34,15 @@ class AuditReport:
     changes: tuple[tuple[Change, tuple[Suspect, ...]], ...]
     unguarded: tuple[Unguarded, ...]
     sessions: int
-    """Of which receipts or a transcript were read."""
+    """Number of those with receipts or a transcript."""
     unseen: int
-    """Calls that the guard left no receipt of, the harmless ones too."""
+    """Calls without a receipt of the guard, harmless ones too."""
     agents: tuple[AgentFile, ...]
-    """Agent files that Claude Code may read otherwise than they were meant."""
+    """Agent files that Claude Code may misread."""
 
     @property
     def clean(self) -> bool:
-        """Whether there is nothing to answer for: without anything accepted, nobody can say so."""
+        """Never when nothing was accepted: nobody knows then."""
         return self.accepted is not None and not self.changes and not self.unguarded
 
 
@@ -53,14 +52,10 @@ def audit_protected(
     transcripts: Sequence[Path],
     edited_pages: Iterable[tuple[str, str, str | None]],
 ) -> AuditReport:
-    """Look at everything.
+    """Look at everything; `snapshot` is the policy by the ledger, `transcripts` are folders.
 
-    `snapshot` is the policy as the ledger says it now, `transcripts` the folders to look in,
-    `edited_pages` what `projections.refresh.edited_pages` found.
-
-    Notes how far receipts were seen, beside the ledger, so that a later cut is noticed; nothing
-    else is written. Raises ConfigError when the accepted list is damaged, MissingExtraError when
-    tree-sitter is not installed.
+    Writes only how far receipts were seen, so that a later cut is noticed. Raises ConfigError when
+    the accepted list is damaged, MissingExtraError when tree-sitter is not installed.
     """
     layout = project.layout
     accepted = accepted_list(project)
@@ -77,18 +72,18 @@ def audit_protected(
         *page_changes(project, edited_pages),
     ]
     names = _names(snapshots, str(layout.root))
-    found: list[Unguarded] = []
+    forbidden: list[Unguarded] = []
     unseen = 0
     for activity in activities:
         calls, missed = unguarded(activity, snapshots, since)
-        found += calls
+        forbidden += calls
         unseen += missed
     if accepted is not None:
         note_receipts(layout, cut=[Path(change.path).name for change in cut])
     return AuditReport(
         accepted=accepted,
         changes=tuple((change, tuple(suspects(change, activities, names))) for change in changes),
-        unguarded=tuple(sorted(found, key=lambda item: item.time)),
+        unguarded=tuple(sorted(forbidden, key=lambda call: call.time)),
         sessions=len(activities),
         unseen=unseen,
         agents=tuple(agent for agent in read_agents(layout.root / AGENTS) if agent.problems),
@@ -99,11 +94,8 @@ def changed_while_open(
     project: Project, experiment: Experiment, noticed: Collection[str], transcripts: Sequence[Path]
 ) -> tuple[tuple[Change, tuple[Suspect, ...]], ...]:
     """The control files that changed since a person accepted them and while `experiment` was open,
-    each with the sessions that it falls into; without those in `noticed`, of which a gate knows
-    already. Raises ConfigError (accepted_damaged).
-
-    A decided experiment is not blamed for what changed after it.
-    """
+    but for those in `noticed`, each with its sessions. Raises ConfigError (accepted_damaged)."""
+    # A decided experiment is not blamed for what changed after it.
     if experiment.status in CLOSED_EXPERIMENTS:
         return ()
     accepted = accepted_list(project)
@@ -140,23 +132,23 @@ def activities_of(
 
 
 def _snapshots(snapshot: Mapping[str, Any], root: Path) -> list[dict[str, Any]]:
-    """The rules over the project's own files and over those of its worktrees."""
+    """The rules for the project and for each of its worktrees."""
     return [dict(snapshot), *({**snapshot, "root": str(place)} for place in worktrees(root))]
 
 
 def _names(snapshots: Sequence[Mapping[str, Any]], root: str) -> Names:
     """A call names a path when it spells it, or when a rule denies the call because of it."""
-
+    # Parsing a shell command is slow, and each change asks about each call: by the call's identity.
     denied: dict[int, tuple[str, ...]] = {}
 
     def names(call: Call, path: str) -> bool:
         if spells(call, path, root):
             return True
         if id(call) not in denied:
-            said = judged_again(call, snapshots) if call.input else None
-            denied[id(call)] = tuple(said["paths"]) if said else ()
+            denial = judged_again(call, snapshots) if call.input else None
+            denied[id(call)] = tuple(denial["paths"]) if denial else ()
         return any(
-            path == item or path.startswith(item.rstrip("/") + "/") for item in denied[id(call)]
+            path == part or path.startswith(part.rstrip("/") + "/") for part in denied[id(call)]
         )
 
     return names

@@ -1,8 +1,7 @@
-"""Calls that no guard stopped and that a rule forbids: made without a receipt of the guard, or in
-spite of its denial.
+"""Forbidden calls that ran: without a receipt of the guard, or in spite of its denial.
 
-Each is judged again, from its transcript, by the rules as they stand now and with both readers of
-shell commands. Of a call that only the receipts know, no more than its path can be judged.
+Each is judged again from its transcript by today's rules, with both readers of shell commands. Of a
+call that only receipts know, the path at most can be judged.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,15 +35,14 @@ IN_SPITE = "denied it, and it ran all the same"
 def unguarded(
     activity: Activity, snapshots: Sequence[Mapping[str, Any]], since: datetime | None
 ) -> tuple[list[Unguarded], int]:
-    """The forbidden calls of one session after `since`, and how many calls in all the guard left no
-    receipt of.
+    """(forbidden calls of one session after `since`, number of calls without a receipt).
 
-    `snapshots` are the rules, one for each worktree: what one of them forbids is forbidden.
+    `snapshots`: the rules, one for each worktree; a call is forbidden when one forbids it.
     """
     judged = {receipt.call: receipt for receipt in activity.receipts if receipt.event == GUARD}
     known = {call.id for call in activity.calls}
     calls = [*activity.calls, *_only_in_receipts(activity, known, snapshots[0]["root"])]
-    found: list[Unguarded] = []
+    forbidden: list[Unguarded] = []
     unseen = 0
     for call in calls:
         if not call.ran or (since is not None and call.started < since):
@@ -52,17 +50,16 @@ def unguarded(
         receipt = judged.get(call.id)
         if receipt is None:
             unseen += 1
-            found += _forbidden(activity, call, snapshots)
+            forbidden += _forbidden(activity, call, snapshots)
         elif receipt.permission == DENY and call.done:
-            found.append(
+            forbidden.append(
                 _unguarded(activity, call, IN_SPITE, receipt.rule, receipt.reason, receipt.paths)
             )
-    return found, unseen
+    return forbidden, unseen
 
 
 def judged_again(call: Call, snapshots: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The first denial of the call by the rules as they stand now; None when all of them let it
-    be."""
+    """The first denial of the call by today's rules; None without one."""
     payload = {
         "tool_name": call.tool,
         "tool_input": dict(call.input),
@@ -70,23 +67,24 @@ def judged_again(call: Call, snapshots: Sequence[Mapping[str, Any]]) -> dict[str
         "agent_type": call.agent_type,
     }
     for snapshot in snapshots:
-        said = judge_call(payload, snapshot)
-        if said["permission"] == DENY:
-            return said
+        decision = judge_call(payload, snapshot)
+        if decision["permission"] == DENY:
+            return decision
     return None
 
 
 def _forbidden(
     activity: Activity, call: Call, snapshots: Sequence[Mapping[str, Any]]
 ) -> Iterator[Unguarded]:
-    said = judged_again(call, snapshots) if call.input else None
-    if said is not None:
-        yield _unguarded(activity, call, NO_RECEIPT, said["rule"], said["reason"], said["paths"])
+    denial = judged_again(call, snapshots) if call.input else None
+    if denial is not None:
+        yield _unguarded(
+            activity, call, NO_RECEIPT, denial["rule"], denial["reason"], denial["paths"]
+        )
 
 
 def _only_in_receipts(activity: Activity, known: Iterable[str], root: str) -> Iterator[Call]:
-    """Calls that hooks after the tool noted and of which there is no transcript; of their input,
-    the path at most."""
+    """Calls that only hooks after the tool noted; of their input, the path at most."""
     seen = set(known)
     for receipt in activity.receipts:
         if receipt.event not in (AFTER, AFTER_BATCH) or not receipt.call or receipt.call in seen:

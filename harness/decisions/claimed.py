@@ -1,4 +1,4 @@
-"""What the validation gate will say of claims, told while they are written; it decides nothing."""
+"""What the validation gate will find in claims, while they are written; it decides nothing."""
 
 import contextlib
 from collections.abc import Iterator, Mapping
@@ -17,8 +17,8 @@ from harness.plans.approved import plan_of
 def claim_notes(
     project: Project, experiment: str, claims: Mapping[str, str | float]
 ) -> list[Finding]:
-    """`claim_unsupported` and `claim_disagrees` for what no recomputed evaluation on validation
-    supports, each with the recomputed number, or with what the runs logged under that name.
+    """`claim_unsupported` and `claim_disagrees` for claims without a recomputed evaluation on
+    validation, with the recomputed or logged numbers.
 
     Raises NotFoundError for an unknown experiment, RefusedError without a plan and UsageError for a
     claim that is no plain number.

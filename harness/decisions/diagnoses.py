@@ -1,5 +1,4 @@
-"""diagnosis.md and methods.md as agents record them, and the candidates that both add to
-next.md."""
+"""diagnosis.md and methods.md as agents record them; both add candidates to next.md."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,10 +15,10 @@ from harness.artifacts.experiment_files import (
 from harness.artifacts.front_matter import read_yaml
 from harness.artifacts.metrics_file import Row, belonging, read_rows
 from harness.artifacts.next_ideas import CONFIDENCE, Idea, one_line, with_ideas
+from harness.decisions.experiments import require_open
 from harness.detectors.kinds import KINDS
 from harness.domain.records import Run
-from harness.domain.statuses import CLOSED_EXPERIMENTS
-from harness.errors import HarnessError, NotFoundError, RefusedError, UsageError
+from harness.errors import HarnessError, NotFoundError, UsageError
 from harness.files import atomic_write
 from harness.gates.alarms import open_by_run, unanswered
 from harness.ledger.project import Project
@@ -39,26 +38,30 @@ def record_diagnosis(
     candidates: Sequence[Mapping[str, Any]],
     by: str,
 ) -> Path:
-    """Write the part of diagnosis.md that is about `run`, in place of an earlier one, and add
-    `candidates` to next.md. The rows that `alarms` names are quoted as they were logged.
+    """Write or replace the part of diagnosis.md about `run`, with the rows that `alarms` names, and
+    add `candidates` to next.md.
 
     Raises NotFoundError for an unknown run, RefusedError for a decided experiment, UsageError for
     rows that the run does not have, an open alarm that is not named, or no candidate.
     """
-    _require_open(project, experiment)
-    found = project.ledger.run(experiment, run)
-    rows = _own_rows(project, found)
-    named = tuple(_named(project, found, item, len(rows)) for item in alarms)
+    require_open(project, experiment, "diagnosis")
+    registered = project.ledger.run(experiment, run)
+    rows = belonging(
+        read_rows(project.layout.run(experiment, run, "metrics")).rows,
+        run=f"{experiment}/{run}",
+        token_sha256=registered.token,
+    )
+    named = tuple(_named(project, registered, entry, len(rows)) for entry in alarms)
     part = RunDiagnosis(
         run=run,
-        what_happened=_told("what_happened", what_happened),
-        mechanism=_told("mechanism", mechanism),
-        evidence=_quoted(rows, sorted({row for item in named for row in item.rows})),
+        what_happened=_text("what_happened", what_happened),
+        mechanism=_text("mechanism", mechanism),
+        evidence=_quoted(rows, sorted({row for entry in named for row in entry.rows})),
     )
     path = project.layout.experiment(experiment, "diagnosis")
     diagnosis = _merged(experiment, path, part, named)
-    _require_answered(project, found, diagnosis, len(rows))
-    new = [_candidate(item, "change") for item in candidates]
+    _require_answered(project, registered, diagnosis, len(rows))
+    new = [_candidate(entry, "change") for entry in candidates]
     if not new:
         raise UsageError(
             "There is no candidate.",
@@ -72,8 +75,8 @@ def record_diagnosis(
 def _require_answered(project: Project, run: Run, diagnosis: Diagnosis, rows: int) -> None:
     """Raises UsageError for the first open alarm of `run` that `diagnosis` does not explain."""
     raised = {
-        name: items
-        for name, items in open_by_run(project, run.experiment).items()
+        name: alarms
+        for name, alarms in open_by_run(project, run.experiment).items()
         if name == run.id
     }
     for _, alarm, why in unanswered(diagnosis, raised, {run.id: rows}):
@@ -90,38 +93,35 @@ def _require_answered(project: Project, run: Run, diagnosis: Diagnosis, rows: in
 def record_methods(
     project: Project, experiment: str, *, methods: Sequence[Mapping[str, Any]], by: str
 ) -> Path:
-    """Write methods.md: published methods that answer the diagnosis, each with its source; add them
-    to next.md.
+    """Write methods.md, published methods that answer the diagnosis, and add them to next.md.
 
     Raises RefusedError for a decided experiment and UsageError for a method without source or
     hypothesis.
     """
-    _require_open(project, experiment)
+    require_open(project, experiment, "list of methods")
     if not methods:
         raise UsageError(
             "There is no method.",
             hint="Name at least one, or end your turn and say what is missing.",
         )
-    new = [_candidate(item, "hypothesis") for item in methods]
+    new = [_candidate(method, "hypothesis") for method in methods]
     lines = [
         f"# Methods for {experiment}",
         "",
         f"Found by {by}; what they promise is their source's claim.",
         "",
     ]
-    for item in methods:
-        name, source, track = (_told(key, item.get(key)) for key in ("name", "source", "track"))
+    for method in methods:
+        name, source, track = (_text(key, method.get(key)) for key in ("name", "source", "track"))
         lines += [
             f"## {one_line(name)}",
             "",
             f"- track: {one_line(track)}",
             f"- source: {one_line(source)}",
+            f"- try: {one_line(str(method['hypothesis']))}",
+            f"- conditions: {one_line(str(method.get('conditions')))}",
+            "",
         ]
-        lines += [
-            f"- try: {one_line(str(item['hypothesis']))}",
-            f"- conditions: {one_line(str(item.get('conditions')))}",
-        ]
-        lines.append("")
     _add_ideas(project, experiment, "From published methods", new)
     path = project.layout.experiment(experiment, "methods")
     atomic_write(path, "\n".join(lines))
@@ -129,8 +129,7 @@ def record_methods(
 
 
 def model_name(project: Project, experiment: str) -> str:
-    """What config.yaml calls the model, else the plan's name: lower case letters, digits and
-    dashes."""
+    """config.yaml's name of the model, else the plan's: lower case letters, digits and dashes."""
     try:
         data = read_yaml(
             read_text(project.layout.experiment(experiment, "config")), where="config.yaml"
@@ -154,23 +153,8 @@ def model_name(project: Project, experiment: str) -> str:
     return "-".join(filter(None, kept.split("-")))[:30].strip("-") or "model"
 
 
-def _require_open(project: Project, experiment: str) -> None:
-    record = project.ledger.experiment(experiment)
-    if record.status in CLOSED_EXPERIMENTS:
-        raise RefusedError(
-            f"{experiment} is {record.status}: what explains it stands.",
-            hint="Open a new experiment to go on.",
-            code="experiment_closed",
-        )
-
-
-def _own_rows(project: Project, run: Run) -> list[Row]:
-    rows = read_rows(project.layout.run(run.experiment, run.id, "metrics")).rows
-    return belonging(rows, run=f"{run.experiment}/{run.id}", token_sha256=run.token)
-
-
-def _named(project: Project, run: Run, item: Mapping[str, Any], count: int) -> DiagnosedAlarm:
-    code, rows = item.get("code"), item.get("rows")
+def _named(project: Project, run: Run, entry: Mapping[str, Any], count: int) -> DiagnosedAlarm:
+    code, rows = entry.get("code"), entry.get("rows")
     raised = {
         alarm.alarm["code"]: alarm.alarm["metric"]
         for alarm in project.ledger.alarms(run.experiment, run.id)
@@ -204,12 +188,12 @@ def _merged(
         before: Diagnosis | None = read_diagnosis(path)
     except (NotFoundError, UsageError):
         before = None
-    runs = [item for item in (before.runs if before else ()) if item.run != part.run]
-    alarms = [item for item in (before.alarms if before else ()) if item.run != part.run]
+    runs = [one for one in (before.runs if before else ()) if one.run != part.run]
+    alarms = [one for one in (before.alarms if before else ()) if one.run != part.run]
     return Diagnosis(
         experiment=experiment,
         alarms=(*alarms, *named),
-        runs=tuple(sorted([*runs, part], key=lambda item: item.run)),
+        runs=tuple(sorted([*runs, part], key=lambda one: one.run)),
     )
 
 
@@ -220,23 +204,23 @@ def _quoted(rows: Sequence[Row], numbers: Sequence[int]) -> str:
         row = rows[number - 1]
         metrics = row.get("metrics")
         shown = list(metrics.items())[:_SHOWN_METRICS] if isinstance(metrics, dict) else []
-        told = ", ".join(f"{one_line(str(key))} {value}" for key, value in shown) or str(
+        values = ", ".join(f"{one_line(str(key))} {value}" for key, value in shown) or str(
             row.get("event")
         )
-        lines.append(f"- row {number}, epoch {row.get('epoch', '-')}: {told}")
+        lines.append(f"- row {number}, epoch {row.get('epoch', '-')}: {values}")
     more = len(numbers) - _SHOWN_ROWS
     return "\n".join([*lines, *([f"- and {more} more rows"] if more > 0 else [])]) or "- no row"
 
 
-def _candidate(item: Mapping[str, Any], key: str) -> Idea:
-    code, confidence = item.get("alarm"), item.get("confidence")
+def _candidate(entry: Mapping[str, Any], key: str) -> Idea:
+    code, confidence = entry.get("alarm"), entry.get("confidence")
     if code not in KINDS or confidence not in CONFIDENCE:
         raise UsageError(
             f"A candidate says alarm {code!r:.40} and confidence {confidence!r:.40}.",
             hint=f"Name the code of the alarm that it answers, and one of {', '.join(CONFIDENCE)}.",
         )
     return Idea(
-        text=one_line(_told(key, item.get(key))), answers=str(code), confidence=str(confidence)
+        text=one_line(_text(key, entry.get(key))), answers=str(code), confidence=str(confidence)
     )
 
 
@@ -251,9 +235,8 @@ def _add_ideas(project: Project, experiment: str, title: str, added: Sequence[Id
         atomic_write(path, after)
 
 
-def _told(name: str, value: object) -> str:
+def _text(name: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise UsageError(f"{name} is {value!r:.60}; expected text.", hint=f"Say {name} in words.")
-    return value.strip().replace(
-        "\n#", "\n\\#"
-    )  # no heading of its own: the file's sections are found by theirs
+    # Without headings of its own: the sections of the file are found by theirs.
+    return value.strip().replace("\n#", "\n\\#")

@@ -1,4 +1,4 @@
-"""The verbs that move an experiment: open it, record what the oracle says, decide."""
+"""What moves an experiment: open it, record its result, decide."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -50,12 +50,12 @@ def open_experiment(
     by: str,
     session: str | None = None,
 ) -> Experiment:
-    """Open the next experiment: its folder is made exclusively and holds hypothesis.md.
+    """Open the next experiment, with its folder and hypothesis.md.
 
-    The same hypothesis and parent again, while that experiment is open and has no run, is that
-    experiment: a session that was cut may simply ask again. Raises RefusedError
-    (experiment_undecided, budget_spent, no_plan), NotFoundError for an unknown parent, UsageError
-    for a hypothesis that is empty, too long or a placeholder.
+    The same hypothesis and parent again give the same experiment while it is open and has no run:
+    a session that was cut may ask again. Raises RefusedError (experiment_undecided, budget_spent,
+    no_plan), NotFoundError for an unknown parent, UsageError for a hypothesis that is empty, too
+    long or a placeholder.
     """
     line = _one_line(hypothesis)
     _require_text("rationale", rationale)
@@ -67,9 +67,8 @@ def open_experiment(
         limit = int(approved.content["budget"]["experiments"])
 
         def reserve(identifier: str) -> bool:
-            _require_room(
-                project, approved.name, limit
-            )  # inside the transaction: nobody opens one meanwhile
+            # Inside the transaction: nobody opens one meanwhile.
+            _require_room(project, approved.name, limit)
             return _make_folder(project.layout.experiment(identifier))
 
         repeated = project.ledger.open_experiment(
@@ -80,7 +79,7 @@ def open_experiment(
 
 
 def ensure_hypothesis(project: Project, experiment: Experiment, rationale: str) -> None:
-    """Write hypothesis.md when it is not there: the experiment is a fact before it has files, and a
+    """Write hypothesis.md when it is missing: the experiment is a fact before it has files, and a
     kill may fall in between."""
     path = project.layout.experiment(experiment.id, "hypothesis")
     if not path.exists():
@@ -107,13 +106,7 @@ def record_result(
     Raises NotFoundError, RefusedError for a decided experiment, UsageError for a claim that is no
     plain number.
     """
-    record = project.ledger.experiment(experiment)
-    if record.status in CLOSED_EXPERIMENTS:
-        raise RefusedError(
-            f"{experiment} is {record.status}: its result stands.",
-            hint="Open a new experiment to go on.",
-            code="experiment_closed",
-        )
+    require_open(project, experiment, "result")
     _require_text("summary", summary)
     text = render_result(
         experiment=experiment, claims=claims, summary=summary, shortfalls=shortfalls, by=by
@@ -121,6 +114,17 @@ def record_result(
     path = project.layout.experiment(experiment, "result")
     atomic_write(path, text)
     return path
+
+
+def require_open(project: Project, experiment: str, what: str) -> None:
+    """Raises RefusedError when the experiment is decided: its `what` must stay."""
+    record = project.ledger.experiment(experiment)
+    if record.status in CLOSED_EXPERIMENTS:
+        raise RefusedError(
+            f"{experiment} is {record.status}: its {what} stands.",
+            hint="Open a new experiment to go on.",
+            code="experiment_closed",
+        )
 
 
 def decide(
@@ -137,12 +141,12 @@ def decide(
     verdict: str | None = None,
     supersedes: str | None = None,
 ) -> Decision:
-    """Record a decision and give the experiment the status that follows from it.
+    """Record a decision and give the experiment the status that follows.
 
-    Killed in between, the same call again finishes it without a second decision. Raises
-    RefusedError when an agent takes a person's decision, or for a KEEP that rests neither on a PASS
-    nor on an OVERRIDE; TransitionError when the status forbids the move; NotFoundError for an
-    unknown experiment or verdict; UsageError for another confidence. Nothing is recorded then.
+    After a kill in between, the same call finishes it without a second decision. Raises
+    RefusedError when an agent takes a person's decision, or for a KEEP without a PASS or an
+    OVERRIDE; TransitionError when the status forbids the move; NotFoundError for an unknown
+    experiment or verdict; UsageError for another confidence. Nothing is recorded then.
     """
     what = DecisionKind(kind)
     _require_allowed(project, what, experiment, by, confidence, verdict)
@@ -168,8 +172,7 @@ def decide(
 def _next_status(
     project: Project, kind: DecisionKind, experiment: str | None
 ) -> ExperimentStatus | None:
-    """The status that the decision moves the experiment to; None when it has it, or the kind moves
-    nothing."""
+    """The experiment's new status; None when it has it, or the kind moves nothing."""
     after = MOVES.get(kind)
     if experiment is None or after is None:
         return None
@@ -215,17 +218,16 @@ def _same_again(project: Project, line: str, parent: str | None) -> Experiment |
 
 
 def undecided_experiment(project: Project) -> Experiment | None:
-    """The newest that is neither kept nor discarded; there is one at most."""
+    """The one that is neither kept nor discarded."""
     undecided = [status for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS]
-    found = project.ledger.experiments(newest=1, statuses=undecided)
-    return found[-1] if found else None
+    newest = project.ledger.experiments(newest=1, statuses=undecided)
+    return newest[-1] if newest else None
 
 
 def _require_room(project: Project, plan: str, limit: int) -> None:
     if waiting := undecided_experiment(project):
         raise RefusedError(
-            f"{waiting.id} is {waiting.status} and not decided yet; one experiment at a time is"
-            " worked on.",
+            f"{waiting.id} is {waiting.status} and not decided; only one experiment can be open.",
             hint=(
                 f"Go on with {waiting.id}, or discard it: `harness gate reject {waiting.id}"
                 " --reason ...`."
@@ -242,12 +244,9 @@ def _require_room(project: Project, plan: str, limit: int) -> None:
 
 
 def _make_folder(folder: Path) -> bool:
-    """Make `folder`, exclusively: False when an earlier ledger filled it, or something else stands
-    there.
-
-    An empty one is what a kill between the folder and its fact left: it is taken, and the number
-    stays in use. Called with the ledger's write lock held, so nobody else is between the two now.
-    """
+    """Make `folder`; False when something is there, e.g. the folder of an earlier ledger."""
+    # An empty folder is what a kill between the folder and its fact left, and is taken: the
+    # ledger's write lock is held, so nobody else is between the two now.
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
         folder.mkdir()
@@ -279,7 +278,7 @@ def _require_allowed(
         if kind in MOVES:
             raise UsageError(f"{kind} needs the experiment that it is about.", hint="Pass its id.")
         return
-    verdicts = {item.id: item for item in project.ledger.verdicts(experiment)}
+    verdicts = {one.id: one for one in project.ledger.verdicts(experiment)}
     if verdict is not None and verdict not in verdicts:
         raise NotFoundError(
             f"{experiment} has no verdict {verdict!r}.",
@@ -289,7 +288,7 @@ def _require_allowed(
         return
     passed = verdict is not None and verdicts[verdict].verdict is Verdict.PASS
     overridden = any(
-        item.kind is DecisionKind.OVERRIDE for item in project.ledger.decisions(experiment)
+        one.kind is DecisionKind.OVERRIDE for one in project.ledger.decisions(experiment)
     )
     if not passed and not overridden:
         raise RefusedError(
@@ -307,7 +306,7 @@ def _unfinished(
     verdict: str | None,
     reason: str,
 ) -> Decision | None:
-    """The experiment's newest decision, when it is this one and its move did not happen."""
+    """The newest decision, when it is this one and its move did not happen."""
     decisions = project.ledger.decisions(experiment)
     if not decisions:
         return None
@@ -319,15 +318,14 @@ def _unfinished(
 def write_hand_off(
     project: Project, *, text: str, by: str, session: str | None, experiment: str | None = None
 ) -> HandOff:
-    """Record `text` for the next session's briefing; about the experiment that is not decided
-    unless one is named.
+    """Record `text` for the next session's briefing, by default about the undecided experiment.
 
     Raises UsageError for a text that is empty or too long, NotFoundError for an unknown experiment.
     """
     if experiment is None:
         current = undecided_experiment(project)
         experiment = current.id if current else None
-    said = text.strip() if isinstance(text, str) else text  # of an agent's tool it is any JSON
-    fact = HandOffWritten(by=by, session=session, text=said, experiment=experiment)
+    stripped = text.strip() if isinstance(text, str) else text  # of an agent's tool it is any JSON
+    fact = HandOffWritten(by=by, session=session, text=stripped, experiment=experiment)
     stored = project.ledger.append(fact)
     return HandOff(**fact.body(), at=stored.at, hash=stored.hash)

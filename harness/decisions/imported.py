@@ -1,5 +1,4 @@
-"""Logs of runs that the harness did not start, taken into the record as what they are: something
-that was logged."""
+"""Logs of runs that the harness did not start, recorded as logged values."""
 
 import math
 from pathlib import Path
@@ -19,7 +18,7 @@ _MOST_NOTES = 20
 
 
 class _Summary:
-    """What one run's rows come to, row by row."""
+    """One run's rows, in a size that does not grow with them."""
 
     def __init__(self, run: str) -> None:
         self.run, self.status = run, "unknown"
@@ -29,9 +28,9 @@ class _Summary:
 
     def feed(self, row: Row) -> None:
         self.rows += 1
-        said = row.get("status")
-        if row.get("event") in ("end", "status") and isinstance(said, str):
-            self.status = said
+        status = row.get("status")
+        if row.get("event") in ("end", "status") and isinstance(status, str):
+            self.status = status
         for unit in ("epoch", "step"):
             value = row.get(unit)
             if isinstance(value, int | float) and position(row) is not None:
@@ -65,10 +64,10 @@ class _Summary:
 
 
 def import_log(project: Project, path: Path, *, experiment: str | None, by: str) -> LogImported:
-    """Read the whole log and record what it says, with its hash; the file stays where it is.
+    """Read the whole log and record a summary with its hash; the file stays where it is.
 
-    Raises NotFoundError for a file or an experiment that is not there, UsageError for a log in
-    which nothing is read, and RefusedError for one that changes meanwhile.
+    Raises NotFoundError for a missing file or experiment, UsageError for a log without rows, and
+    RefusedError for one that changes meanwhile.
     """
     if experiment is not None:
         experiment = project.ledger.experiment(experiment).id
@@ -83,7 +82,7 @@ def import_log(project: Project, path: Path, *, experiment: str | None, by: str)
     require_readable(path, reader.problem)
     if not runs or reader.format is None:
         raise UsageError(
-            f"{path} says nothing that a log of a training says.",
+            f"{path} holds no row of a training.",
             hint=(
                 "`harness watch --once FILE` shows what is read in it; docs/cli.md names the"
                 " formats."
@@ -119,6 +118,6 @@ def _take(runs: dict[str, _Summary], rows: list[Row]) -> None:
 
 
 def _shown(project: Project, path: Path) -> str:
-    found = path.resolve()
-    inside = found.is_relative_to(project.layout.root)
-    return project.layout.relative(found) if inside else str(found)
+    resolved = path.resolve()
+    inside = resolved.is_relative_to(project.layout.root)
+    return project.layout.relative(resolved) if inside else str(resolved)

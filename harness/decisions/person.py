@@ -1,4 +1,4 @@
-"""What a person decides about an experiment; agents have no way here."""
+"""A person's decisions about an experiment; agents cannot reach them."""
 
 from harness.decisions.experiments import decide
 from harness.domain.records import Experiment
@@ -14,13 +14,11 @@ from harness.plans.approved import plan_of
 def approve(
     project: Project, experiment: str, *, by: str, reason: str, override: bool = False
 ) -> list[Decision]:
-    """APPROVE and KEEP on a PASS of both gates that stands; with `override` OVERRIDE and KEEP
-    whatever they said.
+    """APPROVE and KEEP on a standing PASS of both gates; with `override` OVERRIDE and KEEP.
 
-    Raises RefusedError, and nothing is recorded, when it is kept already (already_kept) and, while
-    `override` is off, when it is discarded (already_discarded) or a PASS is missing or stale
-    (validation_not_passed, held_out_not_passed); NotFoundError for an unknown id, UsageError
-    (no_reason) without a reason.
+    Raises RefusedError, and records nothing, when it is kept (already_kept) and, without
+    `override`, when it is discarded (already_discarded) or a PASS is missing or stale
+    (validation_not_passed, held_out_not_passed); NotFoundError, UsageError (no_reason).
     """
     _require_reason(reason)
     record = project.ledger.experiment(experiment)
@@ -33,8 +31,8 @@ def approve(
             project,
             record,
             DecisionKind.DISCARD,
-            f"Go on from it with `harness experiment new --parent {record.id} --hypothesis TEXT`; to"
-            " keep it all the same, add --override.",
+            f"Go on from it with `harness experiment new --parent {record.id} --hypothesis TEXT`;"
+            " to keep it all the same, add --override.",
         )
     else:
         first, verdict = DecisionKind.APPROVE, _passed(project, record)
@@ -45,9 +43,8 @@ def approve(
 
 
 def reject(project: Project, experiment: str, *, by: str, reason: str) -> list[Decision]:
-    """REJECT and DISCARD. Raises RefusedError (already_discarded), and nothing is recorded, when
-    it is discarded already, NotFoundError for an unknown id, UsageError (no_reason) without a
-    reason."""
+    """REJECT and DISCARD. Raises RefusedError (already_discarded), and records nothing, when it is
+    discarded; NotFoundError, UsageError (no_reason)."""
     _require_reason(reason)
     record = project.ledger.experiment(experiment)
     if record.status is ExperimentStatus.DISCARDED:
@@ -60,21 +57,23 @@ def reject(project: Project, experiment: str, *, by: str, reason: str) -> list[D
 def _require_reason(reason: str) -> None:
     if not reason.strip():
         raise UsageError(
-            "The reason is empty; it stands in the decision log for whoever asks why.",
+            "The reason is empty; the decision log shows it.",
             hint="Say in a sentence why: --reason TEXT.",
             code="no_reason",
         )
 
 
-def _done(found: Experiment) -> str:
-    return f"Nothing more to do; `harness decisions {found.id}` shows why it was decided so."
+def _done(record: Experiment) -> str:
+    return f"Nothing more to do; `harness decisions {record.id}` shows why it was decided so."
 
 
-def _already(project: Project, found: Experiment, kind: DecisionKind, hint: str) -> RefusedError:
-    decided = [decision for decision in project.ledger.decisions(found.id) if decision.kind is kind]
+def _already(project: Project, record: Experiment, kind: DecisionKind, hint: str) -> RefusedError:
+    decided = [
+        decision for decision in project.ledger.decisions(record.id) if decision.kind is kind
+    ]
     by = f" ({decided[-1].id} by {decided[-1].by})" if decided else ""
     return RefusedError(
-        f"{found.id} is {found.status} already{by}.", hint=hint, code=f"already_{found.status}"
+        f"{record.id} is {record.status} already{by}.", hint=hint, code=f"already_{record.status}"
     )
 
 
@@ -83,30 +82,29 @@ def _newest(project: Project, experiment: str) -> RecordedVerdict | None:
     return verdicts[-1] if verdicts else None
 
 
-def _passed(project: Project, found: Experiment) -> RecordedVerdict:
-    """The PASS on held-out that stands; it rests on one on validation. Raises RefusedError for the
-    first missing."""
-    newest = {gate: project.ledger.latest_verdict(found.id, gate) for gate in GateName}
+def _passed(project: Project, record: Experiment) -> RecordedVerdict:
+    """The standing PASS on held-out. Raises RefusedError for the first gate without one."""
+    newest = {gate: project.ledger.latest_verdict(record.id, gate) for gate in GateName}
     for gate, verdict in newest.items():
         worth = None if verdict is None else standing(project, verdict)
         if worth is not Verdict.PASS:
-            raise _not_passed(project, found, gate, worth)
+            raise _not_passed(project, record, gate, worth)
     held_out = newest[GateName.HELD_OUT]
     assert held_out is not None  # else it was refused
     return held_out
 
 
 def _not_passed(
-    project: Project, found: Experiment, gate: GateName, worth: Verdict | None
+    project: Project, record: Experiment, gate: GateName, worth: Verdict | None
 ) -> RefusedError:
-    said = "it has no verdict yet" if worth is None else f"its latest verdict is {worth}"
-    ask = f"`harness gate check {found.id} --gate {gate.value.replace('_', '-')}`"
+    why = "it has no verdict yet" if worth is None else f"its latest verdict is {worth}"
+    ask = f"`harness gate check {record.id} --gate {gate.value.replace('_', '-')}`"
     if gate is GateName.HELD_OUT and not counted_evaluations(
-        project, found.id, plan_of(project, found), Split.HELD_OUT
+        project, record.id, plan_of(project, record), Split.HELD_OUT
     ):
-        ask = f"`harness evaluate {found.id} --split held-out`, then {ask}"
+        ask = f"`harness evaluate {record.id} --split held-out`, then {ask}"
     return RefusedError(
-        f"{found.id} cannot be approved: on {gate.value.replace('_', '-')} {said}; expected PASS.",
+        f"{record.id} cannot be approved: on {gate.value.replace('_', '-')} {why}; expected PASS.",
         hint=f"Run {ask}; to keep it all the same, add --override.",
         code=f"{gate}_not_passed",
     )

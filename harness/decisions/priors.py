@@ -41,7 +41,7 @@ class CheckedPrior:
     prior: Prior
     holds: Holds
     exit_code: int | None = None
-    """Of a command that was started and ended by itself."""
+    """None when it did not start, or was ended."""
     seconds: float = 0.0
     output: str = ""
     """The end of what it printed."""
@@ -54,10 +54,10 @@ def check_priors(
     *,
     seconds: float = CHECK_SECONDS,
 ) -> list[CheckedPrior]:
-    """Run the checks of the named priors, by default of all that stand, each in the project's root.
+    """Run the checks of the named priors, by default of all that stand, in the project's root.
 
-    A check may take `seconds`; then it is ended with all that it started in its group. Raises
-    NotFoundError for an unknown id, before any is run.
+    After `seconds` a check is ended with its process group. Raises NotFoundError for an unknown id,
+    before any is run.
     """
     named = list(identifiers)
     known = {prior.id: prior for prior in project.ledger.priors()}
@@ -101,8 +101,7 @@ def _check(
 
 
 def _command(check: Iterable[str], interpreter: str) -> tuple[list[str], dict[str, str]]:
-    """The words to start, and variables for them: `harness` is this harness, whatever the PATH
-    has."""
+    """(argv, variables); `harness` is this harness, whatever the PATH has."""
     first, *rest = check
     if first == COMMAND:
         return [sys.executable, "-m", COMMAND, *rest], {

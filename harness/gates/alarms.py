@@ -1,5 +1,4 @@
-"""What stands open of an experiment's runs: the alarms that ask for a diagnosis, and which of them
-have one."""
+"""The open alarms of an experiment's runs, and which of them have a diagnosis."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -18,23 +17,23 @@ _SAY_NOTHING = frozenset({RunStatus.LOST, RunStatus.CANCELLED})
 
 
 def open_by_run(project: Project, experiment: str) -> dict[str, tuple[Alarm, ...]]:
-    """Run id -> its open alarms, of every run of the experiment with some, in the order of
-    registration. What was lost or cancelled says nothing about the training."""
-    told: dict[str, list[Alarm]] = {}
+    """Run id -> its open alarms, of every run with some, in the order of registration."""
+    # A lost or cancelled run says nothing about the training.
+    raised: dict[str, list[Alarm]] = {}
     for alarm in project.ledger.alarms(experiment):
-        told.setdefault(alarm.run, []).append(Alarm.from_plain(alarm.alarm))
-    if not told:
+        raised.setdefault(alarm.run, []).append(Alarm.from_plain(alarm.alarm))
+    if not raised:
         return {}
     runs = [run for run in project.ledger.runs(experiment) if run.status not in _SAY_NOTHING]
-    found = {run.id: tuple(open_alarms(told.get(run.id, ()))) for run in runs}
-    return {run: alarms for run, alarms in found.items() if alarms}
+    standing = {run.id: tuple(open_alarms(raised.get(run.id, ()))) for run in runs}
+    return {run: alarms for run, alarms in standing.items() if alarms}
 
 
 def unanswered(
     diagnosis: Diagnosis | None, alarms: Mapping[str, Sequence[Alarm]], rows: Mapping[str, int]
 ) -> list[tuple[str, Alarm, str]]:
-    """(run, alarm, why) of each alarm that the diagnosis does not explain. It does when it names
-    run and code, with rows that the run has; `rows` is run id -> how many rows its logger wrote."""
+    """(run, alarm, why) of each alarm whose run and code the diagnosis does not name, or with rows
+    that the run does not have. `rows`: run id -> number of rows."""
     return [
         (run, alarm, why)
         for run, raised in alarms.items()
@@ -44,7 +43,7 @@ def unanswered(
 
 
 def standing_diagnosis(project: Project, experiment: str) -> Diagnosis | None:
-    """diagnosis.md as it can be read; None when it is absent or has another form."""
+    """None when diagnosis.md is absent or cannot be read."""
     try:
         return read_diagnosis(project.layout.experiment(experiment, "diagnosis"))
     except HarnessError:
@@ -52,7 +51,7 @@ def standing_diagnosis(project: Project, experiment: str) -> Diagnosis | None:
 
 
 def undiagnosed_runs(project: Project, experiment: str) -> list[str]:
-    """Runs with an open alarm that diagnosis.md does not explain, in the order of registration."""
+    """Runs with an open alarm that diagnosis.md does not explain."""
     alarms = open_by_run(project, experiment)
     if not alarms:
         return []
@@ -67,18 +66,20 @@ def undiagnosed_runs(project: Project, experiment: str) -> list[str]:
 def _missing(diagnosis: Diagnosis | None, run: str, alarm: Alarm, rows: int) -> str:
     if diagnosis is None:
         return "there is no diagnosis.md that can be read"
-    named = [item for item in diagnosis.alarms if (item.run, item.code) == (run, alarm.code)]
+    named = [
+        answer for answer in diagnosis.alarms if (answer.run, answer.code) == (run, alarm.code)
+    ]
     if not named:
         return f"diagnosis.md names no {alarm.code} of {run}"
-    outside = sorted({row for item in named for row in item.rows if row > rows})
+    outside = sorted({row for answer in named for row in answer.rows if row > rows})
     if outside:
         return f"diagnosis.md quotes row {outside[0]} of {run}, which has {rows}"
     return ""
 
 
 def as_news(name: str, alarm: Alarm) -> str:
-    """One alarm in one paragraph, for whoever works on the run `name`; texts of the training are
-    cut short."""
+    """One alarm of the run `name` in one paragraph; its message may hold the training's words, so
+    it is cut."""
     rows = ", ".join(f"row {point.row}: {point.value:g}" for point in alarm.evidence[-_SHOWN_ROWS:])
     tries = " ".join(alarm.tries)
     over = " It is over." if alarm.recovered else ""
@@ -90,7 +91,7 @@ def as_news(name: str, alarm: Alarm) -> str:
 
 
 def undiagnosed(evidence: GateEvidence) -> Iterator[Finding]:
-    """Every open alarm of every run has a diagnosis that names it, with rows that exist."""
+    """Every open alarm has a diagnosis that names it, with rows that exist."""
     if not evidence.alarms:
         return
     if evidence.diagnosis_file is not None:

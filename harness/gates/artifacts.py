@@ -1,4 +1,4 @@
-"""Checks of what an experiment and its runs must leave behind."""
+"""Checks of the files that an experiment and its runs must leave."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -17,27 +17,26 @@ OF_A_RUN = ("metrics", "status", "checkpoints", "evaluation")
 
 
 def bypass(evidence: GateEvidence) -> Iterator[Finding]:
-    """A run whose supervisor saw no row of the run logger in time, in the supervisor's words."""
+    """No run is without rows of the run logger."""
     for of_run in evidence.runs:
-        yield from (found for found in of_run.run.findings if found.code == BYPASSED)
+        yield from (finding for finding in of_run.run.findings if finding.code == BYPASSED)
 
 
-def told(evidence: GateEvidence) -> Iterator[Finding]:
-    """What else the supervisor found, in its own words."""
+def supervisor_findings(evidence: GateEvidence) -> Iterator[Finding]:
+    """What else the supervisor found."""
     for of_run in _accountable(evidence):
-        yield from (found for found in of_run.run.findings if found.code != BYPASSED)
+        yield from (finding for finding in of_run.run.findings if finding.code != BYPASSED)
 
 
 def files(evidence: GateEvidence) -> Iterator[Finding]:
-    """hypothesis.md, config.yaml, code.json, score.json and result.md: there, regular, not empty,
-    readable."""
+    """The experiment's own files are there, regular, not empty, readable."""
     for file in evidence.files:
         yield from _file(file)
 
 
 def seeds(evidence: GateEvidence) -> Iterator[Finding]:
-    """Every seed that the plan asks for, and every seed that was started, has a completed run; none
-    is another."""
+    """Every seed of the plan, and every seed that was started, has a completed run; no other seed
+    has a run."""
     wanted, runs = evidence.objective.seeds, [of_run.run for of_run in evidence.runs]
     completed = [run for run in runs if run.status is RunStatus.COMPLETED]
     if not runs:
@@ -78,16 +77,14 @@ def seeds(evidence: GateEvidence) -> Iterator[Finding]:
 
 
 def run_files(evidence: GateEvidence) -> Iterator[Finding]:
-    """metrics.jsonl and training_status.json of each run: the run's own, as they were when it
-    ended."""
+    """metrics.jsonl and training_status.json are the run's own, and as they were at its end."""
     for of_run in _accountable(evidence):
         yield from _metrics(of_run)
         yield from _status(of_run)
 
 
 def cadence(evidence: GateEvidence) -> Iterator[Finding]:
-    """A completed run saved a checkpoint at least every `checkpoint_every` epochs; a shorter run
-    owes its final one only."""
+    """A completed run saved a checkpoint at least every `checkpoint_every` epochs."""
     every = evidence.checkpoint_every
     for of_run in evidence.runs:
         gap = of_run.without_checkpoint
@@ -110,8 +107,7 @@ def cadence(evidence: GateEvidence) -> Iterator[Finding]:
 
 
 def checkpoints(evidence: GateEvidence) -> Iterator[Finding]:
-    """Each has a final checkpoint whose hash the harness recorded for that very run, and the file
-    still has it."""
+    """Each run has a final checkpoint of its own, and the file still has the recorded hash."""
     for of_run in _accountable(evidence):
         final = of_run.final
         if final is None:
@@ -149,13 +145,13 @@ def checkpoints(evidence: GateEvidence) -> Iterator[Finding]:
 
 
 def bypassed(of_run: RunEvidence) -> bool:
-    return any(found.code == BYPASSED for found in of_run.run.findings)
+    return any(finding.code == BYPASSED for finding in of_run.run.findings)
 
 
 def _accountable(evidence: GateEvidence) -> list[RunEvidence]:
-    """Runs that must have left everything behind. One that failed or was killed cannot: its seed is
-    outstanding, and that is no breach; one that went past the run logger must be told all that is
-    missing."""
+    """Runs that must have left everything."""
+    # One that failed or was killed cannot: its seed is outstanding, which is no breach. One that
+    # bypassed the run logger is told all that is missing, however it ended.
     return [
         of_run
         for of_run in evidence.runs
@@ -210,18 +206,18 @@ def _metrics(of_run: RunEvidence) -> Iterator[Finding]:
     if foreign := sorted(of_run.row_runs - {of_run.name}):
         yield finding(
             "metrics_of_another_run",
-            f"{of_run.metrics.path} has rows of {', '.join(repr(name) for name in foreign)}; expected"
-            f" only {of_run.name}.",
+            f"{of_run.metrics.path} has rows of {', '.join(map(repr, foreign))}; expected only"
+            f" {of_run.name}.",
         )
     elif of_run.row_tokens != {of_run.run.token}:
-        said = (
+        why = (
             "carries another run's token"
             if of_run.row_tokens
             else "has no start row with the run's token"
         )
         yield finding(
             "metrics_of_another_run",
-            f"{of_run.metrics.path} {said}; expected the one given to {of_run.name}.",
+            f"{of_run.metrics.path} {why}; expected the one given to {of_run.name}.",
         )
     yield from _changed("metrics_changed", of_run, of_run.metrics)
 
@@ -244,7 +240,7 @@ def _status(of_run: RunEvidence) -> Iterator[Finding]:
 
 
 def _changed(code: str, of_run: RunEvidence, file: FileEvidence) -> Iterator[Finding]:
-    """Only what the supervisor hashed when the run ended can be known to have changed."""
+    """By the supervisor's hash at the run's end."""
     recorded = of_run.run.files.get(file.name)
     if recorded != file.sha256:
         was = (
@@ -265,23 +261,19 @@ _SLACK = timedelta(seconds=SLACK_S)
 
 
 def row_times(evidence: GateEvidence) -> Iterator[Finding]:
-    """Each row has a time between the run's registration and its end, and time does not go back
-    from row to row.
-
-    Not checked where the supervisor saw the clock jump, and not reported twice where it reported
-    such rows itself.
-    """
+    """Each row has a time between the run's registration and its end, and none goes back."""
+    # Where the supervisor saw the clock jump the times mean nothing; where it reported such rows
+    # itself they are not reported twice.
     for of_run in evidence.runs:
-        told = any(
-            found.code in (CLOCK_SET, "metrics_out_of_time") for found in of_run.run.findings
+        reported = any(
+            finding.code in (CLOCK_SET, "metrics_out_of_time") for finding in of_run.run.findings
         )
-        if of_run.run.status is RunStatus.COMPLETED and of_run.times is not None and not told:
+        if of_run.run.status is RunStatus.COMPLETED and of_run.times is not None and not reported:
             yield from _times(of_run)
 
 
 def launches(evidence: GateEvidence) -> Iterator[Finding]:
-    """Every launch is reported: restarts inside a run, and runs that do not count: a best of N shows
-    its N."""
+    """Restarts and runs that do not count are reported: a best of N shows its N."""
     for of_run in evidence.runs:
         if of_run.starts > 1:
             yield finding(

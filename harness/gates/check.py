@@ -1,8 +1,4 @@
-"""Asking a gate: judge the evidence as it is now, and record the verdict when it is a new one.
-
-A decided experiment's verdict is history, and a clone has neither its checkpoints nor the vault: it
-is judged and shown, and nothing is recorded.
-"""
+"""Asking a gate: judge the evidence as it is now, and record the verdict when it is a new one."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -40,14 +36,12 @@ def check_gate(
     *,
     transcripts: Sequence[Path] = (),
 ) -> RecordedVerdict:
-    """The verdict of `gate` on the experiment as it is now; by default held-out once it was
-    evaluated there, else validation.
+    """The verdict of `gate`, by default `due_gate`, on the experiment as it is now.
 
-    A verdict is recorded only when evidence or outcome differ from the last one's: looking twice
-    gives the same record. An experiment that is not decided becomes judged; of a decided one
-    nothing is recorded, and the answer has no id. `transcripts` are folders in which the session is
-    looked for that a changed control file falls into, beside the receipts. Raises NotFoundError for
-    an unknown experiment and RefusedError when no plan says how to judge it.
+    It is recorded only when evidence or outcome differ from the last one's, and the experiment
+    becomes judged. For a decided one nothing is recorded, and the answer has no id. `transcripts`:
+    folders to look in for the session that changed a control file. Raises NotFoundError for an
+    unknown experiment and RefusedError without a plan.
     """
     record = project.ledger.experiment(experiment)
     asked = gate if gate is not None else due_gate(project, record.id)
@@ -56,6 +50,8 @@ def check_gate(
         comparison = compared(project, record, plan_of(project, record))
     evidence = replace(evidence, comparison=comparison)
     outcome = judge(evidence)
+    # A decided experiment's verdict is history, and a clone has neither checkpoints nor vault: what
+    # it lacks must not be recorded.
     if record.status in CLOSED_EXPERIMENTS:
         return _shown(evidence, outcome)
     _notice(project, outcome.findings)
@@ -70,16 +66,15 @@ def check_gate(
 
 
 def due_gate(project: Project, experiment: str) -> GateName:
-    """The gate that a person means who names none: validation, until held-out was evaluated under
-    the plan in force."""
+    """Validation, until held-out was evaluated under the plan in force."""
     approved = plan_of(project, project.ledger.experiment(experiment))
     on_held_out = counted_evaluations(project, experiment, approved, Split.HELD_OUT)
     return GateName.HELD_OUT if on_held_out else GateName.VALIDATION
 
 
 def require_validation_passed(project: Project, experiment: str) -> None:
-    """Raises RefusedError (validation_not_passed) unless a PASS on validation stands: held-out rows
-    are for such a candidate only, since every other evaluation wears them out."""
+    """Raises RefusedError (validation_not_passed) unless a PASS on validation stands: every look at
+    held-out rows wears them out."""
     newest = project.ledger.latest_verdict(experiment, GateName.VALIDATION)
     standing_now = "none yet" if newest is None else standing(project, newest).value
     if standing_now != Verdict.PASS:
@@ -92,7 +87,7 @@ def require_validation_passed(project: Project, experiment: str) -> None:
 
 
 def standing(project: Project, verdict: RecordedVerdict) -> Verdict:
-    """What the verdict is worth now: itself, or STALE when something that it read has changed."""
+    """The verdict, or STALE when something that it read has changed."""
     return Verdict.STALE if changed(project, verdict) else verdict.verdict
 
 
@@ -131,7 +126,7 @@ def _shown(evidence: GateEvidence, outcome: GateOutcome) -> RecordedVerdict:
 
 
 def _same(project: Project, evidence: GateEvidence, outcome: GateOutcome) -> RecordedVerdict | None:
-    """The last verdict of this gate, when it says and read the same."""
+    """The last verdict of this gate, when it read and says the same."""
     last = project.ledger.latest_verdict(evidence.experiment.id, evidence.gate)
     if (
         last is None
@@ -144,13 +139,13 @@ def _same(project: Project, evidence: GateEvidence, outcome: GateOutcome) -> Rec
 
 
 def _identity(finding: Finding) -> tuple[str, Any]:
-    """A finding as it is compared, without its words. Which sessions are named beside a change
-    depends on the transcripts at hand."""
+    """A finding without its words."""
+    # The sessions named beside a changed control file depend on the transcripts at hand.
     return finding.code, finding.data.get("path") if finding.code == CHANGED else dict(finding.data)
 
 
 def _notice(project: Project, findings: tuple[Finding, ...]) -> None:
-    """Record what was frozen or hashed and is no longer what it was, once."""
+    """Record once what is no longer as it was frozen or hashed."""
     known = {
         (fact.what, fact.path, fact.expected, fact.actual) for fact in project.ledger.tampering()
     }

@@ -1,4 +1,4 @@
-"""What the ledger and the logs know about the numbers that a text claims."""
+"""What ledger and logs know about the numbers that a text claims."""
 
 import math
 from collections.abc import Iterable
@@ -24,26 +24,25 @@ from harness.ledger.project import Project
 from harness.plans.approved import objective_of, plan_of
 
 _LONGEST = 100_000
-"""Characters of a result that a gate reads; what is longer fails, so that no number hides behind
-it."""
+"""Characters of a result that a gate reads; a longer one fails, so that it hides no number."""
 
 
 def known_facts(project: Project, named: Iterable[str] | None = None) -> KnownFacts:
-    """What is known of the experiments in `named` and of their parents; of all when it is None."""
-    every = {item.id: item for item in project.ledger.experiments()}
+    """The facts about the experiments in `named` and their parents; about all when it is None."""
+    every = {experiment.id: experiment for experiment in project.ledger.experiments()}
     wanted = set(every) if named is None else set(named) & set(every)
     wanted |= {parent for name in wanted if (parent := every[name].parent) is not None}
     files = known_files(project.layout.root)
-    found = (_known(project, every[name]) for name in sorted(wanted))
-    experiments = {item.id: item for item in found if item is not None}
+    facts = (_known(project, every[name]) for name in sorted(wanted))
+    experiments = {experiment.id: experiment for experiment in facts if experiment is not None}
     return KnownFacts(experiments=experiments, evidence=files.evidence, programs=files.programs)
 
 
 def prose_findings(
     project: Project, experiment: str, body: str, claimed: Iterable[str]
 ) -> tuple[Finding, ...]:
-    """What the body of result.md claims that does not hold; `claimed` are the texts of its front
-    matter's claims, which have findings of their own."""
+    """What the body of result.md claims that does not hold; `claimed`: the claims of the front
+    matter, which have findings of their own."""
     if len(body) > _LONGEST:
         text = f"The text of result.md has {len(body):,} characters; expected at most {_LONGEST:,}."
         return (
@@ -51,13 +50,13 @@ def prose_findings(
                 "prose_unsupported", text, "Shorten it; longer reports are files of their own."
             ),
         )
-    found = sentences(body, experiment=experiment, report=True)
-    known = known_facts(project, {experiment, *experiments_named(found)})
+    claiming = sentences(body, experiment=experiment, report=True)
+    known = known_facts(project, {experiment, *experiments_named(claiming)})
     front = set(claimed)
     return tuple(
-        _finding(item)
-        for item in judged(found, known, file="result.md")
-        if item.kind not in HOLDS and not _said_before(item, experiment, front)
+        _finding(claim)
+        for claim in judged(claiming, known, file="result.md")
+        if claim.kind not in HOLDS and not _said_before(claim, experiment, front)
     )
 
 
@@ -87,8 +86,8 @@ def _finding(claim: JudgedClaim) -> Finding:
 
 
 def text_sentences(project: Project, path: Path, text: str) -> list[Sentence]:
-    """The sentences of a file: one in an experiment's folder is a report about it, and the decision
-    log's quotations are its own words."""
+    """The sentences of a file: one in an experiment's folder is a report about it."""
+    # The decision log quotes its decisions: there quotations are read too.
     about = experiment_of_path(project.layout, path)
     log = path.resolve() == project.layout.decision_log.resolve()
     return sentences(text, experiment=about, report=about is not None or log, quotes=log)
@@ -104,9 +103,8 @@ def experiment_of_path(layout: Layout, path: Path) -> str | None:
 
 
 def commit_messages(project: Project, since: str | None = None) -> list[tuple[str, str]]:
-    """(abbreviated commit, message) of HEAD's history, newest first; with `since` those from the
-    time at which that experiment was opened. Empty outside a repository. Raises NotFoundError for
-    an unknown experiment."""
+    """(abbreviated commit, message) of HEAD's history, newest first; with `since` from that
+    experiment's opening on. Empty outside a repository. Raises NotFoundError."""
     root = project.layout.root
     opened = [] if since is None else [f"--since={project.ledger.experiment(since).opened_at}"]
     if (
@@ -159,7 +157,7 @@ def _scores(project: Project, experiment: str, approved: ApprovedPlan) -> dict[s
 
 
 def _logged(project: Project, runs: Iterable[Run]) -> dict[str, tuple[float, ...]]:
-    """A metrics file that cannot be read supports nothing; the gate names it by itself."""
+    """A metrics file that cannot be read supports nothing; the gate reports it elsewhere."""
     values: dict[str, list[float]] = {}
     for run in runs:
         try:
@@ -176,4 +174,4 @@ def _logged(project: Project, runs: Iterable[Run]) -> dict[str, tuple[float, ...
                 and math.isfinite(value)
             ):
                 values.setdefault(name, []).append(float(value))
-    return {name: tuple(found) for name, found in values.items()}
+    return {name: tuple(numbers) for name, numbers in values.items()}

@@ -56,10 +56,7 @@ _PARSERS: dict[str, Any] = {
     "result": read_result,
 }
 _VIEWS = frozenset({"score", "evaluation"})
-"""Files that only show what the ledger says: they must be there, but their bytes are no
-evidence."""
-
-
+"""Files that show what the ledger says: they must be there, but their bytes are no evidence."""
 _MOST_NAMED = 3
 """Sessions named beside a changed control file."""
 
@@ -67,11 +64,11 @@ _MOST_NAMED = 3
 def collect(
     project: Project, experiment: str, gate: GateName, transcripts: Sequence[Path] = ()
 ) -> GateEvidence:
-    """The evidence for `gate` but the comparison, with the hashes of all that was read.
+    """The evidence for `gate` without the comparison, with the hashes of all that was read.
 
-    `transcripts` are folders in which the session is looked for that a changed control file falls
-    into, beside the receipts. Raises NotFoundError for an unknown experiment and RefusedError when
-    no plan says how to judge it; whatever is wrong with a file is a finding in the evidence.
+    `transcripts`: folders to look in for the session that changed a control file. Raises
+    NotFoundError for an unknown experiment and RefusedError without a plan; what is wrong with a
+    file is a finding in the evidence.
     """
     with project.ledger.snapshot():
         return _collect(project, experiment, gate, transcripts)
@@ -92,7 +89,9 @@ def _collect(
     evidence = GateEvidence(
         gate=gate,
         **_of_plan(project, approved, gate),
-        **_of_result(project, experiment, result),
+        claims={} if result is None else result.claims,
+        prose=_prose(project, experiment, result),
+        shortfall=next(iter(result.shortfalls), None) if result is not None else None,
         experiment=record,
         files=files,
         alarms=alarms,
@@ -132,29 +131,20 @@ def _of_plan(project: Project, approved: ApprovedPlan, gate: GateName) -> dict[s
     }
 
 
-def _of_result(project: Project, experiment: str, result: ResultFile | None) -> dict[str, Any]:
-    """What result.md says."""
-    return {
-        "claims": {} if result is None else result.claims,
-        "prose": _prose(project, experiment, result),
-        "shortfall": next(iter(result.shortfalls), None) if result is not None else None,
-    }
-
-
-def _hashes(found: GateEvidence, approved: ApprovedPlan) -> dict[str, str]:
-    before = found.parent_score
+def _hashes(evidence: GateEvidence, approved: ApprovedPlan) -> dict[str, str]:
+    before = evidence.parent_score
     return {
         "plan": _digest([approved.sha256, approved.version, approved.splits, approved.scorer]),
-        "frozen": _digest(_identities((*found.frozen_changes, *found.tampering))),
-        **_control_hash(found.control_changes),
-        **_prose_hash(found.prose),
-        **_alarm_hashes(found.alarms, found.diagnosis_file),
-        "comparison": _digest(found.compared if before is None else [found.compared, before]),
-        **_file_hashes(found.files),
-        **_run_hashes(found.runs),
-        **_launches_hash(found.launched, [item.run for item in found.runs]),
-        **{f"{item.run}/evaluation": _digest(_plain(item)) for item in found.evaluations},
-        **_reference_hash(found.validation),
+        "frozen": _digest(_identities((*evidence.frozen_changes, *evidence.tampering))),
+        **_control_hash(evidence.control_changes),
+        **_prose_hash(evidence.prose),
+        **_alarm_hashes(evidence.alarms, evidence.diagnosis_file),
+        "comparison": _digest(evidence.compared if before is None else [evidence.compared, before]),
+        **_file_hashes(evidence.files),
+        **_run_hashes(evidence.runs),
+        **_launches_hash(evidence.launched, [one.run for one in evidence.runs]),
+        **{f"{one.run}/evaluation": _digest(_plain(one)) for one in evidence.evaluations},
+        **_reference_hash(evidence.validation),
     }
 
 
@@ -170,8 +160,7 @@ def _parent_score(
 
 
 def changed(project: Project, verdict: RecordedVerdict) -> tuple[str, ...]:
-    """Names of the evidence that is not what the verdict read, sorted; a verdict with any is
-    STALE."""
+    """Sorted names of the evidence that changed since the verdict; one with any is STALE."""
     now = collect(project, verdict.experiment, GateName(verdict.gate)).hashes
     return difference(verdict.evidence, now)
 
@@ -209,8 +198,7 @@ def _files(
 
 
 def _tampering(facts: Sequence[TamperingNoticed], experiment: str) -> tuple[Finding, ...]:
-    """What was noticed while this experiment was worked on; what the audit finds by itself carries
-    no experiment."""
+    """What was noticed during this experiment; what the audit finds by itself names none."""
     return tuple(
         finding(
             "tampering_noticed",
@@ -257,8 +245,8 @@ def _control_finding(change: Change, suspects: Sequence[Suspect]) -> Finding:
 
 
 def _control_hash(control: Sequence[Finding]) -> dict[str, str]:
-    """Of what changed; the sessions that are named beside it are no evidence."""
-    changes = [[item.data["path"], item.data["expected"], item.data["actual"]] for item in control]
+    """Of the changes; the sessions named beside them are no evidence."""
+    changes = [[one.data["path"], one.data["expected"], one.data["actual"]] for one in control]
     return {"control": _digest(changes)} if changes else {}
 
 
@@ -289,7 +277,7 @@ def _prose(project: Project, experiment: str, result: ResultFile | None) -> tupl
 
 
 def _prose_hash(prose: Sequence[Finding]) -> dict[str, str]:
-    """Of what does not hold: another experiment's score may have changed since."""
+    """Of the claims that do not hold: another experiment's score may have changed since."""
     return {"prose": _digest(_identities(prose))} if prose else {}
 
 
@@ -303,8 +291,8 @@ def _file_hashes(files: Sequence[FileEvidence]) -> dict[str, str]:
 
 def _run_hashes(runs: Sequence[RunEvidence]) -> dict[str, str]:
     hashes = {}
-    for item in runs:
-        run, name = item.run, item.run.id
+    for of_run in runs:
+        run, name = of_run.run, of_run.run.id
         hashes[name] = _digest(
             [
                 run.seed,
@@ -316,16 +304,16 @@ def _run_hashes(runs: Sequence[RunEvidence]) -> dict[str, str]:
                 *_identities(run.findings),
             ]
         )
-        for file in (item.metrics, item.status):
+        for file in (of_run.metrics, of_run.status):
             if file.sha256 is not None:
                 hashes[f"{name}/{file.name}"] = file.sha256
-        if item.final is not None and item.final.actual is not None:
-            hashes[f"{name}/checkpoint"] = item.final.actual
+        if of_run.final is not None and of_run.final.actual is not None:
+            hashes[f"{name}/checkpoint"] = of_run.final.actual
     return hashes
 
 
 def _launches_hash(launched: Sequence[Run], counted: Sequence[Run]) -> dict[str, str]:
-    """Of how many launches there were, where that says more than the runs that count."""
+    """Of the launches, where that says more than the runs that count."""
     return (
         {"launches": _digest([[run.id, run.status] for run in launched])}
         if len(launched) > len(counted)
@@ -333,29 +321,28 @@ def _launches_hash(launched: Sequence[Run], counted: Sequence[Run]) -> dict[str,
     )
 
 
-def _plain(evaluation: Evaluation) -> list[Any]:
-    item = evaluation
+def _plain(one: Evaluation) -> list[Any]:
+    # The order is part of the hash: a change of it makes every verdict stale.
     return [
-        item.seed,
-        item.split,
-        item.metric,
-        item.value,
-        item.n,
-        item.checkpoint,
-        item.code,
-        item.inputs,
-        item.labels,
-        item.scorer,
-        item.predictions,
-        item.sandbox,
-        item.plan_version,
-        *_identities(item.findings),
+        one.seed,
+        one.split,
+        one.metric,
+        one.value,
+        one.n,
+        one.checkpoint,
+        one.code,
+        one.inputs,
+        one.labels,
+        one.scorer,
+        one.predictions,
+        one.sandbox,
+        one.plan_version,
+        *_identities(one.findings),
     ]
 
 
 def _identities(findings: Iterable[Finding]) -> list[Any]:
-    """What findings say, without the words that they say it in: no hash covers a sentence, so that
-    a reworded message makes no verdict stale."""
+    """Findings without their sentences: a reworded message must make no verdict stale."""
     return [[one.code, dict(one.data)] for one in findings]
 
 

@@ -24,7 +24,7 @@ class FileEvidence:
     sha256: str | None
     """None when the file is not there or is a link."""
     problems: tuple[Finding, ...] = ()
-    """Linked, empty, or not in its form; a file that is not there is the gate's own finding."""
+    """Linked, empty, or unreadable; that it is missing is the gate's own finding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,10 +33,9 @@ class CheckpointEvidence:
     actual: str | None
     """Content hash now; None when nothing is there."""
     earlier: str | None = None
-    """The run of another experiment, or of another seed, that left the same bytes first, e.g.
-    "exp-0001/run-02"."""
+    """The other run that left the same bytes first, e.g. "exp-0001/run-02"."""
     removed: str | None = None
-    """When `harness gc` removed it, where nothing is there now."""
+    """When `harness gc` removed it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,16 +50,15 @@ class RunEvidence:
     """SHA-256 of the link tokens in start rows."""
     epochs: int = 0
     without_checkpoint: tuple[float, float] | None = None
-    """The longest stretch of epochs without a checkpoint: its first and last; None when every epoch
-    has one."""
+    """First and last of the longest stretch of epochs without a checkpoint."""
     starts: int = 0
-    """Start rows: more than one when the command was started again inside the run."""
+    """Start rows: several when the command was restarted inside the run."""
     times: RowTimes | None = None
     status_run: str | None = None
     status_state: str | None = None
     checkpoints: tuple[CheckpointEvidence, ...] = ()
     notes: tuple[str, ...] = ()
-    """What the reader of its metrics noticed: shown, never judged."""
+    """From its metrics: shown, never judged."""
 
     @property
     def name(self) -> str:
@@ -75,11 +73,9 @@ class RunEvidence:
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationReference:
-    """What the held-out gate rests on."""
-
     verdict: RecordedVerdict | None
     changed: tuple[str, ...] = ()
-    """Names of the evidence that is not what the verdict read."""
+    """Names of the evidence that changed since."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,17 +84,15 @@ class GateEvidence:
     objective: Objective
     plan_version: int
     checkpoint_every: int | None = None
-    """Epochs that may pass from one checkpoint to the next; None where epochs are no training
-    (classical-ml)."""
+    """Epochs from one checkpoint to the next; None where epochs are no training (classical-ml)."""
     isolation_required: bool
     experiment: Experiment
     files: tuple[FileEvidence, ...]
-    """The experiment's own files that the contract requires: hypothesis, config, code, score,
-    result."""
+    """The experiment's own: hypothesis, config, code, score, result."""
     claims: Mapping[str, Claim]
     """Metric -> the number that result.md claims for it."""
     prose: tuple[Finding, ...] = ()
-    """What the body of result.md claims and does not hold."""
+    """Claims in the body of result.md that do not hold."""
     alarms: Mapping[str, tuple[Alarm, ...]] = field(default_factory=dict)
     """Run id -> its open alarms, of every launched run with some."""
     diagnosis: Diagnosis | None = None
@@ -111,35 +105,31 @@ class GateEvidence:
     runs: tuple[RunEvidence, ...]
     """The runs that count: see `counted_runs`."""
     launched: tuple[Run, ...] = ()
-    """All registered runs of the experiment, oldest first, whether they count or not."""
+    """All registered runs, oldest first."""
     plan_seeds: frozenset[int]
-    """Those that the harness chose for the plan, in any of its versions."""
+    """Chosen by the harness for any version of the plan."""
     evaluations: tuple[Evaluation, ...]
-    """Of the gate's split: one a counted run, of its final checkpoint under the plan version in
-    force."""
+    """On the gate's split, one a counted run, under the plan version in force."""
     ignored_seeds: tuple[Finding, ...] = ()
     """Seeds whose evaluations are of one checkpoint."""
     frozen_changes: tuple[Finding, ...] = ()
     tampering: tuple[Finding, ...] = ()
     control_changes: tuple[Finding, ...] = ()
-    """Control files that changed while this experiment was worked on, since a person accepted
-    them."""
+    """Control files that changed during this experiment, since a person accepted them."""
     score: Mapping[str, Any] | None = None
-    """{metric, split, mean, spread, n_seeds, values, interval, evidence}; None without a recomputed
-    value."""
+    """{metric, split, mean, spread, n_seeds, values, interval, evidence}."""
     parent_score: Mapping[str, Any] | None = None
-    """At the held-out gate: the parent's own score there; None when it has none."""
+    """At the held-out gate: the parent's score there."""
     compared: Sequence[Any] | None = None
-    """What the comparison depends on, as `evaluation.tries.comparison_inputs`."""
+    """As `evaluation.tries.comparison_inputs`."""
     comparison: Mapping[str, Any] | None = None
-    """`evaluation.comparison.compared`; None without a score, and where only freshness is asked."""
+    """`evaluation.comparison.compared`; None where only freshness is asked."""
     in_train: Mapping[str, float] | None = None
-    """What of the split the training rows hold, as `data_checks.review.contamination`; None in
-    approvals that did not look."""
+    """Rows of the split in the training rows, as the approval found them."""
     validation: ValidationReference | None = None
     """Only for the held-out gate."""
     hashes: Mapping[str, str] = field(default_factory=dict)
-    """Name -> hash of everything above; a verdict is stale when one of them changed."""
+    """Name -> hash of everything above: a change makes the verdict stale."""
 
 
 @dataclass(frozen=True, kw_only=True)

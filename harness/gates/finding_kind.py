@@ -4,10 +4,12 @@ from typing import NamedTuple
 
 from harness.domain.statuses import Verdict
 
+FAIL, INCONCLUSIVE, PASS = Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.PASS
+
 
 class FindingKind(NamedTuple):
     meaning: str
     hint: str
     outcome: Verdict
-    """FAIL: the contract was broken or a check is false. INCONCLUSIVE: the harness could not judge.
-    PASS: a note, it blocks nothing."""
+    """FAIL: a broken contract or a false check. INCONCLUSIVE: the harness could not judge. PASS: a
+    note, it blocks nothing."""

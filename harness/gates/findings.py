@@ -1,5 +1,4 @@
-"""The closed table of finding codes: what each means, how to fix it, and what it does to a
-verdict."""
+"""The closed table of finding codes."""
 
 from typing import Any
 
@@ -12,14 +11,12 @@ FINDINGS = {**RUN_FINDINGS, **SCORE_FINDINGS}
 
 
 def finding(code: str, message: str, hint: str | None = None, **data: Any) -> Finding:
-    """A finding of a code in the table; `hint` is the table's unless a closer one is known. Raises
-    KeyError."""
+    """A finding with the table's hint unless a closer one is known. Raises KeyError."""
     known = FINDINGS[code]
     return Finding(code, message, known.hint if hint is None else hint, data)
 
 
-def outcome_of(found: Finding) -> Verdict:
-    """What the finding does to a verdict; a code that the table does not know fails: silence never
-    passes."""
-    known = FINDINGS.get(found.code)
+def outcome_of(finding: Finding) -> Verdict:
+    """What the finding does to a verdict; an unknown code fails."""
+    known = FINDINGS.get(finding.code)
     return Verdict.FAIL if known is None else known.outcome

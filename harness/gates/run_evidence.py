@@ -1,4 +1,4 @@
-"""Gathers what one run left behind: its files, its rows, its checkpoints."""
+"""Gathers what one run left: files, rows, checkpoints."""
 
 import os
 import stat
@@ -22,13 +22,12 @@ from harness.ledger.project import Project
 
 
 def run_evidence(project: Project, run: Run, counted: Sequence[Run]) -> RunEvidence:
-    """`counted`: the runs of its experiment that count. Whatever is wrong with a file is a finding
-    in the evidence."""
+    """`counted`: the experiment's runs that count."""
     layout = project.layout
     metrics, rows = read_evidence(
         layout, "metrics", layout.run(run.experiment, run.id, "metrics"), read_rows
     )
-    status, said = read_evidence(
+    status, reported = read_evidence(
         layout, "status", layout.run(run.experiment, run.id, "status"), read_status
     )
     evaluation, _ = read_evidence(
@@ -46,28 +45,32 @@ def run_evidence(project: Project, run: Run, counted: Sequence[Run]) -> RunEvide
         status=status,
         evaluation=evaluation,
         **_of_rows(rows),
-        status_run=said.run if said else None,
-        status_state=said.status if said else None,
+        status_run=reported.run if reported else None,
+        status_state=reported.status if reported else None,
         checkpoints=tuple(
             CheckpointEvidence(
-                checkpoint=item,
-                actual=(actual := content_hash(layout.root, item.path) if item.final else item.id),
-                earlier=_earlier(project, item, counted),
-                removed=removed.get(item.id) if actual is None else None,
+                checkpoint=checkpoint,
+                actual=(
+                    actual := content_hash(layout.root, checkpoint.path)
+                    if checkpoint.final
+                    else checkpoint.id
+                ),
+                earlier=_earlier(project, checkpoint, counted),
+                removed=removed.get(checkpoint.id) if actual is None else None,
             )
-            for item in recorded
+            for checkpoint in recorded
         ),
     )
 
 
 def _earlier(project: Project, checkpoint: Checkpoint, counted: Sequence[Run]) -> str | None:
-    """Who left these bytes first, when it was another experiment, or another seed's run of this one
-    that does not count any more. Of seeds that count, `seed_ignored` tells. A run that repeats the
-    first one, code, command, data and seed, is expected to leave the same bytes."""
+    """The run that left these bytes first, unless it may have."""
+    # Another seed's run that counts is the finding `seed_ignored`. A run of another experiment with
+    # the same code, command, data and seed is expected to leave the same bytes.
     first = project.ledger.first_with_checkpoint(checkpoint.id)
     if first is None or (first.experiment, first.run) == (checkpoint.experiment, checkpoint.run):
         return None
-    theirs, own = (project.ledger.run(item.experiment, item.run) for item in (first, checkpoint))
+    theirs, own = (project.ledger.run(one.experiment, one.run) for one in (first, checkpoint))
     if first.experiment == checkpoint.experiment:
         if theirs.seed == own.seed or first.run in {run.id for run in counted}:
             return None
@@ -97,13 +100,9 @@ def _of_rows(metrics: Metrics | None) -> dict[str, Any]:
 
 
 def longest_gap(rows: Iterable[Row], effective: Iterable[Row]) -> tuple[float, float] | None:
-    """(first, last) of the longest stretch of logged epochs without a checkpoint; None when there
-    is none.
-
-    A checkpoint is of the epoch that its row names, else of the epoch row before it. Weights from
-    before the training are none. `rows` are all rows, with those of earlier attempts: a resume does
-    not undo what was saved.
-    """
+    """(first, last) of the longest stretch of logged epochs without a checkpoint, if any."""
+    # A checkpoint is of the epoch that its row names, else of the epoch row before it; weights from
+    # before the training are none. All rows count here: a resume does not undo what was saved.
     saved, latest = set(), None
     for row in rows:
         if row.get("event") == "epoch":
@@ -134,30 +133,27 @@ Parsed = TypeVar("Parsed")
 def read_evidence(
     layout: Layout, name: str, path: Path, parse: Callable[[Path], Parsed]
 ) -> tuple[FileEvidence, Parsed | None]:
-    """The file as evidence, and what `parse` made of it; None when it is absent or `parse` refused
-    it.
-
-    A link is never followed, a pipe never opened.
-    """
+    """The file as evidence, and what `parse` made of it, if anything."""
+    # A link's target can change unnoticed, and opening a pipe would wait for a writer.
     shown = layout.relative(path)
     link = linked(layout.root, path)
     if link is not None:
-        found = finding(
+        problem = finding(
             "artifact_linked",
             f"{layout.relative(link)} is a symbolic link, so {shown} is no evidence.",
         )
-        return FileEvidence(name=name, path=shown, sha256=None, problems=(found,)), None
+        return FileEvidence(name=name, path=shown, sha256=None, problems=(problem,)), None
     try:
         status = os.lstat(path)
     except OSError:
         return FileEvidence(name=name, path=shown, sha256=None), None
     if not stat.S_ISREG(status.st_mode):
-        found = finding(
+        problem = finding(
             "artifact_unreadable",
             f"{shown} is not a regular file.",
             "Put a regular file in its place.",
         )
-        return FileEvidence(name=name, path=shown, sha256=None, problems=(found,)), None
+        return FileEvidence(name=name, path=shown, sha256=None, problems=(problem,)), None
     return _regular(name, shown, path, parse, status.st_size)
 
 
@@ -167,24 +163,23 @@ def _regular(
     try:
         digest = sha256_file(path)
         if not size:
-            found = finding("artifact_empty", f"{shown} is empty.")
-            return FileEvidence(name=name, path=shown, sha256=digest, problems=(found,)), None
+            problem = finding("artifact_empty", f"{shown} is empty.")
+            return FileEvidence(name=name, path=shown, sha256=digest, problems=(problem,)), None
         return FileEvidence(name=name, path=shown, sha256=digest), parse(path)
     except OSError as error:
-        found = finding(
+        problem = finding(
             "artifact_unreadable",
             f"{shown} cannot be read: {error.strerror}.",
             "Check its permissions.",
         )
-        return FileEvidence(name=name, path=shown, sha256=None, problems=(found,)), None
+        return FileEvidence(name=name, path=shown, sha256=None, problems=(problem,)), None
     except HarnessError as error:
-        found = finding("artifact_unreadable", f"{shown}: {error.message}", error.hint)
-        return FileEvidence(name=name, path=shown, sha256=digest, problems=(found,)), None
+        problem = finding("artifact_unreadable", f"{shown}: {error.message}", error.hint)
+        return FileEvidence(name=name, path=shown, sha256=digest, problems=(problem,)), None
 
 
 def next_ideas(root: Path, path: Path) -> list[Idea]:
-    """The ideas of the file, as it orders them; one that is absent, a link, or cannot be read names
-    none."""
+    """The ideas of the file; none when it is absent, a link, or cannot be read."""
     if linked(root, path) is not None:
         return []
     try:
@@ -194,6 +189,6 @@ def next_ideas(root: Path, path: Path) -> list[Idea]:
 
 
 def next_idea(root: Path, path: Path) -> str | None:
-    """The first of them. It is shown and decides nothing."""
-    found = next_ideas(root, path)
-    return found[0].text if found else None
+    """The first of them: shown, never judged."""
+    listed = next_ideas(root, path)
+    return listed[0].text if listed else None

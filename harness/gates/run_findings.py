@@ -1,7 +1,6 @@
 """Finding codes about runs, files, checkpoints and what was frozen."""
 
-from harness.domain.statuses import Verdict
-from harness.gates.finding_kind import FindingKind
+from harness.gates.finding_kind import FAIL, INCONCLUSIVE, PASS, FindingKind
 
 RUN_FINDINGS: dict[str, FindingKind] = {
     # how the runs went
@@ -9,235 +8,235 @@ RUN_FINDINGS: dict[str, FindingKind] = {
         "Training did not report through the run logger.",
         "Train with `harness.run_logger.RunLogger.from_environment()`: start, epoch,"
         " checkpoint_saved, end; call start first of all.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "code_changed": FindingKind(
         "The code changed while a run of it trained.",
         "Leave the code alone while it trains, also from within; then train again.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "runs_missing": FindingKind(
         "No run was registered.",
         "Train with `harness train EXP -- CMD`; the harness starts one run a seed.",
-        Verdict.INCONCLUSIVE,
+        INCONCLUSIVE,
     ),
     "seeds_outstanding": FindingKind(
         "Not every seed has a completed run of the newest code and command.",
         "Fix what stopped the run (its stderr.log), then train again; completed seeds are not"
         " repeated.",
-        Verdict.INCONCLUSIVE,
+        INCONCLUSIVE,
     ),
     "seeds_not_of_the_plan": FindingKind(
         "A run has a seed that the harness did not choose.",
         "Open a new experiment and train it with `harness train`: it takes the plan's seeds.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "run_open": FindingKind(
         "A run has not ended yet.",
         "Wait for its end, then ask the gate again.",
-        Verdict.INCONCLUSIVE,
+        INCONCLUSIVE,
     ),
     "seed_ignored": FindingKind(
         "Two seeds gave the same weights.",
         "Let the training code take its seed from the run logger (`log.seed`), for every source of"
         " randomness.",
-        Verdict.FAIL,
+        FAIL,
     ),
     # what a supervisor found
     "run_end_missing": FindingKind(
         "A run's rows have no end row.",
         "Call `log.end()` at the end of training, then train again.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "checkpoint_unreadable": FindingKind(
-        "A checkpoint cannot be read.", "Save regular files, then train again.", Verdict.FAIL
+        "A checkpoint cannot be read.", "Save regular files, then train again.", FAIL
     ),
     "checkpoint_cadence": FindingKind(
         "More epochs than the plan says passed without a checkpoint.",
         "Save every `log.checkpoint_every` epochs and call `log.checkpoint_saved(path,"
         " epoch=epoch)`; harness.training.checkpointer.Checkpointer does both.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "stopped_by_alarm": FindingKind(
         "A fatal alarm ended a run.",
         "Read its diagnosis, change what it names, train again.",
-        Verdict.INCONCLUSIVE,
+        INCONCLUSIVE,
     ),
     "alarm_undiagnosed": FindingKind(
         "A run raised an alarm that no diagnosis explains.",
         "Let the training-checker explain it with record_diagnosis: what happened, by which"
         " mechanism, which rows show it.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "alarm_open": FindingKind(
         "A run raised an alarm that is still open.",
         "Look at its rows; the training-checker explains it.",
-        Verdict.PASS,
+        PASS,
     ),
     "run_not_completed": FindingKind(
-        "A run did not complete.", "Fix what stopped it, then train again.", Verdict.INCONCLUSIVE
+        "A run did not complete.", "Fix what stopped it, then train again.", INCONCLUSIVE
     ),
     "budget_spent": FindingKind(
         "The plan's training minutes are used up.",
         "A person may raise budget.total_minutes.",
-        Verdict.INCONCLUSIVE,
+        INCONCLUSIVE,
     ),
     "processes_left": FindingKind(
         "Some processes of a run could not be killed.",
         "Find them with `ps` and end them.",
-        Verdict.PASS,
+        PASS,
     ),
     "result_rejected": FindingKind(
         "A trainer's result does not agree with its specification or with the files.",
         "Correct the trainer, then run it again.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "run_recovered": FindingKind(
-        "A run was closed after its supervisor died.", "Nothing to do.", Verdict.PASS
+        "A run was closed after its supervisor died.", "Nothing to do.", PASS
     ),
     # artifacts
     "artifact_missing": FindingKind(
-        "A required file is not there.", "Write it in the experiment's folder.", Verdict.FAIL
+        "A required file is not there.", "Write it in the experiment's folder.", FAIL
     ),
     "artifact_empty": FindingKind(
-        "A required file holds nothing.", "Write what its form asks for.", Verdict.FAIL
+        "A required file holds nothing.", "Write what its form asks for.", FAIL
     ),
     "artifact_linked": FindingKind(
         "A required file, or a folder above it, is a symbolic link.",
         "Put a regular file in its place: what a link leads to can change unnoticed.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "artifact_unreadable": FindingKind(
         "A required file cannot be read in its form.",
         "Correct the line that is named.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "metrics_without_epochs": FindingKind(
         "metrics.jsonl holds no epoch row.",
         "Call `log.epoch(epoch, metrics)` once an epoch.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "metrics_of_another_run": FindingKind(
         "metrics.jsonl does not belong to the run.",
         "Train again: only the run logger writes this file.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "metrics_changed": FindingKind(
         "metrics.jsonl is not what it was when the run ended.",
         "Train again: nothing writes this file after the run's end.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "metrics_rewritten": FindingKind(
         "Rows that a run had logged are not in metrics.jsonl any more, or not as they were.",
         "Train again: rows are appended by the run logger and never edited, also not by the"
         " training code.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "metrics_out_of_time": FindingKind(
         "Rows do not say when they were written.",
         "Train again, and call the run logger while it trains: rows cannot be written later.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "clock_set": FindingKind(
         "The clock was set, or the machine slept, during a run; the times of its rows are not"
         " checked.",
         "Nothing to do.",
-        Verdict.PASS,
+        PASS,
     ),
     "run_restarted": FindingKind(
         "The training command was started again inside a run.",
         "After a crash nothing needs to be done. Register each further attempt as a run of its own:"
         " `harness train`.",
-        Verdict.PASS,
+        PASS,
     ),
     "resume_not_exact": FindingKind(
         "A resumed run did not restore its whole state, so it differs from an unbroken run.",
         "Save the named parts too. Where bit-exact results matter, train from the start.",
-        Verdict.PASS,
+        PASS,
     ),
     "launches_beyond_seeds": FindingKind(
         "The experiment was launched more often than it has seeds.",
         "Read the score with that in mind: `harness experiment show EXP` lists every launch.",
-        Verdict.PASS,
+        PASS,
     ),
     "status_of_another_run": FindingKind(
         "training_status.json does not belong to the run or does not say that it completed.",
         "End the training code with `log.end()`, then train again.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "status_changed": FindingKind(
         "training_status.json is not what it was when the run ended.",
         "Train again: nothing writes this file after the run's end.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "checkpoint_missing": FindingKind(
         "A run left no final checkpoint that the harness recorded.",
         "Save into `log.checkpoint_dir` and call `log.checkpoint_saved(path, final=True)` before"
         " the end.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "checkpoint_changed": FindingKind(
         "A checkpoint is not what it was when the harness recorded it.",
         "Train again.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "checkpoint_removed": FindingKind(
         "A checkpoint was removed by `harness gc` after its experiment was discarded.",
         "It cannot be judged again. To train it again, open a new experiment.",
-        Verdict.INCONCLUSIVE,
+        INCONCLUSIVE,
     ),
     "checkpoint_copied": FindingKind(
         "A checkpoint has the bytes of one that another experiment or another seed left earlier.",
         "Train this experiment's own configuration; only the same code, command, data and seed may"
         " leave these bytes.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "checkpoint_known": FindingKind(
         "A checkpoint has the bytes of a file that stood there before its run.",
         "Save the weights after training; the weights that a run starts from are not its result.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "checkpoint_out_of_window": FindingKind(
         "A checkpoint was written before its run began.",
         "Save the checkpoint during training: a file that was moved or copied in is no result.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "checkpoint_untrained": FindingKind(
         "The final checkpoint has the bytes of the weights that its run started from.",
         "Find out why the training changes nothing (the optimizer's step, frozen layers), then"
         " train again.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "weights_unchanged": FindingKind(
         "All checkpoints of a run have the same bytes.",
         "Find out whether the training changes anything.",
-        Verdict.PASS,
+        PASS,
     ),
     # what was frozen
     "plan_changed": FindingKind(
         "plan.md is not the plan that was approved.",
         "Restore it, or let a person run `harness plan approve`.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "scorer_changed": FindingKind(
         "The scorer is not the one that was frozen.",
         "Restore it, or let a person run `harness plan approve`.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "split_changed": FindingKind(
         "A data split is not the one that was frozen.",
         "Restore it, or let a person run `harness plan approve`.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "tampering_noticed": FindingKind(
         "Something recorded was changed during this experiment.",
         "Open a new experiment; leave what the harness wrote as it is.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "protected_path_changed": FindingKind(
         "A control file (hooks, settings, policy) changed during this experiment.",
         "Let a person look at it with `harness audit`, then restore it or accept it with"
         " `harness audit --accept`.",
-        Verdict.FAIL,
+        FAIL,
     ),
 }

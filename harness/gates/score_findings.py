@@ -1,206 +1,203 @@
 """Finding codes about predictions, scores, claims, data and the held-out gate."""
 
-from harness.domain.statuses import Verdict
-from harness.gates.finding_kind import FindingKind
+from harness.gates.finding_kind import FAIL, INCONCLUSIVE, PASS, FindingKind
 
 SCORE_FINDINGS: dict[str, FindingKind] = {
     # the score
     "evaluation_missing": FindingKind(
         "A seed's checkpoint was not evaluated on this split.",
         "Run `harness evaluate EXP`.",
-        Verdict.INCONCLUSIVE,
+        INCONCLUSIVE,
     ),
     "evaluation_failed": FindingKind(
-        "An evaluation gave no score.", "See its findings in evaluation.json.", Verdict.INCONCLUSIVE
+        "An evaluation gave no score.", "See its findings in evaluation.json.", INCONCLUSIVE
     ),
     "isolation_absent": FindingKind(
         "The plan requires a sandbox and there was none.",
         "Install bubblewrap or use Linux 6.7 or newer (Landlock), then train and evaluate again.",
-        Verdict.INCONCLUSIVE,
+        INCONCLUSIVE,
     ),
     "below_tier": FindingKind(
         "The score does not reach the plan's least tier.",
         "Try another hypothesis in the next experiment.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "claim_disagrees": FindingKind(
         "A claim in result.md is not the number that the harness recomputed.",
         "Claim the recomputed number in result.md, or none.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "claim_too_coarse": FindingKind(
         "A claim in result.md has too few digits to say anything.",
         "Claim the recomputed number in result.md with at least two significant digits.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "claim_unsupported": FindingKind(
         "A claim in result.md has no recomputed evaluation behind it.",
         "Remove it from result.md: only the plan's metric, recomputed, can be claimed.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "prose_disagrees": FindingKind(
         "A number in the text of result.md is not the one that the harness recomputed.",
         "Write the recomputed number in result.md, or none.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "prose_unsupported": FindingKind(
         "The text of result.md states a number about the plan's metric or an experiment, and no"
         " recomputed score supports it.",
         "Remove it from the text of result.md, or evaluate first.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "prose_unproven": FindingKind(
         "The text of result.md states another number that neither logs nor evidence contain.",
         "Name its source; docs/claims.md says how.",
-        Verdict.PASS,
+        PASS,
     ),
     # what an evaluation found: the experiment's fault
     "code_unavailable": FindingKind(
         "The code snapshot of a run cannot be laid out.",
         "Train again, so that a snapshot is taken.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "predict_crashed": FindingKind(
-        "The predict command ended with an error.", "Run it by hand and fix it.", Verdict.FAIL
+        "The predict command ended with an error.", "Run it by hand and fix it.", FAIL
     ),
-    "predict_timed_out": FindingKind(
-        "The predict command hit its limit.", "Make it faster.", Verdict.FAIL
-    ),
+    "predict_timed_out": FindingKind("The predict command hit its limit.", "Make it faster.", FAIL),
     "predictions_absent": FindingKind(
         "The predict command wrote nothing.",
         "Write to the path in HARNESS_PREDICTIONS.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "predictions_empty": FindingKind(
         "The predictions have no rows.",
         "Write one row for each row of HARNESS_INPUTS.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "predictions_unreadable": FindingKind(
-        "The predictions cannot be read.", "Write UTF-8 csv with a header, or npz.", Verdict.FAIL
+        "The predictions cannot be read.", "Write UTF-8 csv with a header, or npz.", FAIL
     ),
     "predictions_too_large": FindingKind(
         "The predictions file is larger than any valid answer.",
         "Write `id` and `prediction` only.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "predictions_wrong_columns": FindingKind(
         "The predictions have the wrong columns.",
         "Write the columns that the finding names.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "predictions_wrong_type": FindingKind(
         "Predictions are not of the metric's form.",
         "Write the form that the finding names.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "predictions_missing": FindingKind(
-        "Rows have no prediction.", "Write one row for each row of HARNESS_INPUTS.", Verdict.FAIL
+        "Rows have no prediction.", "Write one row for each row of HARNESS_INPUTS.", FAIL
     ),
     "predictions_duplicate": FindingKind(
         "Rows have several predictions.",
         "Write one row for each row of HARNESS_INPUTS.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "predictions_extra": FindingKind(
         "Predictions name rows that are not in HARNESS_INPUTS.",
         "Keep the ids of HARNESS_INPUTS.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "predictions_non_finite": FindingKind(
-        "Predictions are NaN or infinite.", "Find where they come from in the model.", Verdict.FAIL
+        "Predictions are NaN or infinite.", "Find where they come from in the model.", FAIL
     ),
     "predictions_unknown_class": FindingKind(
-        "Predictions name a class that no label has.", "Write one of the classes.", Verdict.FAIL
+        "Predictions name a class that no label has.", "Write one of the classes.", FAIL
     ),
     "predictions_not_probabilities": FindingKind(
         "Probabilities are outside [0, 1] or do not sum to 1.",
         "Write softmax outputs.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "predictions_not_reproducible": FindingKind(
         "The same rows got different predictions the second time.",
         "Predict each row by itself, without sampling.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "score_not_finite": FindingKind(
-        "The score is not finite.", "Look at the size of the predictions.", Verdict.FAIL
+        "The score is not finite.", "Look at the size of the predictions.", FAIL
     ),
     # what an evaluation found: not the experiment's fault
     "scorer_failed": FindingKind(
-        "The scorer failed.", "A person fixes it and approves the plan again.", Verdict.INCONCLUSIVE
+        "The scorer failed.", "A person fixes it and approves the plan again.", INCONCLUSIVE
     ),
     "split_unusable": FindingKind(
-        "A split cannot be used.", "A person fixes the data or the plan.", Verdict.INCONCLUSIVE
+        "A split cannot be used.", "A person fixes the data or the plan.", INCONCLUSIVE
     ),
     # notes of plan check
     "splits_overlap": FindingKind(
-        "The same rows are in two splits.", "Remove them from the training rows.", Verdict.PASS
+        "The same rows are in two splits.", "Remove them from the training rows.", PASS
     ),
     "splits_near_duplicates": FindingKind(
         "Rows of two splits are nearly the same.",
         "Remove them from the training rows.",
-        Verdict.PASS,
+        PASS,
     ),
     "feature_tells_label": FindingKind(
         "One column alone predicts the label.",
         "Leave it out, or explain why it is known at prediction time.",
-        Verdict.PASS,
+        PASS,
     ),
     "scorer_imports_missing": FindingKind(
-        "The scorer imports what it will not find.", "Use the standard library.", Verdict.PASS
+        "The scorer imports what it will not find.", "Use the standard library.", PASS
     ),
     "seeds_too_few": FindingKind(
         "There are too few seeds to tell experiments apart.",
         "Set oracle.seeds to 3 or more.",
-        Verdict.PASS,
+        PASS,
     ),
     "verdict_stale": FindingKind(
         "The evidence of the verdict has changed since.",
         "Run `harness gate check EXP` again.",
-        Verdict.PASS,
+        PASS,
     ),
     "metric_unknown": FindingKind(
-        "The scorer does not compute this metric.", "Name the one that it computes.", Verdict.PASS
+        "The scorer does not compute this metric.", "Name the one that it computes.", PASS
     ),
     "reference_not_in_place": FindingKind(
-        "The plan's references name what is not there.", "Correct the path.", Verdict.PASS
+        "The plan's references name what is not there.", "Correct the path.", PASS
     ),
     "script_not_in_place": FindingKind(
-        "A command's script is not in the project.", "Write it.", Verdict.PASS
+        "A command's script is not in the project.", "Write it.", PASS
     ),
     # statistics
     "split_contaminated": FindingKind(
         "The training rows contain more rows of a split than such data repeats by chance.",
         "A person removes these rows from the training data and approves the plan again.",
-        Verdict.INCONCLUSIVE,
+        INCONCLUSIVE,
     ),
     "reference_seeds_fewer": FindingKind(
         "The experiment that it is compared with has fewer scored seeds.",
         "Give the parent as many seeds as its child.",
-        Verdict.INCONCLUSIVE,
+        INCONCLUSIVE,
     ),
     # held-out
     "validation_not_passed": FindingKind(
         "There is no PASS on validation.",
         "Run `harness gate check EXP --gate validation`.",
-        Verdict.FAIL,
+        FAIL,
     ),
     "validation_overfitted": FindingKind(
         "The score on validation does not carry over to held-out.",
         "Something was selected on validation: many tries in one run, or its rows in training. A"
         " person reviews the code and decides; a new experiment may draw another validation split.",
-        Verdict.INCONCLUSIVE,
+        INCONCLUSIVE,
     ),
     "improvement_not_confirmed": FindingKind(
         "What was better than its parent on validation is worse than it on held-out.",
         "This is luck, or something was selected on validation. A person reviews the code and"
         " decides; more seeds, or more rows in both splits, can show a small improvement.",
-        Verdict.INCONCLUSIVE,
+        INCONCLUSIVE,
     ),
     "validation_stale": FindingKind(
         "The evidence behind the PASS on validation has changed.",
         "Run `harness gate check EXP --gate validation` again.",
-        Verdict.FAIL,
+        FAIL,
     ),
 }

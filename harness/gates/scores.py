@@ -1,5 +1,4 @@
-"""Checks of the numbers: recomputed for every seed, in the sandbox that the plan asks for, good
-enough, and not overclaimed."""
+"""Checks of the numbers: recomputed for every seed, isolated, good enough, not overclaimed."""
 
 import math
 from collections.abc import Iterator
@@ -12,8 +11,7 @@ from harness.gates.findings import finding
 
 
 def evaluations(evidence: GateEvidence) -> Iterator[Finding]:
-    """One evaluation a run, of its final checkpoint; what went wrong stands here in its own words,
-    once for all."""
+    """One evaluation a run, of its final checkpoint; equal findings of several seeds are one."""
     wrong: dict[str, list[tuple[Finding, int]]] = {}
     by_run = {of_run.run: of_run for of_run in evidence.evaluations}
     on = spoken(evidence.gate)
@@ -26,7 +24,8 @@ def evaluations(evidence: GateEvidence) -> Iterator[Finding]:
             why = ": it did not complete" if of_run.run.status is not RunStatus.COMPLETED else ""
             yield finding(
                 "evaluation_missing",
-                f"{of_run.name} (seed {of_run.run.seed}) has no recomputed evaluation on {on}{why}.",
+                f"{of_run.name} (seed {of_run.run.seed}) has no recomputed evaluation on"
+                f" {on}{why}.",
                 f"Run `harness evaluate {evidence.experiment.id} --split {on}`.",
                 run=of_run.name,
             )
@@ -53,17 +52,17 @@ def evaluations(evidence: GateEvidence) -> Iterator[Finding]:
 
 
 def _of_seeds(first: tuple[Finding, int], *others: tuple[Finding, int]) -> Finding:
-    found, seed = first
+    finding, seed = first
     if not others:
-        return found
+        return finding
     seeds = [seed, *(number for _, number in others)]
-    text = f"For the seeds {', '.join(map(str, seeds))}: {found.message}"
-    return Finding(found.code, text, found.hint, {**found.data, "seeds": seeds})
+    text = f"For the seeds {', '.join(map(str, seeds))}: {finding.message}"
+    return Finding(finding.code, text, finding.hint, {**finding.data, "seeds": seeds})
 
 
 def claims(evidence: GateEvidence) -> Iterator[Finding]:
-    """Each number in result.md is the recomputed one, within half a unit of its last digit, and
-    that digit is fine enough to say something."""
+    """Each claim in result.md is the recomputed number within half a unit of its last digit, and is
+    precise enough to mean something."""
     metric = evidence.objective.metric
     for name, claim in evidence.claims.items():
         if name != metric or evidence.score is None:
@@ -99,7 +98,7 @@ def claims(evidence: GateEvidence) -> Iterator[Finding]:
 
 
 def prose(evidence: GateEvidence) -> Iterator[Finding]:
-    """What the body of result.md says in numbers is what the harness recomputed."""
+    """Numbers in the body of result.md are the recomputed ones."""
     yield from evidence.prose
 
 
@@ -125,15 +124,14 @@ def isolation(evidence: GateEvidence) -> Iterator[Finding]:
 
 
 def reached_tier(evidence: GateEvidence) -> Tier | None:
-    """The most ambitious tier that the score reaches; None below all, or while a seed has no
-    score."""
+    """The highest tier that the score reaches; None below all, or while a seed has no score."""
     if evidence.score is None or not _all_seeds(evidence):
         return None
     return evidence.objective.tier(evidence.score["mean"])
 
 
 def tier(evidence: GateEvidence) -> Iterator[Finding]:
-    """The score over all seeds reaches the plan's least tier, in the plan's direction."""
+    """The score over all seeds reaches the plan's lowest tier."""
     objective = evidence.objective
     least = next((name for name in Tier if name in objective.tiers), None)
     if least is None or evidence.score is None or not _all_seeds(evidence):
@@ -143,8 +141,8 @@ def tier(evidence: GateEvidence) -> Iterator[Finding]:
         sign = ">=" if objective.direction is Direction.MAXIMIZE else "<="
         yield finding(
             "below_tier",
-            f"Below the {least} tier: {objective.metric} on {spoken(evidence.gate)} is {mean:.6g}, needs"
-            f" {sign} {threshold:g}.",
+            f"Below the {least} tier: {objective.metric} on {spoken(evidence.gate)} is {mean:.6g},"
+            f" needs {sign} {threshold:g}.",
             metric=objective.metric,
             score=mean,
             threshold=threshold,
@@ -160,22 +158,21 @@ def _all_seeds(evidence: GateEvidence) -> bool:
 
 
 MOST_SHARED = 0.05
-"""Of a split's rows: up to so many copies in the training rows are told at approval and block
-nothing. In CIFAR-10 3.3% and in CIFAR-100 10% of the test images have duplicates in training (Barz
-and Denzler 2020): docs/statistics.md."""
+"""Of a split's rows: fewer copies in the training rows are reported at approval and block nothing.
+In CIFAR-10 3.3% and in CIFAR-100 10% of the test images have duplicates in training (Barz and
+Denzler 2020): docs/statistics.md."""
 MOST_GAP = 3.0
-"""Standard errors of the difference by which the score on validation may be better than on
-held-out: one honest look in 700 has more, when nothing was chosen by validation."""
+"""Standard errors by which validation may be better than held-out: one honest look in 700 exceeds
+it, when nothing was chosen by validation."""
 _HALF_WIDTH = 1.96  # standard errors in half of a 95% interval
 USUAL = 2.0
-"""Data of few distinct rows repeats by itself: up to this multiple of the training rows that have a
-twin among themselves may be shared, and MOST_SHARED more than the split's own twins explain, which
-oversampling does not raise."""
+"""Data of few distinct rows repeats by itself: the split may share up to this multiple of the share
+of training rows with a twin in training."""
 
 
 def contamination(evidence: GateEvidence) -> Iterator[Finding]:
-    """The training rows hold no larger a part of the split than data of their kind repeats, exactly
-    or nearly; as it was at approval."""
+    """At approval the training rows held no more of the split, exactly or nearly, than such data
+    repeats by itself."""
     shared = evidence.in_train
     if shared is None:
         return
@@ -200,6 +197,8 @@ def contamination(evidence: GateEvidence) -> Iterator[Finding]:
 def _too_many(share: float, repeats: float, expected: float | None) -> bool:
     if share <= MOST_SHARED:
         return False
+    # The second bound is by the split's own twins: copies added to the training rows raise
+    # `repeats`, but not `expected`.
     return share > USUAL * repeats or (expected is not None and share > MOST_SHARED + expected)
 
 
@@ -217,18 +216,15 @@ def _contaminated(what: str, figures: tuple[float, float, float | None]) -> Find
 
 
 def generalisation(evidence: GateEvidence) -> Iterator[Finding]:
-    """Held-out is not far below validation: a score that was found by trying on validation does not
-    carry over.
-
-    Rows of both splits are taken as independent: se = sqrt(se_validation^2 + se_held_out^2), from
-    the 95% intervals.
-    """
+    """Held-out is not far below validation: a score found by trying on validation does not carry
+    over."""
     reference = evidence.validation.verdict if evidence.validation is not None else None
     before, now = None if reference is None else reference.score, evidence.score
     if before is None or now is None or not before.get("interval") or not now.get("interval"):
         return
     sign = 1 if evidence.objective.direction is Direction.MAXIMIZE else -1
     gap = sign * (before["mean"] - now["mean"])
+    # Rows of both splits are independent: the variances add. Half a 95% interval is 1.96 errors.
     halves = [(high - low) / 2 for low, high in (before["interval"], now["interval"])]
     error = math.hypot(*halves) / _HALF_WIDTH
     if gap <= MOST_GAP * error:
@@ -244,8 +240,7 @@ def generalisation(evidence: GateEvidence) -> Iterator[Finding]:
 
 
 def confirmed(evidence: GateEvidence) -> Iterator[Finding]:
-    """What was better than its parent on validation is not worse than it on held-out, where nothing
-    was chosen by."""
+    """An improvement on validation is not a loss on held-out, by which nothing was chosen."""
     comparison, now, before = evidence.comparison or {}, evidence.score, evidence.parent_score
     if comparison.get("better") is not True or now is None or before is None:
         return
@@ -265,8 +260,7 @@ def confirmed(evidence: GateEvidence) -> Iterator[Finding]:
 
 
 def reference_seeds(evidence: GateEvidence) -> Iterator[Finding]:
-    """The experiment that it is compared with has as many scored seeds; the trivial predictor needs
-    none."""
+    """The parent has as many scored seeds; the trivial predictor needs none."""
     comparison = evidence.comparison or {}
     own, other = comparison.get("seeds", (0, None))
     if other is None or other >= own:

@@ -1,8 +1,7 @@
-"""The gates: which checks each runs, and the verdict that their findings come to.
+"""The gates: the checks of each, and the verdict of their findings.
 
-Validation asks whether the experiment kept its contract and whether its recomputed score reaches
-the plan's tier. Held-out asks for a PASS on validation that still stands and the same tier on rows
-that nobody trained for.
+Validation: the experiment kept its contract, and its recomputed score reaches the plan's tier.
+Held-out: that PASS still stands, and the score reaches the tier on rows that nobody trained for.
 """
 
 import re
@@ -20,8 +19,7 @@ Check = Callable[[GateEvidence], Iterable[Finding]]
 
 
 def frozen(evidence: GateEvidence) -> Iterator[Finding]:
-    """Plan, scorer and splits are those that were approved, control files those that were accepted,
-    and nothing recorded was touched."""
+    """Plan, scorer and splits are as approved, control files as accepted, records untouched."""
     yield from evidence.frozen_changes
     yield from evidence.tampering
     yield from evidence.control_changes
@@ -33,8 +31,7 @@ def ignored_seeds(evidence: GateEvidence) -> Iterator[Finding]:
 
 
 def validated(evidence: GateEvidence) -> Iterator[Finding]:
-    """The newest validation verdict is PASS, and nothing that it read has changed: claims, runs,
-    scores, plan."""
+    """The newest validation verdict is PASS, and nothing that it read has changed."""
     reference = evidence.validation
     if reference is None or reference.verdict is None:
         yield finding(
@@ -59,7 +56,7 @@ VALIDATION: tuple[Check, ...] = (
     artifacts.bypass,
     frozen,
     artifacts.seeds,
-    artifacts.told,
+    artifacts.supervisor_findings,
     artifacts.files,
     artifacts.run_files,
     artifacts.row_times,
@@ -97,22 +94,24 @@ GATES: dict[GateName, tuple[Check, ...]] = {
     GateName.VALIDATION: VALIDATION,
     GateName.HELD_OUT: HELD_OUT,
 }
-"""Claims are held by the validation verdict, which must not be stale."""
+# Held-out does not check claims and artifacts again: the validation verdict read them, and it must
+# not be stale.
 
 
 def judge(evidence: GateEvidence) -> GateOutcome:
-    """Run every check of the evidence's gate; the outcome lists all that is missing or failing, in
-    the order of the checks."""
+    """Run every check of the evidence's gate, so that the outcome lists all that is wrong."""
     return conclude(evidence, GATES[evidence.gate])
 
 
 def conclude(evidence: GateEvidence, checks: Sequence[Check]) -> GateOutcome:
     """The verdict of `checks`: FAIL before INCONCLUSIVE before PASS."""
-    found = (_named(item, evidence.experiment.id) for check in checks for item in check(evidence))
-    findings = tuple(found)
-    outcomes = {outcome_of(found) for found in findings}
+    findings = tuple(
+        _named(finding, evidence.experiment.id) for check in checks for finding in check(evidence)
+    )
+    outcomes = {outcome_of(finding) for finding in findings}
     verdict = next(
-        (item for item in (Verdict.FAIL, Verdict.INCONCLUSIVE) if item in outcomes), Verdict.PASS
+        (outcome for outcome in (Verdict.FAIL, Verdict.INCONCLUSIVE) if outcome in outcomes),
+        Verdict.PASS,
     )
     return GateOutcome(
         verdict=verdict,
@@ -123,6 +122,6 @@ def conclude(evidence: GateEvidence, checks: Sequence[Check]) -> GateOutcome:
     )
 
 
-def _named(found: Finding, experiment: str) -> Finding:
-    """The finding with a fix that can be typed as it is."""
-    return replace(found, hint=_EXPERIMENT.sub(experiment, found.hint))
+def _named(finding: Finding, experiment: str) -> Finding:
+    """The finding with a hint that can be typed as it is."""
+    return replace(finding, hint=_EXPERIMENT.sub(experiment, finding.hint))

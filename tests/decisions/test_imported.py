@@ -48,7 +48,7 @@ def test_what_is_no_log_or_no_experiment_is_refused(world: World) -> None:
     project = world.project
     path = project.layout.root / "prose.txt"
     path.write_text("nothing here trains\n")
-    with pytest.raises(UsageError, match="says nothing"):
+    with pytest.raises(UsageError, match="holds no row"):
         import_log(project, path, experiment=None, by="human:ada")
     with pytest.raises(NotFoundError):
         import_log(project, path.with_name("missing.csv"), experiment=None, by="human:ada")
