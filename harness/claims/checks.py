@@ -1,4 +1,4 @@
-"""Compare a statement about an experiment with its recomputed scores and logged metrics."""
+"""Compare a statement about an experiment with recomputed scores and logged metrics."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -20,7 +20,8 @@ def missing(what: str) -> Answer:
 def of_plan(metric: str | None, experiment: KnownExperiment) -> Callable[[float], float] | None:
     """Converts the plan's metric to the written one; None when that is another metric."""
     name, plan = (
-        _SPLIT.sub("", _plain(said)) for said in (metric or experiment.metric, experiment.metric)
+        _SPLIT.sub("", _plain(written))
+        for written in (metric or experiment.metric, experiment.metric)
     )
     if name == plan or name == "score" or plan.endswith(f" {name}"):
         return lambda value: value
@@ -71,7 +72,7 @@ def _of_tier(
     tier: float,
     scores: list[tuple[str, KnownScore]],
 ) -> Answer:
-    """Naming a tier claims nothing; saying that it was met is a claim."""
+    """Naming a tier claims nothing; that it was met is a claim."""
     below = [
         name
         for name, score in scores
@@ -110,6 +111,7 @@ def _agreeing(
         and figure.agrees(change(score.baseline))
     ):
         return f"trivial predictor {change(score.baseline):.6g}"
+    # `above 0.9` is a bound that the mean must keep, not a number that it must round to.
     if words.NO_LESS.search(before) or words.NO_MORE.search(before):
         bound = figure.claim.value / (
             100 if figure.unit == "%" or (figure.claim.value > 1 >= abs(mean)) else 1
@@ -208,6 +210,7 @@ def _difference(statement: Statement, experiment: KnownExperiment, known: KnownF
         )
         if reference is None:
             continue
+        # Writers mean points, percent of the parent's score, or percent of its error.
         gain = (score.mean - reference) * (1 if experiment.maximize else -1)
         relative = abs(gain / reference) if reference else 0.0
         error = (

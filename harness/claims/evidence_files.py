@@ -108,7 +108,7 @@ def named_keys(sentence: Sentence, figure: Figure, figures: Mapping[str, float])
     ranked = []
     for key in _with_outcome(text, figure, figures):
         parts = _words(key)
-        own, near, far = (len(parts & said) for said in (clause, clause | context, around))
+        own, near, far = (len(parts & place) for place in (clause, clause | context, around))
         own_words = parts - _UNIT_WORDS or parts
         if own_words & (clause | context) and 2 * far >= len(parts):
             ranked.append(((own / len(parts), near / len(parts), near), key))

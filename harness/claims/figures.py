@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from harness.artifacts.experiment_files import Claim, agrees, precise_enough
 
+# In this order: addresses and quotations first, since they hold what later patterns match.
 _MASKED = tuple(
     re.compile(pattern, flags)
     for pattern, flags in (
@@ -51,6 +52,8 @@ _MASKED = tuple(
         ),
     )
 )
+# `1,234.5`, `0,93 %` (a decimal comma needs the percent sign), `.5`, `1e-3`; not the `2.1` of
+# `1.2.1`, nor digits within a word.
 _NUMERAL = re.compile(
     r"(?<![\w.,])(?P<sign>[-+−]?)(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?"
     r"|\d{1,2},\d{1,2}(?=\s?%)|\d+(?:\.\d+)?|\.\d+)"
@@ -157,10 +160,12 @@ def normalise(text: str) -> str:
 
 def _plain_sign(sign: str) -> str:
     kind = unicodedata.category(sign)
-    if kind == "Cf":  # zero width: it could hide inside a number
+    # Zero width: it could hide inside a number.
+    if kind == "Cf":
         return ""
     if kind == "Nd":
         return str(unicodedata.decimal(sign))
+    # U+066B is the Arabic decimal separator. A sign that folds to several would shift the rest.
     folded = unicodedata.normalize("NFKC", sign)
     return "." if sign == "\u066b" else folded if len(folded) == 1 else sign
 
@@ -190,9 +195,10 @@ def masked(sentence: str, *, code: bool) -> str:
 
 def figures(text: str) -> list[Figure]:
     """The finite numbers of a masked sentence, in order."""
-    found = [*_numerals(text), *_in_words(text), *_fractions(text)]
+    numbers = [*_numerals(text), *_in_words(text), *_fractions(text)]
     return sorted(
-        (item for item in found if math.isfinite(item.claim.value)), key=lambda item: item.start
+        (figure for figure in numbers if math.isfinite(figure.claim.value)),
+        key=lambda figure: figure.start,
     )
 
 

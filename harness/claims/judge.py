@@ -55,6 +55,7 @@ def judge_statement(statement: Statement, known: KnownFacts, *, file: str) -> Ju
 
 
 def _decides(statement: Statement, known: KnownFacts) -> bool:
+    # Other numbers in a report are notes: a gate must not fail for the loss of one epoch.
     if statement.quantity in (Quantity.SAVING, Quantity.MEASUREMENT) or statement.split == "train":
         return False
     own = known.experiments.get(statement.sentence.experiment or "")
@@ -122,18 +123,17 @@ def _anybody(statement: Statement, known: KnownFacts) -> Answer:
         Quantity.RUNS,
     ):
         pairs = (
-            CHECKS[statement.quantity](statement, item, known)
-            for item in known.experiments.values()
+            CHECKS[statement.quantity](statement, one, known) for one in known.experiments.values()
         )
     else:
-        pairs = (check_value(statement, item, known) for item in known.experiments.values())
+        pairs = (check_value(statement, one, known) for one in known.experiments.values())
     answers = list(pairs)
     for kind in (ClaimKind.RECOMPUTED, ClaimKind.LOGGED, ClaimKind.CONTRADICTED):
-        if (found := next((item for item in answers if item[0] is kind), None)) is not None:
+        if (answer := next((one for one in answers if one[0] is kind), None)) is not None:
             return (
-                found
+                answer
                 if kind is not ClaimKind.CONTRADICTED
-                else (kind, f"no experiment has it, e.g. {found[1]}")
+                else (kind, f"no experiment has it, e.g. {answer[1]}")
             )
     return missing("no experiment has a recomputed or logged value of it")
 
@@ -146,6 +146,7 @@ def _saving(statement: Statement, known: KnownFacts) -> Answer:
     timed = mine is not None and other is not None and mine.seconds and other.seconds
     if timed and mine and other and mine.seconds and other.seconds:
         ratio = other.seconds / mine.seconds
+        # `2 times as fast`, `half the time`, `50 % less time`, `100 % faster`.
         ways = (ratio, 1 / ratio, 100 * abs(1 - 1 / ratio), 100 * abs(1 - ratio))
         if not any(statement.figure.near(way) for way in ways):
             return (
@@ -217,6 +218,7 @@ def front_matter_claims(
         )
         metrics = known.metrics | {name}
         claimed += [
-            judge_statement(item, known, file=file) for item in statements(sentence, metrics)[:1]
+            judge_statement(statement, known, file=file)
+            for statement in statements(sentence, metrics)[:1]
         ]
     return claimed

@@ -10,6 +10,7 @@ from harness.claims.figures import NUMBER_WORDS, Figure
 from harness.claims.parsed_sentence import ParsedSentence, adjacent_metric
 
 _NEAR = 160
+# A clause border: punctuation before a space, so that the point in 0.93 is none.
 _CUT = re.compile(r"[;:,.]\s+|\s(?:and|but|so|because|since|while|yet|though|then)\s", re.I)
 _ASSERTS = re.compile(
     r"\b(?:is|was|are|were|has|had|came|ends?|ended|gave|gives|got|gets|stands|hits?|reach\w*"
@@ -67,7 +68,9 @@ _FILLERS = (
 )
 _COMPARES = r"than|over|against|to|with|beats?|beat|from|versus|vs\.?"
 _EARLIER = r"baseline|reference|previous\w*|before|earlier|parent|instead of|had been"
+# The second number of `0.65 vs 0.60` is the other's; that of `from 0.60 to 0.65` is the result.
 _PAIR = re.compile(r"(?P<from>\bfrom\s+)?[\d.]+\s?%?\s*(?:to|vs\.?|versus|against)\s*\Z", re.I)
+# `0.60 for the parent`, `0.60 (parent`; not `0.65, parent had 0.60`, where `rest` has a number.
 _AFTER = re.compile(
     r"\s*[,(]?\s*(?:(?:for|of|in|by|is|was) )?(?:(?:the|its|our) )?parent\b(?P<rest>.{0,20})",
     re.I | re.S,
@@ -91,13 +94,13 @@ def reference_of(parsed: ParsedSentence, figure: Figure) -> Reference | None:
         return Reference.PARENT
     fillers = "|".join([_FILLERS, *(re.escape(name) for name, _, _ in parsed.metrics)])
     tail = rf"(?:\s*['’]s)?(?: (?:{fillers}))*\s*[(:=,]?\s*\Z"
-    said = re.search(
+    of_parent = re.search(
         rf"(?P<than>\b(?:{_COMPARES}) )?(?:(?:the|its|our) )?\bparent(?P<own>['’]s)?{tail}",
         before,
         re.I,
     )
-    if said:
-        return Reference.PARENT if said["own"] or not said["than"] else Reference.COMPARED
+    if of_parent:
+        return Reference.PARENT if of_parent["own"] or not of_parent["than"] else Reference.COMPARED
     compared = re.search(rf"\b(?:{_COMPARES}|{_EARLIER}){tail}", before, re.I)
     pair = _PAIR.search(before)
     if _OTHER_AFTER.match(parsed.after(figure)) or (pair and not pair["from"]):
@@ -120,6 +123,7 @@ def _of_cell(context: str) -> Reference | None:
 
 
 _NEAR = 160
+# `accuracy is 0.60, later 0.65`: all that may stand between two numbers of one metric.
 _CONTINUES = re.compile(
     r"(?:[\s,;:()/–→>-]|\b(?:and|or|but|is|was|now|then|to|from|it|this|we|ours|later|finally"
     r"|even|only|about|at|reach\w*|on|in|for|of|the|by|validation|val|held[- ]out|test|train\w*"
@@ -137,6 +141,8 @@ _SPLIT_SAYS = re.compile(r"\b(?:validation|val|held[- ]out|test)(?: set| split)?
 
 def is_setting(parsed: ParsedSentence, figure: Figure) -> bool:
     """A learning rate, a number of layers, a name=number of no metric, a share of something."""
+    # `further` holds the earlier numbers of a list, `lr 0.1, 0.01`: the last one may be a score
+    # after all, `lr 0.1, 0.93 accuracy`.
     before, after = parsed.before(figure)[-_NEAR:], parsed.after(figure)[:_NEAR]
     setting = words.HYPER.search(before)
     if (
@@ -173,11 +179,11 @@ def belongs(parsed: ParsedSentence, figure: Figure) -> bool:
             or reference_of(parsed, figure) is not None
         )
     others = [
-        item
-        for item in parsed.figures
-        if earlier[-1] <= item.start < figure.start and not item.whole
+        number
+        for number in parsed.figures
+        if earlier[-1] <= number.start < figure.start and not number.whole
     ]
-    taken = [item for item in others if not is_setting(parsed, item)]
+    taken = [number for number in others if not is_setting(parsed, number)]
     goes_on = not taken or _CONTINUES.match(before[taken[-1].end :]) is not None
     return goes_on or reference_of(parsed, figure) is not None or is_score(parsed, figure)
 
@@ -202,7 +208,7 @@ def is_score(parsed: ParsedSentence, figure: Figure) -> bool:
     if words.SCORE.search(before) or words.ACHIEVES.search(before):
         return True
     settings = not parsed.metrics and any(
-        _is_of_a_setting(parsed, item) for item in parsed.figures if item.start < figure.start
+        _is_of_a_setting(parsed, number) for number in parsed.figures if number.start < figure.start
     )
     if settings:
         return False
@@ -251,6 +257,7 @@ _ROWS = (
     r"(?:rows|row|examples?|samples?|images?|predictions?|answers?|questions?|problems?|cases"
     r"|inputs?|items|sentences)"
 )
+# `97/100`, `388 of 400 rows`, `nine out of ten`; not a date, a path, or a part of `3/4.5`.
 _RATIO = re.compile(
     rf"(?<![\w.,/-])(?P<part>{_COUNT})(?: {_ROWS})?\s*"
     r"(?:/|\b(?:out of|of|in)\b)\s*(?:(?:the|all|our|every|each|a) )?"
@@ -278,7 +285,9 @@ def shares(parsed: ParsedSentence) -> Iterator[tuple[Figure, str]]:
     E.g. `97/100`, `388 of 400 rows are right`, `wrong on 3 % of the rows`: accuracy or error rate.
     """
     percents = (
-        item for item in parsed.figures if item.unit == "%" and item.start >= parsed.sentence.first
+        number
+        for number in parsed.figures
+        if number.unit == "%" and number.start >= parsed.sentence.first
     )
     for figure in [*_ratios(parsed.text), *percents]:
         before, after = parsed.before(figure)[-80:], parsed.after(figure)[:80]
@@ -316,10 +325,10 @@ def _ratios(text: str) -> Iterator[Figure]:
             )
 
 
-def _count(said: str) -> int:
-    if said[0].isalpha():
-        return sum(_WORDS[word] for word in re.split(r"[- ]", said.lower()))
-    return int(said.replace(",", ""))
+def _count(written: str) -> int:
+    if written[0].isalpha():
+        return sum(_WORDS[word] for word in re.split(r"[- ]", written.lower()))
+    return int(written.replace(",", ""))
 
 
 def _digits(part: int, whole: int) -> str:

@@ -32,9 +32,11 @@ def parse_sentence(sentence: Sentence, metrics: frozenset[str]) -> ParsedSentenc
     text = masked(sentence.text, code=sentence.report)
     named = _metric_pattern(metrics).finditer(text)
     spans = [(match["name"].lower(), match.start(), match.end()) for match in named]
-    said = words.SPLITS.finditer(re.sub(r"[_/]", " ", text))
+    named_splits = words.SPLITS.finditer(re.sub(r"[_/]", " ", text))
     splits = [
-        (match.lastgroup or "", match.start(), match.end()) for match in said if match.lastgroup
+        (match.lastgroup or "", match.start(), match.end())
+        for match in named_splits
+        if match.lastgroup
     ]
     experiments = [
         (match.group(), match.start(), match.end())
@@ -60,6 +62,8 @@ def _metric_pattern(metrics: frozenset[str]) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w-]){prefix}(?P<name>{'|'.join(spelled)})(?![\w])", re.I)
 
 
+# All that may stand between a metric and its number, `accuracy on validation rose to about`: words
+# that name no other quantity.
 _CONNECTS = re.compile(
     r"(?:[\s:=(,~≈|→]|->|\b(?:is|was|are|of|at|to|an?|the|now|only|about|around|roughly|nearly"
     r"|almost|over|reach\w*|score\w*|mean|value|recomputed|measured|final|on|in|by|for|validation"
@@ -70,6 +74,7 @@ _CONNECTS = re.compile(
 )
 
 
+# `0.93 validation accuracy`, `0.93 in mean accuracy`.
 _BACKWARDS = re.compile(
     r"\s*(?:(?:in|of|mean|the|on|validation|val|held[- ]out|test|training|train|macro|balanced)\b"
     r"\s*)*\Z",
@@ -85,7 +90,7 @@ def adjacent_metric(parsed: ParsedSentence, figure: Figure) -> str | None:
         if end <= figure.start and _CONNECTS.match(
             parsed.text[end : figure.start - len(figure.sign)]
         ):
-            following = [item for item in parsed.metrics if end <= item[1] < figure.start]
+            following = [metric for metric in parsed.metrics if end <= metric[1] < figure.start]
             if not following:
                 return name
     return None
@@ -101,12 +106,12 @@ def metric_of(parsed: ParsedSentence, figure: Figure) -> str | None:
 
 
 def experiment_of(parsed: ParsedSentence, figure: Figure) -> str | None:
+    # From the surest to the weakest: two lists in one order, `exp-0001: 0.93`, `exp-0001's score of
+    # 0.93`, `0.93 for exp-0001`; then the last one named before, unless it is only compared with.
     named = parsed.experiments
     if not named:
         return parsed.sentence.experiment
-    paired = [
-        item for item in parsed.figures if item.start >= parsed.sentence.first and not item.whole
-    ]
+    paired = [one for one in parsed.figures if one.start >= parsed.sentence.first and not one.whole]
     if (
         figure in paired
         and len(paired) == len(named) > 1
@@ -134,7 +139,7 @@ def experiment_of(parsed: ParsedSentence, figure: Figure) -> str | None:
     )
     if following:
         return following[1]
-    earlier = [item for item in named if item[2] <= figure.start]
+    earlier = [one for one in named if one[2] <= figure.start]
     compared = earlier and re.search(
         r"\b(?:than|over|against|to|from|of)\s*\Z", parsed.text[: earlier[-1][1]]
     )

@@ -10,10 +10,12 @@ from harness.claims.figures import normalise
 from harness.claims.vocabulary import EXPERIMENT
 
 _POINTER = re.compile(r"(?:docs/)?(evidence/[\w.-]+\.json)|(bench/[\w./-]+\.py)")
+# A sign that ends a sentence, then white space and a capital, quote or bracket: not `0.93 e.g. by`.
 _SENTENCE_END = re.compile(r"(?<!e\.g)(?<!i\.e)(?<!approx)(?<!vs)(?<=[.!?])\s+(?=[A-Z\"`(\[]|$)")
 _LONGEST = 2000
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+")
+# The line below a table's head: `|---|:--:|`.
 _RULE = re.compile(r"\s*\|?[\s:|-]*-[\s:|-]*\|?\s*")
 
 
@@ -65,20 +67,22 @@ def sentences(
             continue
         about, named = sections[block.line - 1]
         around = " ".join(block.lines)
-        given = {"experiment": about or experiment, "around": around, "report": report}
-        made = _cells(block, given) if block.kind == "table" else _of_text(block, given)
+        shared = {"experiment": about or experiment, "around": around, "report": report}
+        made = _cells(block, shared) if block.kind == "table" else _of_text(block, shared)
         result += (
-            replace(item, pointers=_nearest(item.pointers, pointers(around), named))
-            for item in made
+            replace(sentence, pointers=_nearest(sentence.pointers, pointers(around), named))
+            for sentence in made
         )
     return result
 
 
 def _nearest(*named: Set[str]) -> frozenset[str]:
     """The evidence files of the first set that has any, and the programs of all sets."""
-    files = ({item for item in names if item.endswith(".json")} for names in named)
-    programs = {item for names in named for item in names if item.endswith(".py")}
-    return frozenset(next((found for found in files if found), set()) | programs)
+    files = ({name for name in names if name.endswith(".json")} for names in named)
+    programs = {name for names in named for name in names if name.endswith(".py")}
+    return frozenset(
+        next((files_of_one for files_of_one in files if files_of_one), set()) | programs
+    )
 
 
 def pointers(text: str) -> set[str]:
@@ -147,7 +151,7 @@ def _kind(line: str, *, report: bool, quotes: bool) -> str:
     return "item" if _ITEM.match(line) else "text"
 
 
-def _of_text(block: _Block, given: Mapping[str, Any]) -> Iterator[Sentence]:
+def _of_text(block: _Block, shared: Mapping[str, Any]) -> Iterator[Sentence]:
     text, starts = "", []
     for line in block.lines:
         starts.append(len(text))
@@ -159,7 +163,7 @@ def _of_text(block: _Block, given: Mapping[str, Any]) -> Iterator[Sentence]:
             first = block.line + sum(start <= begin for start in starts[1:])
             breaks = tuple(start - begin for start in starts if begin < start < end)
             yield Sentence(
-                line=first, text=part, breaks=breaks, pointers=frozenset(pointers(part)), **given
+                line=first, text=part, breaks=breaks, pointers=frozenset(pointers(part)), **shared
             )
         begin = end
 
@@ -175,7 +179,7 @@ def _ends(text: str) -> Iterator[int]:
         begin = end
 
 
-def _cells(block: _Block, given: Mapping[str, Any]) -> Iterator[Sentence]:
+def _cells(block: _Block, shared: Mapping[str, Any]) -> Iterator[Sentence]:
     rows = [
         [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
         for line in block.lines
@@ -207,7 +211,7 @@ def _cells(block: _Block, given: Mapping[str, Any]) -> Iterator[Sentence]:
                 text=context + cell,
                 first=len(context),
                 pointers=named,
-                **given,
+                **shared,
             )
 
 

@@ -56,7 +56,7 @@ class Statement:
     """The second experiment of a difference."""
     split: str | None = None
     reference: Reference | None = None
-    """Of a value: the other experiment that it belongs to."""
+    """Of a value: the other experiment's."""
     before: str = ""
     """The sentence up to the number, masked."""
     worse: bool = False
@@ -94,14 +94,15 @@ def statements(sentence: Sentence, metrics: frozenset[str]) -> list[Statement]:
             and (made := _statement(parsed, figure)) is not None
         ):
             claims.append(made)
-    return sorted(claims, key=lambda item: item.figure.start)
+    return sorted(claims, key=lambda claim: claim.figure.start)
 
 
 def _statement(parsed: ParsedSentence, figure: Figure) -> Statement | None:
     before, after = parsed.before(figure)[-_NEAR:], parsed.after(figure)[:_NEAR]
     if is_forecast(parsed, figure):
         return None
-    # The order decides: a count or a saving is never read as a plain value.
+    # The order decides: a count or a saving is never read as a plain value, and `0.02 better` is a
+    # difference before it could be a score. What no reader takes claims nothing.
     for reader in (_count, _saving, _spread, _interval, _difference, _value, _measurement):
         if (made := reader(parsed, figure, before, after)) is not None:
             return made
@@ -110,19 +111,19 @@ def _statement(parsed: ParsedSentence, figure: Figure) -> Statement | None:
 
 def _make(parsed: ParsedSentence, figure: Figure, quantity: Quantity, **more: object) -> Statement:
     mine = experiment_of(parsed, figure)
-    given = {
+    fields = {
         "experiment": mine,
         "metric": metric_of(parsed, figure),
         "split": split_of(parsed, figure),
         **more,
     }
-    given["reference"] = reference_of(parsed, figure) if quantity is Quantity.VALUE else None
+    fields["reference"] = reference_of(parsed, figure) if quantity is Quantity.VALUE else None
     return Statement(
         quantity=quantity,
         figure=figure,
         sentence=parsed.sentence,
         before=parsed.before(figure)[-_NEAR:],
-        **given,  # type: ignore[arg-type]
+        **fields,  # type: ignore[arg-type]
     )
 
 
@@ -155,18 +156,20 @@ def _saving(parsed: ParsedSentence, figure: Figure, before: str, after: str) -> 
 
 
 def _spread(parsed: ParsedSentence, figure: Figure, before: str, _after: str) -> Statement | None:
+    # `pixels have mean 0.13 and std 0.31` is about inputs, not about seeds.
     tied = parsed.metrics or parsed.experiments or parsed.sentence.report
     of_inputs = re.search(
         r"\b(?:normali[sz]|standardi[sz]|scaled|pixels?|inputs?|features?)", before, re.I
     )
     context = parsed.text[: parsed.sentence.first]
-    said = words.SPREAD.search(before) or re.search(
+    called = words.SPREAD.search(before) or re.search(
         r"\b(?:spread|std|sd|standard deviation)\b", context, re.I
     )
-    return _make(parsed, figure, Quantity.SPREAD) if said and tied and not of_inputs else None
+    return _make(parsed, figure, Quantity.SPREAD) if called and tied and not of_inputs else None
 
 
 def _interval(parsed: ParsedSentence, figure: Figure, before: str, after: str) -> Statement | None:
+    # `[0.88, 0.93]`: `pair` is its first number, `second` its second one.
     tied = parsed.metrics or experiment_of(parsed, figure) is not None
     pair = re.search(r"[\[(]\s*$", before) and re.match(
         r"\s*(?:,|to|-|–|\.\.)\s*[\d.]+\s?%?\s*[\])]", after
@@ -178,8 +181,8 @@ def _interval(parsed: ParsedSentence, figure: Figure, before: str, after: str) -
     of_gain = not parsed.metrics and re.search(r"\b(?:improvement|gain|difference)\b", before, re.I)
     if not speaks or of_gain:
         return None
-    said = words.INTERVAL.search(before) and not figure.whole and figure.unit != "points"
-    return _make(parsed, figure, Quantity.INTERVAL) if tied and (pair or second or said) else None
+    called = words.INTERVAL.search(before) and not figure.whole and figure.unit != "points"
+    return _make(parsed, figure, Quantity.INTERVAL) if tied and (pair or second or called) else None
 
 
 def _difference(
@@ -204,8 +207,8 @@ def _difference(
     plain = later or (earlier and not figure.whole and not compared)
     if of_rows or not (plain or figure.unit == "points" or signed or (column and not figure.whole)):
         return None
-    said = (later or earlier) if (later or earlier) else None
-    worse = figure.sign == "-" or bool(said and said.groupdict().get("down"))
+    word = later or earlier
+    worse = figure.sign == "-" or bool(word and word.groupdict().get("down"))
     experiment = experiment_of(parsed, figure)
     following = [
         name for name, start, _ in parsed.experiments if start > figure.end and name != experiment
