@@ -1,5 +1,4 @@
-"""Checking and approving plans: from approval on, plan, scorer and data are what their hashes
-say."""
+"""Checking and approving plans: approval freezes plan, scorer and data by their hashes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -34,13 +33,8 @@ class PlanCheck:
 
 
 def check_plan(start: Path, path: Path, environment: Mapping[str, str]) -> PlanCheck:
-    """All that approval would refuse, and what else a person should know about the plan at `path`,
-    for the project that contains `start`. Nothing is changed: a project without a ledger stays
-    without one.
-
-    Raises NotFoundError or ConfigError when there is no project, LedgerError when its ledger cannot
-    be read.
-    """
+    """All that approval would refuse, and what else a person should know about the plan at `path`.
+    Changes nothing. Raises NotFoundError or ConfigError without a project, LedgerError."""
     layout = open_layout(start, environment)
     try:
         draft = read_draft(layout.root, path)
@@ -65,23 +59,24 @@ def approve_plan(
     path: Path,
     *,
     by: str,
-    on_findings: Callable[[list[Finding]], None] = lambda found: None,
+    on_findings: Callable[[list[Finding]], None] = lambda findings: None,
 ) -> ApprovedPlan:
     """Freeze the plan, its scorer and its data, and move held-out rows to the vault.
 
-    The same plan with the same scorer and data again is the approval that stands; anything else is
-    its next version. A call that was killed is finished by the next one. Everything that can be
-    refused is refused before anything is moved: raises the problem that `check_plan` finds, or one
-    PlanError for several. `on_findings` is told what `check_plan` notes besides.
+    The same plan, scorer and data again give the standing approval; anything else is the next
+    version. A call that was killed is finished by the next one. Raises the problem that
+    `check_plan` finds, or one PlanError for several; `on_findings` gets its findings.
     """
     if not by.strip():
         raise RefusedError(
             "An approval needs the name of the person who gives it.", hint="Pass it as `by`."
         )
     root, layout = project.layout.root, project.layout
+    # All that can be refused is refused before anything is moved: a ledger that cannot be written,
+    # a damaged list of accepted files, a plan with problems.
     with project.ledger.transaction():
-        pass  # a ledger that cannot be written says so before anything is moved
-    read_accepted(layout)  # and so does a damaged list of what was accepted
+        pass
+    read_accepted(layout)
     draft = read_draft(root, path)
     plan = draft.plan
     review = review_plan(layout, plan, approved=_held_out_hashes(project))
@@ -95,6 +90,7 @@ def approve_plan(
         root, plan.data.held_out.path, layout.held_out, project.clock
     )
     splits["held_out"] |= _described_held_out(project, review.splits["held_out"], moved, plan)
+    # Only now a fact: a killed call leaves no approval whose scorer or data is not frozen yet.
     approve_config(layout)
     approved = _record(project, draft, sha256=sha256, splits=splits, scorer=scorer, by=by)
     accept_on_record(project, by=by, paths=[CONFIG])
@@ -102,8 +98,7 @@ def approve_plan(
 
 
 def require_approved(project: Project, path: Path | None = None) -> ApprovedPlan:
-    """The approved plan; with `path`, only if that file is the approved one and unchanged. Raises
-    RefusedError."""
+    """The approved plan. Raises RefusedError without one, or when `path` is not its file."""
     approved = project.plan()
     if path is None:
         return approved
@@ -127,9 +122,8 @@ def _held_out_hashes(project: Project) -> list[str]:
 
 
 def _freeze_splits(project: Project, plan: Plan, held_out: SplitTable) -> dict[str, Any]:
-    """Train and validation as they are; validation also as the harness's own copy, which
-    evaluations read. Of each later split, `in_train`: what of it the training rows hold, for the
-    gates."""
+    """Train and validation as they are; validation also as a copy in the vault, which evaluations
+    read. `in_train` of each later split: what of it the training rows hold, for the gates."""
     root, columns = project.layout.root, plan.data.held_out
     if plan.data.validation is None:
         make_split(root, plan)
@@ -178,17 +172,8 @@ def _record(
 ) -> ApprovedPlan:
     standing = project.ledger.plan()
     name = draft.plan.name
-    if standing is not None and (
-        standing.name,
-        standing.sha256,
-        standing.splits,
-        standing.scorer,
-    ) == (
-        name,
-        sha256,
-        splits,
-        scorer,
-    ):
+    now = (name, sha256, splits, scorer)
+    if standing and (standing.name, standing.sha256, standing.splits, standing.scorer) == now:
         return standing
     versions = [plan.version for plan in project.ledger.plans() if plan.name == name]
     project.ledger.append(

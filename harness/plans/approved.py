@@ -1,8 +1,4 @@
-"""What an approved plan says, and whether what it froze is still the same.
-
-It is read from the plain content that the approval recorded, so that a reader of the ledger needs
-no schema.
-"""
+"""What an approved plan says, by its recorded content, and whether what it froze is unchanged."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -19,8 +15,7 @@ from harness.ledger.project import Project
 
 
 def plan_of(project: Project, experiment: Experiment) -> ApprovedPlan:
-    """The newest version of the plan that the experiment was opened under. Raises RefusedError when
-    there is none."""
+    """The newest version of the experiment's plan. Raises RefusedError (no_plan)."""
     versions = [plan for plan in project.ledger.plans() if plan.name == experiment.plan]
     if not versions:
         raise RefusedError(
@@ -48,8 +43,7 @@ def objective_of(approved: ApprovedPlan) -> Objective:
 
 
 def checkpoint_cadence(approved: ApprovedPlan) -> int | None:
-    """The plan's training.checkpoint_every; None for classical machine learning, whose rows are
-    folds or trials."""
+    """training.checkpoint_every; None for classical-ml, whose rows are folds or trials."""
     content = approved.content
     if content["workflow"] == "classical-ml":
         return None
@@ -71,8 +65,8 @@ def data_hashes(approved: ApprovedPlan) -> dict[str, str]:
 
 
 def seeds_for(plan_sha256: str, count: int) -> list[int]:
-    """`count` distinct seeds of 31 bits, the same for every experiment of a plan, so that runs
-    compare in pairs."""
+    """`count` distinct seeds of 31 bits, the same for every experiment of a plan."""
+    # From the plan's hash: nobody chooses lucky ones, and experiments are compared seed by seed.
     seeds: list[int] = []
     for seed in _stream(plan_sha256):
         if len(seeds) == count:
@@ -83,8 +77,7 @@ def seeds_for(plan_sha256: str, count: int) -> list[int]:
 
 
 def seeds_of(versions: Iterable[ApprovedPlan]) -> frozenset[int]:
-    """Every seed that one of the versions asked for: a run keeps the seeds of the version it was
-    started under."""
+    """Every seed that one of the versions asked for."""
     return frozenset(
         seed
         for plan in versions
@@ -101,12 +94,8 @@ def _stream(text: str) -> Iterator[int]:
 
 
 def frozen_changes(project: Project) -> list[Finding]:
-    """Findings plan_changed, scorer_changed and split_changed, each naming the file, the expected
-    and the actual hash.
-
-    The project's files and the vault's copies are read; nothing is changed. Raises RefusedError
-    when no plan is approved.
-    """
+    """Findings plan_changed, scorer_changed and split_changed, of the project's files and of the
+    vault's copies. Raises RefusedError without an approved plan."""
     approved = project.plan()
     root, state = project.layout.root, project.layout.state
     findings = [
@@ -146,11 +135,11 @@ def _compare(code: str, path: Path, name: str, expected: str, what: str) -> list
         actual = MISSING
     if actual == expected:
         return []
-    found = "is missing" if actual == MISSING else f"has SHA-256 {actual[:12]}"
+    state = "is missing" if actual == MISSING else f"has SHA-256 {actual[:12]}"
     return [
         Finding(
             code,
-            f"{what} {name} {found}; {expected[:12]} was approved.",
+            f"{what} {name} {state}; {expected[:12]} was approved.",
             "Restore it, or let a person approve the plan again as a new version.",
             {"path": name, "expected": expected, "actual": actual},
         )

@@ -1,22 +1,18 @@
 """Rows that two tables share: exactly, nearly as numbers, and nearly as texts.
 
-Exactly: by a hash of the inputs, and by one that takes the label in. Numbers are compared as
-float64 and text as it is, so that a column of integers in one file and of floats in the other, or a
-longer text somewhere in the file, hides nothing. Memory is one hash a row, and one block of rows.
+Exactly: by a hash of the inputs, and by one with the label.
 
 Nearly, numbers: a copy with noise, another scale, a re-encoding. Each number is brought to mean 0
 and deviation 1 over the training rows. Two unrelated rows of d such numbers then lie sqrt(2 d)
-apart; rows within NEAR of that distance are near-duplicates. Distances are taken by blocks, on at
-most MOST_WORK multiplications and MOST_SAMPLED rows: beyond them, on an even sample of both tables.
-Below LEAST_NUMBERS numbers a row unrelated rows come near by chance, and nothing is looked for.
-Method: the nearest neighbour in the normalized space, as Barz and Denzler (ciFAIR, 2020) look for
-copies of test images in training images.
+apart; rows within NEAR of that distance are near-duplicates. Large tables are sampled evenly. Below
+LEAST_NUMBERS numbers a row unrelated rows come near by chance, and nothing is looked for. Method:
+the nearest neighbour in the normalized space, as Barz and Denzler (ciFAIR, 2020) look for copies of
+test images in training images.
 
-Nearly, texts: by MinHash (Broder 1997), through datasketch. A text is the set of its
-SHINGLE-character pieces, in lower case with single spaces. Two texts are near-duplicates when the
-Jaccard similarity of their sets is at least SIMILAR; MinHash only proposes the pairs, the
-similarity is then computed. 0.8 and character or word pieces are what Lee et al. ("Deduplicating
-training data makes language models better", 2022) and The Pile use.
+Nearly, texts: by MinHash (Broder 1997). A text is the set of its SHINGLE-character pieces, in lower
+case with single spaces. Two texts are near-duplicates when the Jaccard similarity of their sets is
+at least SIMILAR, as Lee et al. ("Deduplicating training data makes language models better", 2022)
+and The Pile have it.
 """
 
 import hashlib
@@ -29,8 +25,7 @@ from typing import Any
 
 import numpy as np
 
-# its submodules are imported at their first use: the start of every verb would wait for
-# scipy.special
+# Only `scipy`: scipy.special is loaded at its first use, else every command would wait for it.
 import scipy
 from numpy.typing import NDArray
 
@@ -55,28 +50,26 @@ class Shared:
     share: float
     """Of the later table's rows."""
     repeats: float
-    """Share of the earlier table's rows that have a twin inside it: what data of this kind does by
-    itself."""
+    """Share of the earlier table's rows with a twin inside it: what such data does by itself."""
     expected: float
     """The most of `share` that the later table's own twins explain: see `expected_share`."""
 
 
 def shared_rows(earlier: Columns, later: Columns, inputs: Sequence[str], label: str) -> Shared:
-    """Compare all rows by `inputs`; both tables hold these columns and `label`, each of shape (n,
-    ...), n >= 1."""
+    """Compare all rows by `inputs`; columns have the shape (n, ...), n >= 1."""
     before, after = row_hashes(earlier, inputs), row_hashes(later, inputs)
     first: dict[bytes, int] = {}
     for row, key in enumerate(before):
         first.setdefault(key, row)
     rows = tuple(row for row, key in enumerate(after) if key in first)
     answers = set(zip(before, row_hashes(earlier, [label]), strict=True))
-    given = row_hashes(later, [label])
+    asked = row_hashes(later, [label])
     counts, own = Counter(before), Counter(after)
     pairs = sum(count * (count - 1) // 2 for count in own.values())
     return Shared(
         rows=rows,
         first=tuple(first[after[row]] for row in rows),
-        with_label=sum((after[row], given[row]) in answers for row in rows),
+        with_label=sum((after[row], asked[row]) in answers for row in rows),
         share=len(rows) / len(after),
         repeats=sum(count for count in counts.values() if count > 1) / len(before),
         expected=expected_share(pairs, len(after), len(first)),
@@ -84,17 +77,14 @@ def shared_rows(earlier: Columns, later: Columns, inputs: Sequence[str], label: 
 
 
 def expected_share(pairs: int, rows: int, distinct: int) -> float:
-    """The most that two independent drawings of one kind of data share, as the later one's own
-    coincidences tell.
-
-    `pairs` of its `rows` rows are alike, so two rows are with a probability of at most q, the
-    Poisson upper bound of the pairs at 97.5% over all pairs. Rows of the probabilities p_k then
-    fall on `distinct` known ones with a chance of sum p_k <= sqrt(distinct * sum p_k^2) =
-    sqrt(distinct * q) (Cauchy and Schwarz). Repeating the known rows does not raise it. 1 for a
-    single row, which tells nothing.
-    """
+    """The most that two independent drawings of one kind of data share, by the later one's own
+    coincidences: `pairs` of its `rows` rows are alike."""
     if rows < 2:
-        return 1.0
+        return 1.0  # a single row tells nothing
+    # Two rows are alike with a probability of at most q, the Poisson upper bound of the pairs at
+    # 97.5% over all pairs. Rows of the probabilities p_k then fall on `distinct` known ones with a
+    # chance of sum p_k <= sqrt(distinct * sum p_k^2) = sqrt(distinct * q) (Cauchy and Schwarz).
+    # Repeating the known rows does not raise it.
     most = float(scipy.special.gammaincinv(pairs + 1, 0.975))
     return min(1.0, math.sqrt(distinct * most / math.comb(rows, 2)))
 
@@ -121,6 +111,7 @@ def _block(arrays: Sequence[Column]) -> list[bytes]:
 
 def _plain(array: Column) -> list[bytes]:
     """One bytes a row."""
+    # As float64: a column of integers in one file and of floats in the other hides no copy.
     flat = array.reshape(len(array), -1)
     if array.dtype.kind in "biuf":
         numbers = np.ascontiguousarray(flat, dtype="<f8") + 0.0  # -0.0 is 0.0
@@ -132,7 +123,7 @@ NEAR = 0.1
 """Of the distance of unrelated rows; about a correlation of 0.995."""
 LEAST_NUMBERS = 8
 MOST_WORK = 20_000_000_000
-"""Row pairs times numbers a row; some seconds of one core."""
+"""Row pairs times numbers a row: some seconds of one core."""
 MOST_SAMPLED = 10_000
 """Rows of each table: distances take time however few the numbers are."""
 _LEAST_ROWS = 20
@@ -153,15 +144,13 @@ class Near:
     of: int
     """With how many of the earlier table's rows."""
     usual: float
-    """Share of the earlier table's rows that have a near-duplicate, but no exact copy, inside
-    it."""
+    """Share of the earlier table's rows with a near-duplicate, but no exact copy, inside it."""
     alike: float
     """Share of the later table's rows with a near-duplicate or an exact copy in the earlier one."""
     alike_usual: float
     """The same inside the earlier table."""
     alike_expected: float
-    """The most of `alike` that the later table's own near-duplicates and copies explain: see
-    `rows.expected_share`."""
+    """The most of `alike` that the later table's own twins explain: see `expected_share`."""
 
     @property
     def share(self) -> float:
@@ -169,8 +158,7 @@ class Near:
 
 
 def near_duplicates(earlier: Columns, later: Columns, inputs: Sequence[str]) -> Near | None:
-    """Compare rows by all numbers of `inputs`. None when there are too few rows or numbers to say
-    anything."""
+    """Compare rows by all numbers of `inputs`. None with too few rows or numbers."""
     names = [
         name
         for name in inputs
@@ -195,17 +183,17 @@ def near_duplicates(earlier: Columns, later: Columns, inputs: Sequence[str]) -> 
     before = (before[:, varied] - mean[varied]) / deviation[varied]
     after = (after[:, varied] - mean[varied]) / deviation[varied]
     limit = NEAR * math.sqrt(2 * before.shape[1])
-    nearest, found, equal = _near(before, after, limit)
+    nearest, near, equal = _near(before, after, limit)
     _, inside, twins = _near(before, before, limit, own=True)
     pairs, _ = _close(after, limit)
     _, distinct = _close(before, limit)
     return Near(
-        rows=tuple(int(asked[row]) for row in np.flatnonzero(found)),
-        first=tuple(int(chosen[nearest[row]]) for row in np.flatnonzero(found)),
+        rows=tuple(int(asked[row]) for row in np.flatnonzero(near)),
+        first=tuple(int(chosen[nearest[row]]) for row in np.flatnonzero(near)),
         looked_at=len(after),
         of=len(before),
         usual=float(inside.mean()),
-        alike=float((found | equal).mean()),
+        alike=float((near | equal).mean()),
         alike_usual=float((inside | twins).mean()),
         alike_expected=expected_share(pairs, len(after), distinct),
     )
@@ -214,14 +202,11 @@ def near_duplicates(earlier: Columns, later: Columns, inputs: Sequence[str]) -> 
 def _near(
     before: Numbers, after: Numbers, limit: float, *, own: bool = False
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
-    """(the nearest row of `before`, whether it is near and no exact copy, whether it is one) for
-    each row of `after`.
-
-    With `own`, row i of `after` is row i of `before` and is not compared with itself.
-    """
+    """(nearest row of `before`, whether it is near and no exact copy, whether it is one) for each
+    row of `after`. With `own` the two are one table, and no row is compared with itself."""
     squares = np.einsum("ij,ij->i", before, before)
     nearest = np.zeros(len(after), dtype=np.int64)
-    found, equal = np.zeros(len(after), dtype=np.bool_), np.zeros(len(after), dtype=np.bool_)
+    near, equal = np.zeros(len(after), dtype=np.bool_), np.zeros(len(after), dtype=np.bool_)
     step = max(1, _BLOCK // len(before))
     for start in range(0, len(after), step):
         block = after[start : start + step]
@@ -230,18 +215,16 @@ def _near(
             places = np.arange(len(block))
             distances[places, start + places] = np.inf
         best = distances.argmin(1)
-        exact = ((block - before[best]) ** 2).sum(
-            1
-        )  # the expanded square loses digits where rows are close
+        # Computed anew: the expanded square loses its digits where rows are close.
+        exact = ((block - before[best]) ** 2).sum(1)
         nearest[start : start + step] = best
-        found[start : start + step] = (exact <= limit * limit) & (exact > 0)
+        near[start : start + step] = (exact <= limit * limit) & (exact > 0)
         equal[start : start + step] = exact == 0
-    return nearest, found, equal
+    return nearest, near, equal
 
 
 def _close(rows: Numbers, limit: float) -> tuple[int, int]:
-    """(pairs of rows that are near or equal, rows that have none before them: each other one
-    repeats an earlier)."""
+    """(pairs of rows that are near or equal, rows that have none before them)."""
     squares = np.einsum("ij,ij->i", rows, rows)
     pairs = firsts = 0
     step = max(1, _BLOCK // len(rows))
@@ -295,11 +278,9 @@ def is_text(column: Column) -> bool:
 
 
 def near_texts(earlier: Column, later: Column) -> NearTexts:
-    """Compare two columns of texts, shape (n,) each; texts that are equal count too.
-    Deterministic."""
-    datasketch = importlib.import_module(
-        "datasketch"
-    )  # half a second with scipy, and only where there are texts
+    """Compare two columns of texts, shape (n,) each; equal texts count, too."""
+    # Half a second with scipy, and needed only where there are texts.
+    datasketch = importlib.import_module("datasketch")
     index = datasketch.MinHashLSH(threshold=SIMILAR, num_perm=_PERMUTATIONS)
     known = dict(_pieces(earlier))
     for row, pieces in known.items():
@@ -307,6 +288,7 @@ def near_texts(earlier: Column, later: Column) -> NearTexts:
     rows, first, looked_at = [], [], 0
     for row, pieces in _pieces(later):
         looked_at += 1
+        # MinHash only proposes pairs; the similarity of each is computed.
         near = [
             other
             for other in sorted(index.query(_sketch(datasketch, pieces)))
@@ -324,12 +306,8 @@ def _pieces(column: Column) -> Iterator[tuple[int, frozenset[str]]]:
     for row in range(0, len(column), step):
         text = " ".join(str(column[row])[:_LONGEST].lower().split())
         if len(text) >= LEAST_CHARACTERS:
-            yield (
-                row,
-                frozenset(
-                    text[start : start + SHINGLE] for start in range(len(text) - SHINGLE + 1)
-                ),
-            )
+            starts = range(len(text) - SHINGLE + 1)
+            yield row, frozenset(text[start : start + SHINGLE] for start in starts)
 
 
 def _sketch(datasketch: Any, pieces: frozenset[str]) -> Any:

@@ -1,15 +1,11 @@
 """What a person should know about a plan's tables before approving them; nothing here forbids an
 approval.
 
-Rows of held-out data are counted and not named once the file is in the vault: whoever runs the
-check could be an agent.
-
-A column can tell the label nearly by itself: usually the label in another form, or made after it. A
-predictor that knows one column only is fitted on one half of the rows and tried on the other: the
-answer of the nearest value, or the commonest (the mean) of the same value where values are few or
-text. Its skill is the share of the trivial predictor's error that it removes: 1 is perfect, 0 is
-none; on a column that says nothing it is about 0 or less. Source: Kaufman et al., "Leakage in data
-mining" (2012); the measure is that of the predictive power score.
+A column that tells the label nearly by itself is usually the label in another form, or made after
+it (Kaufman et al., "Leakage in data mining", 2012). A predictor that knows one column is fitted on
+one half of the rows and tried on the other: the answer of the nearest value, or the commonest (the
+mean) of the same value where values are few or text. Its skill is the share of the trivial
+predictor's error that it removes, as in the predictive power score: 1 is perfect, 0 is none.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,8 +31,7 @@ from harness.plans.contamination import (
 
 ORDER = ("train", "validation", "held_out")
 USUAL = 2.0
-"""Near-duplicates are reported from this multiple of what the training rows have among
-themselves."""
+"""Near-duplicates are reported from this multiple of those among the training rows."""
 
 
 def data_findings(
@@ -47,10 +42,7 @@ def data_findings(
     secret: frozenset[str] = frozenset(),
 ) -> list[Finding]:
     """Contamination between the splits in `tables` (by their names in ORDER), and columns that tell
-    the label.
-
-    Each table holds the columns `inputs` and `label`. Rows of splits in `secret` are not named.
-    """
+    the label. Rows of splits in `secret` are counted and not named: an agent may be reading."""
     findings: list[Finding] = []
     for first, second in combinations([name for name in ORDER if name in tables], 2):
         named = not {first, second} & secret
@@ -61,26 +53,24 @@ def data_findings(
 def contamination(
     earlier: Columns, later: Columns, inputs: Sequence[str], label: str
 ) -> dict[str, float]:
-    """What a gate judges of two frozen splits: {rows, share, repeats, expected}, as `rows.Shared`
-    has them, and where numbers can come near {near, near_repeats, near_expected}, the same of
-    near-duplicates and copies together."""
-    shared, near = (
-        shared_rows(earlier, later, inputs, label),
-        near_duplicates(earlier, later, inputs),
-    )
-    found = {
+    """What a gate judges of two frozen splits: {rows, share, repeats, expected} of `Shared`, and,
+    where numbers can come near, {near, near_repeats, near_expected} of near-duplicates and
+    copies."""
+    shared = shared_rows(earlier, later, inputs, label)
+    near = near_duplicates(earlier, later, inputs)
+    measured = {
         "rows": len(shared.rows),
         "share": shared.share,
         "repeats": shared.repeats,
         "expected": shared.expected,
     }
     if near is not None:
-        found |= {
+        measured |= {
             "near": near.alike,
             "near_repeats": near.alike_usual,
             "near_expected": near.alike_expected,
         }
-    return found
+    return measured
 
 
 def _between(
@@ -121,11 +111,8 @@ def _between(
 
 def _overlap(shared: Shared, names: tuple[str, str], named: bool) -> Finding:
     first, second = names
-    usual = (
-        f" ({shared.repeats:.1%} of the rows of {first} have a twin there)"
-        if shared.repeats
-        else ""
-    )
+    twins = f" ({shared.repeats:.1%} of the rows of {first} have a twin there)"
+    usual = twins if shared.repeats else ""
     return Finding(
         "splits_overlap",
         f"{len(shared.rows)} rows of {second} ({shared.share:.1%}) have the inputs of a row in"
@@ -173,8 +160,7 @@ def _pairs(rows: Sequence[int], first: Sequence[int], names: tuple[str, str], na
 
 
 def _leaks(tables: Mapping[str, Columns], inputs: Sequence[str], label: str) -> Iterator[Finding]:
-    """Columns that tell the label alone, on training and validation rows: held-out labels are left
-    alone."""
+    """Columns that tell the label alone, on training and validation rows."""
     parts = [tables[name] for name in ("train", "validation") if name in tables]
     if not parts:
         return
@@ -196,12 +182,10 @@ def _leaks(tables: Mapping[str, Columns], inputs: Sequence[str], label: str) -> 
 
 
 ALARM = 0.97
-"""Skill from which one column alone is reported. Petal width of Iris has 0.93 or so: honest, and
-near."""
+"""Skill from which one column alone is reported. Iris's petal width, honestly, has about 0.93."""
 FEW_VALUES = 32
 LEAST_ERRORS = 10
-"""Of the trivial predictor on the rows that are tried; with fewer a column removes them all by
-chance."""
+"""Of the trivial predictor on the tried rows: fewer a column removes by chance."""
 LEAST_ROWS = 60
 MOST_ROWS = 20_000
 MOST_COLUMNS = 2_000
@@ -219,10 +203,8 @@ class Leak:
 
 
 def telling_columns(columns: Columns, inputs: Sequence[str], label: str) -> list[Leak]:
-    """The columns of `inputs` with a skill of at least ALARM, best first.
-
-    Empty with fewer than LEAST_ROWS rows, and where there is one column only: then it is the task.
-    """
+    """The columns of `inputs` with a skill of at least ALARM, best first; none with fewer than
+    LEAST_ROWS rows, or where the task has one column only."""
     answers = columns[label]
     if (
         len(answers) < LEAST_ROWS
@@ -232,12 +214,12 @@ def telling_columns(columns: Columns, inputs: Sequence[str], label: str) -> list
         return []
     order = np.random.default_rng(0).permutation(len(answers))[:MOST_ROWS]
     target, classes = _target(answers[order])
-    found = []
+    leaks = []
     for name, values in _singles(columns, inputs, order):
         skill = _skill(values, target, classes)
         if skill >= ALARM:
-            found.append(Leak(column=name, skill=skill))
-    return sorted(found, key=lambda leak: -leak.skill)
+            leaks.append(Leak(column=name, skill=skill))
+    return sorted(leaks, key=lambda leak: -leak.skill)
 
 
 def _singles(
@@ -280,8 +262,8 @@ def _skill(values: Column, target: Numbers, classes: int) -> float:
 
 
 def _votes(values: Column, half: int, weights: Numbers) -> Numbers:
-    """The mean of `weights`, (half, k), over the known rows that a tried row's value is like: (n -
-    half, k)."""
+    """The mean of `weights`, (half, k), over the known rows with a tried row's value: (n - half,
+    k)."""
     kinds, codes = np.unique(_sortable(values), return_inverse=True)
     if values.dtype.kind in "biuf" and len(kinds) > FEW_VALUES:
         known, asked = values[:half].astype(np.float64), values[half:].astype(np.float64)

@@ -1,9 +1,4 @@
-"""Held-out data leaves the project at approval and lies in the vault from then on.
-
-The move is copy, sync, verify, note, unlink; the approval is recorded after it. Killed anywhere in
-between, the next approval goes on: either the file is still in the project, or the note says which
-file in the vault it is.
-"""
+"""Held-out data leaves the project at approval and lies in the vault from then on."""
 
 import os
 from collections.abc import Iterator
@@ -27,9 +22,8 @@ class InVault:
 
 
 def unmovable(root: Path, relative: str) -> list[RefusedError]:
-    """Why the file at `relative` could be read by an agent also after it was moved: it is a link,
-    git knows it, or a copy with the same bytes is in the project. Raises GitFailedError when git
-    cannot be asked."""
+    """Why an agent could read the file at `relative` after the move: it is a link, git knows it, or
+    a copy is in the project. Raises GitFailedError."""
     path = root / relative
     if path.is_symlink() or path.parent.resolve() != root / PurePosixPath(relative).parent:
         return [
@@ -40,10 +34,10 @@ def unmovable(root: Path, relative: str) -> list[RefusedError]:
                 code="held_out_is_link",
             )
         ]
-    found = []
+    refusals = []
     where = tracks(root, path) if in_repository(root) else None
     if where is not None:
-        found.append(
+        refusals.append(
             RefusedError(
                 f"The held-out file {relative} is known to git: {_GIT[where]}.",
                 hint=_HINT,
@@ -53,13 +47,12 @@ def unmovable(root: Path, relative: str) -> list[RefusedError]:
     try:
         require_no_copies(root, relative, path)
     except RefusedError as error:
-        found.append(error)
-    return found
+        refusals.append(error)
+    return refusals
 
 
 def require_no_copies(root: Path, relative: str, at: Path) -> None:
-    """Raises RefusedError when the project holds the bytes of the held-out file `relative`, which
-    lies at `at`, once more."""
+    """Raises RefusedError when the project holds a copy of the held-out file at `at`."""
     copies = equal_copies(root, at)
     if copies:
         raise RefusedError(
@@ -83,21 +76,25 @@ _HINT = (
 
 def equal_copies(root: Path, path: Path) -> list[str]:
     """Other files below `root` with the same bytes, ignored ones and links' targets included."""
-    size, found, expected = path.stat().st_size, [], None
+    # Only files of the same size are hashed: a project may hold terabytes.
+    size, copies, expected = path.stat().st_size, [], None
     for candidate in _files(root):
         try:
             if candidate == path or candidate.stat().st_size != size:
                 continue
             expected = expected or hash_file(path)
             if hash_file(candidate) == expected:
-                found.append(candidate.relative_to(root).as_posix())
+                copies.append(candidate.relative_to(root).as_posix())
         except (OSError, HarnessError):
             continue  # a dangling link or a file that nobody can read is no readable copy
-    return found
+    return copies
 
 
 def move_to_vault(root: Path, relative: str, vault: Path, clock: Clock) -> InVault:
-    """Copy, sync, verify, note, unlink. The file must be there and not be `unmovable`."""
+    """Move a file that is not `unmovable`."""
+    # Copy, sync, verify, note, unlink; the approval is recorded after it. Killed anywhere, the next
+    # approval goes on: the file is still in the project, or the note says which one in the vault it
+    # is.
     source = root / relative
     sha256 = hash_file(source)
     vault.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -111,23 +108,20 @@ def move_to_vault(root: Path, relative: str, vault: Path, clock: Clock) -> InVau
 
 
 def find_in_vault(relative: str, vault: Path, *, approved: list[str]) -> InVault:
-    """The vault's file that came from `relative`.
-
-    One that no approval names yet (the approval was cut after the move) goes before the newest of
-    the hashes in `approved`, oldest first. Raises PlanError when there is none, ObjectDamagedError
-    when it is not what it was.
-    """
+    """The vault's file that came from `relative`; `approved` are the hashes of approvals, oldest
+    first. Raises PlanError when there is none, ObjectDamagedError when it was changed."""
     readable, damaged_notes = _notes(vault)
     notes = [note for note in readable if note["path"] == relative]
+    # A file that no approval names comes first: its approval was killed after the move.
     pending = sorted(
         (note for note in notes if note["sha256"] not in approved), key=lambda note: note["at"]
     )
     known = [note for sha256 in approved for note in notes if note["sha256"] == sha256]
     if not pending and not known:
         if damaged_notes:
-            told = ", ".join(str(path) for path in damaged_notes)
+            listed = ", ".join(str(path) for path in damaged_notes)
             raise ObjectDamagedError(
-                f"Nobody can say which file of the vault came from {relative}, damaged: {told}.",
+                f"Nobody can say which file of the vault came from {relative}, damaged: {listed}.",
                 hint=(
                     "Restore the state directory from a backup, or put the held-out file in place"
                     " again."
@@ -145,8 +139,7 @@ def find_in_vault(relative: str, vault: Path, *, approved: list[str]) -> InVault
 
 
 def _notes(vault: Path) -> tuple[list[dict[str, str]], list[Path]]:
-    """The notes that can be read, and the paths of those that cannot: one bad note does not hide
-    the good ones."""
+    """The notes that can be read, and the paths of those that cannot."""
     notes, bad = [], []
     for path in sorted(vault.glob("*.json")) if vault.is_dir() else []:
         try:

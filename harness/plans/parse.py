@@ -1,6 +1,4 @@
-"""From plan.md to a `Plan`, or to every problem of the file at once: fields, contradictions and
-placeholders, each with line, field, what was expected and the next step.
-"""
+"""From plan.md to a `Plan`, or to every problem of the file at once."""
 
 import difflib
 import math
@@ -33,7 +31,7 @@ from harness.plans.schema import (
 
 _PLACEHOLDER = re.compile(r"\b(?:TODO|TBD|FIXME|XXX)\b|\A\s*<[^<>]*>\s*\Z|\A\s*(?:\.\.\.|…)\s*\Z")
 _MOST = 50
-"""So many problems are told at once; a person fixes them from the top."""
+"""Problems that one error lists; a person fixes them from the top."""
 _EXPECTED = {
     "string_type": "text",
     "int_type": "a whole number",
@@ -86,11 +84,11 @@ class PlanProblem:
         )
 
 
-def as_error(front: FrontMatter, problems: list[PlanProblem], *, untold: int = 0) -> PlanError:
-    """One error that lists the problems in the order of the file, at most 50 of them; `untold` more
-    were found."""
+def as_error(front: FrontMatter, problems: list[PlanProblem], *, more: int = 0) -> PlanError:
+    """One error that lists the first 50 problems in the order of the file; `more` are not among
+    them."""
     ordered = sorted(problems, key=lambda problem: (problem.line, dotted(problem.path)))
-    total = len(ordered) + untold
+    total = len(ordered) + more
     count = "1 problem" if total == 1 else f"{total} problems"
     lines = "\n".join(f"  {problem.text(front.where)}" for problem in ordered[:_MOST])
     if total > _MOST:
@@ -102,8 +100,8 @@ def as_error(front: FrontMatter, problems: list[PlanProblem], *, untold: int = 0
 
 
 def unusable(front: FrontMatter) -> list[PlanProblem]:
-    """Values that a template left to be filled in, for a plan full of TODO is not a plan, and those
-    with a NUL character, which no command and no path can hold."""
+    """Values that a template left to be filled in, and those with a NUL character, which no command
+    and no path can hold."""
     nul = [
         PlanProblem.about(front, path, "text without a NUL character")
         for path, text in front.texts.items()
@@ -125,15 +123,15 @@ def unusable(front: FrontMatter) -> list[PlanProblem]:
 def from_pydantic(
     error: ValidationError, front: FrontMatter, model: type[BaseModel]
 ) -> tuple[list[PlanProblem], int]:
-    """The first 50 in the order of the file, and how many more there are: suggesting a key takes
-    time."""
-    items = sorted(error.errors(include_url=False), key=lambda item: front.line_of(*item["loc"]))
-    return [_translate(item, front, model) for item in items[:_MOST]], max(0, len(items) - _MOST)
+    """The first 50 in the order of the file, and how many more there are."""
+    # Cut before translating: difflib is slow, and a file may have thousands of wrong keys.
+    errors = sorted(error.errors(include_url=False), key=lambda one: front.line_of(*one["loc"]))
+    return [_translate(one, front, model) for one in errors[:_MOST]], max(0, len(errors) - _MOST)
 
 
-def _translate(item: Any, front: FrontMatter, model: type[BaseModel]) -> PlanProblem:
-    path: tuple[str | int, ...] = item["loc"]
-    kind, context = item["type"], item.get("ctx", {})
+def _translate(error: Any, front: FrontMatter, model: type[BaseModel]) -> PlanProblem:
+    path: tuple[str | int, ...] = error["loc"]
+    kind, context = error["type"], error.get("ctx", {})
     line = front.line_of(*path)
     if kind == "extra_forbidden":
         return _unknown_key(path, line, model)
@@ -159,7 +157,7 @@ def _translate(item: Any, front: FrontMatter, model: type[BaseModel]) -> PlanPro
             f"a number {'greater than' if kind == 'greater_than' else 'of at least'} {bound:g}"
         )
     else:
-        expected = _EXPECTED.get(kind, item["msg"])
+        expected = _EXPECTED.get(kind, error["msg"])
     return PlanProblem.about(front, path, expected)
 
 
@@ -179,9 +177,8 @@ def _unknown_key(path: tuple[str | int, ...], line: int, model: type[BaseModel])
 def _keys_at(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
     """The keys that the schema allows below `path`."""
     for step in path:
-        field = next(
-            (item for name, item in model.model_fields.items() if step in (name, item.alias)), None
-        )
+        fields = model.model_fields.items()
+        field = next((one for name, one in fields if step in (name, one.alias)), None)
         kinds = [] if field is None else [field.annotation, *get_args(field.annotation)]
         below = next(
             (kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)), None
@@ -189,7 +186,7 @@ def _keys_at(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
         if below is None:
             return []
         model = below
-    return [item.alias or name for name, item in model.model_fields.items()]
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def dotted(path: tuple[str | int, ...]) -> str:
@@ -221,11 +218,9 @@ PartT = TypeVar("PartT", bound=PlanPart)
 
 def contradictions(front: FrontMatter) -> list[PlanProblem]:
     """What no field shows alone, for all parts of the plan that are valid in themselves."""
-    oracle, data, budget = (
-        _part(front, "oracle", Oracle),
-        _part(front, "data", Data),
-        _part(front, "budget", Budget),
-    )
+    # Part by part: the whole plan may be invalid for another reason.
+    oracle, data = _part(front, "oracle", Oracle), _part(front, "data", Data)
+    budget = _part(front, "budget", Budget)
     problems = []
     if oracle is not None:
         problems += _scorer_problems(oracle, front)
@@ -249,7 +244,7 @@ def _part(front: FrontMatter, key: str, model: type[PartT]) -> PartT | None:
     try:
         return model.model_validate(front.data.get(key))
     except ValidationError:
-        return None  # its own problems are told by the whole plan's validation
+        return None  # the whole plan's validation reports its problems
 
 
 def _scorer_problems(oracle: Oracle, front: FrontMatter) -> list[PlanProblem]:
@@ -348,8 +343,7 @@ def plan_from(content: dict[str, Any]) -> Plan:
 
 
 def read_plan(path: Path) -> Plan:
-    """The validated plan. Raises PlanError that lists all problems, each with file, line, field,
-    found, expected and next step; NotFoundError when there is no file."""
+    """The validated plan. Raises PlanError that lists all problems, or NotFoundError."""
     return parse_plan(read_text(path), where=path.name)
 
 
@@ -360,14 +354,15 @@ def parse_plan(text: str, *, where: str) -> Plan:
     except UsageError as error:
         raise PlanError(error.message, hint=error.hint) from error
     problems = unusable(front)
-    told = {problem.path for problem in problems}
-    problems += [problem for problem in contradictions(front) if problem.path not in told]
+    # One problem a value: TODO is no number either, and says nothing more by that.
+    reported = {problem.path for problem in problems}
+    problems += [problem for problem in contradictions(front) if problem.path not in reported]
     try:
         plan = Plan.model_validate(front.data)
     except ValidationError as error:
-        found, untold = from_pydantic(error, front, Plan)
-        problems += [problem for problem in found if problem.path not in told]
-        raise as_error(front, problems, untold=untold) from error
+        invalid, more = from_pydantic(error, front, Plan)
+        problems += [problem for problem in invalid if problem.path not in reported]
+        raise as_error(front, problems, more=more) from error
     if problems:
         raise as_error(front, problems)
     return plan

@@ -1,8 +1,5 @@
-"""Everything that approval would refuse in a plan, found without changing anything and told in one
-answer.
-
-`harness plan check` shows it, `harness plan approve` refuses on it: the same function for both.
-"""
+"""Everything that approval would refuse in a plan, found without changing anything: what `harness
+plan check` shows, `harness plan approve` refuses."""
 
 import shlex
 from collections.abc import Callable, Sequence
@@ -26,7 +23,7 @@ from harness.plans.tables import Table
 from harness.settings import require_interpreter
 
 _SCRIPTS = (".py", ".sh")
-FoundT = TypeVar("FoundT")
+ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,8 +39,8 @@ class Draft:
 
 @dataclass(kw_only=True)
 class Review:
-    """What was found. `splits` holds the tables that could be read, `closure` the scorer when it is
-    a sound script."""
+    """`splits` holds the tables that could be read, `closure` the scorer when it is a sound
+    script."""
 
     problems: list[HarnessError] = field(default_factory=list)
     splits: dict[str, SplitTable] = field(default_factory=dict)
@@ -51,7 +48,7 @@ class Review:
     in_vault: InVault | None = None
     """The held-out file when it is no longer in the project."""
 
-    def collect(self, check: Callable[[], FoundT]) -> FoundT | None:
+    def collect(self, check: Callable[[], ResultT]) -> ResultT | None:
         """What `check` returns; None, and a problem more, when it raises."""
         try:
             return check()
@@ -61,10 +58,9 @@ class Review:
 
 
 def read_draft(root: Path, path: Path) -> Draft:
-    """The plan at `path`. Raises NotFoundError when there is none, PlanError when it is not a plan
-    of the project."""
-    found = path if path.is_absolute() or path.exists() else root / path
-    resolved = found.resolve()
+    """The plan at `path`. Raises NotFoundError, or PlanError when it is no plan of the project."""
+    place = path if path.is_absolute() or path.exists() else root / path
+    resolved = place.resolve()
     if not resolved.is_relative_to(root):
         raise PlanError(f"{path} is outside the project {root}.", hint="Keep plans in the project.")
     relative = resolved.relative_to(root).as_posix()
@@ -72,7 +68,7 @@ def read_draft(root: Path, path: Path) -> Draft:
         data = read_bytes(resolved, limit=MAX_TEXT_BYTES)
     except NotFoundError as error:
         raise NotFoundError(
-            f"There is no plan at {found}.",
+            f"There is no plan at {place}.",
             hint="Write one, or begin with `harness init`.",
             code="no_plan_file",
         ) from error
@@ -85,12 +81,8 @@ def read_draft(root: Path, path: Path) -> Draft:
 
 
 def review_plan(layout: Layout, plan: Plan, *, approved: Sequence[str]) -> Review:
-    """Look at the interpreter, the scorer, every table and at whether the held-out file can be
-    moved; reads only.
-
-    Args:
-        approved: the hashes of the held-out files of all approvals so far, oldest first.
-    """
+    """Check interpreter, scorer, tables, and whether the held-out file can be moved. `approved` are
+    the hashes of the held-out files of all approvals so far, oldest first."""
     root, columns, review = layout.root, plan.data.held_out, Review()
     review.collect(lambda: require_interpreter(layout.settings))
     script = plan.scorer_script
@@ -174,8 +166,7 @@ def _data_notes(plan: Plan, review: Review) -> list[Finding]:
 
 
 def _script_notes(root: Path, commands: dict[str, str]) -> list[Finding]:
-    """A program that is not there yet is for an agent to write, so it is no problem; a wrong name
-    would be one."""
+    # No problem, only a note: a program that is not there yet may be for an agent to write.
     scripts = {where: _script_of(command) for where, command in commands.items()}
     return [
         Finding(
@@ -190,7 +181,6 @@ def _script_notes(root: Path, commands: dict[str, str]) -> list[Finding]:
 
 
 def _reference_notes(root: Path, plan: Plan) -> list[Finding]:
-    """A research-scout would be sent to read what is not there."""
     return [
         Finding(
             "reference_not_in_place",
@@ -220,16 +210,13 @@ def as_one_error(where: str, problems: Sequence[HarnessError]) -> HarnessError:
     lines = "\n".join(f"  - {problem.message.rstrip()} {problem.hint}" for problem in problems)
     return PlanError(
         f"{where} cannot be approved: {len(problems)} problems:\n{lines}\n",
-        hint="Hint all of them, then run `harness plan check`.",
+        hint="Correct all of them, then run `harness plan check`.",
     )
 
 
 def metric_notes(plan: Plan) -> list[Finding]:
     """`metric_unknown` for a metric that the built-in scorer does not compute, or that is nearly a
-    known name.
-
-    What a script computes is the plan's to name.
-    """
+    known name. A script's metric may have any other name."""
     metric, scorer = plan.oracle.metric, plan.oracle.scorer
     by_script = plan.scorer_script is not None
     if metric in METRICS if by_script else metric == scorer:
@@ -239,10 +226,8 @@ def metric_notes(plan: Plan) -> list[Finding]:
     if by_script:
         if closest is None:
             return []
-        message, hint = (
-            f"nearly {closest}, which is a known metric.",
-            f"Write `metric: {closest}` if that is meant.",
-        )
+        message = f"nearly {closest}, which is a known metric."
+        hint = f"Write `metric: {closest}` if that is meant."
     else:
         message = f"the built-in scorer {scorer} computes {scorer}."
         hint = f"Write `metric: {scorer}`, or name the scorer that computes {metric}."

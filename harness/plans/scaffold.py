@@ -50,10 +50,7 @@ what would count as cheating.
 
 def scaffold(directory: Path) -> list[Path]:
     """Make `directory` a project without hooks: config.toml, .gitignore in .harness, and a plan.md
-    to fill in.
-
-    What exists is left as it is. Returns the files that were written.
-    """
+    to fill in. What exists stays. Returns the files that were written."""
     root = directory.resolve()
     root.mkdir(parents=True, exist_ok=True)
     written = []
@@ -67,6 +64,5 @@ def scaffold(directory: Path) -> list[Path]:
 
 
 def forms(plan: str) -> dict[str, str]:
-    """Path -> text of what a project gets beside config.toml; `plan` is where the form of the plan
-    goes."""
+    """Path -> text of what a project gets beside config.toml; `plan` is the plan's path."""
     return {str(Path(CONFIG).with_name(".gitignore")): _IGNORED, plan: PLAN_FORM}

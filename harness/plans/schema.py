@@ -34,12 +34,8 @@ def _name(value: str) -> str:
 def inside_project(value: str) -> str:
     path = PurePosixPath(_text(value))
     odd = "\\" in value or not value.isprintable()
-    if (
-        odd
-        or path.is_absolute()
-        or ".." in path.parts
-        or path.parts[:1] in ((".harness",), (".git",))
-    ):
+    ours = path.parts[:1] in ((".harness",), (".git",))
+    if odd or ours or path.is_absolute() or ".." in path.parts:
         raise ValueError(
             "a path inside the project, relative to its root and outside .harness and .git"
         )
@@ -195,8 +191,7 @@ class Plan(PlanPart):
         )
 
     def watch_settings(self) -> WatchSettings:
-        """What the watch over each run is told: the metric's direction under the names that
-        training code gives it."""
+        """With the metric's direction under all names that training code may give it."""
         name, direction = self.oracle.metric, self.oracle.direction
         spellings = (name, *(f"{split}{mark}{name}" for split in _SPLITS for mark in "_/"))
         return WatchSettings(
@@ -208,8 +203,7 @@ class Plan(PlanPart):
         )
 
     def plain(self) -> dict[str, Any]:
-        """The front matter as plain JSON values with all defaults filled in; the inverse of
-        `plan_from`."""
+        """The front matter as JSON values, defaults filled in; the inverse of `plan_from`."""
         return self.model_dump(mode="json", by_alias=True)
 
     @property

@@ -1,5 +1,4 @@
-"""A scorer frozen with everything local that it imports, so that later edits cannot move the
-goalposts."""
+"""A scorer frozen with everything local that it imports: later edits change no score."""
 
 import ast
 import sys
@@ -28,11 +27,7 @@ class Closure:
 
 def import_closure(root: Path, script: str, *, package: bool = False) -> Closure:
     """Follow `import` statements from `script` through the modules in its folder; with `package`
-    through those of the package, directly below `root`, that the script belongs to.
-
-    Raises PlanError naming file and line when the script, or a module of it, is missing or is not
-    Python.
-    """
+    through those of its package, directly below `root`. Raises PlanError naming file and line."""
     folder = root if package else (root / script).parent
     own = Path(script).parts[0]
     sources: dict[str, bytes] = {}
@@ -47,9 +42,9 @@ def import_closure(root: Path, script: str, *, package: bool = False) -> Closure
         for module, level in _imports(sources[name], name):
             top = module.partition(".")[0]
             local = level > 0 or not package or top == own
-            found = list(_resolve(folder, path, module, level)) if local else []
-            waiting += found
-            if not found and level == 0 and top not in sys.stdlib_module_names:
+            files = list(_resolve(folder, path, module, level)) if local else []
+            waiting += files
+            if not files and level == 0 and top not in sys.stdlib_module_names:
                 foreign.add(top)
     return Closure(
         entry=script, sources=dict(sorted(sources.items())), foreign=tuple(sorted(foreign))
@@ -57,8 +52,8 @@ def import_closure(root: Path, script: str, *, package: bool = False) -> Closure
 
 
 def freeze_scorer(root: Path, plan: Plan, objects: Path) -> dict[str, object]:
-    """Keep the plan's scorer in `objects` and describe it as PlanApproved.scorer does: {name,
-    sha256, files: {path: sha256}, entry}. A built-in scorer has no files and the entry None."""
+    """Keep the plan's scorer in `objects`; returns {name, sha256, files: {path: sha256}, entry}. A
+    built-in scorer has no files and the entry None."""
     script = plan.scorer_script
     if script is None:
         return describe(plan.oracle.scorer, None, {})
@@ -98,8 +93,8 @@ def _source(path: Path, name: str) -> bytes:
 
 
 def _imports(source: bytes, name: str) -> Iterator[tuple[str, int]]:
-    """(dotted module, level) of every import; `from a import b` gives both `a` and `a.b`, as b may
-    be a module."""
+    """(dotted module, level) of every import; `from a import b` gives `a` and `a.b`: b may be a
+    module."""
     try:
         tree = ast.parse(decode(source, where=name), filename=name)
     except SyntaxError as error:
@@ -123,8 +118,7 @@ def _imports(source: bytes, name: str) -> Iterator[tuple[str, int]]:
 
 
 def _resolve(folder: Path, importer: Path, module: str, level: int) -> Iterator[Path]:
-    """The files that importing `module` runs, packages' `__init__.py` included; only those in the
-    script's folder."""
+    """The files in the script's folder that importing `module` runs, `__init__.py` included."""
     base = folder if level == 0 else importer.parent
     for _ in range(level - 1):
         base = base.parent

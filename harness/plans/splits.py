@@ -1,9 +1,8 @@
-"""The plan's tables, checked against each other, and the split that the harness makes when the plan
-has none."""
+"""The plan's tables, and the split that the harness makes when the plan has none."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,11 +28,10 @@ class SplitTable:
 def load_split(
     root: Path, relative: str, field: str, columns: HeldOut, *, ids: bool, at: Path | None = None
 ) -> SplitTable:
-    """Read and check a table: the plan's input and label columns, finite numbers, and (with `ids`)
-    ids that differ.
+    """Read and check a table: the plan's columns, finite numbers, and (with `ids`) distinct ids.
 
     `at` is where the file lies when it is no longer at `relative`. Raises one PlanError for all
-    that is wrong with the table, naming field, file and columns.
+    that is wrong with the table.
     """
     try:
         table = read_table(at or root / relative)
@@ -48,10 +46,9 @@ def load_split(
         raise PlanError(f"{field}: {relative} has no rows.", hint="Use a file with rows.")
     wrong = list(_wrong_columns(table, relative, columns, ids=ids))
     if wrong:
-        told = " ".join(error.message for error in wrong)
-        raise PlanError(
-            f"{field}: {told}", hint=" ".join(dict.fromkeys(error.hint for error in wrong))
-        )
+        messages = " ".join(error.message for error in wrong)
+        hints = " ".join(dict.fromkeys(error.hint for error in wrong))
+        raise PlanError(f"{field}: {messages}", hint=hints)
     return SplitTable(path=relative, table=table)
 
 
@@ -89,21 +86,16 @@ def described(split: SplitTable, root: Path, columns: HeldOut) -> dict[str, Any]
 
 
 def split_paths(plan: Plan) -> tuple[str, str]:
-    """(train, validation), relative to the root: the plan's own, or the two files that `make_split`
-    writes."""
+    """(train, validation), relative to the root: the plan's own, or those of `make_split`."""
     data = plan.data
     if data.validation is not None:
         return data.train, data.validation
-    whole = PurePosixPath(data.train)
-    return tuple(
-        str(whole.with_name(f"{whole.stem}.{part}{whole.suffix}"))
-        for part in ("train", "validation")
-    )  # type: ignore[return-value]
+    stem, suffix = data.train.removesuffix(Path(data.train).suffix), Path(data.train).suffix
+    return f"{stem}.train{suffix}", f"{stem}.validation{suffix}"
 
 
 def make_split(root: Path, plan: Plan) -> None:
-    """Write the two files of `planned_split`; those that are there already are left. Raises as it
-    does."""
+    """Write those of the two files of `planned_split` that do not exist."""
     whole = load_split(root, plan.data.train, "data.train", plan.data.held_out, ids=True)
     for relative, columns in planned_split(root, plan, whole).items():
         if not (root / relative).exists():
@@ -111,18 +103,15 @@ def make_split(root: Path, plan: Plan) -> None:
 
 
 def planned_split(root: Path, plan: Plan, whole: SplitTable) -> dict[str, dict[str, Any]]:
-    """Path -> columns of the two tables in which the harness cuts the plan's train table `whole`,
-    by a permutation that follows from its hash alone.
-
-    Raises PlanError when it has too few rows, RefusedError when a file that is there already holds
-    something else.
-    """
+    """Path -> columns of the two parts of the plan's train table `whole`. Raises PlanError for too
+    few rows, RefusedError when an existing file is another split."""
     if whole.table.n < _LEAST_ROWS:
         raise PlanError(
             f"data.train: {whole.path} has {whole.table.n} rows; to split it at least {_LEAST_ROWS}"
             " are needed.",
             hint="Name a file in data.validation.",
         )
+    # From the table's hash alone: the same split in every clone, and nobody can choose a kind one.
     seed = int(hash_file(root / whole.path)[:16], 16)
     order = np.random.Generator(np.random.PCG64(seed)).permutation(whole.table.n)
     cut = round(whole.table.n * VALIDATION_SHARE)

@@ -22,24 +22,14 @@ Column = np.ndarray[Any, np.dtype[Any]]
 
 FORMATS = (".npz", ".csv", ".jsonl")
 MAX_BYTES = 8 << 30
-"""Of an unpacked table; a small archive may unpack to more than the machine has."""
+"""Of an unpacked table: a small archive may unpack to more than the machine has."""
 
 _KINDS = "biufSU"
-# what zipfile and numpy's header parser raise for bytes that somebody made to be wrong
+# What zipfile and numpy's header parser raise for bytes that somebody made to be wrong.
 _NPZ_ERRORS = (
-    zipfile.BadZipFile,
-    zlib.error,
-    ValueError,
-    EOFError,
-    KeyError,
-    OSError,
-    NotImplementedError,
-    OverflowError,
-    MemoryError,
-    RecursionError,
-    SyntaxError,
-    TypeError,
-    RuntimeError,
+    *(zipfile.BadZipFile, zlib.error, ValueError, EOFError, KeyError, OSError),
+    *(NotImplementedError, OverflowError, MemoryError, RecursionError, SyntaxError),
+    *(TypeError, RuntimeError),
 )
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})\Z")
 _REAL = re.compile(
@@ -65,11 +55,10 @@ class Table:
 
 
 def read_table(path: Path, *, max_bytes: int = MAX_BYTES) -> Table:
-    """Read by extension. Raises NotFoundError, or UsageError with the file, the row or column and
-    what was expected.
+    """Read by extension. Raises NotFoundError or UsageError.
 
     csv: a header line; a column is int64 if all its cells are, else float64, else text. jsonl: one
-    object a line with the same keys in every one; lists become further axes.
+    object a line, all with the same keys; lists become further axes.
     """
     readers = {".npz": _read_npz, ".csv": _read_csv, ".jsonl": _read_jsonl}
     reader = readers.get(path.suffix)
@@ -88,14 +77,13 @@ def read_table(path: Path, *, max_bytes: int = MAX_BYTES) -> Table:
     if scalar := [name for name, length in lengths.items() if length < 0]:
         raise _error(path, f"column {scalar[0]!r} is a single value; expected one value a row")
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise _error(path, f"has columns of different lengths ({told})")
+        listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
+        raise _error(path, f"has columns of different lengths ({listed})")
     return Table(columns=columns, n=next(iter(lengths.values())))
 
 
 def write_table(path: Path, columns: Mapping[str, Column]) -> None:
-    """Write by extension, atomically; the same columns give the same bytes. Raises UsageError for
-    another extension, and in csv for columns with further axes."""
+    """Write by extension, atomically; the same columns give the same bytes. Raises UsageError."""
     arrays = {name: np.asarray(array) for name, array in columns.items()}
     if path.suffix == ".npz":
         _write_npz(path, arrays)
@@ -117,7 +105,7 @@ def write_table(path: Path, columns: Mapping[str, Column]) -> None:
 def _read_npz(path: Path, stream: Any, max_bytes: int) -> dict[str, Column]:
     try:
         with zipfile.ZipFile(stream) as archive:
-            unpacked = sum(item.file_size for item in archive.infolist())
+            unpacked = sum(member.file_size for member in archive.infolist())
             if unpacked > max_bytes:
                 raise _error(path, f"unpacks to {unpacked:,} bytes; at most {max_bytes:,} are read")
         stream.seek(0)
@@ -154,6 +142,7 @@ def _read_csv(path: Path, stream: Any, max_bytes: int) -> dict[str, Column]:
 
 
 def _typed(cells: list[str]) -> Column:
+    # By patterns, not by int() and float(): these also take 1_000 and digits of other scripts.
     stripped = [cell.strip() for cell in cells]
     if all(_INTEGER.match(cell) for cell in stripped):
         return np.array([int(cell) for cell in stripped], dtype=np.int64)
@@ -165,9 +154,8 @@ def _typed(cells: list[str]) -> Column:
 def _read_jsonl(path: Path, stream: Any, max_bytes: int) -> dict[str, Column]:
     rows: list[dict[str, Any]] = []
     text = decode(stream.read(max_bytes), where=path.name)
-    for number, line in enumerate(
-        text.split("\n"), start=1
-    ):  # U+2028 and the like do not end a line of JSON
+    # Not splitlines: U+2028 and the like do not end a line of JSON.
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
@@ -189,11 +177,9 @@ def _read_jsonl(path: Path, stream: Any, max_bytes: int) -> dict[str, Column]:
 def _stacked(path: Path, name: str, values: list[Any]) -> Column:
     kinds = {type(value) for value in values}
     if (kinds - {int, float} and len(kinds) > 1) or kinds & {dict, type(None)}:
-        told = ", ".join(sorted(kind.__name__ for kind in kinds))
-        raise _error(
-            path,
-            f"column {name!r} mixes or holds {told}; expected numbers, text or lists of numbers",
-        )
+        listed = ", ".join(sorted(kind.__name__ for kind in kinds))
+        what = f"column {name!r} mixes or holds {listed}; expected numbers, text or lists of"
+        raise _error(path, f"{what} numbers")
     try:
         array = np.array(values)
     except (ValueError, OverflowError) as error:

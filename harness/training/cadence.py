@@ -17,12 +17,8 @@ def should_checkpoint(
     epoch: int, total_epochs: int | None = None, every: int = 10, *, is_best: bool = False
 ) -> bool:
     """Whether a checkpoint is saved after `epoch`, counted from 0: after the best epoch so far,
-    each `every`-th, and the last.
-
-    With every=10 those are epochs 9, 19, ...; a run of 5 epochs saves epoch 4. With an unknown
-    total (None) the last epoch is unknown, too: `Checkpointer.finish` saves it. Raises UsageError
-    for an impossible count.
-    """
+    each `every`-th (9, 19, ... with 10), and the last. Without a total the last epoch is unknown:
+    `Checkpointer.finish` saves it. Raises UsageError for an impossible count."""
     if epoch < 0 or every < 1 or (total_epochs is not None and total_epochs < 1):
         raise UsageError(
             f"should_checkpoint(epoch={epoch}, total_epochs={total_epochs}, every={every}):"
@@ -52,8 +48,7 @@ class Goal:
 
 
 def goal_from_environment(environ: Mapping[str, str] | None = None) -> Goal:
-    """The plan's goal, as the supervisor passes it on. Raises UsageError without it: a direction is
-    never guessed."""
+    """The plan's goal, as the supervisor passes it on. Raises UsageError without it."""
     values = os.environ if environ is None else environ
     metric, direction = values.get(variables.METRIC), values.get(variables.DIRECTION)
     if not metric or direction not in tuple(Direction):
@@ -70,8 +65,7 @@ def goal_from_environment(environ: Mapping[str, str] | None = None) -> Goal:
 
 
 def planned_direction(metric: str) -> Direction | None:
-    """The plan's direction when `metric` is its metric, with or without a split's name before it;
-    else None."""
+    """The plan's direction when `metric`, with or without a split's name, is its metric."""
     planned, direction = os.environ.get(variables.METRIC), os.environ.get(variables.DIRECTION)
     same = planned in (metric, _SPLIT.sub("", metric))
     return Direction(direction) if same and direction else None

@@ -45,11 +45,8 @@ class DatasetRows:
 
 
 def read_rows(path: Path, *texts: str) -> DatasetRows:
-    """The JSON objects of a file, one a line, with the hash of the same bytes.
-
-    Raises UsageError with the number of a line that is not an object, or has no text under one of
-    the keys `texts`.
-    """
+    """The JSON objects of a file, one a line, with the hash of the same bytes. Raises UsageError
+    for a line that is not an object, or has no text under one of the keys `texts`."""
     data = path.read_bytes()
     rows = []
     for number, line in enumerate(data.decode("utf-8-sig").split("\n"), 1):
@@ -115,6 +112,8 @@ def turn(tokenizer: Any, prompt: str, response: str, *, limit: int) -> ChatTurn:
     """
     if not response.strip():
         raise RowRefusedError("response_empty")
+    # The response's tokens are the rest of the whole conversation's. Tokens of the response alone
+    # would differ: a tokenizer may join characters across the border.
     before = prompt_ids(tokenizer, prompt)
     whole = _ids(tokenizer, messages(prompt, response))
     if whole[: len(before)] != before:

@@ -73,11 +73,8 @@ class CheckpointStore:
         return sorted(checkpoints, key=lambda saved: saved.order)
 
     def save(self, name: str, writers: Writers, *, described: Mapping[str, Any]) -> Saved:
-        """Write one checkpoint and point `latest` at it.
-
-        On any error its files are removed; older checkpoints and the pointer are unchanged. Raises
-        RunError (checkpoint_not_saved) when the disk does not take it.
-        """
+        """Write one checkpoint and point `latest` at it. On any error older checkpoints and the
+        pointer are unchanged. Raises RunError (checkpoint_not_saved)."""
         target, building = self.root / name, self.root / f"{name}{_PARTIAL}"
         try:
             _remove(building)
@@ -115,11 +112,7 @@ class CheckpointStore:
         atomic_write(self.root / pointer, f"{name}\n")
 
     def sweep(self) -> list[str]:
-        """Remove what a killed save left; the names of the folders that were no checkpoint.
-
-        A folder with a checkpoint's name but without a marker is renamed, not removed: its files
-        may be all that is left.
-        """
+        """Remove what a killed save left; the names of the folders that were no checkpoint."""
         if not self.root.is_dir():
             return []
         remove_leftovers([self.root / LATEST, self.root / BEST])
@@ -133,6 +126,7 @@ class CheckpointStore:
             elif folder.name.endswith(".old"):
                 self._settle(folder)
             elif not (folder / MARKER).is_file():
+                # Renamed, not removed: its files may be all that is left of the training.
                 aside = next(path for path in _numbered(folder) if not path.exists())
                 folder.rename(aside)
                 incomplete.append(folder.name)
@@ -145,8 +139,7 @@ class CheckpointStore:
         _remove(gone)
 
     def _settle(self, old: Path) -> None:
-        """Bring back the checkpoint that a killed save had set aside, unless the new one is
-        complete."""
+        """Bring back what a killed save had set aside, unless the new one is complete."""
         target = old.with_name(old.name.removesuffix(".old"))
         if (target / MARKER).is_file() or not (old / MARKER).is_file():
             _remove(old)

@@ -109,8 +109,8 @@ class Checkpointer:
         """Restore the newest complete checkpoint, if there is one; call it before `log.start`.
 
         A checkpoint with wrong bytes is passed over for the one before it. A missing part is named
-        in a warning, in `missing`, and in a row of the run, for watchers and gates. Raises
-        UsageError when the checkpoint holds other than plain types, or is of another data order.
+        in a warning, in `missing`, and in a row of the run. Raises UsageError for a checkpoint with
+        other than plain types, or of another data order.
         """
         if self._rank == 0:
             self._store.sweep()
@@ -130,10 +130,7 @@ class Checkpointer:
         extra: Mapping[str, Any] | None = None,
     ) -> bool:
         """Save when `should_checkpoint` says so; call it after `log.epoch`. Returns whether it did.
-
-        `value` is the plan's metric on the validation split. The last epoch is saved even when it
-        is neither best nor due, so that `finish` finds it.
-        """
+        `value` is the plan's metric on the validation split."""
         if self._rank > 0:
             return False
         best = self._is_best(value)
@@ -157,8 +154,8 @@ class Checkpointer:
 
         `done=False` is for the middle of an epoch; `extra` are plain values that the loop needs
         back, such as the running sum of a loss. A `kept` checkpoint is never removed. Raises
-        RunError when the disk does not take it (older checkpoints are unchanged), UsageError when a
-        part holds other than tensors and plain values.
+        RunError when the disk does not take it, UsageError when a part holds other than tensors and
+        plain values.
         """
         weights = capture(self._model, "model")
         training = {
@@ -192,10 +189,7 @@ class Checkpointer:
 
     def finish(self) -> Path | None:
         """Log the best checkpoint, or the newest without values, as final; the path of its weights.
-
-        The last epoch is saved first where it was not (the total was unknown). None without any
-        checkpoint.
-        """
+        The last epoch is saved first where it was not, its total being unknown."""
         self._log_saved(self._unlogged)
         newest = self._newest()
         if self._epoch >= 0 and (

@@ -43,9 +43,8 @@ class Fold:
 class CrossValidation:
     """Fits a clone of `estimator` on each split's training rows and scores it on the others.
 
-    Kept folds belong to one hash of data, parameters and splits; with others the folds start again,
-    in another folder. An estimator with `random_state=None` draws anew in every fold, even without
-    a resume: give it a number.
+    Kept folds belong to one hash of data, parameters and splits; with others the folds start again.
+    Give the estimator a `random_state`: with None a resumed fold draws other numbers.
 
     Args:
         splits: (training rows, validation rows) a fold, as scikit-learn's splitters give them.

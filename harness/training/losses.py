@@ -15,8 +15,7 @@ DPO_AT_START = math.log(2)
 """The DPO loss -log(sigmoid(beta * margin)) while policy and reference are the same model: the
 margin is then 0 (equation 7 of Rafailov et al. 2023, Direct Preference Optimization)."""
 _SURE = -1e-6
-"""The largest mean log-probability of a token that odds are computed for; at 0 they are
-infinite."""
+"""The largest mean log-probability that odds are computed for; at 0 they are infinite."""
 
 
 def response_logps(logits: torch.Tensor, labels: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

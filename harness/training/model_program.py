@@ -1,9 +1,6 @@
 """Around every program that loads a language model: its environment, and standard output for its
-answer alone.
-
-Importing this module sets the environment, so it comes before the libraries that read it: no
-network, no telemetry, no spinning threads. A variable that is set already stays.
-"""
+answer alone. Importing this module sets the environment, so it comes before the libraries that read
+it. A variable that is set already stays."""
 
 import os
 import sys

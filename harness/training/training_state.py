@@ -26,10 +26,7 @@ _PLAIN = (str, int, float, bool, bytes, type(None))
 
 def plain(value: Any, where: str) -> Any:
     """`value` as tensors, numbers, texts, lists and mappings; NumPy's scalars and arrays become
-    Python's and torch's.
-
-    Raises UsageError, which names the first other type and its place.
-    """
+    Python's and torch's. Raises UsageError naming the first other type and its place."""
     if isinstance(value, torch.Tensor):
         return value.detach()
     if type(value) in _PLAIN:
@@ -59,10 +56,8 @@ def plain(value: Any, where: str) -> Any:
 
 
 def load(path: Path) -> Any:
-    """Read on the CPU what `torch.save` wrote; no code in the file is run.
-
-    Raises UsageError, which names the type, for a file with other than tensors and plain types.
-    """
+    """Read on the CPU what `torch.save` wrote; no code in the file is run. Raises UsageError for
+    other than tensors and plain types."""
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
     except _UNREADABLE as error:

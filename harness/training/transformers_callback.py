@@ -213,11 +213,8 @@ def epochs_of(checkpoint: Path) -> float | None:
 
 
 def whole_checkpoint(folder: Path) -> str | None:
-    """The newest complete `checkpoint-N` in `folder`; None without any.
-
-    transformers' own `get_last_checkpoint` takes the highest number, even of a save that was killed
-    half-way.
-    """
+    """The newest complete `checkpoint-N` in `folder`; None without any."""
+    # transformers' own `get_last_checkpoint` takes the highest number, even of a killed save.
     checkpoints = []
     for state in folder.glob(f"checkpoint-*/{_STATE}"):
         number = state.parent.name.removeprefix("checkpoint-")

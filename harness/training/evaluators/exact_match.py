@@ -1,5 +1,4 @@
-"""Evaluator `exact_match`: the greedy response is the answer, up to case, spaces and punctuation at
-both ends."""
+"""Evaluator `exact_match`: whether the greedy response is the answer, by `chat.is_answer`."""
 
 import sys
 from typing import Any

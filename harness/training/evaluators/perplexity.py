@@ -1,5 +1,4 @@
-"""Evaluator `perplexity`: how likely the model finds the right response; exp(-value) is the
-perplexity."""
+"""Evaluator `perplexity`: log-likelihood of the right response; exp(-value) is the perplexity."""
 
 import sys
 from typing import Any

@@ -1,9 +1,6 @@
 """What every evaluator does around its scores: `--request FILE --output FILE`, hashes of what it
-read and loaded; and how likely a model finds given responses.
-
-An answer holds one finite score for each row, or none at all: a failure is `"status": "failed"` and
-exit code 1.
-"""
+read and loaded, log-probabilities. An answer holds a finite score for each row, or none at all: a
+failure is `"status": "failed"` and exit code 1."""
 
 import argparse
 import json
@@ -41,11 +38,8 @@ class ScoringTask:
     """Largest number of tokens of prompt and response together."""
 
     def turn(self, row: Mapping[str, Any], response: str) -> ChatTurn:
-        """The row's prompt with `response`.
-
-        Raises UsageError, with the row's id, when it cannot be scored: without it the mean would be
-        another.
-        """
+        """The row's prompt with `response`. Raises UsageError when it cannot be scored."""
+        # Not left out: a mean over the other rows would be another number.
         try:
             return turn(self.tokenizer, row["prompt"], response, limit=self.limit)
         except RowRefusedError as error:

@@ -33,10 +33,9 @@ class SpentBudget:
 class TrainingBudget(TrainerCallback):  # type: ignore[misc] # the library is not followed
     """Stops the training before a budget is passed; `tokens` counts tokens with gradients.
 
-    A token counts when it passes through the model in training. Padding, generation, reference
-    passes and what gradient checkpointing recomputes do not count. The training stops when the
-    largest step so far would no longer fit, and keeps twice the longest step's time for saving. Add
-    it before the logging callback, whose rows then hold `tokens_seen`.
+    Padding, generation, reference passes and what gradient checkpointing recomputes do not count.
+    The training stops when the largest step so far would no longer fit, and keeps twice the longest
+    step's time for saving. Add it before the logging callback, whose rows then hold `tokens_seen`.
 
     Args:
         tokens, minutes: the budget.
@@ -153,6 +152,8 @@ class TrainingBudget(TrainerCallback):  # type: ignore[misc] # the library is no
     def _count(
         self, _module: torch.nn.Module, positional: tuple[Any, ...], named: dict[str, Any]
     ) -> None:
+        # Generation and reference passes run without gradients. Gradient checkpointing recomputes
+        # layers, not the whole model, so this hook does not see it.
         if not torch.is_grad_enabled():
             return
         ids = named["input_ids"] if "input_ids" in named else positional[0]

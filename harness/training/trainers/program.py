@@ -2,8 +2,7 @@
 reports the result.
 
 The result is one JSON object on standard output and in DIR/result.json; all else goes to standard
-error. Its hashes and counts are computed here from what was read; only names are copied from the
-specification.
+error. Its hashes and counts are computed from what was read, never copied.
 """
 
 import argparse
@@ -58,8 +57,7 @@ def run(
     """The program `--spec FILE --output-dir DIR` of one backend; returns its exit code.
 
     The budget's minutes count from `began`, a monotonic reading; by default from the start of this
-    process. A failure of the training is reported as a failed result, then raised again, so that
-    its traceback is in the log.
+    process. A failure is reported as a failed result, then raised again for its traceback.
     """
     parser = argparse.ArgumentParser(prog=f"harness.training.trainers.{backend.replace('-', '_')}")
     parser.add_argument("--spec", type=Path, required=True)

@@ -86,10 +86,8 @@ class TrainingTask:
     """Of the result: what the protocol does not ask for."""
 
     def each(self, encode: Callable[[dict[str, Any]], dict[str, Any]]) -> list[dict[str, Any]]:
-        """`encode` of every row; a refused row is counted by its reason.
-
-        Raises UsageError when no row is left.
-        """
+        """`encode` of every row; a refused row is counted by its reason. Raises UsageError when no
+        row is left."""
         encoded = []
         for row in self.rows.rows:
             try:
@@ -115,8 +113,7 @@ class TrainingTask:
         return self.each(encode)
 
     def arguments(self, **more: Any) -> dict[str, Any]:
-        """Arguments of transformers' trainer that follow from the specification, and `more`, the
-        backend's own."""
+        """Arguments of transformers' trainer by the specification, and the backend's own `more`."""
         numbers, cpu = self.spec.hyperparameters, self.spec["hardware_tier"] == CPU_TIER
         steps = int(numbers["max_steps"])
         settings: dict[str, Any] = {

@@ -34,8 +34,7 @@ class CheckedDPOTrainer(DPOTrainer):  # type: ignore[misc] # the library is not 
 
 
 def require_same_start(loss: float) -> None:
-    """Raises RunError unless the loss is ln 2 within 0.001: its value while policy and reference
-    agree."""
+    """Raises RunError unless the loss is ln 2 within TOLERANCE."""
     if not abs(loss - DPO_AT_START) <= TOLERANCE:  # a NaN, too, is refused
         raise RunError(
             f"Before the first step the loss is {loss:.4f}; expected ln 2 = {DPO_AT_START:.4f}:"
