@@ -92,6 +92,7 @@ class Objective:
 
     def tier(self, score: float) -> Tier | None:
         """The most ambitious tier that `score` reaches, or None."""
+        # Tiers rise with their order in the enumeration, whatever the metric's direction.
         reached = [
             tier for tier in Tier if tier in self.tiers and self.reaches(score, self.tiers[tier])
         ]

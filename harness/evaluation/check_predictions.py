@@ -67,6 +67,7 @@ def check(raw: RawColumns, expected: Expected) -> Checked:
 
 def differing(first: Columns, second: Columns, names: Sequence[str]) -> list[str]:
     """The rows, by name, on which two predictions disagree: text exactly, numbers to 1e-5."""
+    # Not bit by bit: batches of other sizes round sums differently, also on one machine.
     apart: set[int] = set()
     for column, values in first.items():
         others = second[column]

@@ -161,6 +161,7 @@ def _evaluate(request: EvaluationRequest, sandbox: Sandbox, rows: SplitRows) -> 
             expected=request.checkpoint_hash,
         )
         command = _command(request, copy)
+        # Shuffled: a split may be sorted by label, and then the position tells it.
         everything = shuffled(range(rows.n), f"{request.shuffle_seed}/order/1")
         first, findings = _predicted(request, command, sandbox, rows, truth, everything, "1")
         if first is None:

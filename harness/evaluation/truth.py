@@ -141,6 +141,7 @@ def class_name(value: Any, numeric: bool) -> str | None:
     number = as_number(value)
     if number is None or not math.isfinite(number):
         return None
+    # Whole numbers not by way of a float, which holds only 53 bits of them.
     if isinstance(value, int):
         return str(int(value))
     return str(int(number)) if number.is_integer() else repr(number)

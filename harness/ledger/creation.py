@@ -44,6 +44,7 @@ def open_database(
     """An existing file, checked and (unless `read_only`) with state of this version. Raises
     LedgerError."""
     _require_file(path)
+    # A warning, not an error: one machine that works alone on a network disk is safe.
     network = network_type(path.resolve())
     if network is not None:
         message = (

@@ -36,6 +36,7 @@ def error_name(error: BaseException) -> str:
 
 
 def _is(name: str, names: set[str]) -> bool:
+    # Extended codes carry the primary one's name: SQLITE_BUSY_RECOVERY, SQLITE_CORRUPT_INDEX.
     return any(name == known or name.startswith(known + "_") for known in names)
 
 

@@ -65,6 +65,7 @@ class MemoryState:
         for table in state_tables():
             connection.execute(table.delete())
             rows = list(self.tables[table.name].values())
+            # In blocks: SQLAlchemy builds all parameters of one statement in memory.
             for start in range(0, len(rows), 1000):
                 connection.execute(table.insert(), rows[start : start + 1000])
 

@@ -44,6 +44,7 @@ def verify(path: Path, anchors: Path, facts_dir: Path | None = None) -> list[Pro
             require_never_made(path, anchors)
         # Before the database is read: see read_anchors.
         known = _read_anchors(anchors, problems)
+        # Read-only: a check must not repair, or update the state of, what it checks.
         database = open_database(path, clock=SystemClock(), read_only=True, busy_seconds=30.0)
         try:
             with database.read() as connection:
@@ -124,6 +125,8 @@ def _chain_problems(connection: sa.Connection) -> Iterator[Problem]:
             yield Problem(
                 fact.writer, fact.seq, fact.kind, f"{name} is not as it was written: {what}."
             )
+        # Positions rise along a chain, also after an import: a row that was moved would be replayed
+        # in another place by readers that go by position.
         if before is not None and row["position"] <= place:
             text = (
                 f"Fact {fact.seq} of writer {fact.writer} ({fact.kind}) was moved before fact"

@@ -156,6 +156,7 @@ class LedgerViews(LedgerPart):
         with self._database.read() as connection:
             texts = list(connection.execute(query).scalars())
             total = len(texts)
+            # Fewer than the limit are all there are; only a full page needs a second query.
             if total == limit:
                 counted = sa.select(sa.func.count()).select_from(experiments).where(among)
                 total = int(connection.execute(counted).scalar_one())

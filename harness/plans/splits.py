@@ -115,6 +115,7 @@ def planned_split(root: Path, plan: Plan, whole: SplitTable) -> dict[str, dict[s
     seed = int(hash_file(root / whole.path)[:16], 16)
     order = np.random.Generator(np.random.PCG64(seed)).permutation(whole.table.n)
     cut = round(whole.table.n * VALIDATION_SHARE)
+    # Sorted, so that each part keeps the order of the table, which may be one of time.
     parts = zip(split_paths(plan), (np.sort(order[cut:]), np.sort(order[:cut])), strict=True)
     tables = {
         path: {name: column[rows] for name, column in whole.table.columns.items()}

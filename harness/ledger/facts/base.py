@@ -55,7 +55,7 @@ class Fact:
 
     def body(self) -> Body:
         """The fields as plain JSON values: the fact's bytes depend on nothing else."""
-        return asdict(self)
+        return asdict(self)  # deep: nested findings become plain, too
 
     @classmethod
     def require(cls, state: State, body: Body) -> None:
@@ -136,6 +136,7 @@ def newest_first(table: sa.Table) -> tuple[Any, ...]:
 
 def next_number(writer: Transaction, column: sa.Column[int], *where: sa.ColumnElement[bool]) -> int:
     """One more than the highest so far."""
+    # Rows are never deleted, so no number is used twice; two writers' clash is found at import.
     highest = writer.connection.execute(sa.select(sa.func.max(column)).where(*where)).scalar()
     return int(highest or 0) + 1
 
@@ -176,6 +177,7 @@ def existing(state: State, fact: StoredFact, table: str, *key: Any) -> Row:
 def finite(value: Any) -> float | None:
     """A number that columns and comparisons can hold: None for null, text and what is not
     finite."""
+    # A bool is an int for Python, and canonical JSON spells NaN and infinities as text.
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return float(value)

@@ -50,6 +50,8 @@ class ControlLedger(LedgerPart):
 
     def accepted_list(self, writer: str) -> str | None:
         """The digest that was accepted last by `writer`, whose state directory holds the list."""
+        # Of this writer only: the list lies in its state directory, and another clone's list
+        # describes another machine's files.
         mine = (notes.c.kind == ControlAccepted.KIND, notes.c.writer == writer)
         rows = self._rows(sa.select(notes).where(*mine).order_by(*newest_first(notes)).limit(1))
         return str(rows[0]["record"]["sha256"]) if rows else None

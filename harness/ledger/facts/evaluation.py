@@ -163,9 +163,11 @@ class VerdictRecorded(Fact):
         if mean is not None:
             parts = {name: score.get(name) for name in ("n_seeds", "evidence", "metric")}
             scores[split] = {"mean": mean, **parts}
+            # Into a column of its own, so that the search of the best is one index look-up.
             if split in set(Split):
                 state.update("experiments", (experiment["id"],), {split: mean})
         verdict = {name: body[name] for name in ("gate", "verdict", "tier")} | {"id": identifier}
+        # Optional fields may be absent from the bytes of older facts.
         planned = {"next_planned": body["next_planned"]} if "next_planned" in body else {}
         summarise(
             state,

@@ -144,6 +144,8 @@ class RunResumed(Fact):
     @classmethod
     def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
         existing(state, fact, "runs", *_key(body))
+        # What the ended attempt left is taken back; rows and seconds stay, since they count for all
+        # attempts together.
         changes: Body = {name: body[name] for name in ("attempt", "environment", "session")}
         changes |= {"status": RunStatus.PENDING.value, "job": None, "files": {}, "reason": ""}
         state.update("runs", _key(body), changes | {"ended_at": None, "exit_code": None})
@@ -327,6 +329,8 @@ class RunLedger(LedgerPart):
             before = find_experiment(writer.state, experiment)
             of_it = runs.c.experiment == experiment
             run = run_id(next_number(writer, runs.c.number, of_it))
+            # Read under the write lock that the transaction holds: no other process can take the
+            # same id or attempt.
             same_seed = sa.select(sa.func.count()).where(of_it, runs.c.seed == seed)
             attempt = int(writer.connection.execute(same_seed).scalar_one()) + 1
             fields["argv"] = list(fields["argv"])
