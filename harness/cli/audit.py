@@ -15,10 +15,11 @@ from harness.audit.unguarded import Unguarded
 from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import require_person
+from harness.cli.reading import reading
 from harness.clock import iso
 from harness.errors import ConfigError
 from harness.guard.accepted import Accepted, accept_on_record, accepted_list
-from harness.ledger.project import Project, open_project
+from harness.ledger.project import Project
 from harness.projections.refresh import edited_pages
 from harness.rendering.policy_snapshot import policy_snapshot
 
@@ -63,9 +64,9 @@ def command(accepting: bool, transcripts: tuple[Path, ...], project: Path, as_js
             _accept(opened, by, as_json=as_json)
         return
     folders = transcripts or (transcript_home(environment()),)
-    with open_project(project, environment(), read_only=True) as opened:
+    with reading(project) as opened:
         report = audit_protected(opened, policy_snapshot(opened), folders, edited_pages(opened))
-    emit(_document(report, folders), as_json=as_json, text=lambda: "\n".join(_lines(report)))
+    emit(_document(report, folders), *_lines(report), as_json=as_json)
     sys.exit(0 if report.clean else 1)
 
 
@@ -86,7 +87,7 @@ def _accept(project: Project, by: str, *, as_json: bool) -> None:
         f"{by} accepted {len(accepted.files)} control files",
         *(f"  changed: {path}" for path in changes),
     ]
-    emit(document, as_json=as_json, text=lambda: "\n".join(lines))
+    emit(document, *lines, as_json=as_json)
 
 
 def _plain(accepted: Accepted | None) -> dict[str, str] | None:

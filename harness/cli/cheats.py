@@ -56,7 +56,7 @@ def run(
     if evidence is not None:
         evidence.parent.mkdir(parents=True, exist_ok=True)
         atomic_write(evidence, pretty_json(whole))
-    emit(whole, as_json=as_json, text=lambda: "\n".join(_lines(whole, faults)))
+    emit(whole, *_lines(whole, faults), as_json=as_json)
     sys.exit(1 if faults else 0)
 
 
@@ -77,7 +77,7 @@ def run(
 def render(evidence: tuple[Path, ...], out: Path, as_json: bool) -> None:
     """Write the tables of one or more EVIDENCE files, as `cheats run --evidence` wrote them."""
     atomic_write(out, page([json.loads(path.read_text("utf-8")) for path in evidence]))
-    emit({"written": str(out)}, as_json=as_json, text=lambda: f"wrote {out}")
+    emit({"written": str(out)}, f"wrote {out}", as_json=as_json)
 
 
 def _evidence(document: dict[str, Any], sandbox: str, faults: list[str]) -> dict[str, Any]:

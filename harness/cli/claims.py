@@ -11,7 +11,8 @@ from harness.artifacts.experiment_files import parse_result
 from harness.claims.judge import JudgedClaim, front_matter_claims, judged
 from harness.claims.known_facts import HOLDS, KnownFacts
 from harness.claims.sentences import sentences
-from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
+from harness.cli.output import CommandGroup, emit, json_option, project_option
+from harness.cli.reading import reading
 from harness.errors import NotFoundError, UsageError
 from harness.gates.claim_facts import (
     commit_messages,
@@ -19,7 +20,7 @@ from harness.gates.claim_facts import (
     known_facts,
     text_sentences,
 )
-from harness.ledger.project import Project, open_project
+from harness.ledger.project import Project
 
 _NEXT = (
     "Correct the number, or name the evidence that supports it (docs/claims.md). A sentence without"
@@ -54,7 +55,7 @@ def audit(
             f"{problem}; expected FILES, --git, or both.",
             hint="E.g. `harness claims audit README.md`.",
         )
-    with open_project(project, environment(), read_only=True) as opened:
+    with reading(project) as opened:
         known = known_facts(opened)
         claims = [claim for path in _texts(files) for claim in _of_file(opened, path, known)]
         for commit, message in commit_messages(opened, since) if git else []:
@@ -62,8 +63,8 @@ def audit(
     unsupported = [claim for claim in claims if claim.kind not in HOLDS]
     emit(
         {"claims": [_plain(claim) for claim in claims]},
+        *_lines(claims, unsupported),
         as_json=as_json,
-        text=lambda: _text(claims, unsupported),
     )
     sys.exit(1 if unsupported else 0)
 
@@ -102,15 +103,10 @@ def _plain(claim: JudgedClaim) -> dict[str, Any]:
     }
 
 
-def _text(claims: list[JudgedClaim], unsupported: list[JudgedClaim]) -> str:
+def _lines(claims: list[JudgedClaim], unsupported: list[JudgedClaim]) -> list[str]:
     lines = [
         f"{claim.file}:{claim.line}: {claim.metric} {claim.value} is {claim.kind}: {claim.evidence}"
         for claim in unsupported
     ]
-    return "\n".join(
-        [
-            *lines,
-            f"{len(claims)} claims, {len(unsupported)} of them not supported",
-            *([_NEXT] if unsupported else []),
-        ]
-    )
+    lines.append(f"{len(claims)} claims, {len(unsupported)} of them not supported")
+    return [*lines, _NEXT] if unsupported else lines

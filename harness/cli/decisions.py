@@ -1,12 +1,11 @@
 """`harness decisions`: who decided what, why, and on which verdict."""
 
-import sys
 from pathlib import Path
 
 import click
 
-from harness.cli.output import emit, environment, json_option, project_option
-from harness.ledger.project import open_project
+from harness.cli.output import emit, json_option, project_option
+from harness.cli.reading import reading
 from harness.views.tables import render_table
 
 
@@ -16,7 +15,7 @@ from harness.views.tables import render_table
 @json_option
 def command(experiment: str | None, project: Path, as_json: bool) -> None:
     """List all decisions, or those about EXPERIMENT, oldest first."""
-    with open_project(project, environment(), read_only=True) as opened:
+    with reading(project) as opened:
         if experiment is not None:
             opened.ledger.experiment(experiment)  # an unknown id is an error, not an empty list
         decisions = opened.ledger.decisions(experiment)
@@ -36,10 +35,6 @@ def command(experiment: str | None, project: Path, as_json: bool) -> None:
     table = [[row[column] or "-" for column in columns] for row in rows]
     emit(
         {"decisions": rows},
+        render_table("", columns, table) if rows else "no decisions yet",
         as_json=as_json,
-        text=lambda: (
-            render_table("", columns, table, colour=sys.stdout.isatty())
-            if rows
-            else "no decisions yet"
-        ),
     )

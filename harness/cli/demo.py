@@ -27,5 +27,5 @@ def command(directory: Path | None, seed: int | None, sandbox: str, as_json: boo
     summary: dict[str, Any] = run_demo(
         target, sandbox=sandbox, seed=seed, environment=environment(), on_progress=print_event
     )
-    emit(summary, as_json=as_json, text=lambda: summary["text"])
+    emit(summary, summary["text"], as_json=as_json)
     sys.exit(0 if summary["target_hit"] else 1)

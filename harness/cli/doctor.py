@@ -22,5 +22,5 @@ def command(quick: bool, verbose: bool, project: Path, as_json: bool) -> None:
     model.
     """
     report = run_doctor(project, environment(), start_cli=not quick, session=enclosing_session())
-    emit(report.document(), as_json=as_json, text=lambda: "\n".join(report.lines(verbose=verbose)))
+    emit(report.document(), *report.lines(verbose=verbose), as_json=as_json)
     sys.exit(1 if report.broken else 0)

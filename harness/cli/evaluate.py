@@ -58,8 +58,8 @@ def command(experiment: str, split: str, sandbox: str, project: Path, as_json: b
             "evaluations": results,
             "score": total["score"],
         },
+        *lines,
         as_json=as_json,
-        text=lambda: "\n".join(lines),
     )
     sys.exit(0 if ok else 1)
 

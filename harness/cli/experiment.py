@@ -10,12 +10,12 @@ import click
 from harness.cli.changing import changing
 from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
 from harness.cli.person import caller, session_of
+from harness.cli.reading import reading
 from harness.decisions.claimed import claim_notes
 from harness.decisions.experiments import open_experiment, record_result
 from harness.domain.findings import as_text
 from harness.domain.statuses import spoken
 from harness.errors import UsageError
-from harness.ledger.project import open_project
 from harness.views.experiments import comparison, details
 from harness.views.snapshot import experiment_row, experiment_rows
 from harness.views.tables import experiments_table, render_table, score_text
@@ -46,11 +46,9 @@ def new(hypothesis: str, rationale: str, parent: str | None, project: Path, as_j
         folder = opened.layout.experiment(experiment.id)
     emit(
         {"experiment": experiment.id, "status": experiment.status, "folder": str(folder)},
+        f"opened {experiment.id}: {folder}\n"
+        f"next: write its config.yaml, then run `harness train {experiment.id} [-- COMMAND]`",
         as_json=as_json,
-        text=lambda: (
-            f"opened {experiment.id}: {folder}\n"
-            f"next: write its config.yaml, then run `harness train {experiment.id} [-- COMMAND]`"
-        ),
     )
 
 
@@ -99,8 +97,8 @@ def result(
             "written": str(path),
             "findings": [finding.plain() for finding in findings],
         },
+        *filter(None, lines),
         as_json=as_json,
-        text=lambda: "\n".join(filter(None, lines)),
     )
 
 
@@ -109,14 +107,12 @@ def result(
 @json_option
 def list_command(project: Path, as_json: bool) -> None:
     """List all experiments with their recomputed scores."""
-    with open_project(project, environment(), read_only=True) as opened:
+    with reading(project) as opened:
         rows = experiment_rows(opened)
     emit(
         {"experiments": rows},
+        experiments_table(rows) if rows else "no experiments yet",
         as_json=as_json,
-        text=lambda: (
-            experiments_table(rows, colour=sys.stdout.isatty()) if rows else "no experiments yet"
-        ),
     )
 
 
@@ -126,11 +122,11 @@ def list_command(project: Path, as_json: bool) -> None:
 @json_option
 def show(experiment: str, project: Path, as_json: bool) -> None:
     """Show one EXPERIMENT: runs, checkpoints, evaluations, verdicts, decisions."""
-    with open_project(project, environment(), read_only=True) as opened:
+    with reading(project) as opened:
         record = opened.ledger.experiment(experiment)
         row = experiment_row(opened, record)
         document = {**row, **details(opened, record)}
-    emit(document, as_json=as_json, text=lambda: _show_text(row, document))
+    emit(document, _show_text(row, document), as_json=as_json)
 
 
 @command.command("compare")
@@ -140,14 +136,14 @@ def show(experiment: str, project: Path, as_json: bool) -> None:
 @json_option
 def compare_command(candidate: str, reference: str, project: Path, as_json: bool) -> None:
     """Compare CANDIDATE with REFERENCE; exit 1 unless it is significantly better."""
-    with open_project(project, environment(), read_only=True) as opened:
+    with reading(project) as opened:
         document = comparison(opened, candidate, reference)
     sides = (document["candidate"], document["reference"])
     lines = [
         f"{side['experiment']}  {side['score']:.4g}  {side['n_seeds']} seeds, {side['evidence']}"
         for side in sides
     ]
-    emit(document, as_json=as_json, text=lambda: "\n".join([*lines, document["why"]]))
+    emit(document, *lines, document["why"], as_json=as_json)
     sys.exit(0 if document["better"] else 1)
 
 
@@ -189,5 +185,5 @@ def _show_text(row: dict[str, Any], document: dict[str, Any]) -> str:
                 [("-" if row[column] is None else row[column]) for column in columns]
                 for row in rows
             ]
-            parts.append(render_table(title, columns, cells, colour=sys.stdout.isatty()))
+            parts.append(render_table(title, columns, cells))
     return "\n".join(parts)

@@ -53,7 +53,7 @@ def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> No
         "findings": [finding.plain() for finding in verdict.findings],
         "notes": list(verdict.notes),
         "evidence": [
-            {"name": item, "sha256": digest} for item, digest in sorted(verdict.evidence.items())
+            {"name": name, "sha256": digest} for name, digest in sorted(verdict.evidence.items())
         ],
     }
     asked = spoken(verdict.gate)
@@ -69,10 +69,8 @@ def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> No
     then = _next(verdict) if verdict.id and verdict.verdict is Verdict.PASS else ""
     emit(
         document,
+        *filter(None, (head, as_text(verdict.findings), *notes, shown, then)),
         as_json=as_json,
-        text=lambda: "\n".join(
-            filter(None, (head, as_text(verdict.findings), *notes, shown, then))
-        ),
     )
     sys.exit(0 if verdict.verdict is Verdict.PASS else 1)
 
@@ -125,8 +123,13 @@ def _next(verdict: RecordedVerdict) -> str:
 
 def _print(decisions: list[Decision], *, as_json: bool) -> None:
     rows = [
-        {"id": item.id, "kind": item.kind, "experiment": item.experiment, "by": item.by}
-        for item in decisions
+        {
+            "id": decision.id,
+            "kind": decision.kind,
+            "experiment": decision.experiment,
+            "by": decision.by,
+        }
+        for decision in decisions
     ]
     lines = [f"{row['id']}  {row['kind']} {row['experiment']} by {row['by']}" for row in rows]
-    emit({"decisions": rows}, as_json=as_json, text=lambda: "\n".join(lines))
+    emit({"decisions": rows}, *lines, as_json=as_json)

@@ -8,7 +8,8 @@ import click
 from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import caller
-from harness.ledger.project import Project, open_project
+from harness.cli.reading import reading
+from harness.ledger.project import Project
 from harness.runs.checkpoint_removal import RemovedCheckpoints, remove_unneeded
 
 
@@ -22,27 +23,29 @@ def command(experiments: tuple[str, ...], dry_run: bool, project: Path, as_json:
 
     Each removal is recorded. Exit 1 when a checkpoint could not be removed.
     """
-    opening = open_project(project, environment(), read_only=True) if dry_run else changing(project)
+    opening = reading(project) if dry_run else changing(project)
     with opening as opened:
         done = remove_unneeded(
             opened, _named(opened, experiments), by=caller(environment()), dry_run=dry_run
         )
     document = {"dry_run": dry_run, "removed": done.removed, "kept": done.kept, "bytes": done.bytes}
-    emit(document, as_json=as_json, text=lambda: "\n".join(_lines(done, dry_run=dry_run)))
+    emit(document, *_lines(done, dry_run=dry_run), as_json=as_json)
     sys.exit(1 if done.failed else 0)
 
 
 def _named(project: Project, experiments: tuple[str, ...]) -> list[str]:
-    return list(dict.fromkeys(experiments)) or [item.id for item in project.ledger.experiments()]
+    return list(dict.fromkeys(experiments)) or [
+        experiment.id for experiment in project.ledger.experiments()
+    ]
 
 
 def _lines(done: RemovedCheckpoints, *, dry_run: bool) -> list[str]:
     verb = "would remove" if dry_run else "removed"
     return [
-        *(f"kept {item['path']}: {item['why']}" for item in done.kept),
+        *(f"kept {checkpoint['path']}: {checkpoint['why']}" for checkpoint in done.kept),
         *(
-            f"{verb} {item['path']}  {item['bytes']:,} bytes  {item['sha256'][:12]}"
-            for item in done.removed
+            f"{verb} {removed['path']}  {removed['bytes']:,} bytes  {removed['sha256'][:12]}"
+            for removed in done.removed
         ),
         f"{verb} {len(done.removed)} checkpoints, {done.bytes:,} bytes; {len(done.kept)} kept",
     ]

@@ -53,11 +53,7 @@ def command(
         "experiment": written.experiment,
         "at": written.at,
     }
-    emit(
-        document,
-        as_json=as_json,
-        text=lambda: f"wrote {path}; the briefing of the next session shows it",
-    )
+    emit(document, f"wrote {path}; the briefing of the next session shows it", as_json=as_json)
 
 
 def _text(source: str | None, note: str | None, file: Path | None) -> str:

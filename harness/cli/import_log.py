@@ -35,4 +35,4 @@ def command(path: Path, experiment: str | None, project: Path, as_json: bool) ->
         f"{sum(run['rows'] for run in fact.runs):,} rows; logged, not recomputed"
         for fact in facts
     ]
-    emit(document, as_json=as_json, text=lambda: "\n".join(lines))
+    emit(document, *lines, as_json=as_json)

@@ -28,7 +28,7 @@ _NEXT = "next: fill in {plan}, then `harness plan check {plan}` and `harness pla
 @click.option("--remove", "take_out", is_flag=True, help="Remove the harness.")
 @click.option(
     "--hooks",
-    type=click.Choice([mode.value for mode in HooksMode]),
+    type=click.Choice(list(map(str, HooksMode))),
     default=None,
     help=(
         "project: hooks in .claude/ (default); plugin: the plugin's hooks, nothing is written"
@@ -76,7 +76,7 @@ def _print(done: Installation, *, dry_run: bool, as_json: bool) -> None:
         **_files(done.changes, done.conflicts, done.notes, dry_run=dry_run),
         "doctor": None if report is None else report.document(),
     }
-    emit(document, as_json=as_json, text=lambda: "\n".join(_lines(done, report, dry_run=dry_run)))
+    emit(document, *_lines(done, report, dry_run=dry_run), as_json=as_json)
     sys.exit(1 if done.conflicts or (report is not None and report.broken) else 0)
 
 
@@ -94,7 +94,7 @@ def _print_removal(done: Removal, *, dry_run: bool, as_json: bool) -> None:
     lines.append(
         "nothing was changed" if dry_run else f"removed the harness from {done.place.root}"
     )
-    emit(document, as_json=as_json, text=lambda: "\n".join(lines))
+    emit(document, *lines, as_json=as_json)
     sys.exit(1 if done.conflicts else 0)
 
 

@@ -30,7 +30,7 @@ def verify_command(project: Path, as_json: bool) -> None:
     problems = verify(layout.ledger_db, layout.anchors, layout.facts_dir)
     document = {"verified": not problems, "problems": [problem._asdict() for problem in problems]}
     lines = [problem.message for problem in problems] or ["every fact is unchanged"]
-    emit(document, as_json=as_json, text=lambda: "\n".join(lines))
+    emit(document, *lines, as_json=as_json)
     sys.exit(1 if problems else 0)
 
 
@@ -44,8 +44,8 @@ def rebuild_command(project: Path, as_json: bool) -> None:
         written = write_derived(opened, everything=True)
     emit(
         {"written": [str(path) for path in written]},
+        *(f"wrote {path}" for path in written),
         as_json=as_json,
-        text=lambda: "\n".join(f"wrote {path}" for path in written),
     )
 
 
@@ -59,9 +59,7 @@ def export_command(folder: Path | None, project: Path, as_json: bool) -> None:
         written = export_facts(opened.ledger, folder or opened.layout.facts_dir)
         target = folder or opened.layout.facts_dir
     lines = [f"wrote {path}" for path in written] or [f"nothing to write: {target} has every fact"]
-    emit(
-        {"written": [str(path) for path in written]}, as_json=as_json, text=lambda: "\n".join(lines)
-    )
+    emit({"written": [str(path) for path in written]}, *lines, as_json=as_json)
 
 
 @command.command("import")
@@ -77,4 +75,4 @@ def import_command(folder: Path | None, project: Path, as_json: bool) -> None:
     with changing(project, restore=True) as opened:
         imported = import_facts(opened.ledger, folder or opened.layout.facts_dir)
         write_derived(opened, everything=True)
-    emit({"imported": imported}, as_json=as_json, text=lambda: f"imported {imported} facts")
+    emit({"imported": imported}, f"imported {imported} facts", as_json=as_json)

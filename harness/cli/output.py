@@ -51,11 +51,12 @@ def environment() -> Mapping[str, str]:
     return os.environ
 
 
-def emit(document: Mapping[str, Any], *, as_json: bool, text: Callable[[], str]) -> None:
-    """Print the answer: the document as JSON, or `text()`."""
+def emit(document: Mapping[str, Any], *lines: str, as_json: bool) -> None:
+    """Print the answer: the document as JSON, or `lines`."""
     if sys.stdout is None:  # the caller closed it: nobody reads the answer
         return
-    sys.stdout.write(pretty_json(dict(document)) if as_json else text().rstrip("\n") + "\n")
+    text = "\n".join(lines).rstrip("\n") + "\n"
+    sys.stdout.write(pretty_json(dict(document)) if as_json else text)
     sys.stdout.flush()
 
 

@@ -40,15 +40,11 @@ def check(plan: Path, project: Path, as_json: bool) -> None:
         error = as_one_error(str(plan), checked.problems)
         plain = {"code": error.code, "message": error.message, "hint": error.hint}
         if as_json:
-            emit({**document, "error": plain}, as_json=True, text=str)
+            emit({**document, "error": plain}, as_json=True)
             sys.exit(error.exit_code)
         sys.stderr.write("".join(f"{line}\n" for line in as_text(checked.findings).splitlines()))
         raise error
-    emit(
-        document,
-        as_json=as_json,
-        text=lambda: f"{plan} can be approved.\n{as_text(checked.findings)}",
-    )
+    emit(document, f"{plan} can be approved.\n{as_text(checked.findings)}", as_json=as_json)
 
 
 @command.command("approve")
@@ -83,4 +79,4 @@ def approve(plan: Path, project: Path, as_json: bool) -> None:
         f" `harness run {approved.path}`"
     )
     lines = [head, as_text(findings), then]
-    emit(document, as_json=as_json, text=lambda: "\n".join(filter(None, lines)))
+    emit(document, *filter(None, lines), as_json=as_json)

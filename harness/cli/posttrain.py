@@ -20,6 +20,7 @@ from harness.cli.output import (
 )
 from harness.cli.person import caller, require_person
 from harness.cli.promotion import PROFILE, VERBS
+from harness.cli.reading import reading
 from harness.errors import UsageError
 from harness.ledger.project import open_project
 from harness.posttrain.base_models import add_base_model, known_models
@@ -42,8 +43,8 @@ for verb in VERBS:
 
 
 @command.command("spec")
-@click.option("--backend", required=True, type=click.Choice([item.value for item in Backend]))
-@click.option("--mode", required=True, type=click.Choice([item.value for item in Mode]))
+@click.option("--backend", required=True, type=click.Choice(list(map(str, Backend))))
+@click.option("--mode", required=True, type=click.Choice(list(map(str, Mode))))
 @click.option("--model", required=True, help="A model id of the registry.")
 @click.option("--dataset", required=True, help="Training rows, JSON lines.")
 @click.option(
@@ -55,7 +56,7 @@ for verb in VERBS:
     show_default=True,
     help="A name, or a command as a JSON list.",
 )
-@click.option("--tier", type=click.Choice([item.value for item in HardwareTier]), default=None)
+@click.option("--tier", type=click.Choice(list(map(str, HardwareTier))), default=None)
 @click.option(
     "--trainer",
     default=None,
@@ -105,7 +106,7 @@ def spec_command(
         *warned,
         f"next: `harness posttrain run {program.experiment}`",
     ]
-    emit(document, as_json=as_json, text=lambda: "\n".join(lines))
+    emit(document, *lines, as_json=as_json)
 
 
 @command.command("run")
@@ -142,12 +143,12 @@ def write_spec_command(experiment: str, target: Path, project: Path, as_json: bo
     TARGET is a new file outside the project, as the trainer of the next run would get it.
     `posttrain import` judges the result.
     """
-    with open_project(project, environment(), read_only=True) as opened:
+    with reading(project) as opened:
         written = write_spec_elsewhere(opened, experiment, target)
     emit(
         written,
+        f"{target}: {experiment}/{written['run']}, sha256 {written['sha256'][:12]}",
         as_json=as_json,
-        text=lambda: f"{target}: {experiment}/{written['run']}, sha256 {written['sha256'][:12]}",
     )
 
 
@@ -172,7 +173,7 @@ def import_command(experiment: str, output: Path, project: Path, as_json: bool) 
 @json_option
 def status_command(project: Path, as_json: bool) -> None:
     """List the training programs with their runs, the models with their states, what is served."""
-    with open_project(project, environment(), read_only=True) as opened:
+    with reading(project) as opened:
         document = overview(opened)
     lines = [
         f"{program['experiment']}  {program['backend']}  {run['id']} {run['status']}"
@@ -187,7 +188,7 @@ def status_command(project: Path, as_json: bool) -> None:
         f"served for {name}: {(model or 'nothing')[:12]}"
         for name, model in document["served"].items()
     ]
-    emit(document, as_json=as_json, text=lambda: "\n".join(lines) or "no training programs yet")
+    emit(document, *(lines or ["no training programs yet"]), as_json=as_json)
 
 
 @command.command("lineage")
@@ -196,16 +197,16 @@ def status_command(project: Path, as_json: bool) -> None:
 @json_option
 def lineage_command(name: str, project: Path, as_json: bool) -> None:
     """Draw the dataset, runs, models, evaluations and promotions of an experiment or a model."""
-    with open_project(project, environment(), read_only=True) as opened:
+    with reading(project) as opened:
         tree = TrainingProgram(opened, sandbox=sandbox_for("auto")).lineage(name)
-    emit(tree, as_json=as_json, text=lambda: drawn(tree))
+    emit(tree, drawn(tree), as_json=as_json)
 
 
 @command.command("evaluate")
 @click.argument("model")
 @click.option(
     "--mode",
-    type=click.Choice([item.value for item in EvaluationMode]),
+    type=click.Choice(list(map(str, EvaluationMode))),
     default=EvaluationMode.REDUCED_PROMPT.value,
 )
 @click.option("--against", default=None, help="The baseline model; default: the base model.")
@@ -242,10 +243,8 @@ def evaluate_command(
     }
     emit(
         document,
+        f"{evaluation.id}  {evaluation.verdict}  n={evaluation.n}  {evaluation.reason}",
         as_json=as_json,
-        text=lambda: (
-            f"{evaluation.id}  {evaluation.verdict}  n={evaluation.n}  {evaluation.reason}"
-        ),
     )
     sys.exit(0 if evaluation.verdict == "PASS" else 1)
 
@@ -257,10 +256,10 @@ def evaluate_command(
 @json_option
 def export_command(source: Path, target: Path, project: Path, as_json: bool) -> None:
     """Export preference rows with content hashes; rows without licence or consent are left out."""
-    open_project(project, environment(), read_only=True).close()
+    reading(project).close()
     exported = export_rows(source, target)
     text = f"{target}: {exported['rows']} rows, {len(exported['left_out'])} left out"
-    emit(exported, as_json=as_json, text=lambda: text)
+    emit(exported, text, as_json=as_json)
 
 
 @command.command("model")
@@ -299,7 +298,7 @@ def model_command(
         for model in models.values()
     ]
     lines = [f"{row['id']}  {row['family']}  {row['path'] or 'not added'}" for row in rows]
-    emit({"models": rows}, as_json=as_json, text=lambda: "\n".join(lines))
+    emit({"models": rows}, *lines, as_json=as_json)
 
 
 def _report(report: ProgramReport, *, as_json: bool) -> None:
@@ -317,7 +316,7 @@ def _report(report: ProgramReport, *, as_json: bool) -> None:
         *(f"  {problem}" for problem in report.problems),
         then,
     ]
-    emit(document, as_json=as_json, text=lambda: "\n".join(filter(None, lines)))
+    emit(document, *filter(None, lines), as_json=as_json)
     sys.exit(0 if run.status == "completed" else 1)
 
 

@@ -11,10 +11,10 @@ import click
 from harness.cli.changing import changing
 from harness.cli.output import CommandGroup, emit, environment, json_option, project_option
 from harness.cli.person import require_person
+from harness.cli.reading import reading
 from harness.decisions.priors import CHECK_SECONDS, CheckedPrior, check_priors
 from harness.errors import UsageError
 from harness.ledger.facts import Prior
-from harness.ledger.project import open_project
 
 
 @click.group("priors", cls=CommandGroup)
@@ -27,15 +27,15 @@ def command() -> None:
 @json_option
 def list_command(project: Path, as_json: bool) -> None:
     """List all priors, oldest first; superseded ones too."""
-    with open_project(project, environment(), read_only=True) as opened:
+    with reading(project) as opened:
         priors = opened.ledger.priors()
     lines = [
         f"{prior.id}  {prior.lesson}{_standing(prior)}\n        {prior.rule}" for prior in priors
     ]
     emit(
         {"priors": [_plain(prior) for prior in priors]},
+        *(lines or ["no priors yet"]),
         as_json=as_json,
-        text=lambda: "\n".join(lines) or "no priors yet",
     )
 
 
@@ -63,7 +63,7 @@ def add(
         prior = opened.ledger.record_prior(
             lesson=lesson, evidence=evidence, rule=rule, check=words, by=by, supersedes=supersedes
         )
-    emit(_plain(prior), as_json=as_json, text=lambda: f"recorded {prior.id}: {prior.lesson}")
+    emit(_plain(prior), f"recorded {prior.id}: {prior.lesson}", as_json=as_json)
 
 
 @command.command("check")
@@ -79,13 +79,14 @@ def add(
 @json_option
 def check_command(prior: Sequence[str], seconds: float, project: Path, as_json: bool) -> None:
     """Run the checks of PRIOR (default: of all that are in force); exit 1 when one fails."""
-    with open_project(project, environment(), read_only=True) as opened:
+    with reading(project) as opened:
         results = check_priors(opened, prior, environment(), seconds=seconds)
     ok = not any(result.holds.broken for result in results)
+    lines = [_result_text(result) for result in results]
     emit(
         {"ok": ok, "checks": [_result(result) for result in results]},
+        *(lines or ["no priors yet"]),
         as_json=as_json,
-        text=lambda: "\n".join(_result_text(result) for result in results) or "no priors yet",
     )
     sys.exit(0 if ok else 1)
 

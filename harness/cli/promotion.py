@@ -8,7 +8,7 @@ import click
 from harness.cli.changing import changing
 from harness.cli.output import emit, environment, json_option, project_option
 from harness.cli.person import caller, require_person
-from harness.ledger.project import open_project
+from harness.cli.reading import reading
 from harness.posttrain.promotion import Promotion, promote, reject_model, rollback, serve_path
 from harness.posttrain.promotion_checks import OUTCOMES, observe
 from harness.posttrain.vocabulary import Profile
@@ -16,7 +16,7 @@ from harness.posttrain.vocabulary import Profile
 REASON = click.option("--reason", required=True, help="Why; recorded in the decision log.")
 PROFILE = click.option(
     "--profile",
-    type=click.Choice([item.value for item in Profile]),
+    type=click.Choice(list(map(str, Profile))),
     default=Profile.READER.value,
     show_default=True,
 )
@@ -34,8 +34,8 @@ def observe_command(model: str, outcome: str, note: str, project: Path, as_json:
         fact = observe(opened, model, outcome, by=caller(environment()), note=note)
     emit(
         {"model": fact.model, "outcome": fact.outcome},
+        f"{fact.model[:12]}  {outcome}",
         as_json=as_json,
-        text=lambda: f"{fact.model[:12]}  {outcome}",
     )
 
 
@@ -67,8 +67,8 @@ def reject_command(model: str, reason: str, project: Path, as_json: bool) -> Non
         decision = reject_model(opened, model, by=by, reason=reason)
     emit(
         {"decision": decision.id, "kind": decision.kind},
+        f"{decision.id}  {decision.kind} by {decision.by}",
         as_json=as_json,
-        text=lambda: f"{decision.id}  {decision.kind} by {decision.by}",
     )
 
 
@@ -95,11 +95,7 @@ def rollback_command(
         "before": serving.before,
         "decision": serving.decision,
     }
-    emit(
-        document,
-        as_json=as_json,
-        text=lambda: f"{serving.profile}: {(serving.model or '')[:12]} is served",
-    )
+    emit(document, f"{serving.profile}: {(serving.model or '')[:12]} is served", as_json=as_json)
 
 
 @click.command("serve-path")
@@ -108,9 +104,9 @@ def rollback_command(
 @json_option
 def serve_path_command(profile: str, project: Path, as_json: bool) -> None:
     """Print the path of the deployed model after checking its bytes; an error if there is none."""
-    with open_project(project, environment(), read_only=True) as opened:
+    with reading(project) as opened:
         path = serve_path(opened, profile)
-    emit({"profile": profile, "path": str(path)}, as_json=as_json, text=lambda: str(path))
+    emit({"profile": profile, "path": str(path)}, str(path), as_json=as_json)
 
 
 VERBS = (observe_command, promote_command, reject_command, rollback_command, serve_path_command)
@@ -142,5 +138,5 @@ def _print_promotion(promotion: Promotion, *, as_json: bool) -> None:
         f"  {'ok' if one.passed else 'NO'}  {one.constraint}: {one.actual} ({one.threshold})"
         for one in promotion.checks
     ]
-    emit(document, as_json=as_json, text=lambda: "\n".join(lines))
+    emit(document, *lines, as_json=as_json)
     sys.exit(0 if promotion.moved else 1)

@@ -36,10 +36,8 @@ def command(check: bool, project: Path, as_json: bool) -> None:
     verb = "differs from its template" if check else "rendered"
     emit(
         {"differing" if check else "written": differing},
+        "\n".join(f"{path} {verb}" for path in differing) or "all rendered files are up to date",
         as_json=as_json,
-        text=lambda: (
-            "\n".join(f"{path} {verb}" for path in differing) or "all rendered files are up to date"
-        ),
     )
     sys.exit(1 if check and differing else 0)
 

@@ -79,5 +79,5 @@ def _loop(
         with watched_beside(project, environment(), wanted=sys.stdout.isatty() and not as_json):
             ended: LoopEnded = run_loop(opened, gateway, chosen, on_progress=print_event)
     document = {"plan": ended.plan, "reason": ended.reason, "detail": ended.detail}
-    emit(document, as_json=as_json, text=lambda: f"stopped: {ended.reason}. {ended.detail}")
+    emit(document, f"stopped: {ended.reason}. {ended.detail}", as_json=as_json)
     sys.exit(0 if ended.reason == "target" else 1)

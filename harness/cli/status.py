@@ -1,13 +1,12 @@
 """`harness status`: the state of the project."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from harness.cli.output import emit, environment, json_option, project_option, sandbox_for
-from harness.ledger.project import open_project
+from harness.cli.output import emit, json_option, project_option, sandbox_for
+from harness.cli.reading import reading
 from harness.projections.briefing import briefing
 from harness.views.snapshot import snapshot
 from harness.views.tables import experiments_table
@@ -21,13 +20,13 @@ from harness.views.tables import experiments_table
 @json_option
 def command(only_briefing: bool, project: Path, as_json: bool) -> None:
     """Show the plan, the sandbox, the open runs and the newest experiments."""
-    with open_project(project, environment(), read_only=True) as opened:
+    with reading(project) as opened:
         if only_briefing:
             text = briefing(opened.ledger)
-            emit({"briefing": text}, as_json=as_json, text=lambda: text)
+            emit({"briefing": text}, text, as_json=as_json)
             return
         picture = snapshot(opened, sandbox=sandbox_for("auto").kind)
-    emit(picture, as_json=as_json, text=lambda: _text(picture))
+    emit(picture, _text(picture), as_json=as_json)
 
 
 def _text(picture: dict[str, Any]) -> str:
@@ -60,5 +59,5 @@ def _text(picture: dict[str, Any]) -> str:
     ]
     lines += [f"alarm    {finding['message']}" for finding in picture["alarms"]]
     rows = picture["experiments"]
-    table = experiments_table(rows, colour=sys.stdout.isatty()) if rows else "no experiments yet\n"
+    table = experiments_table(rows) if rows else "no experiments yet\n"
     return "\n".join(lines) + "\n\n" + table

@@ -78,5 +78,5 @@ def command(
     }
     lines = [f"{run['run']}  seed {run['seed']}  {run['status']}  {run['reason']}" for run in runs]
     lines.append(as_text(report.findings) or f"next: `harness evaluate {experiment}`")
-    emit(document, as_json=as_json, text=lambda: "\n".join(lines))
+    emit(document, *lines, as_json=as_json)
     sys.exit(0 if report.ok else 1)

@@ -4,7 +4,6 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,13 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.cli.output import emit, environment, json_option, project_option
+from harness.cli.reading import reading
 from harness.cli.tmux_pane import split
 from harness.clock import SystemClock
 from harness.domain.statuses import FINAL_RUNS
 from harness.errors import NotFoundError, UsageError
 from harness.foreign.formats import find_logs
-from harness.ledger.project import Project, open_project
+from harness.ledger.project import Project
 from harness.views.dashboard import draw
 from harness.views.follow import MOST_RUNS, Follower
 from harness.views.follow_experiment import ExperimentFollower, watched
@@ -62,7 +62,7 @@ def command(
     """
     if beside:
         pane = split([*target, "--project", str(project.resolve())], environment())
-        emit({"pane": pane}, as_json=as_json, text=lambda: f"watching in pane {pane}")
+        emit({"pane": pane}, f"watching in pane {pane}", as_json=as_json)
         return
     console = Console(file=sys.stdout, highlight=False)
     lines = plain or as_json or once or not console.is_terminal or console.is_dumb_terminal
@@ -80,7 +80,7 @@ def command(
     _follow(follower, screened, once=once, ends=not follow, quiet=as_json)
     if screened is None:
         text = "\n".join(line.plain for line in draw(follower, width=console.width))
-        emit(follower.document(), as_json=as_json, text=lambda: _printable(text))
+        emit(follower.document(), _printable(text), as_json=as_json)
     sys.exit(0 if once or follower.succeeded() else 1)
 
 
@@ -94,7 +94,7 @@ def _watch_project(
     as_json: bool,
 ) -> None:
     """Follow, then exit the program; with `follow` only an interrupt ends it."""
-    with open_project(place, environment(), read_only=True) as opened:
+    with reading(place) as opened:
         done: set[str] = set()
         while True:
             name = _experiment(
@@ -108,9 +108,9 @@ def _watch_project(
             done.add(name)
             experiment = None
             if console is None:
-                emit(document, as_json=as_json, text=partial(_text, document))
+                emit(document, _text(document), as_json=as_json)
         if console is None:
-            emit(document, as_json=as_json, text=partial(_text, document))
+            emit(document, _text(document), as_json=as_json)
         sys.exit(0 if once or follower.succeeded() else 1)
 
 
@@ -212,7 +212,7 @@ def _text(document: dict[str, Any]) -> str:
     head = (
         f"{document['experiment']}: {document['state']} ({document['evidence']}, not recomputed)\n"
     )
-    table = render_table("", columns, rows, colour=sys.stdout.isatty()) if rows else "no runs yet\n"
+    table = render_table("", columns, rows) if rows else "no runs yet\n"
     return _printable(head + table + "\n".join(alarms))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.doctor.enclosing_session import switched_off_by
 from harness.doctor.probe_process import clean_environment, run, temporary_folder
-from harness.doctor.report import DoctorCheck, amiss, broken, good, note
+from harness.doctor.report import DoctorCheck, amiss, broken, doctor_check, good, note
 from harness.doctor.settings_files import MANAGED, USER
 from harness.doctor.subject import DoctorSubject
 from harness.guard.hooks.settings_guard import OFF_SWITCHES, is_on, switched_off
@@ -73,12 +73,12 @@ def version_of(program: Path, environment: Mapping[str, str]) -> tuple[tuple[int
     return tuple(int(part) for part in match.groups()), said
 
 
+@doctor_check
 def cli_version(subject: DoctorSubject) -> DoctorCheck:
     """Whether the CLI that a person starts knows `onFailure`."""
     clis = find_clis(subject.environment, subject.home)
     if not clis:
         return note(
-            "cli_version",
             "No Claude Code CLI is on PATH, and the Agent SDK brings none, so nothing was started.",
             "Install Claude Code, or give its folder in PATH, and run `harness doctor` again.",
         )
@@ -86,22 +86,21 @@ def cli_version(subject: DoctorSubject) -> DoctorCheck:
     version, problem = version_of(cli.program, subject.environment)
     if version is None:
         return amiss(
-            "cli_version",
             f"{cli.program} --version printed no version: {problem}.",
             "Run it by hand to see why, or install it again.",
         )
     shown, least = ".".join(map(str, version)), ".".join(map(str, MINIMUM_CLI))
     if version < MINIMUM_CLI:
         return broken(
-            "cli_version",
             f"{cli.program} is {shown}, older than {least}: it ignores onFailure, so a guard"
             " that cannot run lets the call through.",
             _UPDATE,
         )
     from_sdk = " (the Agent SDK's; no `claude` is on PATH)" if cli.bundled else ""
-    return good("cli_version", f"{cli.program} is {shown}{from_sdk}; at least {least} is needed")
+    return good(f"{cli.program} is {shown}{from_sdk}; at least {least} is needed")
 
 
+@doctor_check
 def cli_mode(subject: DoctorSubject) -> DoctorCheck:
     """Whether hooks run in the session around us, or in one that is started with this
     environment."""
@@ -115,7 +114,6 @@ def cli_mode(subject: DoctorSubject) -> DoctorCheck:
     faults += [f"the running session was started with {option}" for option in options]
     if faults:
         return broken(
-            "cli_mode",
             f"Claude Code runs no hook of the project: {'; '.join(faults)}.",
             "Unset the variable or leave out the option, and start `claude` again.",
         )
@@ -124,8 +122,8 @@ def cli_mode(subject: DoctorSubject) -> DoctorCheck:
             "nothing in this environment switches hooks off (options and shell aliases cannot be"
             " seen)"
         )
-        return good("cli_mode", said)
-    return good("cli_mode", "the running session was not started in a mode without hooks")
+        return good(said)
+    return good("the running session was not started in a mode without hooks")
 
 
 def _set_by_settings(subject: DoctorSubject) -> Iterator[str]:

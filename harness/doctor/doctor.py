@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from harness.doctor.claude_cli import cli_mode, cli_version
@@ -113,9 +114,9 @@ def examine(subject: DoctorSubject, *, start_cli: bool) -> Report:
 
 def _start_below(start: Path, projects: list[Path]) -> DoctorCheck:
     named = ", ".join(str(path) for path in projects[:5])
-    return broken(
-        "start_folder",
+    check = broken(
         f"claude started in {start} reads {start}/.claude only, and no project is here; below it"
         f" are: {named}.",
         f"Start claude, and `harness doctor`, in the project's own folder, e.g. {projects[0]}.",
     )
+    return replace(check, name=start_folder.__name__)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from harness.doctor.hook_entries import PLACEHOLDERS, Hook
-from harness.doctor.report import INSTALL, DoctorCheck, amiss, broken, good
+from harness.doctor.report import INSTALL, DoctorCheck, amiss, broken, doctor_check, good
 from harness.doctor.settings_files import LOCAL, PROJECT, USER
 from harness.doctor.subject import DoctorSubject
 from harness.guard.hooks.table import EVENTS, GUARD, ISOLATED
@@ -81,6 +81,7 @@ SHORTEST_S, LONGEST_S = 5, 600
 _MODULE = "-m"
 
 
+@doctor_check
 def entries_present(subject: DoctorSubject) -> DoctorCheck:
     """Whether each event has its program in the settings in which it belongs."""
     place = subject.shown(subject.source)
@@ -88,7 +89,7 @@ def entries_present(subject: DoctorSubject) -> DoctorCheck:
         event for event in EVENTS if not any(hook.runs(event) for hook in subject.installed())
     ]
     if not lacking:
-        return good("entries_present", f"all {len(EVENTS)} hook entries are in {place}")
+        return good(f"all {len(EVENTS)} hook entries are in {place}")
     elsewhere = [
         subject.shown(source)
         for source in (LOCAL, USER)
@@ -101,11 +102,10 @@ def entries_present(subject: DoctorSubject) -> DoctorCheck:
             " only the project's settings"
         )
     say = broken if any(event.kind == GUARD for event in lacking) else amiss
-    return say(
-        "entries_present", message + ".", f"{INSTALL} For worktrees, commit .claude/ to git."
-    )
+    return say(message + ".", f"{INSTALL} For worktrees, commit .claude/ to git.")
 
 
+@doctor_check
 def entries_fail_closed(subject: DoctorSubject) -> DoctorCheck:
     """Whether a guard that crashes, is missing or is late blocks the call."""
     faults = [
@@ -115,14 +115,14 @@ def entries_fail_closed(subject: DoctorSubject) -> DoctorCheck:
     ]
     if faults:
         return broken(
-            "entries_fail_closed",
             f"A guard that cannot run would let the call through: {_few(faults)}; expected"
             ' "block".',
             f'Write "onFailure": "block" there, or: {INSTALL}',
         )
-    return good("entries_fail_closed", "a guard that cannot run blocks the call")
+    return good("a guard that cannot run blocks the call")
 
 
+@doctor_check
 def entries_synchronous(subject: DoctorSubject) -> DoctorCheck:
     """Whether the CLI waits for each guard's answer, on every call."""
     faults = [
@@ -133,13 +133,13 @@ def entries_synchronous(subject: DoctorSubject) -> DoctorCheck:
     ]
     if faults:
         return broken(
-            "entries_synchronous",
             f"The CLI would skip a guard or not wait for it: {_few(faults)}.",
             f"Remove these keys, or: {INSTALL}",
         )
-    return good("entries_synchronous", "the CLI waits for every guard")
+    return good("the CLI waits for every guard")
 
 
+@doctor_check
 def entries_timeout(subject: DoctorSubject) -> DoctorCheck:
     """Whether each entry has a time limit in seconds that a hook can keep."""
     faults = [
@@ -150,11 +150,10 @@ def entries_timeout(subject: DoctorSubject) -> DoctorCheck:
     if faults:
         guards = any(hook.guard for hook, _ in faults)
         return (broken if guards else amiss)(
-            "entries_timeout",
             _few([f"{hook.where}: {fault}" for hook, fault in faults]) + ".",
             f"`timeout` is in seconds: write 20 or 30, or: {INSTALL}",
         )
-    return good("entries_timeout", "every entry has a usable time limit")
+    return good("every entry has a usable time limit")
 
 
 def _timeout_fault(value: object) -> str:
@@ -169,6 +168,7 @@ def _timeout_fault(value: object) -> str:
     return ""
 
 
+@doctor_check
 def entries_matcher(subject: DoctorSubject) -> DoctorCheck:
     """Whether each guard is asked about every tool, and every change of settings."""
     faults, hints = [], set()
@@ -181,8 +181,8 @@ def entries_matcher(subject: DoctorSubject) -> DoctorCheck:
         faults.append(f"{hook.where} has matcher {hook.matcher!r}, which matches {seen}")
         hints.add(_matcher_hint(hook))
     if faults:
-        return broken("entries_matcher", _few(faults) + ".", " ".join(sorted(hints)))
-    return good("entries_matcher", "every matcher covers all that its guard checks")
+        return broken(_few(faults) + ".", " ".join(sorted(hints)))
+    return good("every matcher covers all that its guard checks")
 
 
 def _matcher_hint(hook: Hook) -> str:
@@ -190,18 +190,18 @@ def _matcher_hint(hook: Hook) -> str:
     return f"A guard of {hook.event} needs {wanted}; names are exact and case-sensitive. {INSTALL}"
 
 
+@doctor_check
 def entries_absolute(subject: DoctorSubject) -> DoctorCheck:
     """Whether each entry starts the same program whatever the session's current folder is."""
     faults = [(hook, fault) for hook in subject.installed() for fault in _place_faults(hook)]
     if faults:
         guards = any(hook.guard for hook, _ in faults)
         return (broken if guards else amiss)(
-            "entries_absolute",
             _few([f"{hook.where}: {fault}" for hook, fault in faults]) + ".",
             "Use separate `command` and `args`, with ${CLAUDE_PROJECT_DIR}/ before the path, or:"
             f" {INSTALL}",
         )
-    return good("entries_absolute", "no entry depends on the current folder")
+    return good("no entry depends on the current folder")
 
 
 def _place_faults(hook: Hook) -> Iterator[str]:
@@ -226,6 +226,7 @@ def _place_faults(hook: Hook) -> Iterator[str]:
         )
 
 
+@doctor_check
 def entries_type(subject: DoctorSubject) -> DoctorCheck:
     """Whether each of our entries is a command; another type starts nothing of ours."""
     faults = [
@@ -235,13 +236,13 @@ def entries_type(subject: DoctorSubject) -> DoctorCheck:
     ]
     if faults:
         return broken(
-            "entries_type",
             f'{_few(faults)}; expected "command". The CLI then ignores every hook of the file.',
             f'Write "type": "command" there, or: {INSTALL}',
         )
-    return good("entries_type", "every entry is a command")
+    return good("every entry is a command")
 
 
+@doctor_check
 def entries_once(subject: DoctorSubject) -> DoctorCheck:
     """Whether an event has one entry of ours: two cost twice, and leave two receipts a call."""
     faults = []
@@ -253,13 +254,13 @@ def entries_once(subject: DoctorSubject) -> DoctorCheck:
             )
     if faults:
         return amiss(
-            "entries_once",
             f"An event has more than one harness hook: {_few(faults)}.",
             "Remove all but one.",
         )
-    return good("entries_once", "every event has one harness hook")
+    return good("every event has one harness hook")
 
 
+@doctor_check
 def other_hooks(subject: DoctorSubject) -> DoctorCheck:
     """Whether a hook that is not ours has a path that holds in the current folder only."""
     faults = [
@@ -269,11 +270,10 @@ def other_hooks(subject: DoctorSubject) -> DoctorCheck:
     ]
     if faults:
         return amiss(
-            "other_hooks",
             f"Hooks with a relative path fail after `cd`, or lock every tool: {_few(faults)}.",
             "Write ${CLAUDE_PROJECT_DIR}/ before the path, and use separate `command` and `args`.",
         )
-    return good("other_hooks", "no other hook depends on the current folder")
+    return good("no other hook depends on the current folder")
 
 
 def _is_relative(hook: Hook) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.contract.installation import MANIFEST, VENDORED
 from harness.doctor.hook_entries import Hook
-from harness.doctor.report import INSTALL, DoctorCheck, broken, good, note
+from harness.doctor.report import INSTALL, DoctorCheck, broken, doctor_check, good, note
 from harness.doctor.start_hooks import command_line
 from harness.doctor.subject import DoctorSubject
 from harness.errors import HarnessError
@@ -29,22 +29,23 @@ _DELETE = (
 )
 
 
+@doctor_check
 def hook_files_present(subject: DoctorSubject) -> DoctorCheck:
     """Whether every program of our entries, and every file of the library below them, is there."""
     wanted = dict.fromkeys((*_programs(subject), *_recorded(subject)))
     missing = [path for path in wanted if not os.path.isfile(path)]
     if missing:
         return broken(
-            "hook_files_present",
             f"hook not found: {_listed(missing, subject)}. The guard cannot run; Python's own exit"
             " status 2 looks like a denial of every call.",
             INSTALL,
         )
     if not wanted:
-        return note("hook_files_present", "No harness hook is installed in this project.")
-    return good("hook_files_present", f"all {len(wanted)} files of the hooks are there")
+        return note("No harness hook is installed in this project.")
+    return good(f"all {len(wanted)} files of the hooks are there")
 
 
+@doctor_check
 def hook_files_readable(subject: DoctorSubject) -> DoctorCheck:
     """Whether their mode lets the person who starts `claude` read them; root could read them
     anyway."""
@@ -57,25 +58,23 @@ def hook_files_readable(subject: DoctorSubject) -> DoctorCheck:
     )
     if closed:
         return broken(
-            "hook_files_readable",
             f"Not readable: {_listed(closed, subject)}.",
             f"`chmod u+rX` what is named, or: {INSTALL}",
         )
-    return good("hook_files_readable", "the hooks' files are readable")
+    return good("the hooks' files are readable")
 
 
+@doctor_check
 def hook_files_unchanged(subject: DoctorSubject) -> DoctorCheck:
     """Whether each is what was installed, and no other code lies among them."""
     folder = subject.folder / VENDORED
     if subject.hooks_folder != folder:
-        return note(
-            "hook_files_unchanged", "The hooks are not copies; git shows what changed in them."
-        )
+        return note("The hooks are not copies; git shows what changed in them.")
     differing = vendored_files(str(folder))
     if differing is None:
         where = folder / MANIFEST
         message = f"{where} is missing or damaged, so it is unknown whether the hooks were edited."
-        return broken("hook_files_unchanged", message, INSTALL)
+        return broken(message, INSTALL)
     says = (("edited", "edited"), ("strange", "not installed by the harness"))
     faults = [
         f"{words}: {_listed([folder / name for name in differing[kind]], subject)}"
@@ -85,29 +84,28 @@ def hook_files_unchanged(subject: DoctorSubject) -> DoctorCheck:
     if faults:
         message = f"The hooks differ from what was installed: {'; '.join(faults)}."
         return broken(
-            "hook_files_unchanged",
             message,
             _hint(subject, (*differing["edited"], *differing["strange"])),
         )
-    return good("hook_files_unchanged", "the hooks are as they were installed")
+    return good("the hooks are as they were installed")
 
 
+@doctor_check
 def hook_files_current(subject: DoctorSubject) -> DoctorCheck:
     """Whether the copied rules are those of this harness: another version may judge otherwise than
     the gates do."""
     library = subject.folder / VENDORED / LIBRARY
     if subject.hooks_folder != subject.folder / VENDORED:
-        return note("hook_files_current", "The hooks are not copies; they are this harness's own.")
+        return note("The hooks are not copies; they are this harness's own.")
     try:
         same = library_digest(str(library)) == policy_digest()
     except OSError as error:
-        return broken("hook_files_current", f"The hooks' library cannot be read: {error}.", INSTALL)
+        return broken(f"The hooks' library cannot be read: {error}.", INSTALL)
     if same:
-        return good("hook_files_current", "the hooks have this harness's rules")
+        return good("the hooks have this harness's rules")
     differing = vendored_files(str(subject.hooks_folder)) or {"edited": []}
     message = f"The rules in {library} are from another version of the harness."
     return broken(
-        "hook_files_current",
         message,
         _hint(subject, [name for name in differing["edited"] if name.startswith(LIBRARY)]),
     )
@@ -173,21 +171,22 @@ def _listed(paths: list[Path], subject: DoctorSubject) -> str:
 RENDER = "`harness render` writes it again; run it in your own terminal."
 
 
+@doctor_check
 def snapshot_sound(subject: DoctorSubject) -> DoctorCheck:
     """Whether the hooks can decide from the snapshot: what they say of it themselves."""
     project = Projects().at(str(subject.folder))
     if project is None:
         return broken(
-            "snapshot_sound",
             f"{subject.folder} has no .harness/config.toml; hooks deny every call.",
             "`harness init`",
         )
     if project.trouble:
         rule, reason, _ = project.trouble
-        return broken("snapshot_sound", f"{reason} ({rule}) The hooks deny every call.", RENDER)
-    return good("snapshot_sound", "the policy snapshot can be read")
+        return broken(f"{reason} ({rule}) The hooks deny every call.", RENDER)
+    return good("the policy snapshot can be read")
 
 
+@doctor_check
 def snapshot_fresh(subject: DoctorSubject) -> DoctorCheck:
     """Whether the snapshot is what the ledger and the contract say now."""
     try:
@@ -195,23 +194,20 @@ def snapshot_fresh(subject: DoctorSubject) -> DoctorCheck:
             now = policy_snapshot(project)
             path = project.layout.project("policy")
     except HarnessError as error:
-        return note("snapshot_fresh", f"The ledger cannot be read: {error.message}", error.hint)
+        return note(f"The ledger cannot be read: {error.message}", error.hint)
     except OSError as error:
-        return note(
-            "snapshot_fresh", f"The project cannot be read to compare it with the snapshot: {error}"
-        )
+        return note(f"The project cannot be read to compare it with the snapshot: {error}")
     written = _read(path)
     if written is None:
-        return note("snapshot_fresh", "No snapshot exists to compare with the ledger.")
+        return note("No snapshot exists to compare with the ledger.")
     differing = differs(written, now)
     if differing:
         return broken(
-            "snapshot_fresh",
             f"{path} is stale: {', '.join(differing)} differs from the ledger and this harness, so"
             " hooks apply old rules.",
             RENDER,
         )
-    return good("snapshot_fresh", "the policy snapshot agrees with the ledger")
+    return good("the policy snapshot agrees with the ledger")
 
 
 def _read(path: Path) -> Mapping[str, Any] | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.contract.installation import AGENTS, MCP_SERVERS
 from harness.contract.roles import MCP_SERVER
-from harness.doctor.report import INSTALL, DoctorCheck, amiss, broken, good, note
+from harness.doctor.report import INSTALL, DoctorCheck, amiss, broken, doctor_check, good, note
 from harness.doctor.subject import DoctorSubject
 from harness.domain.statuses import HooksMode, SandboxKind
 from harness.guard.agent_files import read_agents
@@ -18,15 +18,15 @@ from harness.guard.hooks.tool_server import server
 from harness.sandbox.select import available
 
 
+@doctor_check
 def hooks_installed(subject: DoctorSubject) -> DoctorCheck:
     """How hooks come to a session here, and whether the doctor can see them."""
     if subject.mode is HooksMode.PROJECT:
-        return good("hooks_installed", "hooks come from the project's own settings")
+        return good("hooks come from the project's own settings")
     if subject.plugin is not None:
-        return good("hooks_installed", f"hooks come from the plugin at {subject.plugin}")
+        return good(f"hooks come from the plugin at {subject.plugin}")
     if subject.mode is HooksMode.PLUGIN:
         return note(
-            "hooks_installed",
             "Hooks come from the plugin, but whether `claude` loads it is unknown here:"
             " only processes of the plugin get its folder (CLAUDE_PLUGIN_ROOT)."
             f" {_last_session(subject)}",
@@ -35,13 +35,10 @@ def hooks_installed(subject: DoctorSubject) -> DoctorCheck:
         )
     if subject.chosen is HooksMode.NONE:
         return note(
-            "hooks_installed",
             'config.toml says hooks = "none": nobody guards an interactive session.',
             INSTALL,
         )
-    return broken(
-        "hooks_installed", "No hook is installed, so nobody guards an interactive session.", INSTALL
-    )
+    return broken("No hook is installed, so nobody guards an interactive session.", INSTALL)
 
 
 def _last_session(subject: DoctorSubject) -> str:
@@ -57,6 +54,7 @@ def _last_session(subject: DoctorSubject) -> str:
     return f"The last session with receipts is {receipts[-1].stem}, {when:%Y-%m-%d %H:%M} UTC."
 
 
+@doctor_check
 def sandbox(_subject: DoctorSubject) -> DoctorCheck:
     """Which isolation works on this machine."""
     reasons = available()
@@ -64,20 +62,19 @@ def sandbox(_subject: DoctorSubject) -> DoctorCheck:
     if works is SandboxKind.NONE:
         why = "; ".join(f"{kind.value}: {reason}" for kind, reason in reasons.items() if reason)
         return note(
-            "sandbox",
             f"No sandbox works here, so every score says `not isolated`: {why}.",
             "Install bubblewrap.",
         )
-    return note("sandbox", f"{works.value} works here")
+    return note(f"{works.value} works here")
 
 
+@doctor_check
 def agent_files(subject: DoctorSubject) -> DoctorCheck:
     """Whether Claude Code reads the agents of the project as they were meant."""
     try:
         broken = [agent for agent in read_agents(subject.folder / AGENTS) if agent.problems]
     except OSError as error:
         return amiss(
-            "agent_files",
             f"The agent files cannot be read: {error}.",
             "Correct the permissions of that path.",
         )
@@ -86,13 +83,13 @@ def agent_files(subject: DoctorSubject) -> DoctorCheck:
             f"{agent.path.name}: {problem}" for agent in broken for problem in agent.problems
         )
         return amiss(
-            "agent_files",
             f"Claude Code may read these agent files differently. {named}",
             "Correct the files named above.",
         )
-    return good("agent_files", "Claude Code reads the project's agent files as written")
+    return good("Claude Code reads the project's agent files as written")
 
 
+@doctor_check
 def mcp_server(subject: DoctorSubject) -> DoctorCheck:
     """Whether `claude` in the project is offered the harness's tools."""
     path = subject.folder / MCP_SERVERS
@@ -101,13 +98,12 @@ def mcp_server(subject: DoctorSubject) -> DoctorCheck:
     except FileNotFoundError:
         value = {}
     except (OSError, ValueError) as error:
-        return amiss("mcp_server", f"{path} cannot be read: {error}.", "Correct that line.")
+        return amiss(f"{path} cannot be read: {error}.", "Correct that line.")
     servers = value.get("mcpServers") if isinstance(value, dict) else None
     if subject.mode is HooksMode.PLUGIN:
-        return note("mcp_server", "The plugin brings the harness's tools.")
+        return note("The plugin brings the harness's tools.")
     if not isinstance(servers, dict) or MCP_SERVER not in servers:
         return note(
-            "mcp_server",
             f"{path.name} has no server `{MCP_SERVER}`: `claude` uses the command line instead.",
         )
     program = subject.hooks_folder / "mcp.py"
@@ -116,8 +112,7 @@ def mcp_server(subject: DoctorSubject) -> DoctorCheck:
     )
     if not root:
         return amiss(
-            "mcp_server",
             f"The tool server would not start: {message}",
             "Correct what the message names.",
         )
-    return good("mcp_server", f"{path.name} offers the harness's tools")
+    return good(f"{path.name} offers the harness's tools")

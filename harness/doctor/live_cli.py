@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.doctor.claude_cli import find_clis
 from harness.doctor.probe_process import Ended, clean_environment, run, temporary_folder
-from harness.doctor.report import INSTALL, DoctorCheck, broken, good, note
+from harness.doctor.report import INSTALL, DoctorCheck, broken, doctor_check, good, note
 from harness.doctor.start_hooks import remove_receipts
 from harness.doctor.subject import DoctorSubject
 from harness.errors import GatewayError
@@ -34,12 +34,13 @@ _INVALID = re.compile(r"Invalid setting skipped[^:]*: (.*)")
 settings file."""
 
 
+@doctor_check
 def cli_denies(subject: DoctorSubject) -> DoctorCheck:
     """Whether the CLI, started in the project, denies a write to the policy snapshot because our
     hook says so."""
     clis = find_clis(subject.environment, subject.home)
     if not clis:
-        return note("cli_denies", "No Claude Code CLI was found, so none was started.")
+        return note("No Claude Code CLI was found, so none was started.")
     program = clis[0].program
     session = str(uuid.uuid4())
     try:
@@ -56,9 +57,7 @@ def cli_denies(subject: DoctorSubject) -> DoctorCheck:
             )
             return _judge(program, ended, _invalid_settings(log), gateway.failure)
     except (OSError, GatewayError) as error:
-        return note(
-            "cli_denies", f"{program} could not be started against the scripted model: {error}."
-        )
+        return note(f"{program} could not be started against the scripted model: {error}.")
     finally:
         remove_receipts(subject, session)
 
@@ -96,28 +95,24 @@ def _judge(
     results = list(_tool_results(ended.stdout))
     denial = next((text for text in results if _BY_HOOK in text), None)
     if denial is not None and "can't open file" not in denial:
-        return good("cli_denies", f"{program}, started here, denied a write to the policy snapshot")
+        return good(f"{program}, started here, denied a write to the policy snapshot")
     if denial is not None:
-        return broken("cli_denies", f"hook not found: {denial[:400]}", INSTALL)
+        return broken(f"hook not found: {denial[:400]}", INSTALL)
     if invalid:
         return broken(
-            "cli_denies",
             f"{program} reads no hook of the project, because a setting is not valid:"
             f" {'; '.join(invalid[:3])}.",
             "Correct that setting.",
         )
     if results:
         return broken(
-            "cli_denies",
             f"{program}, started here, did not call our hook for a write to the policy snapshot;"
             f" it said: {results[0][:200]}",
             "Correct what the other checks report; `claude` may also be a wrapper script that"
             " adds options.",
         )
     reason = gateway_failure or ended.stderr.strip()[-300:] or f"exit status {ended.code}"
-    return note(
-        "cli_denies", f"{program} ended before it used a tool, so this proves nothing: {reason}"
-    )
+    return note(f"{program} ended before it used a tool, so this proves nothing: {reason}")
 
 
 def _tool_results(stream: str) -> Iterator[str]:

@@ -1,25 +1,27 @@
-"""What the doctor found: one DoctorCheck for each way to break a guard, and the Report of all
-of them."""
+"""The doctor's answers: a DoctorCheck for each way to break a guard, and the Report of all."""
 
+import functools
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+Subject = TypeVar("Subject")
 INSTALL = "`harness init` installs the hooks; run it in your own terminal."
-"""The hint of whatever `harness init` wrote."""
+"""The hint for everything that `harness init` writes."""
 NO_GUARD = {"sandbox", "agent_files", "mcp_server", "entries_once", "others_answer", "other_hooks"}
-"""Checks that say nothing about a guard."""
+"""Checks of other things than guards."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DoctorCheck:
-    name: str
+    name: str = ""
     """Stable, in snake case."""
     ok: bool | None
-    """None: information, or it could not be told; the message says which."""
-    guard: bool
-    """Whether `ok` False means, or would mean, that a guard does not guard."""
+    """None: information, or unknown; the message says which."""
+    guard: bool = True
+    """Whether `ok` False means, or would mean, that a guard does not work."""
     message: str
     hint: str = ""
 
@@ -40,9 +42,10 @@ class Report:
         return any(check.broken for check in self.checks)
 
     def lines(self, *, verbose: bool = False) -> list[str]:
-        """The report for people: broken guards first, then other problems, then information,
-        each with its hint; of what is in order a line a group with the count, or with `verbose` a
-        line a check."""
+        """The report for people: broken guards, other problems, information, each with its hint.
+
+        Passed checks are counted by group; with `verbose` each one is listed.
+        """
         lines = []
         for check in sorted(self.checks, key=_weight):
             if check.ok is True and not verbose:
@@ -78,26 +81,40 @@ class Report:
 
 
 def _plain(text: str) -> str:
-    """Text that every terminal and file takes: settings may hold half characters."""
+    """Text that every terminal and file takes: settings may contain lone surrogates."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def good(name: str, message: str) -> DoctorCheck:
-    return DoctorCheck(name=name, ok=True, guard=name not in NO_GUARD, message=message)
+def good(message: str) -> DoctorCheck:
+    return DoctorCheck(ok=True, message=message)
 
 
-def broken(name: str, message: str, hint: str) -> DoctorCheck:
-    return DoctorCheck(name=name, ok=False, guard=True, message=message, hint=hint)
+def broken(message: str, hint: str) -> DoctorCheck:
+    return DoctorCheck(ok=False, message=message, hint=hint)
 
 
-def amiss(name: str, message: str, hint: str) -> DoctorCheck:
+def amiss(message: str, hint: str) -> DoctorCheck:
     """Something is wrong, but every guard still works."""
-    return DoctorCheck(name=name, ok=False, guard=False, message=message, hint=hint)
+    return DoctorCheck(ok=False, guard=False, message=message, hint=hint)
 
 
-def note(name: str, message: str, hint: str = "") -> DoctorCheck:
-    """Information, or what could not be told."""
-    return DoctorCheck(name=name, ok=None, guard=name not in NO_GUARD, message=message, hint=hint)
+def note(message: str, hint: str = "") -> DoctorCheck:
+    """Information, or something that cannot be known here."""
+    return DoctorCheck(ok=None, message=message, hint=hint)
+
+
+def doctor_check(function: Callable[[Subject], DoctorCheck]) -> Callable[[Subject], DoctorCheck]:
+    """A check is named like its function."""
+    name = function.__name__
+
+    @functools.wraps(function)
+    def named(subject: Subject) -> DoctorCheck:
+        check = function(subject)
+        return replace(
+            check, name=name, guard=check.guard and (check.broken or name not in NO_GUARD)
+        )
+
+    return named
 
 
 def _checks(number: int) -> str:

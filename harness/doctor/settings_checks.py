@@ -3,7 +3,7 @@ at all."""
 
 from collections.abc import Iterator
 
-from harness.doctor.report import INSTALL, DoctorCheck, amiss, broken, good, note
+from harness.doctor.report import INSTALL, DoctorCheck, amiss, broken, doctor_check, good, note
 from harness.doctor.settings_files import LOCAL, MANAGED, PLUGIN, PROJECT, USER, SettingsFile
 from harness.doctor.subject import DoctorSubject
 from harness.guard.hooks.hook_scene import HookScene
@@ -11,33 +11,30 @@ from harness.guard.hooks.settings_guard import fault
 from harness.guard.hooks.table import PROGRAM
 
 
+@doctor_check
 def start_folder(subject: DoctorSubject) -> DoctorCheck:
     """Whether `claude`, started where we are, reads this project's settings: it looks in its own
     folder only."""
     if subject.start == subject.folder:
-        return good(
-            "start_folder", f"claude started in {subject.folder} reads this project's settings"
-        )
+        return good(f"claude started in {subject.folder} reads this project's settings")
     if subject.session is None and subject.environment.get("CLAUDECODE"):
         return note(
-            "start_folder",
             "A session is running; the folder where it was started is unknown.",
         )
     return broken(
-        "start_folder",
         f"claude started in {subject.start} reads {subject.start}/.claude only, so no hook of this"
         " project runs.",
         f"Start it in {subject.folder}.",
     )
 
 
+@doctor_check
 def settings_readable(subject: DoctorSubject) -> DoctorCheck:
     """Whether the project's settings are JSON; else the CLI leaves out the whole file, without a
     word."""
     project = subject.file(PROJECT)
     if project.problem:
         return broken(
-            "settings_readable",
             f"No hook of {subject.shown(PROJECT)} is loaded: {project.problem}.",
             "Correct the file, or restore it from git and run `harness init`.",
         )
@@ -45,22 +42,20 @@ def settings_readable(subject: DoctorSubject) -> DoctorCheck:
     if others:
         named = "; ".join(f"{file.path}: {file.problem}" for file in others)
         return amiss(
-            "settings_readable",
             f"A settings file is not read: {named}.",
             "Correct the files named above.",
         )
-    return good("settings_readable", "the settings files are JSON")
+    return good("the settings files are JSON")
 
 
+@doctor_check
 def settings_accepted(subject: DoctorSubject) -> DoctorCheck:
     """Whether the guard of settings, ConfigChange, would let the project's settings be loaded as
     they are now."""
     faults = [text for source in (PROJECT, LOCAL) if (text := _refused(subject, source))]
     if faults:
-        return broken(
-            "settings_accepted", " ".join(faults), f"{INSTALL} Remove other keys by hand."
-        )
-    return good("settings_accepted", "the ConfigChange hook accepts them")
+        return broken(" ".join(faults), f"{INSTALL} Remove other keys by hand.")
+    return good("the ConfigChange hook accepts them")
 
 
 def _refused(subject: DoctorSubject, source: str) -> str:
@@ -77,16 +72,16 @@ def _refused(subject: DoctorSubject, source: str) -> str:
     return "" if home is None else fault(str(subject.file(source).path), home, hook)
 
 
+@doctor_check
 def hooks_enabled(subject: DoctorSubject) -> DoctorCheck:
     """Whether no settings file switches hooks off."""
     faults = list(_off_switches(subject))
     if faults:
         return broken(
-            "hooks_enabled",
             f"Hooks are switched off: {'; '.join(faults)}.",
             "Remove the key there; managed settings are changed by this machine's administrator.",
         )
-    return good("hooks_enabled", "no settings file switches hooks off")
+    return good("no settings file switches hooks off")
 
 
 def _off_switches(subject: DoctorSubject) -> Iterator[str]:

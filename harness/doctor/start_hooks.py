@@ -17,7 +17,7 @@ from typing import Any
 from harness.contract.installation import PLUGIN_VARIABLE, PROJECT_VARIABLE
 from harness.doctor.hook_entries import Hook
 from harness.doctor.probe_process import Ended, clean_environment, run, temporary_folder
-from harness.doctor.report import INSTALL, DoctorCheck, amiss, broken, good, note
+from harness.doctor.report import INSTALL, DoctorCheck, amiss, broken, doctor_check, good, note
 from harness.doctor.subject import DoctorSubject
 from harness.errors import RefusedError
 from harness.guard.hooks.projects import Projects
@@ -42,18 +42,20 @@ class Fault:
     hint: str = INSTALL
 
 
+@doctor_check
 def guards_answer(subject: DoctorSubject) -> DoctorCheck:
     """Whether each guard denies what it must deny, and lets an ordinary call pass."""
-    return _fed(subject, "guards_answer", guards=True)
+    return _fed(subject, guards=True)
 
 
+@doctor_check
 def others_answer(subject: DoctorSubject) -> DoctorCheck:
     """Whether reminders and observers end well: they never block, so a fault of theirs would stay
     unseen."""
-    return _fed(subject, "others_answer", guards=False)
+    return _fed(subject, guards=False)
 
 
-def _fed(subject: DoctorSubject, name: str, *, guards: bool) -> DoctorCheck:
+def _fed(subject: DoctorSubject, *, guards: bool) -> DoctorCheck:
     hooks = [
         hook
         for event in EVENTS
@@ -62,7 +64,7 @@ def _fed(subject: DoctorSubject, name: str, *, guards: bool) -> DoctorCheck:
         if hook.runs(event)
     ]
     if not hooks:
-        return note(name, "There is no hook of this kind to start.")
+        return note("There is no hook of this kind to start.")
     with (
         temporary_folder() as folder
     ):  # one for all, so that compiled modules are kept from hook to hook
@@ -72,10 +74,10 @@ def _fed(subject: DoctorSubject, name: str, *, guards: bool) -> DoctorCheck:
     if faults:
         message = "; ".join(f"{fault.hook.event}: {fault.message}" for fault in faults)
         hint = " ".join(dict.fromkeys(fault.hint for fault in faults))
-        return (broken if guards else amiss)(name, message, hint)
+        return (broken if guards else amiss)(message, hint)
     events = ", ".join(dict.fromkeys(hook.event for hook in hooks))
     how = "denied and let pass" if guards else "ended well"
-    return good(name, f"{events}: started as in the settings, from another folder, {how}")
+    return good(f"{events}: started as in the settings, from another folder, {how}")
 
 
 def first_fault(hook: Hook, subject: DoctorSubject, folder: Path) -> Fault | None:
@@ -253,13 +255,14 @@ _PAYLOADS: dict[str, Callable[[DoctorSubject, Path], Iterator[Wanted]]] = {
 }
 
 
+@doctor_check
 def interpreter(subject: DoctorSubject) -> DoctorCheck:
     """Whether every Python of our entries passes the test by which `harness init` chooses one."""
     programs = sorted(
         {hook.words[0] for hook in subject.own() if isinstance(hook.body.get("args"), list)}
     )
     if not programs:
-        return note("interpreter", "No harness hook names an interpreter.")
+        return note("No harness hook names an interpreter.")
     faults = []
     for program in programs:
         try:
@@ -267,5 +270,5 @@ def interpreter(subject: DoctorSubject) -> DoctorCheck:
         except RefusedError as error:
             faults.append(error.message)
     if faults:
-        return broken("interpreter", " ".join(faults), f"{INSTALL} It chooses a Python that works.")
-    return good("interpreter", f"{', '.join(programs)} runs the hooks")
+        return broken(" ".join(faults), f"{INSTALL} It chooses a Python that works.")
+    return good(f"{', '.join(programs)} runs the hooks")

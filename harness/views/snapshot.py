@@ -1,6 +1,5 @@
 """The state of a project as plain data: what `status` and `experiment list` show."""
 
-import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,13 +11,13 @@ from harness.domain.statuses import CLOSED_EXPERIMENTS, Split, Verdict, spoken
 from harness.evaluation.scores import counted_evaluations, summarise
 from harness.files import sha256_file
 from harness.gates.alarms import open_by_run
+from harness.gates.collect import changed as changed_evidence
 from harness.gates.findings import finding
 from harness.ledger.facts import ApprovedPlan, RecordedVerdict
 from harness.ledger.project import Project
 from harness.plans.approved import plan_of
 from harness.runs.launchers.launcher import is_alive
 
-_COLLECT = "harness.gates.collect"
 _NAMED = 5
 """Changed files that one message names."""
 
@@ -65,7 +64,11 @@ def active(project: Project, *, newest: int | None = 20) -> str | None:
     """The experiment in work, looked for among the `newest`; None when there is none."""
     ledger = project.ledger
     return active_experiment(
-        [(item, ledger.runs(item.id)) for item in ledger.experiments(newest=newest)], is_alive
+        [
+            (experiment, ledger.runs(experiment.id))
+            for experiment in ledger.experiments(newest=newest)
+        ],
+        is_alive,
     )
 
 
@@ -133,10 +136,7 @@ def _stale(project: Project, experiment: Experiment, verdict: RecordedVerdict) -
     """The evidence of the verdict that changed since; () for a decided experiment."""
     if experiment.status in CLOSED_EXPERIMENTS:
         return ()
-    # Collecting evidence runs statistics (numpy, scipy) and the shell grammar. `status` must start
-    # quickly, and most of the time no verdict waits for a decision: import on demand.
-    stale: tuple[str, ...] = importlib.import_module(_COLLECT).changed(project, verdict)
-    return stale
+    return changed_evidence(project, verdict)
 
 
 def split_score(project: Project, experiment: Experiment, *splits: Split) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import io
 import math
 import shutil
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -21,10 +22,9 @@ _STYLES = {
 }
 
 
-def render_table(
-    title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, colour: bool = False
-) -> str:
-    """A table no wider than the terminal. Cells are plain text, never markup."""
+def render_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table no wider than the terminal, coloured on one. Cells are plain text, never markup."""
+    colour = sys.stdout is not None and sys.stdout.isatty()
     table = Table(
         title=title or None, title_justify="left", title_style="bold", header_style="bold", box=None
     )
@@ -54,7 +54,7 @@ def score_text(row: dict[str, Any]) -> str:
     )
 
 
-def experiments_table(rows: Sequence[dict[str, Any]], *, colour: bool = False) -> str:
+def experiments_table(rows: Sequence[dict[str, Any]]) -> str:
     return render_table(
         "",
         (
@@ -80,7 +80,6 @@ def experiments_table(rows: Sequence[dict[str, Any]], *, colour: bool = False) -
             )
             for row in rows
         ],
-        colour=colour,
     )
 
 

@@ -7,6 +7,7 @@ import shutil
 import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -337,7 +338,7 @@ def test_exit_codes_and_json(made: Made, tmp_path: Path):
 
 def test_what_is_in_order_is_a_line_a_group_unless_every_check_is_asked_for():
     names = ("entries_once", "entries_type", "settings_readable", "sandbox")
-    sound = Report(project=None, checks=tuple(good(name, "fine") for name in names))
+    sound = Report(project=None, checks=tuple(replace(good("fine"), name=name) for name in names))
     assert sound.lines() == [
         "ok    hook entries         2 checks",
         "ok    settings             1 check",
@@ -346,6 +347,10 @@ def test_what_is_in_order_is_a_line_a_group_unless_every_check_is_asked_for():
     ]
     assert [line.split()[1] for line in sound.lines(verbose=True)[:-1]] == list(names)
     failing = Report(
-        project=None, checks=(*sound.checks, broken("interpreter", "It is gone.", "Install it."))
+        project=None,
+        checks=(
+            *sound.checks,
+            replace(broken("It is gone.", "Install it."), name="interpreter"),
+        ),
     )
     assert failing.lines()[:2] == ["FAIL  interpreter          It is gone.", f"{'':27}Install it."]

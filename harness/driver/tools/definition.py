@@ -36,6 +36,23 @@ class AgentTool(Generic[Arguments]):
         return await self.method(context, _read(self.arguments, arguments))
 
 
+def agent_tool(
+    description: str, *, due: str = ""
+) -> Callable[[Callable[[ToolContext, Arguments], Awaitable[Answer]]], AgentTool[Arguments]]:
+    """Make a function the tool of its name; the type of its parameter `arguments` declares them."""
+
+    def made(method: Callable[[ToolContext, Arguments], Awaitable[Answer]]) -> AgentTool[Arguments]:
+        return AgentTool(
+            name=method.__name__,
+            description=description,
+            arguments=get_type_hints(method)["arguments"],
+            method=method,
+            due=due,
+        )
+
+    return made
+
+
 def argument(description: str = "", *, default: Any = MISSING, **schema: Any) -> Any:
     """A field of a tool's arguments; `schema` adds to the JSON schema made from its type.
 

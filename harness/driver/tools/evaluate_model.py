@@ -5,7 +5,7 @@ import anyio
 
 from harness.driver.supervisors import harness_command, harness_environment
 from harness.driver.tool_context import ToolContext
-from harness.driver.tools.definition import AgentTool, Answer, argument
+from harness.driver.tools.definition import Answer, agent_tool, argument
 from harness.errors import RunError, UsageError
 from harness.posttrain.vocabulary import EvaluationMode
 
@@ -19,6 +19,10 @@ class EvaluateModelArguments:
     )
 
 
+@agent_tool(
+    "Score baseline and model on the same held-out rows, by the harness. A FAIL revokes what"
+    " the model had earned."
+)
 async def evaluate_model(context: ToolContext, arguments: EvaluateModelArguments) -> Answer:
     """A process of its own: `harness posttrain evaluate` takes minutes, and this one must answer
     others meanwhile."""
@@ -49,14 +53,3 @@ async def evaluate_model(context: ToolContext, arguments: EvaluateModelArguments
             str(problem["message"]), hint=str(problem["hint"]), code=str(problem["code"])
         )
     return answer
-
-
-TOOL = AgentTool(
-    name="evaluate_model",
-    description=(
-        "Score baseline and model on the same held-out rows, by the harness. A FAIL revokes what"
-        " the model had earned."
-    ),
-    arguments=EvaluateModelArguments,
-    method=evaluate_model,
-)

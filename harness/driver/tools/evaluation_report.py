@@ -1,12 +1,16 @@
 from harness.artifacts.experiment_files import claim_of
 from harness.domain.statuses import Split
 from harness.driver.tool_context import ToolContext
-from harness.driver.tools.definition import AgentTool, Answer, ExperimentArguments
+from harness.driver.tools.definition import Answer, ExperimentArguments, agent_tool
 from harness.errors import NotFoundError
 from harness.evaluation.scores import counted_evaluations, summarise
 from harness.plans.approved import objective_of
 
 
+@agent_tool(
+    "The score that the harness recomputed on validation: mean, spread, one value for each"
+    " seed, interval, and the number to claim."
+)
 async def evaluation_report(context: ToolContext, arguments: ExperimentArguments) -> Answer:
     experiment, project = context.experiment(arguments.experiment), context.project
     evaluations = counted_evaluations(project, experiment.id, project.plan(), Split.VALIDATION)
@@ -26,14 +30,3 @@ async def evaluation_report(context: ToolContext, arguments: ExperimentArguments
             finding.plain() for evaluation in evaluations for finding in evaluation.findings
         ],
     }
-
-
-TOOL = AgentTool(
-    name="evaluation_report",
-    description=(
-        "The score that the harness recomputed on validation: mean, spread, one value for each"
-        " seed, interval, and the number to claim."
-    ),
-    arguments=ExperimentArguments,
-    method=evaluation_report,
-)

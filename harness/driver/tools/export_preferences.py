@@ -2,7 +2,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.driver.tool_context import ToolContext
-from harness.driver.tools.definition import AgentTool, Answer
+from harness.driver.tools.definition import Answer, agent_tool
 from harness.errors import UsageError
 from harness.posttrain.dataset_export import export_rows
 
@@ -13,6 +13,10 @@ class ExportPreferencesArguments:
     target: str
 
 
+@agent_tool(
+    "Write the preference rows that have a licence and consent to a new .jsonl file of the"
+    " project, each with its hash; rows left out are counted."
+)
 async def export_preferences(context: ToolContext, arguments: ExportPreferencesArguments) -> Answer:
     root = context.project.layout.root.resolve()
     source, target = _inside(root, arguments.source), _inside(root, arguments.target)
@@ -37,14 +41,3 @@ def _inside(root: Path, name: str) -> Path:
             code="outside_project",
         )
     return path
-
-
-TOOL = AgentTool(
-    name="export_preferences",
-    description=(
-        "Write the preference rows that have a licence and consent to a new .jsonl file of the"
-        " project, each with its hash; rows left out are counted."
-    ),
-    arguments=ExportPreferencesArguments,
-    method=export_preferences,
-)

@@ -2,7 +2,7 @@ from dataclasses import dataclass
 
 from harness.decisions.experiments import write_hand_off
 from harness.driver.tool_context import ToolContext
-from harness.driver.tools.definition import AgentTool, Answer, ExperimentArguments, argument
+from harness.driver.tools.definition import Answer, ExperimentArguments, agent_tool, argument
 from harness.ledger.facts import LONGEST_HAND_OFF
 
 
@@ -11,6 +11,10 @@ class HandOffArguments(ExperimentArguments):
     text: str = argument(f"At most {LONGEST_HAND_OFF} characters.")
 
 
+@agent_tool(
+    "Tell the next session what it needs to know and cannot read elsewhere: what you tried, saw"
+    " and left undone. Its briefing shows it as your claim."
+)
 async def hand_off(context: ToolContext, arguments: HandOffArguments) -> Answer:
     # A hand-off may be about no experiment, so the current one is not required.
     named = arguments.experiment
@@ -29,14 +33,3 @@ async def hand_off(context: ToolContext, arguments: HandOffArguments) -> Answer:
         "at": written.at,
         "page": layout.relative(layout.hand_off(written.at, written.hash)),
     }
-
-
-TOOL = AgentTool(
-    name="hand_off",
-    description=(
-        "Tell the next session what it needs to know and cannot read elsewhere: what you tried, saw"
-        " and left undone. Its briefing shows it as your claim."
-    ),
-    arguments=HandOffArguments,
-    method=hand_off,
-)

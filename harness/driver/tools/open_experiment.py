@@ -3,7 +3,7 @@ from dataclasses import dataclass
 from harness.decisions import experiments
 from harness.domain.records import Experiment
 from harness.driver.tool_context import ToolContext
-from harness.driver.tools.definition import AgentTool, Answer, argument
+from harness.driver.tools.definition import Answer, agent_tool, argument
 from harness.errors import RefusedError
 
 
@@ -13,6 +13,10 @@ class OpenExperimentArguments:
     rationale: str = argument("Why it should hold.")
 
 
+@agent_tool(
+    "Open an experiment with one hypothesis that its result can refute; only one can be open."
+    " Answers its id and the files that you write for it."
+)
 async def open_experiment(context: ToolContext, arguments: OpenExperimentArguments) -> Answer:
     experiment = _own_experiment(context, arguments) or experiments.open_experiment(
         context.project,
@@ -52,14 +56,3 @@ def _own_experiment(context: ToolContext, arguments: OpenExperimentArguments) ->
         )
     experiments.ensure_hypothesis(context.project, current, arguments.rationale)
     return current
-
-
-TOOL = AgentTool(
-    name="open_experiment",
-    description=(
-        "Open an experiment with one hypothesis that its result can refute; only one can be open."
-        " Answers its id and the files that you write for it."
-    ),
-    arguments=OpenExperimentArguments,
-    method=open_experiment,
-)

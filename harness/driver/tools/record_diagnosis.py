@@ -3,7 +3,7 @@ from dataclasses import asdict, dataclass
 from harness.artifacts.next_ideas import CONFIDENCE
 from harness.decisions import diagnoses
 from harness.driver.tool_context import ToolContext
-from harness.driver.tools.definition import AgentTool, Answer, ExperimentArguments, argument
+from harness.driver.tools.definition import Answer, ExperimentArguments, agent_tool, argument
 from harness.gates.alarms import undiagnosed_runs
 
 
@@ -31,6 +31,11 @@ class RecordDiagnosisArguments(ExperimentArguments):
     )
 
 
+@agent_tool(
+    "Write the part of diagnosis.md about one run, and add what to try to next.md. The rows"
+    " that you name are quoted as they were logged.",
+    due="The diagnosis was not recorded. Call record_diagnosis for the run that you were given.",
+)
 async def record_diagnosis(context: ToolContext, arguments: RecordDiagnosisArguments) -> Answer:
     experiment = context.experiment(arguments.experiment)
     path = diagnoses.record_diagnosis(
@@ -46,15 +51,3 @@ async def record_diagnosis(context: ToolContext, arguments: RecordDiagnosisArgum
     context.on_change()
     left = undiagnosed_runs(context.project, experiment.id)
     return {"experiment": experiment.id, "written": str(path), "runs_left": left}
-
-
-TOOL = AgentTool(
-    name="record_diagnosis",
-    description=(
-        "Write the part of diagnosis.md about one run, and add what to try to next.md. The rows"
-        " that you name are quoted as they were logged."
-    ),
-    arguments=RecordDiagnosisArguments,
-    method=record_diagnosis,
-    due="The diagnosis was not recorded. Call record_diagnosis for the run that you were given.",
-)

@@ -3,7 +3,7 @@ from dataclasses import asdict, dataclass
 from harness.artifacts.next_ideas import CONFIDENCE
 from harness.decisions import diagnoses
 from harness.driver.tool_context import ToolContext
-from harness.driver.tools.definition import AgentTool, Answer, ExperimentArguments, argument
+from harness.driver.tools.definition import Answer, ExperimentArguments, agent_tool, argument
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +22,13 @@ class RecordMethodsArguments(ExperimentArguments):
     methods: list[Method]
 
 
+@agent_tool(
+    "Write methods.md: published methods that answer the diagnosis. Each is added to next.md as"
+    " a candidate.",
+    due=(
+        "No method was recorded. Call record_methods, or say in your last message what is missing."
+    ),
+)
 async def record_methods(context: ToolContext, arguments: RecordMethodsArguments) -> Answer:
     experiment = context.experiment(arguments.experiment)
     path = diagnoses.record_methods(
@@ -31,17 +38,3 @@ async def record_methods(context: ToolContext, arguments: RecordMethodsArguments
         by=context.by,
     )
     return {"experiment": experiment.id, "written": str(path)}
-
-
-TOOL = AgentTool(
-    name="record_methods",
-    description=(
-        "Write methods.md: published methods that answer the diagnosis. Each is added to next.md as"
-        " a candidate."
-    ),
-    arguments=RecordMethodsArguments,
-    method=record_methods,
-    due=(
-        "No method was recorded. Call record_methods, or say in your last message what is missing."
-    ),
-)

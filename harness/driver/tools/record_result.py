@@ -3,7 +3,7 @@ from dataclasses import dataclass
 from harness.decisions import experiments
 from harness.decisions.claimed import claim_notes
 from harness.driver.tool_context import ToolContext
-from harness.driver.tools.definition import AgentTool, Answer, ExperimentArguments, argument
+from harness.driver.tools.definition import Answer, ExperimentArguments, agent_tool, argument
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -13,6 +13,11 @@ class RecordResultArguments(ExperimentArguments):
     shortfalls: list[str] = argument(default=[])
 
 
+@agent_tool(
+    "Write result.md. The only claims are the recomputed numbers; the checklist shows the first"
+    " shortfall.",
+    due=("The result was not recorded. Call record_result, without claims if there is no score."),
+)
 async def record_result(context: ToolContext, arguments: RecordResultArguments) -> Answer:
     experiment = context.experiment(arguments.experiment)
     path = experiments.record_result(
@@ -29,15 +34,3 @@ async def record_result(context: ToolContext, arguments: RecordResultArguments) 
         "written": str(path),
         "findings": [finding.plain() for finding in findings],
     }
-
-
-TOOL = AgentTool(
-    name="record_result",
-    description=(
-        "Write result.md. The only claims are the recomputed numbers; the checklist shows the first"
-        " shortfall."
-    ),
-    arguments=RecordResultArguments,
-    method=record_result,
-    due=("The result was not recorded. Call record_result, without claims if there is no score."),
-)

@@ -4,9 +4,9 @@ from harness.driver.run_news import RunNews, last_metrics
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.definition import (
     LONGEST_WAIT_S,
-    AgentTool,
     Answer,
     ExperimentArguments,
+    agent_tool,
     argument,
 )
 from harness.gates.alarms import as_news, open_by_run
@@ -18,6 +18,10 @@ class RunStatusArguments(ExperimentArguments):
     wait_seconds: float = argument(default=0, minimum=0, maximum=LONGEST_WAIT_S)
 
 
+@agent_tool(
+    "The state of the experiment's runs, with findings. With wait_seconds it waits until they"
+    " have ended, an alarm is raised or the time has passed."
+)
 async def run_status(context: ToolContext, arguments: RunStatusArguments) -> Answer:
     experiment = context.experiment(arguments.experiment)
     ledger = context.project.ledger
@@ -67,14 +71,3 @@ def report(context: ToolContext, experiment: str) -> Answer:
         ],
         "findings": [finding.plain() for run in runs for finding in run.findings],
     }
-
-
-TOOL = AgentTool(
-    name="run_status",
-    description=(
-        "The state of the experiment's runs, with findings. With wait_seconds it waits until they"
-        " have ended, an alarm is raised or the time has passed."
-    ),
-    arguments=RunStatusArguments,
-    method=run_status,
-)

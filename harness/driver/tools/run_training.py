@@ -2,7 +2,7 @@ from dataclasses import dataclass
 
 from harness.driver.supervisors import Supervisor, is_going
 from harness.driver.tool_context import ToolContext
-from harness.driver.tools.definition import AgentTool, Answer, argument
+from harness.driver.tools.definition import Answer, agent_tool, argument
 from harness.driver.tools.training_status import program_status
 from harness.errors import UsageError
 from harness.ledger.project import Project
@@ -17,6 +17,10 @@ class RunTrainingArguments:
     resume: bool = argument("Continue the stopped run from its last checkpoint.", default=False)
 
 
+@agent_tool(
+    "Start the trainer under the harness, once. Answers at once; training_status reports how it"
+    " ends."
+)
 async def run_training(context: ToolContext, arguments: RunTrainingArguments) -> Answer:
     """The trainer is a process of its own, which outlives the caller."""
     project, experiment = context.project, arguments.experiment
@@ -48,14 +52,3 @@ def _attempts(project: Project, experiment: str) -> int:
     """How often a run of the program was started or resumed."""
     runs = project.ledger.runs(experiment)
     return len(runs) + sum(run.attempt for run in runs)
-
-
-TOOL = AgentTool(
-    name="run_training",
-    description=(
-        "Start the trainer under the harness, once. Answers at once; training_status reports how it"
-        " ends."
-    ),
-    arguments=RunTrainingArguments,
-    method=run_training,
-)

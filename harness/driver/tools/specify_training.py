@@ -2,7 +2,7 @@ from dataclasses import dataclass
 
 from harness.domain.statuses import SandboxKind
 from harness.driver.tool_context import ToolContext
-from harness.driver.tools.definition import AgentTool, Answer, argument
+from harness.driver.tools.definition import Answer, agent_tool, argument
 from harness.posttrain.program import TrainingProgram
 from harness.posttrain.specification import Request
 from harness.posttrain.vocabulary import HYPERPARAMETERS, Backend, HardwareTier, Mode, Profile
@@ -37,6 +37,10 @@ class SpecifyTrainingArguments:
     tokens: int | None = argument(default=None)
 
 
+@agent_tool(
+    "Record the specification of a training program, after checking every bound. Answers its"
+    " experiment."
+)
 async def specify_training(context: ToolContext, arguments: SpecifyTrainingArguments) -> Answer:
     # What was left out gets the request's own default.
     passed = {name: value for name, value in vars(arguments).items() if value is not None}
@@ -49,14 +53,3 @@ async def specify_training(context: ToolContext, arguments: SpecifyTrainingArgum
         "warnings": list(program.warnings),
         "next": "Call run_training.",
     }
-
-
-TOOL = AgentTool(
-    name="specify_training",
-    description=(
-        "Record the specification of a training program, after checking every bound. Answers its"
-        " experiment."
-    ),
-    arguments=SpecifyTrainingArguments,
-    method=specify_training,
-)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from harness.domain.statuses import CLOSED_EXPERIMENTS
 from harness.driver.supervisors import Supervisor
 from harness.driver.tool_context import ToolContext
-from harness.driver.tools.definition import AgentTool, Answer, ExperimentArguments, argument
+from harness.driver.tools.definition import Answer, ExperimentArguments, agent_tool, argument
 from harness.driver.tools.run_status import report
 from harness.errors import RefusedError, UsageError
 
@@ -17,6 +17,14 @@ class StartRunArguments(ExperimentArguments):
     command: str | None = argument("Leave it out for the plan's training entry.", default=None)
 
 
+@agent_tool(
+    "Start training under the harness: one run for each seed, with the code as it is now."
+    " Answers at once; seeds that completed with this code are not repeated.",
+    due=(
+        "No run was started. Call start_run, or say in your last message why this experiment cannot"
+        " run."
+    ),
+)
 async def start_run(context: ToolContext, arguments: StartRunArguments) -> Answer:
     experiment = context.experiment(arguments.experiment)
     if experiment.status in CLOSED_EXPERIMENTS:
@@ -65,18 +73,3 @@ async def _start(
 
 def _run_ids(context: ToolContext, experiment: str) -> set[str]:
     return {run.id for run in context.project.ledger.runs(experiment)}
-
-
-TOOL = AgentTool(
-    name="start_run",
-    description=(
-        "Start training under the harness: one run for each seed, with the code as it is now."
-        " Answers at once; seeds that completed with this code are not repeated."
-    ),
-    arguments=StartRunArguments,
-    method=start_run,
-    due=(
-        "No run was started. Call start_run, or say in your last message why this experiment cannot"
-        " run."
-    ),
-)

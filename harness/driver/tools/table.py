@@ -1,7 +1,7 @@
 """The table of the agents' tools, and the SDK tools made from it for both servers: in-process for
 the driver's sessions, stdio for interactive use.
 
-Each name is a module beside this one whose TOOL is the tool. Which role has it stands in the
+Each name is a module beside this one, and in it the function that is the tool. Which role has it stands in the
 contract; none of them is a command of the human.
 """
 
@@ -47,7 +47,7 @@ def tool_of(name: str) -> AgentTool[Any]:
     if name not in TOOLS:
         raise KeyError(name)
     # Imported when it is offered: a session of the loop needs no module of training programs.
-    tool: AgentTool[Any] = importlib.import_module(f"harness.driver.tools.{name}").TOOL
+    tool: AgentTool[Any] = getattr(importlib.import_module(f"harness.driver.tools.{name}"), name)
     return tool
 
 

@@ -1,7 +1,7 @@
 from dataclasses import dataclass
 
 from harness.driver.tool_context import ToolContext
-from harness.driver.tools.definition import AgentTool, Answer, argument
+from harness.driver.tools.definition import Answer, agent_tool, argument
 from harness.posttrain.lineage import lineage
 
 
@@ -10,15 +10,8 @@ class TrainingLineageArguments:
     name: str = argument("exp-0007, or the beginning of a model's id.")
 
 
+@agent_tool(
+    "Dataset, runs, judged results, models, evaluations and promotions of one program or model."
+)
 async def training_lineage(context: ToolContext, arguments: TrainingLineageArguments) -> Answer:
     return lineage(context.project, arguments.name)
-
-
-TOOL = AgentTool(
-    name="training_lineage",
-    description=(
-        "Dataset, runs, judged results, models, evaluations and promotions of one program or model."
-    ),
-    arguments=TrainingLineageArguments,
-    method=training_lineage,
-)

@@ -3,7 +3,7 @@ from typing import Any
 
 from harness.driver.supervisors import is_going
 from harness.driver.tool_context import ToolContext
-from harness.driver.tools.definition import LONGEST_WAIT_S, AgentTool, Answer, argument
+from harness.driver.tools.definition import LONGEST_WAIT_S, Answer, agent_tool, argument
 from harness.ledger.project import Project
 from harness.posttrain.lineage import overview
 from harness.posttrain.training_judgement import program_spec
@@ -15,6 +15,10 @@ class TrainingStatusArguments:
     wait_seconds: float = argument(default=0, minimum=0, maximum=LONGEST_WAIT_S)
 
 
+@agent_tool(
+    "Training programs with their runs, models with their states, and what is served. With"
+    " experiment it waits until that program's run has ended or wait_seconds have passed."
+)
 async def training_status(context: ToolContext, arguments: TrainingStatusArguments) -> Answer:
     project, experiment = context.project, arguments.experiment
     if experiment is None:
@@ -36,14 +40,3 @@ def program_status(project: Project, experiment: str) -> dict[str, Any]:
         "models": [model for model in everything["models"] if model["experiment"] == experiment],
         "state": "running" if is_going(project, experiment) else "ended",
     }
-
-
-TOOL = AgentTool(
-    name="training_status",
-    description=(
-        "Training programs with their runs, models with their states, and what is served. With"
-        " experiment it waits until that program's run has ended or wait_seconds have passed."
-    ),
-    arguments=TrainingStatusArguments,
-    method=training_status,
-)
