@@ -1,7 +1,7 @@
 """The rules of a session: SDK callbacks around every tool call, with a receipt for each decision.
 
-A call on which the policy has no opinion is allowed. The sandbox decides what it can reach; without
-a sandbox the receipt says `unsandboxed`, and the evaluation says `not isolated`.
+A call on which the policy has no opinion is allowed: the sandbox limits what it can reach. Without
+one the receipt says `unsandboxed`.
 """
 
 from collections.abc import Callable
@@ -78,8 +78,7 @@ class Guard:
         return {"hookSpecificOutput": output}
 
     def _record(self, call: dict[str, Any], permission: dict[str, Any]) -> None:
-        """Raises OSError when the receipt cannot be written: the call is then blocked, since nobody
-        would see it."""
+        """Raises OSError when it cannot be written: an unrecorded call is blocked."""
         project = self._context.project
         line = receipt(
             call,
@@ -109,8 +108,7 @@ class Guard:
     async def before_stop(
         self, payload: Any, _tool_use_id: str | None, _context: Any
     ) -> dict[str, Any]:
-        """One reminder of the tools that are still due; then the role may stop: the gate finds what
-        is missing."""
+        """Remind once of the tools that are still due; what is missing then, the gate finds."""
         context = self._context
         undone = [name for name in context.role.mcp_tools if name not in context.done]
         owed = [due for name in undone if (due := tool_of(name).due)]
@@ -131,6 +129,5 @@ def _judged(call: dict[str, Any], snapshot: dict[str, Any]) -> dict[str, Any]:
 def _matcher(
     callback: Callable[..., Any], *, on_failure: Literal["block"] | None = None
 ) -> HookMatcher:
-    """For all tools."""
     hook = cast(HookCallback, callback)
     return HookMatcher(hooks=[hook], timeout=HOOK_SECONDS, on_failure=on_failure)

@@ -1,8 +1,4 @@
-"""What an agent's CLI gets: a new environment, folders of its own and a launcher in a sandbox.
-
-The Agent SDK starts the CLI with the whole environment of this process. The launcher therefore
-clears it before anything else runs, and sets only the allow-listed variables.
-"""
+"""What an agent's CLI gets: a new environment, folders of its own and a launcher in a sandbox."""
 
 import os
 import shlex
@@ -129,6 +125,7 @@ def child_environment(
                 f"{SESSION_HEADER}: {session}",
             )
         ),
+        # No work may go on behind an answered tool call; a call may wait for a whole training run.
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
         "CLAUDE_CODE_MAX_RETRIES": str(retries),
@@ -141,12 +138,7 @@ def child_environment(
 def confinement(
     project: Project, plan: ApprovedPlan, folders: SessionFolders, *, gateway_port: int
 ) -> Confinement:
-    """The project is writable, the state directory hidden, and what no agent may change in the
-    project read-only.
-
-    Of closed experiments the newest 200 are read-only; the policy protects all of them from the
-    agent's file tools.
-    """
+    """The project is writable, except what no agent may change; the state directory is hidden."""
     layout, settings = project.layout, project.settings
     kept = [
         layout.project(name) for name in ("plan", "plans", "config_toml", "memory", "checklist")
@@ -155,8 +147,8 @@ def confinement(
     kept += [layout.project("config_toml").parent, *protected_paths(layout.root)]
     tables = [layout.root / split["path"] for split in plan.splits.values() if split.get("path")]
     kept += [path for path in tables if path.resolve().is_relative_to(layout.root)]
-    # Each one is a mount and a part of the command line, whose length is limited; the folder above
-    # must stay writable for the experiment that the session opens.
+    # Only the newest 200: each is a mount and part of a command line of limited length. The policy
+    # protects all. The folder above must stay writable for the experiment that the session opens.
     closed = project.ledger.experiments(newest=MOST_CLOSED, statuses=CLOSED_EXPERIMENTS)
     kept += [layout.experiment(experiment.id) for experiment in closed]
     layout.experiments.mkdir(parents=True, exist_ok=True)
@@ -178,17 +170,15 @@ def write_launcher(
     environment: dict[str, str],
     program: Path,
 ) -> Path:
-    """Write the script that the SDK gets as `cli_path`; it lies outside the sandbox. Raises
-    SandboxError.
-
-    It records its process id, clears the environment and becomes the process in front of the
-    sandboxed CLI. Without a sandbox the same front makes sure that nothing outlives the CLI.
-    """
+    """Write the script that the SDK gets as `cli_path`: it clears the environment and becomes the
+    process in front of the CLI. Raises SandboxError."""
     command = sandbox.command([str(program)], confined)
     if sandbox.kind is SandboxKind.NONE:
-        command = behind_front(command)
+        command = behind_front(command)  # else children of the CLI could outlive it
     settings = " ".join(shlex.quote(f"{name}={value}") for name, value in environment.items())
     passed = " ".join(f'{name}="${name}"' for name in FROM_THE_SDK)
+    # `exec` keeps the recorded process id. `env -i` with the variables on its command line: the SDK
+    # passes our whole environment on, keys included; its option `env` only adds.
     script = (
         "#!/bin/sh\n"
         f"echo $$ > {shlex.quote(str(folders.pid))}\n"

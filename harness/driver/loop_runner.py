@@ -1,4 +1,4 @@
-"""The loop at work: opens the gateway, puts leftovers in order and does each next step."""
+"""Runs the loop: opens the gateway, closes leftovers of an earlier loop, does each next step."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -49,11 +49,10 @@ def open_gateway(
     scenario: Path | None = None,
     record: Path | None = None,
 ) -> Gateway:
-    """A gateway that is not started yet: of a scenario, or to the model service, with key and
-    budget.
+    """A gateway, not started yet: of a scenario, or to the model service, with key and budget.
 
     Raises UsageError when both files are given or the scenario is invalid, RefusedError
-    (key_missing, budget_missing) when a live gateway lacks its key or the plan's budget.usd.
+    (key_missing, budget_missing).
     """
     if scenario is not None and record is not None:
         raise UsageError(
@@ -99,32 +98,25 @@ def run_loop(
 ) -> LoopEnded:
     """Run experiments under the approved plan until `next_step` stops; return the recorded reason.
 
-    First the leftovers of an earlier loop are put in order: its sessions are ended and closed as
-    cut, runs without a supervisor are ended and closed by what happened. The gateway is started and
-    stopped here. Raises RefusedError when no plan is approved or another loop is running
-    (loop_running), GatewayError when the gateway could not answer.
+    Leftovers of an interrupted loop are closed first. Raises RefusedError when no plan is approved
+    or another loop is running (loop_running), GatewayError when the gateway could not answer.
     """
     plan = project.plan()
     with looping(project.layout):
-        _put_in_order(project, on_progress)
+        _close_leftovers(project, on_progress)
         gateway.start()
         try:
-            return _loop(
-                project,
-                plan,
-                gateway,
-                StepRunner(project, gateway, sandbox, on_progress),
-                on_progress,
-            )
+            runner = StepRunner(project, gateway, sandbox, on_progress)
+            return _loop(project, plan, gateway, runner, on_progress)
         finally:
             gateway.stop()
             write_derived(project)
 
 
 def close_cut_sessions(ledger: Ledger, layout: Layout) -> list[Session]:
-    """Close every open session of a driver that is gone: end its processes, then record it as cut.
+    """End the processes of every open session whose driver is gone, and record it as cut.
 
-    Raises RefusedError when the driver of an open session is alive: a project has one loop.
+    Raises RefusedError (loop_running) when the driver of an open session is alive.
     """
     open_sessions = ledger.sessions(open_only=True)
     for session in open_sessions:
@@ -148,17 +140,13 @@ def close_cut_sessions(ledger: Ledger, layout: Layout) -> list[Session]:
     return open_sessions
 
 
-def _put_in_order(project: Project, on_progress: OnProgress) -> None:
+def _close_leftovers(project: Project, on_progress: OnProgress) -> None:
     for session in close_cut_sessions(project.ledger, project.layout):
         on_progress({"event": "session_cut", "text": f"closed session {session.id}, which was cut"})
     for experiment in project.ledger.experiments(statuses=UNFINISHED):
         if is_held(project, experiment.id):
-            on_progress(
-                {
-                    "event": "waiting",
-                    "text": f"{experiment.id}: waiting for the supervisor of an earlier loop",
-                }
-            )
+            text = f"{experiment.id}: waiting for the supervisor of an earlier loop"
+            on_progress({"event": "waiting", "text": text})
         # A supervisor that outlived its driver finishes its runs; two would share the folder.
         while is_held(project, experiment.id):
             project.clock.sleep(POLL_SECONDS)
@@ -189,8 +177,7 @@ def _loop(
 
 
 def _affordable(step: Step, gateway: Gateway) -> Step:
-    """`step`, or a StopLoop if it needs the model and the gateway has refused a request for the
-    budget."""
+    """`step`; a StopLoop for a session after the gateway has refused a request for the budget."""
     if isinstance(step, SessionStep) and gateway.over_budget is not None:
         return StopLoop(reason=StopReason.BUDGET, detail=gateway.over_budget)
     return step

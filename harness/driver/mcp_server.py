@@ -1,9 +1,8 @@
 """The agents' tools over stdio, for `claude` in a repository and for plugins.
 
-The caller is not known here: main Claude or any subagent. The policy's rule, enforced by the
-PreToolUse hook, says which role may call what; here every call is recorded as an agent's. The
-project is opened for each call, so that a broken project answers with an error and other processes
-can work between two calls.
+The caller is unknown: main Claude or any subagent. Which role may call what is decided by the
+PreToolUse hook; here every call is recorded as an agent's. Each call opens the project, so that a
+broken project answers with an error and other processes can work in between.
 """
 
 import contextlib
@@ -35,8 +34,7 @@ DISTRIBUTION = "experiment-harness"
 
 
 class OpenToolContext(ToolContext):
-    """The context of a caller without an experiment of its own: a call is about the undecided
-    experiment unless it names another."""
+    """Has no experiment of its own: a call without one is about the undecided one."""
 
     def experiment(self, named: str | None) -> Experiment:
         if named:
@@ -61,10 +59,7 @@ def serve(
     sandbox: Callable[[], SandboxKind],
     session: str | None,
 ) -> None:
-    """Answer on stdin and stdout until the client closes them; nothing else goes to stdout.
-
-    `sandbox` is asked at each call: if it does not work here, that call answers the error.
-    """
+    """Answer on stdin and stdout until the client closes them. `sandbox` may fail at each call."""
 
     def at_context() -> contextlib.AbstractContextManager[ToolContext]:
         return _context(start, environment, sandbox, session)
@@ -87,11 +82,8 @@ def serve(
 
 
 def _offered(start: Path, environment: Mapping[str, str]) -> list[str]:
-    """The tools of experiments; in a project that trains programs also the tools for those.
-
-    Elsewhere these would only lengthen every request. A person's first `harness posttrain model
-    add` or `spec` brings them.
-    """
+    """The tools of experiments, and those of training programs only where they are used."""
+    # Every tool lengthens every request of the model.
     try:
         with open_project(start, environment, read_only=True) as project:
             programs = _trains_programs(project)
@@ -116,8 +108,7 @@ def _context(
     sandbox: Callable[[], SandboxKind],
     session: str | None,
 ) -> Iterator[ToolContext]:
-    """One call's view of the project; after it, also after a failed one, projections are
-    rewritten."""
+    """One call's view of the project; projections are rewritten afterwards."""
     with open_project(start, environment) as project:
         project.ledger.require_imported()
         context = OpenToolContext(

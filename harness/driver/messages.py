@@ -5,29 +5,24 @@ from collections.abc import Sequence
 from harness.artifacts.locate import Layout
 from harness.detectors.alarm import Alarm
 from harness.domain.findings import as_text
-from harness.domain.records import Objective
 from harness.domain.statuses import Direction
 from harness.gates.alarms import as_news
 from harness.ledger.facts import ApprovedPlan
 from harness.loop.steps import Build, Diagnose, JudgeResult, Scout
+from harness.plans.approved import objective_of
 
 BRIEFING_CHARACTERS = 8000
 MOST_ALARMS = 20
 
 
 def build_message(
-    step: Build,
-    plan: ApprovedPlan,
-    objective: Objective,
-    briefing: str,
-    hypothesis: str | None = None,
+    step: Build, plan: ApprovedPlan, briefing: str, hypothesis: str | None = None
 ) -> str:
-    """For a model-builder, with the findings of a failed gate word for word.
-
-    `hypothesis` is that of the step's experiment, if it is already open.
-    """
-    head = _head(f"Experiment {step.index}, attempt {step.attempt}", plan, objective)
-    parts = [f"{head}\nWorkflow: {plan.content['workflow']}.", _briefing(briefing)]
+    """For a model-builder. `hypothesis` is that of the step's experiment, if it is already open."""
+    head = _head(f"Experiment {step.index}, attempt {step.attempt}", plan)
+    parts = [f"{head}\nWorkflow: {plan.content['workflow']}."]
+    if briefing:
+        parts.append(f"## Briefing\n\n{briefing}")
     if step.findings:
         parts.append(
             "## The gate did not pass the last experiment\n\nIts findings, word for word. Fix or"
@@ -48,7 +43,7 @@ def build_message(
         f" `{plan.content['oracle']['predict']}`. It is compared with"
         f" {step.parent or 'the trivial predictor'}."
     )
-    return "\n\n".join(part for part in parts if part)
+    return "\n\n".join(parts)
 
 
 def _candidates(step: Build) -> str:
@@ -62,22 +57,18 @@ def _candidates(step: Build) -> str:
         if step.experiment
         else "The first is the next hypothesis. If the evidence speaks against it, say so."
     )
-    return (
-        "## Candidates, ranked\n\nFrom next.md and diagnosis.md of the last experiment. "
-        + "\n".join([what, "", *lines])
-    )
+    head = f"## Candidates, ranked\n\nFrom next.md and diagnosis.md of the last experiment. {what}"
+    return "\n".join([head, "", *lines])
 
 
-def diagnose_message(
-    step: Diagnose, plan: ApprovedPlan, objective: Objective, alarms: Sequence[Alarm]
-) -> str:
-    """For a training-checker: the open alarms of one run."""
+def diagnose_message(step: Diagnose, plan: ApprovedPlan, alarms: Sequence[Alarm]) -> str:
+    """For a training-checker."""
     news = "\n".join(
         f"- {as_news(f'{step.experiment}/{step.run}', alarm)}" for alarm in alarms[:MOST_ALARMS]
     )
     return "\n\n".join(
         (
-            _head(f"Why {step.experiment}/{step.run} went wrong", plan, objective),
+            _head(f"Why {step.experiment}/{step.run} went wrong", plan),
             f"## Its open alarms\n\n{news}",
             (
                 f"## What to do\n\nYou are {step.name}. Read the run's metrics.jsonl around the"
@@ -89,14 +80,12 @@ def diagnose_message(
     )
 
 
-def scout_message(
-    step: Scout, plan: ApprovedPlan, objective: Objective, codes: Sequence[str]
-) -> str:
-    """For a research-scout: the diagnosis to answer, and the files to read."""
+def scout_message(step: Scout, plan: ApprovedPlan, codes: Sequence[str]) -> str:
+    """For a research-scout."""
     references = "\n".join(f"- {path}" for path in plan.content["references"])
     return "\n\n".join(
         (
-            _head(f"Methods that answer the diagnosis of {step.experiment}", plan, objective),
+            _head(f"Methods that answer the diagnosis of {step.experiment}", plan),
             f"## What to read\n\nPapers and baselines that the plan gives you:\n{references}",
             (
                 "## What to do\n\nRead the experiment's diagnosis.md"
@@ -107,11 +96,11 @@ def scout_message(
     )
 
 
-def judge_message(step: JudgeResult, plan: ApprovedPlan, objective: Objective) -> str:
+def judge_message(step: JudgeResult, plan: ApprovedPlan) -> str:
     """For an oracle."""
     return "\n\n".join(
         (
-            _head(f"The result of {step.experiment}", plan, objective),
+            _head(f"The result of {step.experiment}", plan),
             (
                 "## What to do\n\nCall evaluation_report, read what you need of the experiment's"
                 " folder, then call record_result once: the recomputed number as the only claim, or"
@@ -132,7 +121,8 @@ def read_briefing(layout: Layout) -> str:
     return text[: BRIEFING_CHARACTERS - len(note)].rsplit("\n", 1)[0] + note
 
 
-def _head(title: str, plan: ApprovedPlan, objective: Objective) -> str:
+def _head(title: str, plan: ApprovedPlan) -> str:
+    objective = objective_of(plan)
     better = "higher" if objective.direction is Direction.MAXIMIZE else "lower"
     tiers = ", ".join(f"{tier} {value:g}" for tier, value in objective.tiers.items())
     data = ", ".join(
@@ -144,7 +134,3 @@ def _head(title: str, plan: ApprovedPlan, objective: Objective) -> str:
         f"the mean over {objective.seeds} seeds counts.\n"
         f"Data: {data}."
     )
-
-
-def _briefing(text: str) -> str:
-    return f"## Briefing\n\n{text}" if text else ""

@@ -48,8 +48,7 @@ class RoleSessions:
     def run(
         self, step: SessionStep, role_name: str, prompt: str, *, parent: str | None = None
     ) -> ToolContext:
-        """Run one session for `step` and return its context. Raises GatewayError when the gateway
-        has failed."""
+        """Run one session and return its context. Raises GatewayError when the gateway failed."""
         project, role = self._project, ROLE_BY_NAME[role_name]
         session = f"{session_name(step)}-{secrets.token_hex(3)}"
         folders = session_folders(project.layout, session)
@@ -62,7 +61,7 @@ class RoleSessions:
             sandbox=self._sandbox.kind,
             experiment=step.experiment,
             parent=parent,
-            on_change=lambda: _refresh_snapshot(project),
+            on_change=lambda: write_policy_snapshot(project),
             tell=lambda text: self._say(step, f"    {text}"),
         )
         spec = SessionSpec(
@@ -116,7 +115,6 @@ class RoleSessions:
         )
 
     def _drive(self, step: SessionStep, spec: SessionSpec, context: ToolContext) -> SessionOutcome:
-        """Run it; its end is recorded even if this process is interrupted."""
         guard = Guard(
             context,
             snapshot=lambda: policy_snapshot(self._project, role=spec.role.name),
@@ -125,6 +123,7 @@ class RoleSessions:
             ),
             on_alarm=lambda text: self._say(step, f"    {text}"),
         )
+        # What is recorded when Ctrl-C or an error leaves the block before there is an outcome.
         outcome = SessionOutcome(outcome=SessionEnding.CUT, detail="the driver was interrupted")
         try:
             with watching(self._project, self._sandbox.kind, lambda: context.current):
@@ -170,7 +169,3 @@ def session_name(step: SessionStep) -> str:
         if isinstance(step, Diagnose)
         else step.key
     )
-
-
-def _refresh_snapshot(project: Project) -> None:
-    write_policy_snapshot(project)

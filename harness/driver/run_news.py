@@ -1,5 +1,4 @@
-"""News of an experiment's runs while they go: state changes, alarms, and the newest epoch from time
-to time."""
+"""News of an experiment's runs: state changes, alarms and, every few seconds, the newest epoch."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,11 +28,7 @@ def last_metrics(project: Project, run: Run) -> dict[str, Any] | None:
 
 
 class AlarmNews:
-    """The alarms of an experiment's runs, each one once.
-
-    Alarms raised before this object existed are news only if their run is still open: the session
-    was cut and is replayed.
-    """
+    """The alarms of an experiment's runs, each one once."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
@@ -47,6 +42,8 @@ class AlarmNews:
         before = self._known.get(experiment)
         self._known[experiment] = len(raised)
         news = raised[before or 0 :]
+        # At the first call, old alarms are news only of open runs: a cut session is replayed and
+        # must hear of them again, but not of runs that it has dealt with.
         if before is None and news:
             going = {
                 run.id
@@ -61,8 +58,7 @@ class AlarmNews:
 
 
 class RunNews:
-    """Reports each change of the experiment's runs once, and a line about the training run every
-    few seconds; alarms too, unless the guard reports them."""
+    """Reports the news through `tell`; without `alarms` where the guard already reports those."""
 
     def __init__(
         self, project: Project, experiment: str, tell: Callable[[str], None], *, alarms: bool = True

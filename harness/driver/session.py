@@ -1,5 +1,4 @@
-"""One session of one role: the Agent SDK drives the sandboxed Claude Code CLI from first message
-to the outcome, and no process is left behind."""
+"""One session of one role: the Agent SDK drives the sandboxed CLI, and no process is left."""
 
 import contextlib
 import time
@@ -102,8 +101,7 @@ def run_session(
 ) -> SessionOutcome:
     """Run one session to its end. An error of the CLI or the API is an outcome, not an exception.
 
-    `on_text` gets the agent's text. When this returns, or raises because it was interrupted, no
-    process of the session is left.
+    `on_text` gets the agent's text. No process of the session is left, also after an interrupt.
     """
     stderr: list[str] = []
     options = _options(spec, tools, hooks, stderr.append)
@@ -126,6 +124,8 @@ def _options(
         tools=list(spec.role.tools),
         disallowed_tools=list(DISALLOWED),
         mcp_servers={MCP_SERVER: server},
+        # The session gets our tools and rules only: no MCP server, hook or permission of the
+        # project's own settings, and no question to a person who is not there.
         strict_mcp_config=True,
         permission_mode="dontAsk",
         setting_sources=[],
@@ -158,6 +158,8 @@ async def _drive(
                         if isinstance(block, TextBlock):
                             on_text(block.text)
         except ClaudeSDKError as raised:
+            # The SDK raises after the last message when the CLI exits with an error, so a result
+            # may have arrived nevertheless: `judge` looks at both.
             error = raised
         group.cancel_scope.cancel()
     if watch.cut:
@@ -179,6 +181,7 @@ class _SilenceWatchdog:
             await anyio.sleep(interval)
             if self._pulse.silent_for() > self._spec.silence_seconds:
                 self.cut = True
+                # In a thread: waiting for processes must not block the loop that reads their end.
                 await anyio.to_thread.run_sync(
                     end_session_processes, self._spec.folders, self._spec.session
                 )
@@ -187,7 +190,7 @@ class _SilenceWatchdog:
 def judge(
     results: list[ResultMessage], error: ClaudeSDKError | None, stderr: list[str]
 ) -> SessionOutcome:
-    """The outcome that follows from the results and the error; the last result counts."""
+    """The outcome; the last result counts, the error only without one."""
     last = results[-1] if results else None
     if last is not None and (last.stop_reason == "refusal" or last.terminal_reason == "refusal"):
         return _outcome(SessionEnding.REFUSED, last.result or "the model declined", results)
@@ -227,17 +230,13 @@ def _outcome(outcome: SessionEnding, detail: str, results: list[ResultMessage]) 
 def end_session_processes(
     folders: SessionFolders, session: str, *, grace: float = TERM_SECONDS
 ) -> int:
-    """End all processes of a session and return how many were alive.
-
-    TERM goes to the process in front of the CLI, which forwards it; then KILL to the rest.
-
-    They are known by the session's name in their environment, so a reused process id is never hit.
-    """
+    """End all processes of a session: TERM, then KILL. Returns how many were alive."""
+    # Found by the session's name in their environment: the recorded process id may be reused.
     alive = session_processes(session)
     front = _front(folders)
     if grace > 0 and front in {process.pid for process in alive}:
         with contextlib.suppress(psutil.Error):
-            psutil.Process(front).terminate()
+            psutil.Process(front).terminate()  # it forwards TERM to the CLI
         _until_gone(session, grace)
     _mark(session).kill_all(TERM_SECONDS)
     return len(alive)

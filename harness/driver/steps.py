@@ -35,7 +35,6 @@ from harness.loop.steps import (
     Wait,
 )
 from harness.model_gateway.gateway import Gateway
-from harness.plans.approved import objective_of
 from harness.runs.recover import recover
 
 BY = "harness"
@@ -68,8 +67,7 @@ class StepRunner:
         }
 
     def execute(self, step: Step) -> None:
-        """Raises GatewayError when the gateway could not answer a session; an agent's errors raise
-        nothing."""
+        """Raises GatewayError when the gateway failed; an agent's errors raise nothing."""
         self._table[type(step)](step)
 
     def _build(self, step: Build) -> None:
@@ -80,16 +78,14 @@ class StepRunner:
             if step.experiment is None
             else project.ledger.experiment(step.experiment).hypothesis
         )
-        prompt = build_message(
-            step, project.plan(), objective_of(project.plan()), read_briefing(project.layout), known
-        )
+        prompt = build_message(step, project.plan(), read_briefing(project.layout), known)
         context = self._sessions.run(step, BUILDER, prompt, parent=step.parent)
         if context.supervisor is not None and context.current is not None:
             supervisor = context.supervisor
             self._follow(step, context.current, lambda: not supervisor.ended())
 
     def _diagnose(self, step: Diagnose) -> None:
-        """A run with open alarms always gets its checker, whatever agents the plan names."""
+        # A run with open alarms always gets its checker, whatever agents the plan names.
         project = self._project
         alarms = open_by_run(project, step.experiment).get(step.run, ())
         codes = ", ".join(dict.fromkeys(alarm.code for alarm in alarms))
@@ -97,11 +93,7 @@ class StepRunner:
             step,
             f"{step.experiment}/{step.run}: {step.name}, attempt {step.attempt}, explains {codes}",
         )
-        self._sessions.run(
-            step,
-            CHECKER,
-            diagnose_message(step, project.plan(), objective_of(project.plan()), alarms),
-        )
+        self._sessions.run(step, CHECKER, diagnose_message(step, project.plan(), alarms))
 
     def _scout(self, step: Scout) -> None:
         self._say(step, f"{step.experiment}: research-scout, attempt {step.attempt}")
@@ -111,14 +103,11 @@ class StepRunner:
             for alarms in open_by_run(project, step.experiment).values()
             for alarm in alarms
         ]
-        self._sessions.run(
-            step, SCOUT, scout_message(step, project.plan(), objective_of(project.plan()), codes)
-        )
+        self._sessions.run(step, SCOUT, scout_message(step, project.plan(), codes))
 
     def _judge(self, step: JudgeResult) -> None:
         self._say(step, f"{step.experiment}: oracle, attempt {step.attempt}")
-        prompt = judge_message(step, self._project.plan(), objective_of(self._project.plan()))
-        self._sessions.run(step, ORACLE, prompt)
+        self._sessions.run(step, ORACLE, judge_message(step, self._project.plan()))
 
     def _wait(self, step: Wait) -> None:
         self._say(step, f"{step.experiment}: waiting for its runs")

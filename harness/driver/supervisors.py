@@ -1,5 +1,4 @@
-"""The supervisor of an experiment's runs, as the driver sees it: a separate process that outlives
-the driver."""
+"""The supervisor of an experiment's runs: a separate process that outlives the driver."""
 
 import json
 import os
@@ -56,8 +55,7 @@ def harness_environment() -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Supervisor:
-    """A supervisor that this driver started; its answer and its stderr are files in the state
-    directory."""
+    """A supervisor that this driver started; it writes its answer to a file, stderr beside it."""
 
     process: subprocess.Popen[bytes]
     answer: Path
@@ -73,10 +71,7 @@ class Supervisor:
         session: str | None,
         verb: Sequence[str] = ("train",),
     ) -> "Supervisor":
-        """Start `harness train`, or another command that supervises, and return at once.
-
-        It does not end with the driver: its runs continue, and the next loop waits for them.
-        """
+        """Start `harness train`, or another `verb` that supervises, and return at once."""
         folder = project.layout.state / "supervisors"
         folder.mkdir(parents=True, exist_ok=True)
         answer = folder / f"{experiment}-{secrets.token_hex(4)}.json"

@@ -32,7 +32,7 @@ class ToolContext:
         parent: str | None = None,
         by: str | None = None,
         pulse: Pulse | None = None,
-        on_change: Callable[[], None] = lambda: None,
+        on_change: Callable[[], object] = lambda: None,
         tell: Callable[[str], None] = lambda _text: None,
     ) -> None:
         self.project, self.session, self.role, self.sandbox = project, session, role, sandbox

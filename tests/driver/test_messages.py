@@ -4,8 +4,6 @@ from pathlib import Path
 
 from harness.artifacts.locate import Layout
 from harness.domain.findings import Finding, as_text
-from harness.domain.records import Objective
-from harness.domain.statuses import Direction, Tier
 from harness.driver.messages import BRIEFING_CHARACTERS, build_message, judge_message, read_briefing
 from harness.ledger.facts import ApprovedPlan
 from harness.loop.steps import Build, JudgeResult
@@ -20,15 +18,19 @@ PLAN = ApprovedPlan(
         "objective": "Tell clouds apart",
         "workflow": "classical-ml",
         "training": {"entry": "python fit.py"},
-        "oracle": {"predict": "python guess.py"},
+        "oracle": {
+            "predict": "python guess.py",
+            "metric": "mse",
+            "direction": "minimize",
+            "tiers": {"must": 0.5},
+            "seeds": 3,
+            "queries": 5,
+        },
     },
     splits={"train": {"path": "data/train.npz"}, "held_out": {"vault": "vault/held_out/x.npz"}},
     scorer={},
     by="human:test",
     at="2026-01-01T00:00:00.000Z",
-)
-OBJECTIVE = Objective(
-    metric="mse", direction=Direction.MINIMIZE, tiers={Tier.MUST: 0.5}, seeds=3, queries=5
 )
 FINDINGS = (
     Finding(
@@ -42,13 +44,11 @@ FINDINGS = (
 
 def test_findings_stand_word_for_word() -> None:
     step = Build(index=2, attempt=1, parent=None, findings=FINDINGS)
-    assert as_text(FINDINGS) in build_message(step, PLAN, OBJECTIVE, "")
+    assert as_text(FINDINGS) in build_message(step, PLAN, "")
 
 
 def test_a_builder_is_told_objective_commands_and_what_it_is_compared_with() -> None:
-    text = build_message(
-        Build(index=1, attempt=1, parent="exp-0004"), PLAN, OBJECTIVE, "where we are"
-    )
+    text = build_message(Build(index=1, attempt=1, parent="exp-0004"), PLAN, "where we are")
     for words in (
         "Tell clouds apart",
         "lower is better",
@@ -66,8 +66,8 @@ def test_a_builder_is_told_objective_commands_and_what_it_is_compared_with() -> 
 def test_nobody_is_told_where_held_out_rows_are() -> None:
     judge = JudgeResult(experiment="exp-0001", index=1, attempt=1)
     for text in (
-        build_message(Build(index=1, attempt=1, parent=None), PLAN, OBJECTIVE, ""),
-        judge_message(judge, PLAN, OBJECTIVE),
+        build_message(Build(index=1, attempt=1, parent=None), PLAN, ""),
+        judge_message(judge, PLAN),
     ):
         assert "vault" not in text
         assert "held_out" not in text
@@ -75,7 +75,7 @@ def test_nobody_is_told_where_held_out_rows_are() -> None:
 
 def test_an_open_experiment_is_named_with_its_hypothesis() -> None:
     step = Build(index=1, attempt=2, parent=None, experiment="exp-0001")
-    text = build_message(step, PLAN, OBJECTIVE, "", "Wider is better")
+    text = build_message(step, PLAN, "", "Wider is better")
     assert "exp-0001 is already open" in text
     assert "Wider is better" in text
 

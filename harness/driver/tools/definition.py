@@ -24,8 +24,7 @@ class AgentTool(Generic[Arguments]):
     """A frozen dataclass whose fields are declared with `argument`."""
     method: Callable[[ToolContext, Arguments], Awaitable[Answer]]
     due: str = ""
-    """The reminder for a role that ends its turn without having called the tool; empty: the tool
-    may be left out."""
+    """The reminder for a role that ends its turn without a call; empty if the tool is optional."""
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -54,10 +53,7 @@ def agent_tool(
 
 
 def argument(description: str = "", *, default: Any = MISSING, **schema: Any) -> Any:
-    """A field of a tool's arguments; `schema` adds to the JSON schema made from its type.
-
-    A default that is an empty list or dict is made anew for each call.
-    """
+    """A field of a tool's arguments; `schema` adds to the JSON schema made from its type."""
     if description:
         schema["description"] = description
     if isinstance(default, list | dict):
@@ -71,8 +67,7 @@ class ExperimentArguments:
 
 
 def schema_of(kind: Any) -> dict[str, Any]:
-    """The JSON schema of a type. A default of None means that an argument may be left out, not that
-    it may be null."""
+    """The JSON schema of a type. `T | None` may be left out; it may not be null."""
     if is_dataclass(kind):
         hints = get_type_hints(kind)
         return {

@@ -24,8 +24,7 @@ class EvaluateModelArguments:
     " the model had earned."
 )
 async def evaluate_model(context: ToolContext, arguments: EvaluateModelArguments) -> Answer:
-    """A process of its own: `harness posttrain evaluate` takes minutes, and this one must answer
-    others meanwhile."""
+    # In a process of its own: it takes minutes, and this one must answer others meanwhile.
     project = context.project
     model = project.ledger.model(arguments.model)
     words = ["posttrain", "evaluate", model.id, "--mode", arguments.mode.value]

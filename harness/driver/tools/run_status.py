@@ -29,8 +29,8 @@ async def run_status(context: ToolContext, arguments: RunStatusArguments) -> Ans
     raised = len(ledger.alarms(experiment.id))
 
     def ended() -> bool:
-        """A new alarm ends the wait too, so that the caller learns of it at once."""
         news.look()
+        # A new alarm ends the wait too, so that the caller learns of it at once.
         return not context.is_running(experiment.id) or len(ledger.alarms(experiment.id)) > raised
 
     await context.wait_until(ended, min(arguments.wait_seconds, LONGEST_WAIT_S))

@@ -22,7 +22,6 @@ class RunTrainingArguments:
     " ends."
 )
 async def run_training(context: ToolContext, arguments: RunTrainingArguments) -> Answer:
-    """The trainer is a process of its own, which outlives the caller."""
     project, experiment = context.project, arguments.experiment
     program_spec(project, experiment)
     if not is_going(project, experiment):

@@ -1,8 +1,8 @@
 """The table of the agents' tools, and the SDK tools made from it for both servers: in-process for
 the driver's sessions, stdio for interactive use.
 
-Each name is a module beside this one, and in it the function that is the tool. Which role has it stands in the
-contract; none of them is a command of the human.
+A tool is the function of its name in the module of its name. Its roles stand in the contract; none
+of them is a command of the human.
 """
 
 import contextlib
@@ -62,10 +62,7 @@ def session_tools(context: ToolContext) -> list[SdkMcpTool[Any]]:
 def sdk_tool(
     tool: AgentTool[Any], at_context: Callable[[], AbstractContextManager[ToolContext]]
 ) -> SdkMcpTool[Any]:
-    """`tool` as a server offers it; it answers one JSON object.
-
-    `at_context` gives the context of one call, and is left when the call is answered.
-    """
+    """`tool` as a server offers it. `at_context` opens the context of one call."""
 
     async def handle(arguments: dict[str, Any]) -> dict[str, Any]:
         try:
