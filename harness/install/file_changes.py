@@ -1,4 +1,4 @@
-"""What an installation would do to a repository's files: a list that is shown, or done."""
+"""The changes of an installation to a repository's files: shown, or made."""
 
 import difflib
 import os
@@ -27,8 +27,7 @@ class FileChange:
         return "delete" if self.after is None else "change"
 
     def text(self) -> str:
-        """The change for people: a line that says what, and the difference; of a long new or gone
-        file its length."""
+        """The change as a diff; of a long new or deleted file only its length."""
         before, after = _lines(self.before), _lines(self.after)
         whole = before or after
         if self.action != "change" and len(whole) > _SHOWN_LINES:
@@ -39,7 +38,7 @@ class FileChange:
 
 @dataclass(frozen=True, kw_only=True)
 class Conflict:
-    """A file that is not as we left it, or not ours: it stays as it is, and a person is told."""
+    """A file that is edited or not ours: it stays as it is, and the report names it."""
 
     path: str
     message: str
@@ -47,14 +46,12 @@ class Conflict:
 
 
 def current(root: Path, path: str) -> bytes | None:
-    """The file's bytes; None when there is none. Raises RefusedError for what is no file, e.g. a
-    folder or a pipe, and for a link that leads out."""
+    """The bytes, or None. Raises RefusedError for a folder, a pipe and a link that leads out."""
     place = root / path
     inside(root, path)
     if place.exists() and not place.is_file():
         raise RefusedError(
-            f"{place} is {'a folder' if place.is_dir() else 'no ordinary file'}; a file of that"
-            " name is to be written.",
+            f"{place} is {'a folder' if place.is_dir() else 'no ordinary file'}; expected a file.",
             hint="Move it away, then run `harness init` again.",
             code="path_taken",
         )
@@ -62,9 +59,10 @@ def current(root: Path, path: str) -> bytes | None:
 
 
 def inside(root: Path, path: str) -> Path:
-    """Where `path` really is: through a link when it is one. Raises RefusedError when that is
-    outside `root`, or when a file, or a link to nothing, stands where a folder must be."""
+    """The real place of `path`. Raises RefusedError when it is outside `root`, or when a file or a
+    dangling link stands where a folder must be."""
     place = root / path
+    # From the top: the first link that leads out is named, not a path behind it.
     for above in (*list(place.parents)[::-1], place):
         if above.is_relative_to(root) and not above.resolve().is_relative_to(root):
             raise RefusedError(
@@ -79,8 +77,7 @@ def inside(root: Path, path: str) -> Path:
             and not above.is_dir()
         ):
             raise RefusedError(
-                f"{above} is {'a file' if above.exists() else 'a link to nothing'}; a folder of"
-                " that name is needed.",
+                f"{above} is a {'file' if above.exists() else 'dangling link'}; expected a folder.",
                 hint="Move it away, then run `harness init` again.",
                 code="path_taken",
             )
@@ -88,9 +85,9 @@ def inside(root: Path, path: str) -> Path:
 
 
 def make(root: Path, changes: Sequence[FileChange]) -> None:
-    """Do them in order; each file is replaced in one step, with the permissions that it had.
+    """Make the changes in order; each file is replaced atomically and keeps its permissions.
 
-    Raises UsageError (not_writable) for the first that cannot be written; those before it are done.
+    Raises UsageError (not_writable) at the first that cannot be written.
     """
     for change in changes:
         place = inside(root, change.path)

@@ -1,5 +1,4 @@
-"""The Python that runs the hooks: a system's own, chosen by having it run the guard, never a
-shim."""
+"""Chooses the Python that runs the hooks, by letting each candidate run the guard."""
 
 import json
 import os
@@ -33,17 +32,15 @@ class Chosen:
 
 
 def candidates(first: str | None = None) -> tuple[str, ...]:
-    """Where a Python for hooks may be: the one that was chosen before, the system's, then the one
-    that made the environment in which the harness runs."""
+    """The one chosen before, the system's, then the one below the harness's own environment."""
     base = str(getattr(sys, "_base_executable", sys.executable))
     return tuple(dict.fromkeys([*([first] if first else []), *_SYSTEM, base]))
 
 
 def choose(paths: Iterable[str]) -> Chosen:
-    """The first of `paths` that runs the guard rightly: denies what it must, lets pass what it
-    must.
+    """The first of `paths` with which the guard denies and allows as it must.
 
-    Raises RefusedError (no_interpreter) with what is wrong with each.
+    Raises RefusedError (no_interpreter) with the problem of each.
     """
     rejected: list[tuple[str, str]] = []
     with tempfile.TemporaryDirectory(prefix="harness-self-test-") as folder:
@@ -53,16 +50,18 @@ def choose(paths: Iterable[str]) -> Chosen:
             if not why:
                 return Chosen(interpreter=path, rejected=tuple(rejected))
             rejected.append((path, why))
-    told = "; ".join(f"{path} {why}" for path, why in rejected)
+    reasons = "; ".join(f"{path} {why}" for path, why in rejected)
     raise RefusedError(
-        f"No Python was found that can run the hooks: {told}.",
+        f"No Python can run the hooks: {reasons}.",
         hint="Install the system's python3 (3.9 or newer), or use `harness init --hooks none`.",
         code="no_interpreter",
     )
 
 
 def stand_in(path: Path) -> str:
-    """Why `path` is no Python to rely on, without starting it; "" when it may be one."""
+    """Why `path` is no Python to rely on, without starting it; "" if it may be one."""
+    # Hooks start in any folder and environment, for months: a shim, a wrapper or a virtual
+    # environment works during `init` and fails later, and a failing guard blocks every call.
     if not path.is_absolute():
         return "is not an absolute path"
     if not path.is_file():
@@ -71,22 +70,19 @@ def stand_in(path: Path) -> str:
         return "may not be executed"
     real = path.resolve()
     if "shims" in path.parts or "shims" in real.parts:
-        return (
-            "is a shim: it picks a version by the current folder and the environment, and may find"
-            " none"
-        )
+        return "is a shim: its Python depends on the current folder and the environment"
     if real.name in ("uv", "uvx"):
         return "is uv, not a Python"
     with real.open("rb") as stream:
         if stream.read(2) == b"#!":
-            return "is a script that starts something else, not a Python"
+            return "is a script, not a Python"
     if (path.parent.parent / "pyvenv.cfg").is_file():
-        return "belongs to a virtual environment, which may be deleted or made anew"
+        return "belongs to a virtual environment, which may be deleted or replaced"
     return ""
 
 
 def _stage(folder: Path) -> Path:
-    """A project with the vendored hooks and a policy, away from the real one."""
+    """A temporary project with the vendored hooks and a policy."""
     root = folder / "project"
     create_config(root, name="self-test")
     with open_project(
@@ -100,11 +96,11 @@ def _stage(folder: Path) -> Path:
 
 
 def _self_test(interpreter: str, root: Path) -> str:
-    """Both calls are needed: Python's own failures end with 2 as well, and look like a denial."""
+    # Both calls are needed: Python's own failures exit with 2 too, and look like a denial.
     command = [interpreter, *ISOLATED, str(root / VENDORED / PROGRAM), GUARD.name]
     for target, wanted, what in (
         (SETTINGS, DENIED, "does not deny"),
-        ("notes.txt", 0, "does not let pass"),
+        ("notes.txt", 0, "does not allow"),
     ):
         call = {
             "hook_event_name": GUARD.name,
@@ -113,14 +109,14 @@ def _self_test(interpreter: str, root: Path) -> str:
             "tool_name": "Write",
             "tool_input": {"file_path": str(root / target), "content": "x"},
         }
-        code, said = _answer(command, call, root)
+        code, output = _answer(command, call, root)
         if code != wanted:
-            return f"{what} a write to {target} when it runs the guard ({said})"
+            return f"{what} a write to {target} when it runs the guard ({output})"
     return ""
 
 
 def _answer(command: Sequence[str], call: dict[str, Any], root: Path) -> tuple[int | None, str]:
-    """(exit code or None, what it said)."""
+    """(exit code or None, its last line)."""
     environment = {
         "PATH": os.defpath,
         "HOME": str(root.parent),

@@ -1,5 +1,4 @@
-"""`harness init`: put the harness into a repository, so that a cut installation is finished by the
-next one."""
+"""`harness init`: install the harness; the next call finishes an interrupted one."""
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,7 +26,7 @@ from harness.settings import CONFIG
 
 @dataclass(frozen=True, kw_only=True)
 class Installation:
-    """What was done, or with a dry run what would be."""
+    """What was done, or with a dry run would be done."""
 
     place: InstallTarget
     interpreter: str | None
@@ -45,30 +44,29 @@ def install(
     by: str,
     dry_run: bool = False,
 ) -> Installation:
-    """Make `directory` a project and give it its hooks, as `mode` says; with `dry_run` write
-    nothing at all.
+    """Make `directory` a project with hooks as `mode` says; with `dry_run` write nothing.
 
-    `by` is the person who does it: what is written is accepted by them, as the audit understands
-    it. A second call changes nothing. Raises RefusedError or UsageError before anything is written:
-    a settings file that is no JSON, no Python for the hooks, a link that leads out of the project.
+    The person `by` accepts what is written. A second call changes nothing. Raises RefusedError or
+    UsageError before anything is written: invalid settings, no Python for the hooks, a link that
+    leads out of the project.
     """
     if dry_run:
         place = place_of(directory, mode, environment)
-        chosen, found = _look(place, environment)
+        chosen, needed = _look(place, environment)
         hints = (*settings_above(place, environment), *_ignored(place))
-        return _told(place, chosen, (*_config(place), *found.changes), found, *hints)
+        return _installation(place, chosen, (*_config(place), *needed.changes), needed, *hints)
     directory.mkdir(parents=True, exist_ok=True)
     with lock(directory.resolve()):
         place = place_of(directory, mode, environment)
         sweep(place)
-        chosen, found = _look(place, environment)
+        chosen, needed = _look(place, environment)
         early, notes = _config(place), [*settings_above(place, environment), *_ignored(place)]
         _write_config(place)
         with open_project(place.layout.root, environment) as project:
-            _write(place, project, found, by)
+            _write(place, project, needed, by)
             if project.ledger.facts_wait():
                 notes.append("this clone's facts are not imported yet: run `harness ledger import`")
-        return _told(place, chosen, (*early, *found.changes), found, *notes)
+        return _installation(place, chosen, (*early, *needed.changes), needed, *notes)
 
 
 def _look(place: InstallTarget, environment: Mapping[str, str]) -> tuple[Chosen | None, Wanted]:
@@ -76,27 +74,21 @@ def _look(place: InstallTarget, environment: Mapping[str, str]) -> tuple[Chosen 
     if place.mode is HooksMode.PROJECT and not place.own:
         before = read_manifest(place.root)
         chosen = choose(candidates(None if before is None else before.interpreter))
-    read_accepted(place.layout)  # a damaged list is told before anything is written
+    read_accepted(place.layout)  # raises for a damaged list before anything is written
     undo = undo_of(place.layout.state, place.root)
     interpreter = "" if chosen is None else chosen.interpreter
     return chosen, wanted(place, interpreter, undo, plan=_wants_plan(place, environment))
 
 
 def _ignored(place: InstallTarget) -> Iterator[str]:
-    """A warning where git leaves the hooks out: a clone or a new worktree then has none, and nobody
-    guards there."""
+    """A warning where git ignores the hooks: a clone or a new worktree is then not guarded."""
     if place.mode is not HooksMode.PROJECT or place.own:
         return
     with contextlib.suppress(GitFailedError):  # no git
         for path in (SETTINGS, MANIFEST):
-            asked = (
-                "--no-literal-pathspecs",
-                "check-ignore",
-                "--quiet",
-                "--",
-                path,
-            )  # it refuses literal ones
-            if run_git(place.root, *asked, ok=(0, 1, 128))[0] == 0:
+            # `check-ignore` refuses the literal pathspecs that run_git asks for.
+            words = ("--no-literal-pathspecs", "check-ignore", "--quiet", "--", path)
+            if run_git(place.root, *words, ok=(0, 1, 128))[0] == 0:
                 yield (
                     f"warning: git ignores {path}, so a clone of this repository has no hooks and"
                     " nothing is enforced there; remove .claude/ from .gitignore, or run `harness"
@@ -106,7 +98,7 @@ def _ignored(place: InstallTarget) -> Iterator[str]:
 
 
 def _wants_plan(place: InstallTarget, environment: Mapping[str, str]) -> bool:
-    """Whether the project has no plan anywhere: none approved and none in the folder of plans."""
+    """Whether no plan is approved and none is in the folder of plans."""
     if place.layout.project("plans").is_dir():
         return False
     try:
@@ -124,8 +116,7 @@ def _config(place: InstallTarget) -> tuple[FileChange, ...]:
 
 
 def _write_config(place: InstallTarget) -> None:
-    """A changed line about hooks is a person's decision, so it is approved with what was approved
-    before."""
+    """Write the changed line about hooks; if the file was approved before, approve it again."""
     for change in _config(place):
         approved = place.layout.approved_config
         stands = approved.is_file() and approved.read_bytes() == change.before
@@ -135,9 +126,9 @@ def _write_config(place: InstallTarget) -> None:
 
 
 def _write(place: InstallTarget, project: Project, wanted_changes: Wanted, by: str) -> None:
-    """What was there is kept first; hooks come before the settings that start them, and after what
-    they judge by."""
-    # Asked before anything changes: it compares the files with what was accepted last.
+    # The order survives a cut at any point: the undo record before the first change, policy and
+    # hooks before the settings that start them. `acceptable` compares with what was accepted last,
+    # so it comes before all changes.
     accepted = acceptable(place, wanted_changes.changes)
     undo = undo_of(place.layout.state, place.root)
     for change in wanted_changes.changes:
@@ -152,19 +143,17 @@ def _write(place: InstallTarget, project: Project, wanted_changes: Wanted, by: s
         undo.save()
     write_derived(project)
     make(place.root, [change for change in wanted_changes.changes if change.path not in MERGED])
-    write_policy_snapshot(project)  # once more: it says that the hooks are there
+    write_policy_snapshot(project)  # again: it says that the hooks are there
     make(place.root, [change for change in wanted_changes.changes if change.path in MERGED])
     if accepted is not None:
         accept_on_record(project, by=by, paths=accepted)
-        write_derived(project)  # where that was a fact, it shows
+        write_derived(project)  # accepting may have recorded a fact
 
 
 def acceptable(place: InstallTarget, changes: Iterable[FileChange]) -> list[str] | None:
-    """The paths of `changes` that a person accepts by making them; None when there is nothing to
-    accept.
+    """The paths of `changes` that a person accepts by making them; None if there are none.
 
-    A person's file that was no longer as accepted before stays noticed: the audit tells who changed
-    it.
+    A person's file that had changed since it was accepted is left to the audit.
     """
     if place.layout.root != place.root:
         return None
@@ -188,11 +177,11 @@ def _missing_folders(root: Path, changes: tuple[FileChange, ...]) -> Iterator[st
         yield from (str(folder.relative_to(root)) for folder in above if not folder.exists())
 
 
-def _told(
+def _installation(
     place: InstallTarget,
     chosen: Chosen | None,
     changes: tuple[FileChange, ...],
-    found: Wanted,
+    needed: Wanted,
     *notes: str,
 ) -> Installation:
     return Installation(
@@ -200,6 +189,6 @@ def _told(
         interpreter=None if chosen is None else chosen.interpreter,
         rejected=() if chosen is None else chosen.rejected,
         changes=changes,
-        conflicts=found.conflicts,
+        conflicts=needed.conflicts,
         notes=notes,
     )

@@ -1,8 +1,7 @@
-"""Edits of JSON text that leave every other byte as it is: a person's settings keep their order,
-spacing and line ends.
+"""Edits of JSON text that keep every other byte: a person's order, spacing and line ends.
 
-A Node knows where a value stands. Each edit takes the whole text and returns the new one; the text
-is parsed again for the next edit, so that no position is ever stale.
+Each edit takes the whole text and returns the new one. It is parsed again for the next edit, so
+that no position is stale.
 """
 
 import json
@@ -20,20 +19,19 @@ _TWO_SPACES = "  "
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value in the text, from `start` to `end`. Of an object `parts` are (key, start of the key,
-    value), of an array ("", start of the value, value); else there are none."""
+    """A value from `start` to `end`. `parts`: (key or "", start of the key or item, value)."""
 
     start: int
     end: int
     parts: tuple[tuple[str, int, "Node"], ...] = ()
 
     def member(self, key: str) -> "Node | None":
-        """The value of `key`; of several the last, which is the one that readers take."""
+        """The value of `key`; of several the last, as JSON readers do."""
         return next((value for name, _, value in reversed(self.parts) if name == key), None)
 
 
 class NotStrictJsonError(ValueError):
-    """Not JSON as every reader reads it. `line` and `column` count from 1."""
+    """Not strict JSON. `line` and `column` count from 1."""
 
     def __init__(self, reason: str, line: int, column: int) -> None:
         super().__init__(f"{reason} (line {line}, column {column})")
@@ -41,29 +39,30 @@ class NotStrictJsonError(ValueError):
 
 
 def load(text: str) -> Any:
-    """The value of strict JSON; a byte order mark before it is no fault. Raises
-    NotStrictJsonError."""
+    """The value of strict JSON, after an optional byte order mark. Raises NotStrictJsonError."""
     body = text.removeprefix(BOM)
     try:
         return json.loads(body, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         raise NotStrictJsonError(error.msg, error.lineno, error.colno) from error
     except _ConstantError as error:
-        place = body.find(str(error))
-        line, column = body.count("\n", 0, place) + 1, place - body.rfind("\n", 0, place)
+        line, column = _position(body, body.find(str(error)))
         raise NotStrictJsonError(f"{error} is no JSON value", line, column) from error
     except RecursionError as error:
         raise NotStrictJsonError("nested too deeply", 1, 1) from error
     except ValueError as error:  # Python reads no integer of more than 4,300 digits
-        found = _LONG.search(body)
-        place = 0 if found is None else found.start()
-        line, column = body.count("\n", 0, place) + 1, place - body.rfind("\n", 0, place)
+        long = _LONG.search(body)
+        line, column = _position(body, 0 if long is None else long.start())
         raise NotStrictJsonError("a number of thousands of digits", line, column) from error
 
 
+def _position(text: str, place: int) -> tuple[int, int]:
+    return text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place)
+
+
 def parse(text: str) -> Node:
-    """The places of all values in `text`, which `load` accepts. Raises NotStrictJsonError when it
-    is too deep."""
+    """The places of all values in `text`, which `load` accepts. Raises NotStrictJsonError if it is
+    nested too deeply."""
     try:
         return _value(text, _skip(text, len(BOM) if text.startswith(BOM) else 0))
     except RecursionError as error:
@@ -83,6 +82,7 @@ def add_item(text: str, owner: Node, value: Any) -> str:
 def remove_part(text: str, owner: Node, index: int) -> str:
     """`text` without the member or item `index` of `owner`, and without its comma."""
     parts = owner.parts
+    # The comma before the part goes with it; for the first part, the comma after it.
     if index > 0:
         start, end = parts[index - 1][2].end, parts[index][2].end
     elif len(parts) > 1:
@@ -106,14 +106,13 @@ def _add(text: str, owner: Node, head: str, value: Any) -> str:
     if owner.parts:
         last = owner.parts[-1]
         indent = _indent(text, last[1])
-        if indent is None:
-            return _splice(text, last[2].end, last[2].end, f", {head}{_compact(value)}")
-        return _splice(
-            text,
-            last[2].end,
-            last[2].end,
-            f",{newline}{indent}{head}{_pretty(value, unit, indent, newline)}",
+        # A part that shares its line with others is followed by the new one on that line.
+        new = (
+            f", {head}{_compact(value)}"
+            if indent is None
+            else f",{newline}{indent}{head}{_pretty(value, unit, indent, newline)}"
         )
+        return _splice(text, last[2].end, last[2].end, new)
     outer = _line_indent(text, owner.start)
     if unit == "":
         return _splice(text, owner.start + 1, owner.end - 1, f"{head}{_compact(value)}")
@@ -131,24 +130,22 @@ def _compact(value: Any) -> str:
 
 
 def _pretty(value: Any, unit: str, indent: str, newline: str) -> str:
-    """`value` over several lines, each but the first after `indent`."""
     return json.dumps(value, ensure_ascii=False, indent=unit or _TWO_SPACES).replace(
         "\n", newline + indent
     )
 
 
 def _unit(text: str) -> str:
-    """One level of indentation as the file has it; "" for a file on one line, two spaces where
-    nothing tells."""
+    """One level of the file's indentation; "" if it is on one line, two spaces if unknown."""
     root = parse(text)
     if not root.parts:
         return _TWO_SPACES
-    found = _indent(text, root.parts[0][1])
-    return "" if found is None else found or _TWO_SPACES
+    indent = _indent(text, root.parts[0][1])
+    return "" if indent is None else indent or _TWO_SPACES
 
 
 def _indent(text: str, place: int) -> str | None:
-    """The white space before `place` on its line; None when something else stands before it."""
+    """The white space before `place` on its line; None if something else is before it."""
     before = text[text.rfind("\n", 0, place) + 1 : place]
     return before if not before.strip(" \t") else None
 
@@ -160,8 +157,8 @@ def _line_indent(text: str, place: int) -> str:
 
 
 def _skip(text: str, place: int) -> int:
-    found = _SPACE.match(text, place)
-    return place if found is None else found.end()
+    space = _SPACE.match(text, place)
+    return place if space is None else space.end()
 
 
 def _value(text: str, start: int) -> Node:
@@ -170,8 +167,8 @@ def _value(text: str, start: int) -> Node:
         return Node(start, scanstring(text, start + 1)[1])
     if first in "{[":
         return _container(text, start, is_object=first == "{")
-    found = _SCALAR.match(text, start)
-    return Node(start, start if found is None else found.end())
+    scalar = _SCALAR.match(text, start)
+    return Node(start, start if scalar is None else scalar.end())
 
 
 def _container(text: str, start: int, *, is_object: bool) -> Node:

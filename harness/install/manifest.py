@@ -1,5 +1,4 @@
-"""MANIFEST.json beside the vendored hooks: what was installed, so that hooks, doctor and a later
-`init` can tell."""
+"""MANIFEST.json beside the vendored hooks: what was installed. Hooks, doctor and `init` read it."""
 
 import json
 from collections.abc import Mapping
@@ -42,8 +41,7 @@ class Manifest:
         )
 
     def hashes(self) -> dict[str, str]:
-        """Path from the root -> SHA-256 as it was written, of every file that is ours as a
-        whole."""
+        """Path from the root -> SHA-256 as written, of every file that is wholly ours."""
         return {
             **{f"{VENDORED}/{name}": digest for name, digest in self.files.items()},
             **self.rendered,
@@ -51,8 +49,7 @@ class Manifest:
 
 
 def read_manifest(root: Path) -> Manifest | None:
-    """None when there is none, or when it is damaged: then what is on disk is compared with what
-    would be written."""
+    """None when it is missing or damaged: files are then compared with what would be written."""
     try:
         value = json.loads((root / PATH).read_text("utf-8"))
         return Manifest(
@@ -62,7 +59,7 @@ def read_manifest(root: Path) -> Manifest | None:
             rendered=_hashes(value.get("rendered", {})),
             settings=dict(value["settings"]),
             server=None if value.get("server") is None else dict(value["server"]),
-            created=tuple(str(item) for item in value.get("created", ())),
+            created=tuple(map(str, value.get("created", ()))),
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None

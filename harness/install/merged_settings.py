@@ -1,8 +1,6 @@
-"""Our entries in files that are a person's: settings.json and .mcp.json. They are added once and
-taken out again.
+"""Adds our entries to a person's settings.json and .mcp.json, and removes them.
 
-An entry is ours when it starts a program in the folder of vendored hooks, whatever else was changed
-in it.
+An entry is ours when it starts a program in the folder of vendored hooks.
 """
 
 import json
@@ -28,8 +26,7 @@ _NAMES = {dict: "an object", list: "a list", str: "text", bool: "a boolean", typ
 
 
 def read_object(text: str, where: str) -> dict[str, Any]:
-    """The JSON object of a person's file. Raises UsageError (settings_invalid) with line and
-    column."""
+    """The JSON object of a person's file. Raises UsageError (settings_invalid)."""
     try:
         value = load(text)
         parse(text)
@@ -44,10 +41,9 @@ def read_object(text: str, where: str) -> dict[str, Any]:
 
 
 def with_hooks(text: str | None, section: Mapping[str, Any], where: str) -> str:
-    """The settings `text` (None: there is no file) with each event's groups of `section`, and no
-    other entry of ours.
+    """The settings `text` (None: no file) with the groups of `section` and no other entry of ours.
 
-    Raises UsageError when it is no JSON, or when what should hold hooks has another form.
+    Raises UsageError for invalid JSON, or hooks of another form.
     """
     if text is None:
         return pretty_json({HOOKS: dict(section)})
@@ -61,6 +57,7 @@ def with_hooks(text: str | None, section: Mapping[str, Any], where: str) -> str:
                 f"{event} hooks",
             )
     for event, wanted in section.items():
+        # Unchanged entries are not rewritten: a person's order and spacing around them stay.
         if [group for group in hooks.get(event, []) if _holds_ours(group)] != wanted:
             text = _without(text, event.__eq__, keep_empty=True)
             text = _add_groups(text, event, wanted)
@@ -68,16 +65,14 @@ def with_hooks(text: str | None, section: Mapping[str, Any], where: str) -> str:
 
 
 def without_hooks(text: str, where: str) -> str:
-    """The settings `text` without our entries; lists and objects that this leaves empty go too.
-    Raises UsageError."""
+    """The settings `text` without our entries and what they leave empty. Raises UsageError."""
     read_object(text, where)
     left = _without(text, lambda _event: True, keep_empty=False)
     return left if left == text or _at(left, HOOKS).parts else _drop(left, HOOKS)
 
 
 def with_server(text: str | None, server: Mapping[str, Any], where: str) -> str | None:
-    """The servers `text` with ours; None when another server has its name, which is left alone.
-    Raises UsageError."""
+    """The servers `text` with ours; None when another server has its name. Raises UsageError."""
     if text is None:
         return pretty_json({SERVERS: {MCP_SERVER: dict(server)}})
     servers = _require(read_object(text, where).get(SERVERS, {}), dict, where, SERVERS)
@@ -148,13 +143,11 @@ def _add_groups(text: str, event: str, groups: list[Any]) -> str:
 
 
 def _without(text: str, concerned: Callable[[str], bool], *, keep_empty: bool) -> str:
-    """Without our entries of the events that are `concerned`, one after the other; what that
-    empties goes too, but for an event's list with `keep_empty`."""
-    while True:
-        found = _first_ours(text, concerned)
-        if found is None:
-            return text
-        event, place, inner = found
+    """Without our entries of the events that are `concerned`, and what they leave empty; with
+    `keep_empty` an event's list stays."""
+    # One at a time: each removal moves the positions of all that follows.
+    while (ours := _first_ours(text, concerned)) is not None:
+        event, place, inner = ours
         groups = _at(text, HOOKS, event)
         entries = groups.parts[place][2].member(HOOKS)
         if entries is not None and len(entries.parts) > 1:
@@ -165,6 +158,7 @@ def _without(text: str, concerned: Callable[[str], bool], *, keep_empty: bool) -
             hooks = _at(text, HOOKS)
             index = max(number for number, part in enumerate(hooks.parts) if part[0] == event)
             text = remove_part(text, hooks, index)
+    return text
 
 
 def _first_ours(text: str, concerned: Callable[[str], bool]) -> tuple[str, int, int] | None:
@@ -183,10 +177,10 @@ def _first_ours(text: str, concerned: Callable[[str], bool]) -> tuple[str, int, 
 def _at(text: str, *keys: str) -> Node:
     node = parse(text)
     for key in keys:
-        found = node.member(key)
-        if found is None:
+        member = node.member(key)
+        if member is None:
             raise KeyError(key)
-        node = found
+        node = member
     return node
 
 

@@ -1,5 +1,4 @@
-"""`harness init --remove`: take the harness out again. What a person wrote, and what the ledger
-holds, stays."""
+"""`harness init --remove`: remove the harness. A person's files and the ledger's facts stay."""
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +19,7 @@ from harness.install.manifest import Manifest, read_manifest
 from harness.install.merged_settings import without_hooks, without_server
 from harness.install.target import InstallTarget, place_of
 from harness.install.undo_record import Undo, undo_of
-from harness.install.wanted_files import as_written, has_banner, sweep
+from harness.install.wanted_files import as_written, has_banner, sort, sweep
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import open_project
 from harness.plans.scaffold import PLAN_FORM, forms
@@ -36,7 +35,7 @@ PLAN = BY_NAME["plan"].path
 
 @dataclass(frozen=True, kw_only=True)
 class Removal:
-    """What was done, or with a dry run what would be."""
+    """What was done, or with a dry run would be done."""
 
     place: InstallTarget
     changes: tuple[FileChange, ...]
@@ -45,26 +44,24 @@ class Removal:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Found:
+class _RemovalPlan:
     changes: tuple[FileChange, ...]
     conflicts: tuple[Conflict, ...]
     folders: tuple[str, ...]
-    """Removed when they are empty then; deepest first."""
+    """To remove if they are empty then; deepest first."""
     used: bool
-    """The project's own facts or those of its worktrees are worth keeping, or nothing of the
-    project is here."""
+    """Whether the project stays: it has facts, or is elsewhere."""
     notes: tuple[str, ...]
 
 
 def remove(
     directory: Path, environment: Mapping[str, str], *, by: str, dry_run: bool = False
 ) -> Removal:
-    """Take out of `directory` what `install` put there. A file that was not changed since is as it
-    was before, byte for byte; from one that was changed only the harness's entries go, and it is
-    named. `.harness/` and the state directory go when the ledger holds no fact; else they stay.
+    """Remove from `directory` what `install` put there.
 
-    Raises NotFoundError when nothing of the harness is there, RefusedError in the harness's own
-    repository, UsageError when a settings file is no JSON; then nothing was changed.
+    An unchanged file is restored byte for byte; from an edited one only our entries go, and it is
+    named. `.harness/` and the state directory go only if the ledger has no fact. Raises
+    NotFoundError, RefusedError or UsageError before anything is changed.
     """
     root = directory.resolve()
     if not root.is_dir():
@@ -72,16 +69,16 @@ def remove(
             f"{root} is no folder.", hint="Name the folder that `harness init` was run in."
         )
     if dry_run:
-        place, found = _look(root, environment)
-        return _told(place, found)
+        place, plan = _look(root, environment)
+        return _removal(place, plan)
     with lock(root):
-        place, found = _look(root, environment)
+        place, plan = _look(root, environment)
         sweep(place)
-        _take_out(place, found, environment, by)
-    return _told(place, found)
+        _take_out(place, plan, environment, by)
+    return _removal(place, plan)
 
 
-def _look(root: Path, environment: Mapping[str, str]) -> tuple[InstallTarget, _Found]:
+def _look(root: Path, environment: Mapping[str, str]) -> tuple[InstallTarget, _RemovalPlan]:
     place = place_of(root, None, environment)
     if place.own:
         raise RefusedError(
@@ -98,11 +95,9 @@ def _look(root: Path, environment: Mapping[str, str]) -> tuple[InstallTarget, _F
         )
     changes: list[FileChange] = []
     conflicts: list[Conflict] = []
-    for item in (*_merged(place, manifest, undo), *_whole_files(place, manifest, undo)):
-        if isinstance(item, Conflict):
-            conflicts.append(item)
-        else:
-            changes.append(item)
+    sort(
+        (*_merged(place, manifest, undo), *_whole_files(place, manifest, undo)), changes, conflicts
+    )
     used, notes = _use(place, environment)
     if not used:
         changes += _project_files(place, undo)
@@ -113,7 +108,7 @@ def _look(root: Path, environment: Mapping[str, str]) -> tuple[InstallTarget, _F
         ):
             notes.append(f"{PLAN} stays: it was filled in.")
     folders = _folders(place, manifest, undo, used=used)
-    return place, _Found(
+    return place, _RemovalPlan(
         changes=tuple(changes),
         conflicts=tuple(conflicts),
         folders=folders,
@@ -153,8 +148,7 @@ def _merged(
 def _whole_files(
     place: InstallTarget, manifest: Manifest | None, undo: Undo
 ) -> Iterator[FileChange | Conflict]:
-    """Agents and commands, then the hooks with the manifest last: a cut removal is finished by the
-    next one."""
+    # The manifest comes last: by it the next call finishes an interrupted removal.
     known = {} if manifest is None else manifest.hashes()
     now = {str(path): sha256_bytes(text.encode()) for path, text in installed_texts().items()}
     now |= {f"{VENDORED}/{name}": sha256_bytes(data) for name, data in vendored_files().items()}
@@ -171,13 +165,13 @@ def _whole_files(
                 hint=f"Delete {path} if you do not need it.",
             )
     compiled = sorted((place.root / VENDORED).rglob("__pycache__/*.pyc"))
-    for path in [manifests.PATH, *(found.relative_to(place.root).as_posix() for found in compiled)]:
+    for path in [manifests.PATH, *(file.relative_to(place.root).as_posix() for file in compiled)]:
         if (there := current(place.root, path)) is not None:
             yield FileChange(path=path, before=there, after=None)
 
 
 def _use(place: InstallTarget, environment: Mapping[str, str]) -> tuple[bool, list[str]]:
-    """(whether the project stays, what a person should know of it)."""
+    """(whether the project stays, notes on it)."""
     layout = place.layout
     if layout.root != place.root:
         return True, [f"The project is at {layout.root}, and stays as it is."]
@@ -215,8 +209,7 @@ def _held_out(layout: Layout, plan: ApprovedPlan | None) -> list[str]:
 
 
 def _project_files(place: InstallTarget, undo: Undo) -> Iterator[FileChange]:
-    """All that a project without a fact has of ours; config.toml, by which its state is found,
-    last."""
+    """All our files in a project without facts; config.toml, which names its state, last."""
     layout = place.layout
     paths = [layout.project(name) for name in ("policy", "checklist", "priors")]
     paths += [
@@ -243,8 +236,7 @@ def _project_files(place: InstallTarget, undo: Undo) -> Iterator[FileChange]:
 def _folders(
     place: InstallTarget, manifest: Manifest | None, undo: Undo, *, used: bool
 ) -> tuple[str, ...]:
-    """Those that we made; of an installation without a record (a clone) all that may be ours.
-    VENDORED always is, and .harness/ unless its project stays."""
+    """The folders that we made; without a record of them (in a clone) all that may be ours."""
     usual = [".claude", ".claude/hooks", AGENTS, ".claude/commands", COMMANDS]
     made = undo.folders if undo.files or manifest is None else usual
     tops = (VENDORED,) if used and not place.new else (HARNESS, VENDORED)
@@ -258,15 +250,18 @@ def _folders(
     return tuple(sorted(names, key=lambda name: (-name.count("/"), name)))
 
 
-def _take_out(place: InstallTarget, found: _Found, environment: Mapping[str, str], by: str) -> None:
+def _take_out(
+    place: InstallTarget, plan: _RemovalPlan, environment: Mapping[str, str], by: str
+) -> None:
     root, layout = place.root, place.layout
-    accepted = acceptable(place, found.changes)
-    last = [change for change in found.changes if change.path == CONFIG]
-    make(root, [change for change in found.changes if change.path != CONFIG])
-    _remove_empty(root, found.folders)  # while the record still says which are ours
+    accepted = acceptable(place, plan.changes)
+    # config.toml goes last: after a cut the next call finds state and record by it.
+    last = [change for change in plan.changes if change.path == CONFIG]
+    make(root, [change for change in plan.changes if change.path != CONFIG])
+    _remove_empty(root, plan.folders)  # while the record still says which are ours
     undo = undo_of(layout.state, root)
     undo.forget()
-    if found.used and not place.new:
+    if plan.used and not place.new:
         with open_project(layout.root, environment) as project:
             write_policy_snapshot(project)
             if accepted is not None:
@@ -275,7 +270,7 @@ def _take_out(place: InstallTarget, found: _Found, environment: Mapping[str, str
     elif not _others(undo.folder):
         shutil.rmtree(layout.state, ignore_errors=True)
     make(root, last)
-    _remove_empty(root, found.folders)
+    _remove_empty(root, plan.folders)
 
 
 def _others(folder: Path) -> bool:
@@ -290,5 +285,5 @@ def _remove_empty(root: Path, names: Sequence[str]) -> None:
             folder.rmdir()
 
 
-def _told(place: InstallTarget, found: _Found) -> Removal:
-    return Removal(place=place, changes=found.changes, conflicts=found.conflicts, notes=found.notes)
+def _removal(place: InstallTarget, plan: _RemovalPlan) -> Removal:
+    return Removal(place=place, changes=plan.changes, conflicts=plan.conflicts, notes=plan.notes)

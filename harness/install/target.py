@@ -1,5 +1,4 @@
-"""Where an installation goes: the folder whose hooks these are, its project, and how hooks are to
-come to a session."""
+"""Where an installation goes: folder, project, and how hooks reach a session."""
 
 import re
 import secrets
@@ -30,11 +29,11 @@ class InstallTarget:
     root: Path
     """Where `claude` is started: its .claude/ gets the hooks."""
     layout: Layout
-    """The project's paths, also before it is made. Its root is `root`, or from a linked worktree
-    without a project of its own the same folder of the main worktree."""
+    """The project's paths. Its root is `root`; for a linked worktree without a project of its own,
+    the same folder of the main worktree."""
     mode: HooksMode
     config: str
-    """config.toml as it is to be."""
+    """The text of config.toml afterwards."""
 
     @property
     def own(self) -> bool:
@@ -49,11 +48,10 @@ class InstallTarget:
 def place_of(
     directory: Path, mode: HooksMode | None, environment: Mapping[str, str]
 ) -> InstallTarget:
-    """Where `harness init --hooks MODE` of `directory` goes; without a mode what config.toml says,
-    else vendored hooks.
+    """The target of `harness init --hooks MODE`; the default mode is config.toml's, else vendored.
 
     Raises RefusedError (hooks_installed) when the project has vendored hooks and `mode` is another,
-    or (name_not_utf8) when no JSON file could name it, ConfigError when config.toml cannot be read.
+    RefusedError (name_not_utf8) and ConfigError.
     """
     root = _named(directory.resolve())
     project = root if (root / CONFIG).is_file() else in_main_worktree(root) or root
@@ -94,11 +92,9 @@ def _named(root: Path) -> Path:
 
 
 def settings_above(place: InstallTarget, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """A hint for a new project below the top of a repository that has settings or a project of its
-    own; else nothing.
+    """A hint for a new project below the top of a repository that has settings or a project.
 
-    A folder of a monorepo may be a project; it is also what somebody gets who was in the wrong
-    folder.
+    That may be a monorepo, or the wrong folder.
     """
     top = next(
         (folder for folder in (place.root, *place.root.parents) if (folder / ".git").exists()),
@@ -106,15 +102,13 @@ def settings_above(place: InstallTarget, environment: Mapping[str, str]) -> tupl
     )
     if not place.new or top in (place.root, Path(environment.get("HOME", "/")).resolve()):
         return ()
-    found = [f"{name}/" for name in (".claude", ".harness") if (top / name).is_dir()]
-    if not found:
+    present = [f"{name}/" for name in (".claude", ".harness") if (top / name).is_dir()]
+    if not present:
         return ()
     return (
-        (
-            "hint: Claude Code reads settings of the folder it is started in. The repository's"
-            f" top, {top}, has {' and '.join(found)} already: to start `claude` there, `harness"
-            " init` there."
-        ),
+        "hint: Claude Code reads the settings of the folder it is started in. The repository's top,"
+        f" {top}, already has {' and '.join(present)}: to start `claude` there, run `harness init`"
+        " there.",
     )
 
 
@@ -134,9 +128,9 @@ def _new_place(root: Path, mode: HooksMode, environment: Mapping[str, str]) -> I
     )
 
 
-def _with_mode(config: str, mode: HooksMode, said: HooksMode | None) -> str:
+def _with_mode(config: str, mode: HooksMode, before: HooksMode | None) -> str:
     """config.toml with its line about hooks as `mode` needs it; vendored hooks need none."""
-    if said is mode or (said is None and mode is HooksMode.PROJECT):
+    if before is mode or (before is None and mode is HooksMode.PROJECT):
         return config
     line = f'hooks = "{mode}"'
-    return _HOOKS_LINE.sub(line, config) if said is not None else f"{config.rstrip()}\n{line}\n"
+    return _HOOKS_LINE.sub(line, config) if before is not None else f"{config.rstrip()}\n{line}\n"

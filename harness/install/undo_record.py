@@ -1,5 +1,4 @@
-"""What stood where an installation wrote: kept in the state directory, so that it can be taken out
-byte for byte."""
+"""Originals of the files that an installation wrote, kept so that removal restores every byte."""
 
 import json
 import shutil
@@ -16,15 +15,14 @@ _RECORD = "record.json"
 @dataclass(kw_only=True)
 class UndoEntry:
     before: str | None
-    """SHA-256 of the bytes that were there, kept beside the record; None when nothing was."""
+    """SHA-256 of the original, kept beside the record; None if there was none."""
     written: list[str]
-    """SHA-256 of everything that we wrote there since, newest last."""
+    """SHA-256 of every version that we wrote, newest last."""
 
 
 @dataclass(kw_only=True)
 class Undo:
-    """The record of one root; several worktrees of a project have one each. Saved before any file
-    is written."""
+    """The record of one root (each worktree has its own); saved before any file is written."""
 
     folder: Path
     files: dict[str, UndoEntry] = field(default_factory=dict)
@@ -34,8 +32,9 @@ class Undo:
     def remember(
         self, path: str, before: bytes | None, after: bytes, *, base: bytes | None
     ) -> None:
-        """That `after` is going to stand at `path`. `base` is `before` without anything of ours:
-        what is put back when somebody else wrote there since we did, or when nothing is known."""
+        """Record that `path` gets `after`. `base` is `before` without our entries."""
+        # If somebody else wrote there since we did, `base` is the new original: the old one would
+        # undo their edit too.
         entry = self.files.get(path)
         digest = None if before is None else sha256_bytes(before)
         if entry is None or (digest not in entry.written and digest != entry.before):
@@ -45,12 +44,11 @@ class Undo:
             entry.written.append(now)
 
     def wrote(self, path: str, data: bytes) -> bool:
-        """Whether `data` is something that we put at `path`."""
+        """Whether we wrote `data` at `path`."""
         return path in self.files and sha256_bytes(data) in self.files[path].written
 
     def original(self, path: str) -> bytes | None:
-        """The bytes that were at `path` before us. Raises ConfigError when the copy is damaged or
-        gone."""
+        """The bytes at `path` before us. Raises ConfigError when the copy is damaged or missing."""
         digest = self.files[path].before
         if digest is None:
             return None
@@ -58,8 +56,8 @@ class Undo:
         data = copy.read_bytes() if copy.is_file() else b""
         if sha256_bytes(data) != digest:
             raise ConfigError(
-                f"The copy of {path} at {copy} is damaged or gone.",
-                hint=f"Take the harness's entries out of {path} by hand, or restore it from git.",
+                f"The copy of {path} at {copy} is damaged or missing.",
+                hint=f"Remove the harness's entries from {path} by hand, or restore it from git.",
                 code="undo_damaged",
             )
         return data
@@ -95,8 +93,7 @@ class Undo:
 
 
 def undo_of(state: Path, root: Path) -> Undo:
-    """The record of the installation at `root`, empty when there is none. Raises ConfigError when
-    it is damaged."""
+    """The record of the installation at `root`, or an empty one. Raises ConfigError if damaged."""
     folder = state / "undo" / sha256_bytes(str(root).encode("utf-8", "surrogateescape"))[:16]
     path = folder / _RECORD
     if not path.is_file():
@@ -110,11 +107,7 @@ def undo_of(state: Path, root: Path) -> Undo:
         return Undo(folder=folder, files=files, folders=[str(name) for name in value["folders"]])
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise ConfigError(
-            f"{path}, which says what stood in the repository before the harness, is damaged:"
-            f" {error}.",
-            hint=(
-                "Move it away; `harness init --remove` then takes the harness's own entries and"
-                " files out."
-            ),
+            f"{path}, the record of the files before the installation, is damaged: {error}.",
+            hint="Move it away; then `harness init --remove` removes our entries and files.",
             code="undo_damaged",
         ) from error

@@ -1,6 +1,4 @@
-"""What an installation has to change, found by comparing what is there with what is to be there.
-Writes nothing.
-"""
+"""Compares the files on disk with those of an installation. Writes nothing but `sweep`."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -24,7 +22,7 @@ from harness.rendering.vendored_hooks import vendored_files
 from harness.settings import CONFIG
 
 MERGED = (MCP_SERVERS, SETTINGS)
-"""A person's files, to which entries are added; the settings last, for they switch the hooks on."""
+"""A person's files that get entries; the settings last, since they switch the hooks on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,17 +33,12 @@ class Wanted:
 
 
 def wanted(place: InstallTarget, interpreter: str, undo: Undo, *, plan: bool) -> Wanted:
-    """Everything but config.toml. `plan`: whether a form of a plan is to be there."""
+    """Everything but config.toml. `plan`: whether the project gets the form of a plan."""
     changes = list(_forms(place, plan=plan))
     conflicts: list[Conflict] = []
     if place.own:
-        found = _owned(
-            place,
-            {str(path): text.encode() for path, text in expected(place.root).items()},
-            {},
-            undo,
-        )
-        _sort(found, changes, conflicts)
+        own = {str(path): text.encode() for path, text in expected(place.root).items()}
+        sort(_owned(place, own, {}, undo), changes, conflicts)
     elif place.mode is HooksMode.PROJECT:
         more = _hooks(place, interpreter, undo)
         changes += more.changes
@@ -54,8 +47,7 @@ def wanted(place: InstallTarget, interpreter: str, undo: Undo, *, plan: bool) ->
 
 
 def base_of(change: FileChange) -> bytes | None:
-    """What is to stand at the path once we are out of it, where nothing is known of the time before
-    us."""
+    """The file's bytes before the change, without any entry of ours; None for our own files."""
     if change.before is None or change.path not in MERGED:
         return None
     strip = without_hooks if change.path == SETTINGS else without_server
@@ -82,8 +74,8 @@ def _hooks(place: InstallTarget, interpreter: str, undo: Undo) -> Wanted:
     rendered = {str(path): text.encode() for path, text in installed_texts().items()}
     changes: list[FileChange] = []
     conflicts: list[Conflict] = []
-    _sort(_owned(place, vendored, known, undo), changes, conflicts)
-    _sort(_stale(place, {**vendored, **rendered}, known, undo), changes, conflicts)
+    sort(_owned(place, vendored, known, undo), changes, conflicts)
+    sort(_stale(place, {**vendored, **rendered}, known, undo), changes, conflicts)
     texts = list(_owned(place, rendered, known, undo))
     merged = [_server(place, interpreter), _settings(place, interpreter)]
     taken = {item.path for item in (*texts, *merged) if isinstance(item, Conflict)}
@@ -100,7 +92,7 @@ def _hooks(place: InstallTarget, interpreter: str, undo: Undo) -> Wanted:
         server=None if MCP_SERVERS in taken else project_server(interpreter),
         created=_created(place, before, merged),
     )
-    _sort(
+    sort(
         (_changed(place, manifests.PATH, manifest.text().encode()), *texts, *merged),
         changes,
         conflicts,
@@ -108,7 +100,7 @@ def _hooks(place: InstallTarget, interpreter: str, undo: Undo) -> Wanted:
     return Wanted(changes=tuple(changes), conflicts=tuple(conflicts))
 
 
-def _sort(
+def sort(
     results: Iterable[FileChange | Conflict | None],
     changes: list[FileChange],
     conflicts: list[Conflict],
@@ -123,8 +115,7 @@ def _sort(
 def _owned(
     place: InstallTarget, files: Mapping[str, bytes], known: Mapping[str, str], undo: Undo
 ) -> Iterator[FileChange | Conflict]:
-    """Files that are ours as a whole: made, replaced when they are as we wrote them once, else kept
-    and named."""
+    """Files that are wholly ours: made, replaced unless edited, else kept and named."""
     for path, data in files.items():
         there = current(place.root, path)
         if there == data:
@@ -153,18 +144,18 @@ def _owned(
 
 
 def as_written(path: str, data: bytes, known: Mapping[str, str], undo: Undo) -> bool:
-    """Whether `data` is what we wrote at `path` once, byte for byte: our banner alone outlives a
-    person's edit."""
+    """Whether we wrote exactly `data` at `path`."""
+    # The banner does not show it: it survives a person's edit.
     return sha256_bytes(data) == known.get(path) or undo.wrote(path, data)
 
 
 def has_banner(data: bytes) -> bool:
-    """Whether we wrote an agent or a command there once; a person may have edited it since."""
+    """Whether it is an agent or a command of ours; a person may have edited it since."""
     return is_rendered(data.decode("utf-8", "replace"))
 
 
 def _rendered_here(path: str, data: bytes) -> bool:
-    """In the harness's own repository the files are rendered, as `harness render` does it."""
+    """For the harness's own repository: the rule of `harness render`."""
     return not path.endswith(".md") or has_banner(data)
 
 
@@ -235,7 +226,7 @@ def _text(place: InstallTarget, path: str) -> str | None:
 
 
 def sweep(place: InstallTarget) -> None:
-    """Remove them; what another process is writing now stays."""
+    """Remove the temporary files that interrupted writes left; those of living writers stay."""
     layout, plan = place.layout, BY_NAME["plan"].path
     names = {CONFIG, manifests.PATH, *MERGED, *forms(plan), *forms(f".harness/{plan}")}
     names |= {f"{VENDORED}/{name}" for name in vendored_files()} | {

@@ -236,7 +236,7 @@ def test_a_link_to_nothing_is_refused(tmp_path: Path, person: Person) -> None:
     root = tmp_path / "r"
     root.mkdir()
     (root / ".claude").symlink_to("nowhere")
-    with pytest.raises(RefusedError, match="a link to nothing") as told:
+    with pytest.raises(RefusedError, match="a dangling link") as told:
         person.install(root)
     assert told.value.code == "path_taken"
     assert list(root.iterdir()) == [root / ".claude"]

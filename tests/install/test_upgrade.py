@@ -259,7 +259,7 @@ def test_a_copy_that_is_damaged_or_gone_is_said(repository: Path, person: Person
         if copy.name != "record.json":
             copy.unlink()
     before = tree(repository)
-    with pytest.raises(ConfigError, match="damaged or gone"):
+    with pytest.raises(ConfigError, match="damaged or missing"):
         person.remove(repository)
     assert tree(repository) == before
 
