@@ -1,5 +1,4 @@
-"""The Claude Code CLI of this machine: where it is, which version, and whether hooks run in it at
-all."""
+"""The Claude Code CLI of this machine: its place and version, and whether hooks run in it."""
 
 import importlib.util
 import re
@@ -15,12 +14,12 @@ from harness.doctor.settings_files import MANAGED, USER
 from harness.doctor.subject import DoctorSubject
 from harness.guard.hooks.settings_guard import OFF_SWITCHES, is_on, switched_off
 
+# Older versions let a call through when a hook cannot start, is late or crashes. They also have
+# hook bugs that were fixed later: a comma in a matcher never fired (2.1.191), JSON with exit status
+# 2 did not block (2.1.214), a deleted current folder stopped every hook (2.1.239). We measured
+# 2.1.332.
 MINIMUM_CLI = (2, 1, 295)
-"""The first with `onFailure: "block"` on command hooks: its changelog says so, and people who tried
-2.1.294 and 2.1.295 saw it ignored and kept. Measured for this harness: 2.1.332. Older ones let a
-call through when a hook cannot start, is late or crashes. They also have faults of hooks that are
-fixed since: a comma in a matcher never fired (2.1.191), JSON with exit status 2 did not block
-(2.1.214), a deleted current folder stopped every hook (2.1.239)."""
+"""The first with `onFailure: "block"` on command hooks, by its changelog and by trying it."""
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 _ANSWER_S = 30.0
 _UPDATE = "Update it: `claude update`, or install Claude Code again."
@@ -30,11 +29,11 @@ _UPDATE = "Update it: `claude update`, or install Claude Code again."
 class FoundCli:
     program: Path
     bundled: bool
-    """It came with the Agent SDK; `claude` in a terminal is another one, if there is one."""
+    """It came with the Agent SDK."""
 
 
 def find_clis(environment: Mapping[str, str], home: Path) -> list[FoundCli]:
-    """The CLIs that a person or the harness would start, the person's first."""
+    """The CLIs that a person or the harness starts, the person's first."""
     on_path = shutil.which("claude", path=environment.get("PATH", ""))
     usual = [home / ".local/bin/claude", home / ".claude/local/claude"]
     persons = [Path(on_path)] if on_path else [path for path in usual if path.is_file()]
@@ -44,7 +43,8 @@ def find_clis(environment: Mapping[str, str], home: Path) -> list[FoundCli]:
 
 
 def bundled_program() -> Path | None:
-    """The CLI in the Agent SDK's package, which is looked for and not imported."""
+    """The CLI in the Agent SDK's package."""
+    # Not imported: the SDK loads slowly.
     spec = importlib.util.find_spec("claude_agent_sdk")
     if spec is None or spec.origin is None:
         return None
@@ -53,7 +53,7 @@ def bundled_program() -> Path | None:
 
 
 def version_of(program: Path, environment: Mapping[str, str]) -> tuple[tuple[int, ...] | None, str]:
-    """(version, what it said): the version is None when the CLI did not say one in time."""
+    """(version, output); the version is None when the CLI printed none in time."""
     with temporary_folder() as folder:
         try:
             ended = run(
@@ -66,11 +66,11 @@ def version_of(program: Path, environment: Mapping[str, str]) -> tuple[tuple[int
             return None, f"{type(error).__name__}: {error.strerror}"
     if ended.code is None:
         return None, f"no answer in {_ANSWER_S:g} s"
-    said = (ended.stdout + ended.stderr).strip()
-    match = _VERSION.search(said)
+    output = (ended.stdout + ended.stderr).strip()
+    match = _VERSION.search(output)
     if ended.code != 0 or match is None:
-        return None, said.splitlines()[-1] if said else f"exit status {ended.code}"
-    return tuple(int(part) for part in match.groups()), said
+        return None, output.splitlines()[-1] if output else f"exit status {ended.code}"
+    return tuple(int(part) for part in match.groups()), output
 
 
 @doctor_check
@@ -102,8 +102,7 @@ def cli_version(subject: DoctorSubject) -> DoctorCheck:
 
 @doctor_check
 def cli_mode(subject: DoctorSubject) -> DoctorCheck:
-    """Whether hooks run in the session around us, or in one that is started with this
-    environment."""
+    """Whether hooks run in the enclosing session, or in one that starts with this environment."""
     faults = [
         f"{name} is set in this environment"
         for name in OFF_SWITCHES
@@ -118,11 +117,9 @@ def cli_mode(subject: DoctorSubject) -> DoctorCheck:
             "Unset the variable or leave out the option, and start `claude` again.",
         )
     if subject.session is None:
-        said = (
-            "nothing in this environment switches hooks off (options and shell aliases cannot be"
-            " seen)"
+        return good(
+            "nothing in this environment switches hooks off (options and aliases cannot be seen)"
         )
-        return good(said)
     return good("the running session was not started in a mode without hooks")
 
 

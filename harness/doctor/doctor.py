@@ -1,4 +1,4 @@
-"""The table of checks, and how they are run over one project."""
+"""The table of checks, and their run over one project."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -66,7 +66,7 @@ OF_THE_HOOKS: tuple[CheckFunction, ...] = (
     guards_answer,
     others_answer,
 )
-"""Made where there are hooks that can be seen."""
+"""Only where hooks can be seen."""
 OF_THE_REST: tuple[CheckFunction, ...] = (
     other_hooks,
     snapshot_sound,
@@ -88,10 +88,9 @@ def run_doctor(
     session: EnclosingSession | None,
     managed_folder: Path = MANAGED_FOLDER,
 ) -> Report:
-    """Make every check on the project that contains `root`; with `start_cli` the CLI is started
-    once.
+    """Make every check on the project that contains `root`; with `start_cli` start the CLI once.
 
-    `session` is the one that runs around the doctor. Raises NotFoundError where no project is near.
+    `session` encloses the doctor. Raises NotFoundError when no project is near.
     """
     home = Path(environment.get("HOME") or os.path.expanduser("~"))
     try:
@@ -105,7 +104,6 @@ def run_doctor(
 
 
 def examine(subject: DoctorSubject, *, start_cli: bool) -> Report:
-    """The report on `subject`; with `start_cli` the CLI is started once."""
     seen = subject.mode is HooksMode.PROJECT or subject.plugin is not None
     hooks = (*OF_THE_HOOKS, *(WITH_THE_CLI if start_cli else ())) if seen else ()
     wanted = (*OF_THE_PLACE, *hooks, *OF_THE_REST)

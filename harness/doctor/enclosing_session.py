@@ -1,5 +1,4 @@
-"""The running Claude Code session around the doctor, if there is one: how it was started, and
-where."""
+"""The Claude Code session that encloses the doctor, if any: how and where it was started."""
 
 import contextlib
 import json
@@ -19,10 +18,10 @@ class EnclosingSession:
     words: tuple[str, ...]
     """Its command line."""
     folder: Path
-    """Where it was started; it stays so when the session's own current folder moves."""
+    """Where it was started: a `cd` in the session does not change it."""
 
     def options(self) -> Iterator[tuple[str, str]]:
-        """(option, value) of the command line; the value is "" where none follows."""
+        """(option, value or "") of the command line."""
         words = self.words[1:]
         for position, word in enumerate(words):
             if word == "--":
@@ -34,8 +33,7 @@ class EnclosingSession:
 
 
 def enclosing_session() -> EnclosingSession | None:
-    """The nearest `claude` above this process; None when there is none, or the system does not
-    tell."""
+    """The nearest `claude` above this process; None if there is none or it is unknown."""
     with contextlib.suppress(psutil.Error):
         for process in claude_above():
             with contextlib.suppress(psutil.Error, OSError):
@@ -44,8 +42,7 @@ def enclosing_session() -> EnclosingSession | None:
 
 
 def switched_off_by(session: EnclosingSession) -> list[str]:
-    """The options with which the session was started and which keep the project's hooks from
-    running."""
+    """The options of the session that switch off the project's hooks."""
     options = []
     for name, value in session.options():
         if name in ("--bare", "--safe-mode"):

@@ -1,11 +1,4 @@
-"""Checks of the settings' hook entries: each way in which an entry that is there still does not
-guard.
-
-The first half is how CLI 2.1.332 was measured to read a hook's `matcher`. Absent, "" and "*" match
-all. Letters, digits, `_`, `-`, `|`, `,` and spaces are a list of exact, case-sensitive names, where
-`Task` also stands for the tool Agent. Anything else is a regular expression that is searched for;
-one that is not valid matches nothing.
-"""
+"""Checks of the hook entries in settings: each way in which an existing entry does not guard."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -36,7 +29,7 @@ TOOLS = (
         "mcp__files__write_file",
     ),
 )
-"""Names that a guard of all tools must see; more exist, and MCP servers bring any."""
+"""Samples of the names that a guard of all tools must see."""
 VALUES: dict[str, tuple[str, ...]] = {
     "PreToolUse": TOOLS,
     "PostToolUse": TOOLS,
@@ -52,11 +45,15 @@ VALUES: dict[str, tuple[str, ...]] = {
     "PreCompact": ("manual", "auto"),
     "SubagentStop": ("general-purpose", "model-builder"),
 }
-"""What the matcher of each event is compared with; an event that is not here has no matcher."""
+"""Values that the matcher of each event is compared with; other events have no matcher."""
 _LIST = re.compile(r"[A-Za-z0-9_|, -]+\Z")
 
 
 def matches(matcher: object, value: str) -> bool:
+    # Measured with CLI 2.1.332. Absent, "" and "*" match all. Letters, digits, `_`, `-`, `|`, `,`
+    # and spaces are a list of exact, case-sensitive names, in which `Task` also means the tool
+    # Agent. Anything else is a regular expression that is searched for; an invalid one matches
+    # nothing.
     if matcher is None or matcher in ("", "*"):
         return True
     if not isinstance(matcher, str):
@@ -71,19 +68,18 @@ def matches(matcher: object, value: str) -> bool:
 
 
 def missed(event: str, matcher: object) -> tuple[str, ...]:
-    """The values of `event` that `matcher` does not let through."""
+    """The values of `event` that `matcher` does not match."""
     return tuple(value for value in VALUES.get(event, ()) if not matches(matcher, value))
 
 
 SHORTEST_S, LONGEST_S = 5, 600
-"""A Python that starts on a busy machine needs seconds; 600 is what the CLI takes without a
-`timeout`."""
+"""Python needs seconds to start on a busy machine; the CLI's default `timeout` is 600."""
 _MODULE = "-m"
 
 
 @doctor_check
 def entries_present(subject: DoctorSubject) -> DoctorCheck:
-    """Whether each event has its program in the settings in which it belongs."""
+    """Whether each event has its hook in the right settings file."""
     place = subject.shown(subject.source)
     lacking = [
         event for event in EVENTS if not any(hook.runs(event) for hook in subject.installed())
@@ -141,7 +137,7 @@ def entries_synchronous(subject: DoctorSubject) -> DoctorCheck:
 
 @doctor_check
 def entries_timeout(subject: DoctorSubject) -> DoctorCheck:
-    """Whether each entry has a time limit in seconds that a hook can keep."""
+    """Whether each entry has a usable time limit, in seconds."""
     faults = [
         (hook, fault)
         for hook in subject.installed()
@@ -170,7 +166,7 @@ def _timeout_fault(value: object) -> str:
 
 @doctor_check
 def entries_matcher(subject: DoctorSubject) -> DoctorCheck:
-    """Whether each guard is asked about every tool, and every change of settings."""
+    """Whether each guard sees every tool and every change of settings."""
     faults, hints = [], set()
     for hook in subject.guards():
         left_out = missed(hook.event, hook.matcher)
@@ -192,7 +188,7 @@ def _matcher_hint(hook: Hook) -> str:
 
 @doctor_check
 def entries_absolute(subject: DoctorSubject) -> DoctorCheck:
-    """Whether each entry starts the same program whatever the session's current folder is."""
+    """Whether each entry is independent of the session's current folder."""
     faults = [(hook, fault) for hook in subject.installed() for fault in _place_faults(hook)]
     if faults:
         guards = any(hook.guard for hook, _ in faults)
@@ -228,7 +224,7 @@ def _place_faults(hook: Hook) -> Iterator[str]:
 
 @doctor_check
 def entries_type(subject: DoctorSubject) -> DoctorCheck:
-    """Whether each of our entries is a command; another type starts nothing of ours."""
+    """Whether each of our entries is a command."""
     faults = [
         f"{hook.where} has type {hook.body.get('type')!r}"
         for hook in subject.installed()
@@ -244,7 +240,7 @@ def entries_type(subject: DoctorSubject) -> DoctorCheck:
 
 @doctor_check
 def entries_once(subject: DoctorSubject) -> DoctorCheck:
-    """Whether an event has one entry of ours: two cost twice, and leave two receipts a call."""
+    """Whether no event has two entries of ours: they would leave two receipts per call."""
     faults = []
     for event in EVENTS:
         hooks = [hook for hook in subject.own() if hook.runs(event)]
@@ -262,7 +258,7 @@ def entries_once(subject: DoctorSubject) -> DoctorCheck:
 
 @doctor_check
 def other_hooks(subject: DoctorSubject) -> DoctorCheck:
-    """Whether a hook that is not ours has a path that holds in the current folder only."""
+    """Whether a hook of others has a relative path."""
     faults = [
         f"{hook.where}: `{' '.join(hook.words)}`"
         for hook in subject.hooks

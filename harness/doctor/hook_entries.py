@@ -1,5 +1,4 @@
-"""The hook entries of the settings, taken apart: which are ours, for which event, and what each
-would start."""
+"""The hook entries of the settings: which are ours, for which event, and what each starts."""
 
 import shlex
 from collections.abc import Iterator
@@ -12,10 +11,9 @@ from harness.doctor.settings_files import SettingsFile
 from harness.guard.hooks.table import BY_NAME, GUARD, PROGRAM, HookEvent
 
 PLACEHOLDERS = (PROJECT_VARIABLE, PLUGIN_VARIABLE)
-"""What the CLI puts in for itself before it starts a hook in exec form; nothing else, and only with
-the braces."""
+"""All that the CLI replaces before it starts a hook in exec form, and only with braces."""
 _VENDORED = PurePosixPath(VENDORED).parts[1:]
-"""The folder of vendored programs ends so. A person's own .claude/hooks/run.py is none of ours."""
+"""The end of the folder of vendored programs: a person's own .claude/hooks/run.py is not ours."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,12 +23,11 @@ class Hook:
     file: SettingsFile
     event: str
     place: str
-    """Where it stands, e.g. "hooks.PreToolUse[0].hooks[1]"."""
+    """E.g. "hooks.PreToolUse[0].hooks[1]"."""
     matcher: object
     body: dict[str, Any]
     bare: bool = False
-    """Whether our programs lie in hooks/ itself: in the harness's own repository and in its
-    plugin."""
+    """Whether our programs lie in hooks/ itself: in the harness's own repository and plugin."""
 
     @property
     def where(self) -> str:
@@ -42,8 +39,7 @@ class Hook:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The command line as far as it can be read: command and args, or the words of a shell
-        command."""
+        """The command line, as far as it can be read."""
         command = self.body.get("command")
         if not isinstance(command, str):
             return ()
@@ -57,14 +53,13 @@ class Hook:
 
     @property
     def program(self) -> str | None:
-        """The word that names one of our programs, as it stands; None when the hook is not ours."""
+        """The word that names one of our programs; None when the hook is not ours."""
         return next((word for word in self.words if self._is_ours(word)), None)
 
     def _is_ours(self, word: str) -> bool:
         if "/" not in word:
-            return word.startswith(
-                ("harness.guard.hooks", "harness.hooks")
-            )  # python -m, never written by us
+            # `python -m`, which we never write but people do.
+            return word.startswith(("harness.guard.hooks", "harness.hooks"))
         path = PurePosixPath(word)
         above = path.parent.parts
         in_folder = (
@@ -73,8 +68,7 @@ class Hook:
         return in_folder and path.name == PROGRAM
 
     def runs(self, event: HookEvent) -> bool:
-        """Whether this is our hook for `event`, by its argument and by the event under which it
-        stands."""
+        """Whether this is our hook for `event`, by its argument and its place."""
         if self.program is None or self.event != event.name:
             return False
         following = self.words[self.words.index(self.program) + 1 :]
@@ -82,8 +76,7 @@ class Hook:
 
 
 def hooks_of(file: SettingsFile, *, bare: bool = False) -> Iterator[Hook]:
-    """Every hook of a settings file; parts that do not have the form of hooks are left out. `bare`:
-    see Hook."""
+    """Every hook of a settings file; malformed parts are skipped. `bare`: see Hook."""
     section = file.data.get("hooks")
     for event, groups in section.items() if isinstance(section, dict) else ():
         for number, group in enumerate(groups if isinstance(groups, list) else ()):

@@ -1,7 +1,4 @@
-"""Checks of the hooks' own files and of `.harness/policy.json`, from which every hook decides.
-
-Each is there, readable, as `harness init` wrote it, and agrees with the ledger.
-"""
+"""Checks of the hooks' own files and of `.harness/policy.json`, by which every hook decides."""
 
 import json
 import os
@@ -31,7 +28,7 @@ _DELETE = (
 
 @doctor_check
 def hook_files_present(subject: DoctorSubject) -> DoctorCheck:
-    """Whether every program of our entries, and every file of the library below them, is there."""
+    """Whether every program of our entries and every file of their library exists."""
     wanted = dict.fromkeys((*_programs(subject), *_recorded(subject)))
     missing = [path for path in wanted if not os.path.isfile(path)]
     if missing:
@@ -47,8 +44,7 @@ def hook_files_present(subject: DoctorSubject) -> DoctorCheck:
 
 @doctor_check
 def hook_files_readable(subject: DoctorSubject) -> DoctorCheck:
-    """Whether their mode lets the person who starts `claude` read them; root could read them
-    anyway."""
+    """Whether their modes let the person who starts `claude` read them, even if we are root."""
     files = {path for path in {*_programs(subject), *_recorded(subject)} if os.path.exists(path)}
     closed = sorted(
         {
@@ -66,7 +62,7 @@ def hook_files_readable(subject: DoctorSubject) -> DoctorCheck:
 
 @doctor_check
 def hook_files_unchanged(subject: DoctorSubject) -> DoctorCheck:
-    """Whether each is what was installed, and no other code lies among them."""
+    """Whether each is as installed, and no other code lies among them."""
     folder = subject.folder / VENDORED
     if subject.hooks_folder != folder:
         return note("The hooks are not copies; git shows what changed in them.")
@@ -92,8 +88,7 @@ def hook_files_unchanged(subject: DoctorSubject) -> DoctorCheck:
 
 @doctor_check
 def hook_files_current(subject: DoctorSubject) -> DoctorCheck:
-    """Whether the copied rules are those of this harness: another version may judge otherwise than
-    the gates do."""
+    """Whether the copied rules are those of this harness, by which the gates judge."""
     library = subject.folder / VENDORED / LIBRARY
     if subject.hooks_folder != subject.folder / VENDORED:
         return note("The hooks are not copies; they are this harness's own.")
@@ -112,8 +107,7 @@ def hook_files_current(subject: DoctorSubject) -> DoctorCheck:
 
 
 def _hint(subject: DoctorSubject, names: Sequence[str]) -> str:
-    """`harness init` leaves a vendored file alone that is not as it was written, so it has to go
-    first."""
+    # `harness init` keeps an edited file, so a person must delete it first.
     return (
         _DELETE.format(_listed([subject.folder / VENDORED / name for name in names], subject))
         if names
@@ -129,7 +123,7 @@ def _recorded(subject: DoctorSubject) -> Iterator[Path]:
 
 
 def _programs(subject: DoctorSubject) -> Iterator[Path]:
-    """The files that our entries start, of those whose path is whole."""
+    """The files that our entries start, if their paths are complete."""
     for hook in subject.own():
         path = _program(hook, subject)
         if path is not None:
@@ -150,7 +144,7 @@ def _may(path: Path, bit: int, mode: int) -> bool:
 
 
 def _closed_folders(subject: DoctorSubject, files: set[Path]) -> Iterator[Path]:
-    """Folders between the project and the files that may not be entered."""
+    """Folders between the project and the files that cannot be entered."""
     inside = {
         parent
         for path in files
@@ -173,7 +167,7 @@ RENDER = "`harness render` writes it again; run it in your own terminal."
 
 @doctor_check
 def snapshot_sound(subject: DoctorSubject) -> DoctorCheck:
-    """Whether the hooks can decide from the snapshot: what they say of it themselves."""
+    """Whether the hooks can read the snapshot; asked of their own code."""
     project = Projects().at(str(subject.folder))
     if project is None:
         return broken(
@@ -188,7 +182,7 @@ def snapshot_sound(subject: DoctorSubject) -> DoctorCheck:
 
 @doctor_check
 def snapshot_fresh(subject: DoctorSubject) -> DoctorCheck:
-    """Whether the snapshot is what the ledger and the contract say now."""
+    """Whether the snapshot agrees with ledger and contract."""
     try:
         with open_project(subject.root, subject.environment, read_only=True) as project:
             now = policy_snapshot(project)

@@ -1,5 +1,4 @@
-"""What a person should know and what is no guard: agent files, the sandbox, the MCP server, the
-plugin."""
+"""Checks of other things than guards: agent files, sandbox, MCP server, plugin."""
 
 import json
 import os
@@ -20,7 +19,7 @@ from harness.sandbox.select import available
 
 @doctor_check
 def hooks_installed(subject: DoctorSubject) -> DoctorCheck:
-    """How hooks come to a session here, and whether the doctor can see them."""
+    """How hooks reach a session here, and whether the doctor can see them."""
     if subject.mode is HooksMode.PROJECT:
         return good("hooks come from the project's own settings")
     if subject.plugin is not None:
@@ -35,10 +34,10 @@ def hooks_installed(subject: DoctorSubject) -> DoctorCheck:
         )
     if subject.chosen is HooksMode.NONE:
         return note(
-            'config.toml says hooks = "none": nobody guards an interactive session.',
+            'config.toml says hooks = "none": interactive sessions are not guarded.',
             INSTALL,
         )
-    return broken("No hook is installed, so nobody guards an interactive session.", INSTALL)
+    return broken("No hook is installed, so interactive sessions are not guarded.", INSTALL)
 
 
 def _last_session(subject: DoctorSubject) -> str:
@@ -70,7 +69,7 @@ def sandbox(_subject: DoctorSubject) -> DoctorCheck:
 
 @doctor_check
 def agent_files(subject: DoctorSubject) -> DoctorCheck:
-    """Whether Claude Code reads the agents of the project as they were meant."""
+    """Whether Claude Code reads the project's agents as written."""
     try:
         broken = [agent for agent in read_agents(subject.folder / AGENTS) if agent.problems]
     except OSError as error:

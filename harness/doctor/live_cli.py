@@ -1,10 +1,7 @@
-"""The one proof that nothing else gives: the CLI itself, with the project's settings, against a
-scripted model.
+"""Starts the CLI itself, with the project's settings, against a scripted model.
 
-The model asks for one Write that must be denied. Nobody granted it either, so a broken guard writes
-nothing. The CLI gets an environment made from nothing, folders of its own that are removed, and the
-loopback gateway; it keeps no transcript. Its receipts are removed, and nothing that it started is
-left.
+The model asks for one Write that must be denied. It is not permitted either, so a broken guard
+writes nothing. Environment, folders, transcript and receipts are temporary.
 """
 
 import json
@@ -30,14 +27,12 @@ _KEY = "harness-gateway-takes-no-key"
 _LONGEST_S = 120.0
 _BY_HOOK = "PreToolUse:Write hook error"
 _INVALID = re.compile(r"Invalid setting skipped[^:]*: (.*)")
-"""How CLI 2.1.332 names, in its debug log alone, a value because of which it reads no hook of a
-settings file."""
+"""Only in the debug log does CLI 2.1.332 name the value that makes it skip a file's hooks."""
 
 
 @doctor_check
 def cli_denies(subject: DoctorSubject) -> DoctorCheck:
-    """Whether the CLI, started in the project, denies a write to the policy snapshot because our
-    hook says so."""
+    """Whether the CLI, started here, denies a write to the policy snapshot by our hook."""
     clis = find_clis(subject.environment, subject.home)
     if not clis:
         return note("No Claude Code CLI was found, so none was started.")

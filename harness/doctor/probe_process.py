@@ -1,5 +1,4 @@
-"""What the doctor starts gets an environment made from nothing and folders of its own, and all of
-it is ended."""
+"""Starts a probe with a new environment and folders of its own, and ends all that it started."""
 
 import contextlib
 import secrets
@@ -11,13 +10,13 @@ from pathlib import Path
 from harness import process
 
 MARK = "HARNESS_DOCTOR_PROBE"
-"""In the environment of all that a probe starts."""
+"""In the environment of every process of a probe."""
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """How a started program ended; `code` is None when it ran past its time and was ended."""
+    """How a program ended; `code` is None after a time-out."""
 
     code: int | None
     stdout: str
@@ -34,8 +33,7 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def clean_environment(folder: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """All that a started program sees. From ours it takes PATH alone: no key, no home, no switch of
-    Claude Code."""
+    """The whole environment of a probe. Of ours it has PATH only: no key, home or Claude switch."""
     for name in ("home", "config", "tmp", "state"):
         (folder / name).mkdir(exist_ok=True, mode=0o700)
     return {
@@ -60,12 +58,8 @@ def run(
     given: bytes = b"",
     timeout_s: float,
 ) -> Ended:
-    """Run `command` to its end; nothing that it started is left then. Raises OSError when it does
-    not start.
-
-    What it started is known by a mark in its environment, so that a reused process id is never
-    ours.
-    """
+    """Run `command`; none of its processes is left. Raises OSError if it cannot start."""
+    # Its processes are known by a mark in their environment: a process id may be reused.
     mark = process.Mark(variable=MARK, value=secrets.token_hex(16))
     finished = process.run(
         command, cwd=cwd, environment=environment, seconds=timeout_s, mark=mark, stdin=given

@@ -1,5 +1,4 @@
-"""Checks of the settings files as such: are they read, from this folder, and do they let hooks run
-at all."""
+"""Checks of the settings files: whether they are read from this folder and allow hooks."""
 
 from collections.abc import Iterator
 
@@ -13,8 +12,7 @@ from harness.guard.hooks.table import PROGRAM
 
 @doctor_check
 def start_folder(subject: DoctorSubject) -> DoctorCheck:
-    """Whether `claude`, started where we are, reads this project's settings: it looks in its own
-    folder only."""
+    """Whether `claude`, started here, reads this project's settings: only those of its folder."""
     if subject.start == subject.folder:
         return good(f"claude started in {subject.folder} reads this project's settings")
     if subject.session is None and subject.environment.get("CLAUDECODE"):
@@ -30,8 +28,7 @@ def start_folder(subject: DoctorSubject) -> DoctorCheck:
 
 @doctor_check
 def settings_readable(subject: DoctorSubject) -> DoctorCheck:
-    """Whether the project's settings are JSON; else the CLI leaves out the whole file, without a
-    word."""
+    """Whether the project's settings are JSON; else the CLI silently skips the whole file."""
     project = subject.file(PROJECT)
     if project.problem:
         return broken(
@@ -50,8 +47,7 @@ def settings_readable(subject: DoctorSubject) -> DoctorCheck:
 
 @doctor_check
 def settings_accepted(subject: DoctorSubject) -> DoctorCheck:
-    """Whether the guard of settings, ConfigChange, would let the project's settings be loaded as
-    they are now."""
+    """Whether the ConfigChange hook accepts the project's settings as they are now."""
     faults = [text for source in (PROJECT, LOCAL) if (text := _refused(subject, source))]
     if faults:
         return broken(" ".join(faults), f"{INSTALL} Remove other keys by hand.")
@@ -59,8 +55,7 @@ def settings_accepted(subject: DoctorSubject) -> DoctorCheck:
 
 
 def _refused(subject: DoctorSubject, source: str) -> str:
-    """Asked in this process, of the function that the hook calls; a file that is not read is named
-    elsewhere."""
+    """Why the hook's own function refuses the file; "" if it accepts it or cannot read it."""
     if subject.file(source).problem:
         return ""
     program = str(subject.hooks_folder / PROGRAM)
@@ -85,8 +80,8 @@ def hooks_enabled(subject: DoctorSubject) -> DoctorCheck:
 
 
 def _off_switches(subject: DoctorSubject) -> Iterator[str]:
-    """The strongest file that says something about `disableAllHooks` decides; for a session that
-    loads the project's settings alone that file is the project's."""
+    # The strongest file that sets `disableAllHooks` decides; in a session that loads only the
+    # project's settings, that is the project's.
     for file in subject.files:
         if file.source == MANAGED:
             yield from (f"{file.path} has {key}" for key in _only_managed(file))
@@ -104,7 +99,7 @@ def _off_switches(subject: DoctorSubject) -> Iterator[str]:
 
 
 def _only_managed(file: SettingsFile) -> Iterator[str]:
-    """Keys of managed settings that leave out a project's hooks."""
+    """Keys of managed settings that exclude a project's hooks."""
     if file.data.get("allowManagedHooksOnly") is True:
         yield "allowManagedHooksOnly"
     surfaces = file.data.get("strictPluginOnlyCustomization")

@@ -1,9 +1,8 @@
-"""The settings files that decide whether hooks run, in the order in which Claude Code lets one win
-over the other.
+"""The settings files that decide whether hooks run, strongest first.
 
 Measured with CLI 2.1.332: managed > local > project > user for `disableAllHooks`; a file that is
-not JSON, or has one value of a wrong type, is left out as a whole, without a word in a session that
-nobody watches; a byte order mark is no fault.
+not JSON, or has one value of a wrong type, is skipped as a whole, silently in an unattended
+session; a byte order mark is accepted.
 """
 
 import json
@@ -19,7 +18,7 @@ MANAGED, LOCAL, PROJECT, USER, PLUGIN = "managed", "local", "project", "user", "
 MANAGED_FOLDER = Path(
     "/Library/Application Support/ClaudeCode" if sys.platform == "darwin" else "/etc/claude-code"
 )
-"""Where an organisation's settings are; read in the binary of CLI 2.1.332."""
+"""An organisation's settings; from the binary of CLI 2.1.332."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +26,7 @@ class SettingsFile:
     source: str
     path: Path
     problem: str = ""
-    """Why nothing of it is read, e.g. "it is not JSON: ..."; "" when it is read or is not there."""
+    """Why it is not read, e.g. "it is not JSON: ..."; "" if it is read or missing."""
     exists: bool = True
     data: dict[str, Any] = field(default_factory=dict)
 
@@ -47,9 +46,8 @@ def read_settings(path: Path, source: str) -> SettingsFile:
             path=path,
             problem=f"it is not UTF-8: {error.reason} at byte {error.start}",
         )
-    if (
-        not path.stat().st_mode & stat.S_IRUSR
-    ):  # root reads it anyway; whoever starts `claude` may not
+    # We may be root, who reads everything; the person who starts `claude` may not be.
+    if not path.stat().st_mode & stat.S_IRUSR:
         return SettingsFile(source=source, path=path, problem="its mode lets nobody read it")
     try:
         data = json.loads(text, parse_constant=_no_constant)
@@ -69,8 +67,7 @@ def _no_constant(name: str) -> None:
 def settings_files(
     folder: Path, user_folder: Path, managed_folder: Path, plugin: Path | None = None
 ) -> tuple[SettingsFile, ...]:
-    """The settings that `claude` reads when it is started in `folder`, strongest first; last the
-    hooks of `plugin`."""
+    """The settings of `claude` started in `folder`, strongest first; the hooks of `plugin` last."""
     managed = [managed_folder / "managed-settings.json"]
     managed += sorted((managed_folder / "managed-settings.d").glob("*.json"))
     return (

@@ -1,9 +1,7 @@
-"""Each hook is started through the exact command line of the settings and given calls whose answer
-is known.
+"""Starts each hook by the exact command line of the settings, with calls whose answer is known.
 
-A guard must deny one and let one pass; a reminder and an observer must let go. The hooks are
-started in a folder that is not the project's, as after `cd`. The receipts that they leave are
-removed: they are the doctor's, of no session.
+A guard must deny one call and allow one; reminders and observers must fail open. Hooks start in
+another folder than the project's, as after `cd`. The doctor's receipts are removed.
 """
 
 import contextlib
@@ -29,10 +27,10 @@ SESSION = "harness-doctor"
 _LONGEST_S = 30.0
 _NOT_FOUND, _CLOSED = "can't open file", "Permission denied"
 _BROKEN = ("hook cannot run", "hook has a fault")
-"""How a hook's program and its handler say that nothing was decided."""
+"""Messages of a hook's program and its handler that nothing was decided."""
 DENIED, PASSED = 2, 0
 Wanted = tuple[int, dict[str, Any]]
-"""The exit status with which a hook must answer, and what it is given."""
+"""The exit status that a hook must give, and its input."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,14 +42,13 @@ class Fault:
 
 @doctor_check
 def guards_answer(subject: DoctorSubject) -> DoctorCheck:
-    """Whether each guard denies what it must deny, and lets an ordinary call pass."""
+    """Whether each guard denies what it must deny, and allows an ordinary call."""
     return _fed(subject, guards=True)
 
 
 @doctor_check
 def others_answer(subject: DoctorSubject) -> DoctorCheck:
-    """Whether reminders and observers end well: they never block, so a fault of theirs would stay
-    unseen."""
+    """Whether reminders and observers succeed: they never block, so their faults are not seen."""
     return _fed(subject, guards=False)
 
 
@@ -64,10 +61,9 @@ def _fed(subject: DoctorSubject, *, guards: bool) -> DoctorCheck:
         if hook.runs(event)
     ]
     if not hooks:
-        return note("There is no hook of this kind to start.")
-    with (
-        temporary_folder() as folder
-    ):  # one for all, so that compiled modules are kept from hook to hook
+        return note("No hook of this kind is installed.")
+    # One folder for all: the next hook finds the compiled modules.
+    with temporary_folder() as folder:
         faults = [
             fault for hook in hooks if (fault := first_fault(hook, subject, folder)) is not None
         ]
@@ -76,13 +72,12 @@ def _fed(subject: DoctorSubject, *, guards: bool) -> DoctorCheck:
         hint = " ".join(dict.fromkeys(fault.hint for fault in faults))
         return (broken if guards else amiss)(message, hint)
     events = ", ".join(dict.fromkeys(hook.event for hook in hooks))
-    how = "denied and let pass" if guards else "ended well"
+    how = "denied and allowed" if guards else "succeeded"
     return good(f"{events}: started as in the settings, from another folder, {how}")
 
 
 def first_fault(hook: Hook, subject: DoctorSubject, folder: Path) -> Fault | None:
-    """What is wrong with how `hook`, started in `folder`, answers; None when it answers as it
-    must."""
+    """The first wrong answer of `hook`, started in `folder`; None if there is none."""
     command = command_line(hook, subject)
     if command is None:
         return Fault(hook=hook, message="it has no command line")
@@ -104,8 +99,7 @@ def first_fault(hook: Hook, subject: DoctorSubject, folder: Path) -> Fault | Non
 
 
 def command_line(hook: Hook, subject: DoctorSubject) -> list[str] | None:
-    """The command line as the CLI makes it: placeholders filled in, without a shell where there are
-    args."""
+    """The command line as the CLI makes it: without a shell if there are args."""
     command, args = hook.body.get("command"), hook.body.get("args")
     if not isinstance(command, str):
         return None
@@ -120,7 +114,6 @@ def command_line(hook: Hook, subject: DoctorSubject) -> list[str] | None:
 
 
 def _variables(subject: DoctorSubject) -> dict[str, str]:
-    """What the CLI tells a hook about where it is."""
     plugin = {} if subject.plugin is None else {"CLAUDE_PLUGIN_ROOT": str(subject.plugin)}
     return {"CLAUDE_PROJECT_DIR": str(subject.folder), **plugin}
 
@@ -147,51 +140,52 @@ def _calls(hook: Hook, subject: DoctorSubject, session: str, folder: Path) -> It
 
 
 def _judge(hook: Hook, wanted: int, ended: Ended) -> Fault | None:
-    said = (ended.stderr.strip() or ended.stdout.strip())[:400]
+    output = (ended.stderr.strip() or ended.stdout.strip())[:400]
     if ended.code is None:
         return Fault(hook=hook, message=f"it did not answer in {_limit(hook):g} s")
     if _NOT_FOUND in ended.stderr:
-        what = "hook not readable" if _CLOSED in said else "hook not found"
+        what = "hook not readable" if _CLOSED in output else "hook not found"
         alike = "Python's own exit status 2 looks like a denial; no rule denied anything"
-        return Fault(hook=hook, message=f"{what}: {said}. {alike}")
+        return Fault(hook=hook, message=f"{what}: {output}. {alike}")
     if any(words in ended.stderr for words in _BROKEN):
         return Fault(
             hook=hook,
-            message=f"its own files are missing or damaged, so no rule was checked: {said}",
+            message=f"its own files are missing or damaged, so no rule was checked: {output}",
         )
     if wanted == DENIED:
         if ended.code == DENIED and ended.stderr.strip():
             return None
-        how = "let pass" if ended.code == PASSED else f"ended with status {ended.code} on"
+        how = "allowed" if ended.code == PASSED else f"ended with status {ended.code} on"
         return Fault(
-            hook=hook, message=f"it {how} a call that it must deny{': ' + said if said else ''}"
+            hook=hook, message=f"it {how} a call that it must deny{': ' + output if output else ''}"
         )
     if ended.code == DENIED:
         return Fault(
             hook=hook,
-            message=f"it denies an ordinary call: {said}",
+            message=f"it denies an ordinary call: {output}",
             hint="Correct what the message names.",
         )
     if ended.code != PASSED:
-        return Fault(hook=hook, message=f"it ended with status {ended.code}: {said}")
+        return Fault(hook=hook, message=f"it ended with status {ended.code}: {output}")
     if BY_NAME[hook.event].kind == GUARD and ended.stdout.strip():
         return Fault(
-            hook=hook, message=f"it printed {said!r}; a guard that does not deny must print nothing"
+            hook=hook,
+            message=f"it printed {output!r}; a guard that does not deny must print nothing",
         )
     if BY_NAME[hook.event].kind != GUARD and ended.stderr.strip():
-        return Fault(hook=hook, message=said)  # it lets go whatever happens, and says so here alone
+        return Fault(hook=hook, message=output)  # it fails open: stderr is the only sign
     return None
 
 
 def remove_receipts(subject: DoctorSubject, session: str) -> None:
-    """Take away the receipts of a probe's session, and their folder when nothing else is in it."""
+    """Remove a probe's receipts, and their folder if it is ours and empty."""
     project = Projects().at(str(subject.folder))
     if project is None:
         return
     receipts = Path(project.receipts)
     (receipts / file_name(session)).unlink(missing_ok=True)
     if not subject.had_receipts:
-        with contextlib.suppress(OSError):  # someone else's receipts have come meanwhile
+        with contextlib.suppress(OSError):  # it has others' receipts by now
             receipts.rmdir()
 
 
@@ -217,8 +211,7 @@ def _skill_lines(_subject: DoctorSubject, _folder: Path) -> Iterator[Wanted]:
 
 
 def _settings_changes(_subject: DoctorSubject, folder: Path) -> Iterator[Wanted]:
-    """Settings of nobody, in the probe's own folder: one file that switches hooks off, one that
-    says nothing."""
+    """Two files in the probe's folder: one switches hooks off, one is empty."""
     path = folder / "settings.json"
     for wanted, text in ((DENIED, '{"disableAllHooks": true}'), (PASSED, "{}")):
         path.write_text(text, "utf-8")
@@ -257,7 +250,7 @@ _PAYLOADS: dict[str, Callable[[DoctorSubject, Path], Iterator[Wanted]]] = {
 
 @doctor_check
 def interpreter(subject: DoctorSubject) -> DoctorCheck:
-    """Whether every Python of our entries passes the test by which `harness init` chooses one."""
+    """Whether every Python of our entries passes the test of `harness init`."""
     programs = sorted(
         {hook.words[0] for hook in subject.own() if isinstance(hook.body.get("args"), list)}
     )

@@ -1,5 +1,4 @@
-"""What the doctor looks at: a project, the settings that a session there reads, and the
-environment; read once."""
+"""What the doctor examines, read once: a project, its settings and the environment."""
 
 import contextlib
 import os
@@ -32,30 +31,28 @@ class DoctorSubject:
     start: Path
     """The folder in which `claude` is, or would be, started."""
     folder: Path
-    """The folder in which it must be started, so that it reads the settings: the root, or a linked
-    worktree's top."""
+    """The folder in which it must be started to read the settings: the root or a worktree's top."""
     root: Path
-    """The project's root; from a linked worktree without a project of its own the main
-    worktree's."""
+    """The project's root; in a linked worktree without a project, the main worktree's."""
     environment: Mapping[str, str]
     home: Path
     user_folder: Path
-    """Claude Code's folder of the user: settings, and perhaps the CLI."""
+    """The user's Claude Code folder."""
     files: tuple[SettingsFile, ...]
     """The settings that count, strongest first."""
     chosen: HooksMode | None = None
-    """What config.toml says of how hooks come to a session."""
+    """The `hooks` of config.toml."""
     plugin: Path | None = None
-    """The plugin's own folder, which only what the plugin starts is told."""
+    """The plugin's folder, known only to processes of the plugin."""
     session: EnclosingSession | None = None
-    """The running session around the doctor, if it is about this project."""
+    """The enclosing session, if it is about this project."""
     had_receipts: bool = True
-    """Whether the folder of receipts was there before the doctor came."""
+    """Whether the folder of receipts existed before."""
 
     @cached_property
     def mode(self) -> HooksMode:
-        """How hooks come to a session here: as config.toml says; else PROJECT when the project's
-        settings or its snapshot still name some, also when the files are gone."""
+        """How hooks reach a session: as config.toml says; else PROJECT if settings, snapshot or
+        files show project hooks, even if some are missing."""
         if self.chosen is not None:
             return self.chosen
         value, _ = read_json(os.path.join(self.root, SNAPSHOT))
@@ -65,12 +62,12 @@ class DoctorSubject:
 
     @property
     def source(self) -> str:
-        """The settings in which our entries must stand."""
+        """The settings that must have our entries."""
         return PLUGIN if self.mode is HooksMode.PLUGIN else PROJECT
 
     @property
     def hooks_folder(self) -> Path:
-        """Where the programs are, or would be."""
+        """The folder of the programs."""
         if self.plugin is not None:
             return self.plugin / OWN_HOOKS
         return self.folder / (OWN_HOOKS if has_own_hooks(self.folder) else VENDORED)
@@ -85,7 +82,7 @@ class DoctorSubject:
         )
 
     def own(self, source: str | None = None) -> Iterator[Hook]:
-        """The hooks that are ours, of all settings files or of one."""
+        """Our hooks, of all settings files or of one."""
         return (
             hook
             for hook in self.hooks
@@ -93,7 +90,7 @@ class DoctorSubject:
         )
 
     def installed(self) -> Iterator[Hook]:
-        """Those in the settings in which they belong."""
+        """Our hooks in the right settings file."""
         return self.own(self.source)
 
     def guards(self) -> Iterator[Hook]:
@@ -121,8 +118,7 @@ def look(
     managed_folder: Path = MANAGED_FOLDER,
     session: EnclosingSession | None = None,
 ) -> DoctorSubject:
-    """The project that contains `start`, as a session that is started there, or `session` that
-    runs, sees it.
+    """The project that contains `start`, as `session` or a new session there sees it.
 
     Raises NotFoundError when no project is at or above `start`.
     """
@@ -135,7 +131,7 @@ def look(
         )
     folder = Path(project.root)
     if session is not None and not _meet(session.folder.resolve(), folder):
-        session = None  # it is at work elsewhere
+        session = None  # it works elsewhere
     root = Path(project.source)
     chosen = _chosen(root, environment)
     plugin_root = environment.get("CLAUDE_PLUGIN_ROOT")
@@ -163,8 +159,7 @@ def _chosen(root: Path, environment: Mapping[str, str]) -> HooksMode | None:
 
 
 def projects_below(start: Path) -> list[Path]:
-    """Projects in the folders below `start`, three levels deep at most: where a monorepo has
-    them."""
+    """Projects at most three levels below `start`, as in a monorepo."""
     projects: list[Path] = []
     level = [start]
     for _ in range(_DEPTH):

@@ -271,7 +271,7 @@ def test_a_project_may_choose_to_have_no_hooks(tmp_path: Path):
     report = made.doctor()
     check = named(report.checks)["hooks_installed"]
     assert (check.ok, report.broken) == (None, False)
-    assert "nobody guards" in check.message
+    assert "not guarded" in check.message
 
 
 def test_a_broken_agent_file_is_named(made: Made):

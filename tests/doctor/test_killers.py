@@ -309,7 +309,7 @@ KILLERS = (
         "lets all pass",
         in_hooks("run.py", answering("PreToolUse", "pass")),
         "guards_answer",
-        ("let pass a call",),
+        ("allowed a call",),
         INIT,
     ),
     Killer(
