@@ -1,8 +1,7 @@
-"""The one declaration of an experiment's files: who writes each, in which form, and which of them
-each gate requires.
+"""The one declaration of an experiment's files: writer, form, and which each gate requires.
 
-Prompts, policy snapshot, gates and `artifacts.locate` are derived from this table; no other code or
-template names one of these paths.
+Prompts, policy snapshot, gates and `artifacts.locate` derive from it; no other code or template
+names these paths.
 """
 
 from dataclasses import dataclass
@@ -79,7 +78,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         Scope.PROJECT,
         HARNESS,
         Form.FOLDER,
-        "every permission, one on each line",
+        "every permission, one per line",
     ),
     Artifact(
         "checklist",
@@ -130,7 +129,12 @@ ARTIFACTS: tuple[Artifact, ...] = (
         "what to try next, best first",
     ),
     Artifact(
-        "result", "result.md", Scope.EXPERIMENT, "oracle", Form.MARKDOWN, "what the evaluation says"
+        "result",
+        "result.md",
+        Scope.EXPERIMENT,
+        "oracle",
+        Form.MARKDOWN,
+        "what the evaluation shows",
     ),
     Artifact(
         "diagnosis",
@@ -174,7 +178,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         Scope.RUN,
         HARNESS,
         Form.JSONL,
-        "one row for each epoch, by the run logger",
+        "one row per epoch, by the run logger",
     ),
     Artifact(
         "status", "training_status.json", Scope.RUN, HARNESS, Form.JSON, "where the run is now"
@@ -189,7 +193,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         Scope.RUN,
         HARNESS,
         Form.JSONL,
-        "what the detectors said about its rows",
+        "the detectors' alarms about its rows",
     ),
     Artifact(
         "checkpoints", "checkpoints", Scope.RUN, HARNESS, Form.FOLDER, "weights, by the run logger"
@@ -200,7 +204,7 @@ ARTIFACTS: tuple[Artifact, ...] = (
         Scope.RUN,
         HARNESS,
         Form.JSON,
-        "the scored checkpoint, for each split",
+        "the scored checkpoint, per split",
     ),
 )
 
@@ -222,12 +226,10 @@ REQUIRED: dict[GateName, tuple[str, ...]] = {
     GateName.VALIDATION: _EXPERIMENT,
     GateName.HELD_OUT: _EXPERIMENT,
 }
-"""Artifacts without which a gate does not pass. The held-out gate also needs a PASS on validation
-and an evaluation on its own split; these, runs and lineage are read from the ledger."""
+"""Artifacts that a gate needs; it reads runs, evaluations and lineage from the ledger."""
 
 PROTECTED: tuple[str, ...] = (".claude", ".mcp.json", ".harness/hooks", ".git/hooks", ".git/config")
-"""Further project paths that only a person changes: settings, hooks, commands and tool servers
-decide what is enforced."""
+"""Further paths that only a person changes: they decide what is enforced."""
 PLUGIN_MANIFEST = ".claude-plugin/plugin.json"
 PLUGIN_PROTECTED: tuple[str, ...] = (
     ".claude-plugin",
@@ -235,8 +237,7 @@ PLUGIN_PROTECTED: tuple[str, ...] = (
     "harness/guard/policy",
     "harness/guard/hooks",
 )
-"""The same in a project that is itself a Claude Code plugin (it has PLUGIN_MANIFEST): its hooks and
-what they import."""
+"""The same in a project that is a Claude Code plugin: its hooks and what they import."""
 
 
 def required(gate: GateName) -> tuple[Artifact, ...]:

@@ -1,8 +1,6 @@
-"""The one declaration of the agents' roles: purpose, tools, and what each may write.
+"""The one declaration of the agents' roles. Prompts, policy snapshot and driver derive from it.
 
-The rendered `agents/*.md` (a role's system prompt), the policy snapshot (tools and writable paths)
-and the driver (tools offered) are derived from `ROLES`. The files that a role owns stand in
-`contract.artifacts` only.
+The files that a role owns stand in `contract.artifacts` only.
 """
 
 from dataclasses import dataclass
@@ -26,8 +24,7 @@ HUMAN_VERBS: tuple[tuple[str, ...], ...] = (
     ("posttrain", "reject"),
     ("posttrain", "rollback"),
 )
-"""Commands that only a person runs: `harness` itself refuses them below an agent's process, and the
-policy refuses them to every role and tool."""
+"""Commands for people only: `harness` refuses them below an agent, the policy to every role."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,4 @@
-"""The one table of slash commands: the purpose of each, and the only `harness` commands that it may
-run.
-
-Their text is in templates/commands/. Each is called /harness:<name>, so that none replaces a
-built-in command.
-"""
+"""The table of slash commands, called /harness:<name>; their texts are in templates/commands/."""
 
 from dataclasses import dataclass
 
@@ -14,7 +9,7 @@ class SlashCommand:
     description: str
     """One sentence, shown beside the name."""
     verbs: tuple[str, ...]
-    """As typed after `harness`, with any further words; allowed for that turn without asking."""
+    """The only `harness` commands that it may run: words after `harness`, with any arguments."""
     arguments: str = ""
     """What may follow the name."""
 
@@ -22,14 +17,12 @@ class SlashCommand:
 SLASH_COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand(
         name="status",
-        description=(
-            "Where the project stands, with its plan, what runs and the newest experiments."
-        ),
+        description=("Show the project's plan, open runs and newest experiments."),
         verbs=("status",),
     ),
     SlashCommand(
         name="prime",
-        description="Take up the work, knowing where things stand and what was learned.",
+        description="Resume the work: state of the project and its lessons.",
         verbs=("status", "priors list"),
     ),
     SlashCommand(
@@ -40,36 +33,36 @@ SLASH_COMMANDS: tuple[SlashCommand, ...] = (
     ),
     SlashCommand(
         name="train",
-        description="Train an experiment through the harness, once for each seed of the plan.",
+        description="Train an experiment through the harness, once per seed of the plan.",
         verbs=("train", "watch"),
         arguments="EXP",
     ),
     SlashCommand(
         name="watch",
-        description="How far the runs are that train now.",
+        description="Show the progress of the current runs.",
         verbs=("watch",),
         arguments="[EXP]",
     ),
     SlashCommand(
         name="gate",
-        description="What the gate says of an experiment; a person decides in their own terminal.",
+        description="Ask the gate for its verdict; a person decides in their own terminal.",
         verbs=("gate check",),
         arguments="EXP",
     ),
     SlashCommand(
         name="decisions",
-        description="Who decided what, and why.",
+        description="List who decided what, and why.",
         verbs=("decisions",),
         arguments="[EXP]",
     ),
     SlashCommand(
         name="doctor",
-        description="Whether every guard of this project works, and how to fix one that does not.",
+        description="Check that every guard of this project works.",
         verbs=("doctor",),
     ),
     SlashCommand(
         name="handoff",
-        description="Tell the next session what it has to know.",
+        description="Leave a note for the next session.",
         verbs=("handoff",),
         arguments="[what to mention]",
     ),

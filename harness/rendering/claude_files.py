@@ -1,5 +1,4 @@
-"""What Claude Code reads of the harness as JSON: hook entries, tool servers, the plugin's manifest
-and its market."""
+"""The JSON that Claude Code reads: hook entries, tool servers, plugin manifest and market."""
 
 from importlib.metadata import version
 from typing import Any
@@ -17,8 +16,7 @@ from harness.guard.hooks.table import ISOLATED, hooks_section
 
 PACKAGE = "experiment-harness"
 SYSTEM_PYTHON = "/usr/bin/python3"
-"""Of the plugin and of this repository, whose files are the same on every machine; a project's own
-is chosen there."""
+"""For the plugin and this repository; `harness init` chooses that of a project."""
 _LAUNCHER = "mcp.py"
 _ABOUT = "Claude runs machine-learning experiments; the harness decides what is true about them."
 
@@ -29,9 +27,9 @@ def project_hooks(interpreter: str) -> dict[str, Any]:
 
 
 def project_server(interpreter: str) -> dict[str, Any]:
-    """The entry of a project's .mcp.json. Claude Code knows the project's folder there only as a
-    variable of its own environment, which may be unset; the server's working directory is that
-    folder then."""
+    """The entry of a project's .mcp.json."""
+    # There the project's folder is only a variable of Claude Code's own environment. If it is not
+    # set, the server's working directory is that folder: hence the default `.`.
     return _server(interpreter, f"{_or_here(PROJECT_VARIABLE)}/{VENDORED}")
 
 
@@ -41,8 +39,7 @@ def own_settings() -> dict[str, Any]:
 
 
 def own_servers() -> dict[str, Any]:
-    """.mcp.json of the harness's own repository. As a plugin it has another: the manifest's wins
-    over this file."""
+    """.mcp.json of the harness's own repository; in the plugin the manifest's servers win."""
     return {
         "mcpServers": {
             MCP_SERVER: _server(SYSTEM_PYTHON, f"{_or_here(PROJECT_VARIABLE)}/{OWN_HOOKS}")
@@ -73,8 +70,7 @@ def plugin_manifest() -> dict[str, Any]:
 
 
 def plugin_market() -> dict[str, Any]:
-    """.claude-plugin/marketplace.json: a clone of this repository is what the plugin is installed
-    from."""
+    """.claude-plugin/marketplace.json: the plugin is installed from a clone of this repository."""
     return {
         "name": PACKAGE,
         "owner": {"name": PACKAGE},

@@ -1,5 +1,4 @@
-"""Every file that is derived from a project's ledger, brought up to date in one place: projections
-and snapshot."""
+"""Writes all files that derive from a project's ledger: projections and policy snapshot."""
 
 from pathlib import Path
 
@@ -9,13 +8,8 @@ from harness.rendering.policy_snapshot import write_policy_snapshot
 
 
 def write_derived(project: Project, *, everything: bool = False) -> list[Path]:
-    """Write what is out of date or gone, with `everything` all projections anew; returns the
-    projections written.
-
-    The policy snapshot is what hooks judge by, so it follows every fact too. In a clone whose facts
-    are not imported yet the committed projections say more than the empty ledger does: they are
-    left as they are.
-    """
+    """Write what is stale or missing, or with `everything` all; returns the projections written."""
+    # In a clone without imported facts the committed projections know more than the empty ledger.
     written = (
         []
         if project.ledger.facts_wait()

@@ -1,6 +1,4 @@
-"""The policy snapshot of a project (form: policy.snapshot): contract, approved plan, open
-experiment, installation.
-"""
+"""The policy snapshot of a project, by which hooks decide; its form: guard/policy/snapshot.py."""
 
 import os
 import shlex
@@ -31,8 +29,7 @@ NAME = "harness"
 
 @cache
 def executable() -> str | None:
-    """Its absolute path, whichever way this process was started; None when the package was
-    installed without it."""
+    """The absolute path of `harness`; None when the package was installed without it."""
     folders = [Path(sys.executable).parent, Path(sysconfig.get_path("scripts"))]
     folders.append(Path(sysconfig.get_path("scripts", sysconfig.get_preferred_scheme("user"))))
     for path in (folder / NAME for folder in folders):
@@ -43,14 +40,12 @@ def executable() -> str | None:
 
 COMMAND = "harness"
 MAIN = "main"
-"""The main session of an interactive use, which has no role: any tool, the files of the role
-below."""
+"""The main session in interactive use: any tool, the files of the role below."""
 _MAIN_ROLE = "model-builder"
 
 
 def policy_snapshot(project: Project, role: str | None = None) -> dict[str, Any]:
-    """What the policy may know now. `role`: whose session it is, in the driver; None is interactive
-    use."""
+    """What the policy knows now, for a driver's session of `role`, or for interactive use."""
     approved = project.ledger.plan()
     current = _open_experiment(project)
     layout = project.layout
@@ -90,8 +85,8 @@ def policy_snapshot(project: Project, role: str | None = None) -> dict[str, Any]
 
 
 def write_policy_snapshot(project: Project) -> Path:
-    """Replace `.harness/policy.json` in one step when it is not as it should be; returns its path.
-    From a linked git worktree the main one's too: hooks read that one, and both share a ledger."""
+    """Write `.harness/policy.json` if it differs; returns its path."""
+    # From a linked worktree also the main one's: hooks read that one, and both share a ledger.
     path, root = project.layout.project("policy"), project.layout.root
     snapshot = policy_snapshot(project)
     main = in_main_worktree(root)
@@ -120,8 +115,7 @@ def _rights(role: Role, current: Experiment | None) -> dict[str, Any]:
 
 
 def _protected(project: Project, approved: ApprovedPlan | None) -> list[str]:
-    """The harness's own folder, every artifact of the project that is no role's, settings, hooks,
-    the plan."""
+    """The harness's folder, artifacts of the project, settings, hooks, the plan."""
     paths = [str(PurePosixPath(CONFIG).parent)]
     paths += [artifact.path for artifact in ARTIFACTS if artifact.scope is Scope.PROJECT]
     paths += [
@@ -133,14 +127,12 @@ def _protected(project: Project, approved: ApprovedPlan | None) -> list[str]:
 
 
 def _control(project: Project, approved: ApprovedPlan | None) -> list[str]:
-    """What a person accepts, as the audit understands it, with the plan; the usual parts of .claude
-    by themselves, so that a change of one is named."""
+    """What a person accepts, and the plan; parts of .claude singly, so that a change is named."""
     paths = [SETTINGS, LOCAL_SETTINGS, AGENTS, str(PurePosixPath(COMMANDS).parent)]
     paths += [*control_paths(project.layout.root)]
     paths += [artifact.path for artifact in ARTIFACTS if artifact.writer == HUMAN]
-    paths += [
-        f"{PurePosixPath(CONFIG).parent}/{BY_NAME['plan'].path}"
-    ]  # where --hooks plugin puts its form
+    # `init --hooks plugin` puts the form of a plan here.
+    paths.append(f"{PurePosixPath(CONFIG).parent}/{BY_NAME['plan'].path}")
     paths += [] if approved is None else [approved.path]
     return list(dict.fromkeys(paths))
 
@@ -155,10 +147,9 @@ def _frozen(approved: ApprovedPlan | None) -> list[str]:
 
 
 def _open_experiment(project: Project) -> Experiment | None:
-    """The newest that is not decided; there is one at most."""
-    undecided = [status for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS]
-    found = project.ledger.experiments(newest=1, statuses=undecided)
-    return found[-1] if found else None
+    statuses = [status for status in ExperimentStatus if status not in CLOSED_EXPERIMENTS]
+    undecided = project.ledger.experiments(newest=1, statuses=statuses)
+    return undecided[-1] if undecided else None
 
 
 def _described(project: Project, current: Experiment | None) -> dict[str, Any] | None:

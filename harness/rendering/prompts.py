@@ -1,6 +1,4 @@
-"""Prompts from the contract and the Jinja templates: a role's system prompt and agent file, and the
-slash commands.
-"""
+"""Fills the templates from the contract: system prompts, agent files and slash commands."""
 
 import re
 from functools import cache
@@ -31,8 +29,7 @@ def _environment() -> Environment:
 
 
 def fill(name: str, **values: Any) -> str:
-    """The template `name` (relative to templates/) with `values`; a name that it uses and that is
-    not given raises jinja2.UndefinedError."""
+    """The template `name`, filled. Raises jinja2.UndefinedError for a missing value."""
     return _environment().get_template(name).render(**values)
 
 
@@ -47,8 +44,7 @@ COMMAND_BANNER = (
 
 
 def command_file(command: SlashCommand) -> str:
-    """The command as Claude Code reads it: front matter that allows its verbs only, banner,
-    prompt."""
+    """The command as Claude Code reads it; its front matter allows only its verbs."""
     return fill(
         "commands/command.md.j2",
         command=command,
@@ -67,7 +63,7 @@ _PLUGIN_TOOL = f"mcp__plugin_{PLUGIN}_{MCP_SERVER}__"
 
 
 def system_prompt(role: Role) -> str:
-    """What the role's sessions are told, whatever the experiment: the body of its agent file."""
+    """The system prompt of the role's sessions, and the body of its agent file."""
     values: dict[str, Any] = {"role": role, "variables": variables}
     part = f"agents/parts/{role.name}.md.j2"
     text = fill(
@@ -81,11 +77,8 @@ def system_prompt(role: Role) -> str:
 
 
 def agent_file(role: Role, *, plugin: bool = False) -> str:
-    """The role as Claude Code's agent definition: front matter, banner, prompt.
-
-    The tools of a plugin's server have names of their own; an agent of the plugin may meet either
-    server.
-    """
+    """The role as Claude Code's agent definition: front matter, banner, prompt."""
+    # An agent of the plugin may meet either server, and each gives the tools names of its own.
     tools = (*role.allowed_tools, *(f"{_PLUGIN_TOOL}{tool}" for tool in role.mcp_tools if plugin))
     return fill(
         "agents/agent.md.j2",

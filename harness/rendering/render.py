@@ -1,4 +1,4 @@
-"""Derived files on disk: written from the contract, or compared with it."""
+"""Writes the files that derive from the contract, or compares them with it."""
 
 import json
 from pathlib import Path
@@ -35,12 +35,10 @@ PLUGIN_AGENTS, PLUGIN_COMMANDS = "agents", "commands"
 
 
 def render(root: Path, check: bool = False) -> list[Path]:
-    """Write what is derived and belongs to `root`; with `check`, write nothing.
+    """Write the rendered files of `root`; with `check` only compare.
 
-    Returns the paths, relative to `root`, that were not as the contract says: changed, missing, or
-    rendered once and no longer wanted (removed). A Markdown file of the same name without our
-    banner is a person's, and so is one that is not as the manifest says that we wrote it: neither
-    is overwritten, and both raise RefusedError.
+    Returns the paths that differed: changed, missing, or no longer wanted (removed). Raises
+    RefusedError for a file that is a person's: without our banner, or edited since we wrote it.
     """
     wanted = expected(root)
     differing = [path for path, text in wanted.items() if _read(root / path) != text]
@@ -63,15 +61,14 @@ def render(root: Path, check: bool = False) -> list[Path]:
 
 
 def expected(root: Path) -> dict[Path, str]:
-    """Path relative to `root` -> text, for every rendered file: in the harness's own repository all
-    of them, in a project with vendored hooks agents and commands, elsewhere none."""
+    """Path relative to `root` -> text, of every rendered file that belongs there."""
     if has_own_hooks(root):
         return {**_own_files(), **installed_texts()}
     return installed_texts() if (root / VENDORED / MANIFEST).is_file() else {}
 
 
 def installed_texts() -> dict[Path, str]:
-    """Agents and slash commands, as they stand in every project."""
+    """The agents and slash commands of every project."""
     agents = {Path(AGENTS, f"{role.name}.md"): agent_file(role) for role in ROLES}
     return agents | {
         Path(COMMANDS, f"{command.name}.md"): command_file(command) for command in SLASH_COMMANDS
@@ -79,12 +76,11 @@ def installed_texts() -> dict[Path, str]:
 
 
 def is_rendered(text: str) -> bool:
-    """Whether a Markdown file was written by us."""
     return any(banner in text for banner in BANNERS)
 
 
 def _own_files() -> dict[Path, str]:
-    """The plugin, and what `claude` reads in this repository beside agents and commands."""
+    """The files of the plugin and of this repository, besides agents and commands."""
     documents: dict[str, dict[str, Any]] = {
         f"{OWN_HOOKS}/hooks.json": plugin_hooks(),
         PLUGIN_MANIFEST: plugin_manifest(),
@@ -107,8 +103,7 @@ def _own_files() -> dict[Path, str]:
 
 
 def _manifest(root: Path) -> dict[str, Any] | None:
-    """The manifest of vendored hooks; None where there is none, or a damaged one: `harness init`
-    writes it anew, and the doctor says so."""
+    """The manifest of vendored hooks; None if missing or damaged, as the doctor reports."""
     path = root / VENDORED / MANIFEST
     if has_own_hooks(root) or not path.is_file():
         return None
@@ -126,7 +121,7 @@ def _written(root: Path) -> dict[str, str]:
 
 
 def _note(root: Path, wanted: dict[Path, str]) -> None:
-    """Let the manifest know what stands there now, so that it is not taken for an edit."""
+    """Record the new hashes, so that our own change is not taken for an edit."""
     path, value = root / VENDORED / MANIFEST, _manifest(root)
     if value is None:
         return
@@ -143,8 +138,8 @@ def _folders(wanted: dict[Path, str]) -> list[Path]:
 
 
 def _rendered(root: Path, folder: Path) -> list[Path]:
-    found = sorted((root / folder).glob("*.md"))
-    return [path.relative_to(root) for path in found if is_rendered(_read(path) or "")]
+    pages = sorted((root / folder).glob("*.md"))
+    return [path.relative_to(root) for path in pages if is_rendered(_read(path) or "")]
 
 
 def _require_ours(path: Path, written: str | None) -> None:

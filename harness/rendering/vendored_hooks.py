@@ -13,18 +13,17 @@ _ROOMS = ("guard/policy", "guard/hooks")
 
 
 def vendored_files() -> dict[str, bytes]:
-    """Path relative to the folder of vendored hooks -> content. Nothing in it depends on the
-    project."""
+    """Path relative to the folder of vendored hooks -> content; the same for every project."""
     package = _package()
-    found = {path.name: path.read_bytes() for path in sorted(PROGRAMS.glob("*.py"))}
+    files = {path.name: path.read_bytes() for path in sorted(PROGRAMS.glob("*.py"))}
     for room in ("", "guard/"):
-        found[f"{LIBRARY}/{room}__init__.py"] = (package / f"{room}__init__.py").read_bytes()
+        files[f"{LIBRARY}/{room}__init__.py"] = (package / f"{room}__init__.py").read_bytes()
     for room in _ROOMS:
-        found |= {
+        files |= {
             f"{LIBRARY}/{room}/{path.name}": path.read_bytes()
             for path in sorted((package / room).glob("*.py"))
         }
-    return found
+    return files
 
 
 @cache
