@@ -22,7 +22,7 @@ SLASH_COMMANDS: tuple[SlashCommand, ...] = (
     ),
     SlashCommand(
         name="prime",
-        description="Resume the work: state of the project and its lessons.",
+        description="Resume the work with the project's state and lessons.",
         verbs=("status", "priors list"),
     ),
     SlashCommand(
