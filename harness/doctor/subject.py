@@ -36,8 +36,6 @@ class DoctorSubject:
     """The project's root; in a linked worktree without a project, the main worktree's."""
     environment: Mapping[str, str]
     home: Path
-    user_folder: Path
-    """The user's Claude Code folder."""
     files: tuple[SettingsFile, ...]
     """The settings that count, strongest first."""
     chosen: HooksMode | None = None
@@ -143,7 +141,6 @@ def look(
         root=root,
         environment=environment,
         home=home,
-        user_folder=user_folder,
         files=settings_files(folder, user_folder, managed_folder, plugin),
         chosen=chosen,
         plugin=plugin,

@@ -25,9 +25,6 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
     ledger = project.ledger
     verdicts = ledger.verdicts(experiment.id)
     elsewhere = experiment.status in CLOSED_EXPERIMENTS and _lacks_checkpoints(project, experiment)
-    removed = {
-        (fact.run, fact.checkpoint): at for fact, at in ledger.removed_checkpoints(experiment.id)
-    }
     return {
         "standing": _standing(project, verdicts[-1], elsewhere=elsewhere) if verdicts else None,
         "checked": ("elsewhere" if elsewhere else "here") if verdicts else None,
@@ -44,39 +41,46 @@ def details(project: Project, experiment: Experiment) -> dict[str, Any]:
             }
             for log in ledger.imported_logs(experiment.id)
         ],
-        "checkpoints": [
-            {
-                "run": item.run,
-                "checkpoint": item.id,
-                "epoch": item.epoch,
-                "final": item.final,
-                "bytes": item.bytes,
-                "removed": removed.get((item.run, item.id)),
-            }
-            for item in ledger.checkpoints(experiment.id)
-        ],
+        "checkpoints": _checkpoints(ledger, experiment.id),
         "evaluations": _evaluations(ledger, experiment.id),
         "verdicts": [
             {
-                "verdict_id": item.id,
-                "gate": item.gate,
-                "verdict": item.verdict,
-                "notes": list(item.notes),
-                "at": item.at,
+                "verdict_id": verdict.id,
+                "gate": verdict.gate,
+                "verdict": verdict.verdict,
+                "notes": list(verdict.notes),
+                "at": verdict.at,
             }
-            for item in verdicts
+            for verdict in verdicts
         ],
         "decisions": [
             {
-                "id": item.id,
-                "kind": item.kind,
-                "by": item.by,
-                "verdict": item.verdict,
-                "reason": item.reason,
+                "id": decision.id,
+                "kind": decision.kind,
+                "by": decision.by,
+                "verdict": decision.verdict,
+                "reason": decision.reason,
             }
-            for item in ledger.decisions(experiment.id)
+            for decision in ledger.decisions(experiment.id)
         ],
     }
+
+
+def _checkpoints(ledger: Ledger, experiment: str) -> list[dict[str, Any]]:
+    removed = {
+        (fact.run, fact.checkpoint): at for fact, at in ledger.removed_checkpoints(experiment)
+    }
+    return [
+        {
+            "run": checkpoint.run,
+            "checkpoint": checkpoint.id,
+            "epoch": checkpoint.epoch,
+            "final": checkpoint.final,
+            "bytes": checkpoint.bytes,
+            "removed": removed.get((checkpoint.run, checkpoint.id)),
+        }
+        for checkpoint in ledger.checkpoints(experiment)
+    ]
 
 
 def _runs(ledger: Ledger, experiment: str) -> list[dict[str, Any]]:
@@ -98,32 +102,32 @@ def _runs(ledger: Ledger, experiment: str) -> list[dict[str, Any]]:
 def _alarms(ledger: Ledger, experiment: str) -> list[dict[str, Any]]:
     return [
         {
-            "run": item.run,
-            "severity": item.alarm["severity"],
-            "code": item.alarm["code"],
-            "row": item.alarm["row"],
-            "recovered": item.alarm["recovered"],
-            "message": item.alarm["message"],
-            "try": " ".join(item.alarm["try"]),
+            "run": raised.run,
+            "severity": raised.alarm["severity"],
+            "code": raised.alarm["code"],
+            "row": raised.alarm["row"],
+            "recovered": raised.alarm["recovered"],
+            "message": raised.alarm["message"],
+            "try": " ".join(raised.alarm["try"]),
         }
-        for item in ledger.alarms(experiment)
+        for raised in ledger.alarms(experiment)
     ]
 
 
 def _evaluations(ledger: Ledger, experiment: str) -> list[dict[str, Any]]:
     return [
         {
-            "run": item.run,
-            "seed": item.seed,
-            "split": item.split,
-            "metric": item.metric,
-            "value": item.value,
-            "interval": None if item.interval is None else list(item.interval),
-            "n": item.n,
-            "query": item.query,
-            "sandbox": item.sandbox,
+            "run": evaluation.run,
+            "seed": evaluation.seed,
+            "split": evaluation.split,
+            "metric": evaluation.metric,
+            "value": evaluation.value,
+            "interval": None if evaluation.interval is None else list(evaluation.interval),
+            "n": evaluation.n,
+            "query": evaluation.query,
+            "sandbox": evaluation.sandbox,
         }
-        for item in ledger.evaluations(experiment)
+        for evaluation in ledger.evaluations(experiment)
     ]
 
 
@@ -137,11 +141,13 @@ def _lacks_checkpoints(project: Project, experiment: Experiment) -> bool:
         (fact.run, fact.checkpoint) for fact, _ in project.ledger.removed_checkpoints(experiment.id)
     }
     finals = [
-        item
-        for item in project.ledger.checkpoints(experiment.id)
-        if item.final and (item.run, item.id) not in removed
+        checkpoint
+        for checkpoint in project.ledger.checkpoints(experiment.id)
+        if checkpoint.final and (checkpoint.run, checkpoint.id) not in removed
     ]
-    return bool(finals) and not any((project.layout.root / item.path).exists() for item in finals)
+    return bool(finals) and not any(
+        (project.layout.root / checkpoint.path).exists() for checkpoint in finals
+    )
 
 
 def comparison(project: Project, candidate: str, reference: str) -> dict[str, Any]:
