@@ -11,7 +11,7 @@ from harness.decisions.claimed import claim_notes
 from harness.decisions.person import approve
 from harness.domain.statuses import GateName, RunStatus, Split, Verdict
 from harness.evaluation.experiment import evaluate_experiment
-from harness.gates.check import check_gate
+from harness.gates.check import check_gate, require_validation_passed
 from harness.views.experiments import details
 from harness.views.snapshot import experiment_row
 from tests.world import InProcess, World
@@ -37,7 +37,14 @@ def passed(world: World) -> str:
 
 
 def evaluate(world: World, experiment: str, split: Split) -> None:
-    evaluate_experiment(world.project, experiment, split, InProcess(), environment={})
+    evaluate_experiment(
+        world.project,
+        experiment,
+        split,
+        InProcess(),
+        environment={},
+        admit=require_validation_passed,
+    )
 
 
 def test_a_row_is_of_one_split(world: World, passed: str) -> None:
@@ -62,7 +69,7 @@ def test_of_a_stale_verdict_is_told_what_changed_and_what_to_do(world: World) ->
     assert (row["verdict"], told["code"]) == (Verdict.STALE, "verdict_stale")
     assert "verdict_stale" not in before
     assert "run-04" in told["message"]
-    assert told["hint"].startswith(f"`harness gate check {experiment}`")
+    assert told["hint"].startswith(f"Run `harness gate check {experiment}`")
 
 
 def test_in_a_clone_a_kept_experiment_was_checked_elsewhere(world: World, passed: str) -> None:
