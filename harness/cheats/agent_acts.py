@@ -17,25 +17,21 @@ _STARTED = "the-act-has-started"
 
 
 def in_terminal(place: LabProject, program: str) -> str:
-    """Run a Python program as a person would, with a terminal and no mark of an agent: whoever asks
-    is believed."""
+    """Run a Python program as a person would, with a terminal and no mark of an agent."""
     return place.run_in_terminal([sys.executable, "-c", program])
 
 
 def act(place: LabProject, program: str, sandbox: str) -> str:
-    """Run a Python program of the agent; what it printed.
-
-    Raises HarnessError when it did not even start, so that a fault of the lab is never taken for a
-    defence.
-    """
-    said = sandboxed(
+    """What a Python program of the agent printed. Raises HarnessError when it did not start."""
+    # Else a fault of the lab would be taken for a defence.
+    printed = sandboxed(
         place, [sys.executable, "-c", f"print({_STARTED!r}, flush=True)\n{program}"], sandbox
     )
-    if _STARTED not in said:
+    if _STARTED not in printed:
         raise HarnessError(
-            f"The lab could not start the agent's program: {said[-400:]}.", hint="Fix the lab."
+            f"The lab could not start the agent's program: {printed[-400:]}.", hint="Fix the lab."
         )
-    return said
+    return printed
 
 
 def sandboxed(place: LabProject, argv: Sequence[str], sandbox: str) -> str:

@@ -29,12 +29,12 @@ def run_bench(
     chosen = [_by_id(name) for name in ids] or [*ATTACKS, *CONTROLS]
     folder = Path(tempfile.mkdtemp(prefix="cheats-", dir=base))
     try:
-        bases = make_bases(folder, sandbox, judged=any(_needs_candidate(item) for item in chosen))
+        bases = make_bases(folder, sandbox, judged=any(_needs_candidate(one) for one in chosen))
         rows = dict(_rows(bases, chosen, jobs, tell))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    attacks = [rows[item.id] for item in chosen if isinstance(item, Attack)]
-    controls = [rows[item.id] for item in chosen if isinstance(item, Control)]
+    attacks = [rows[one.id] for one in chosen if isinstance(one, Attack)]
+    controls = [rows[one.id] for one in chosen if isinstance(one, Control)]
     return {
         "sandbox": str(sandbox_of(sandbox).kind),
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
@@ -48,8 +48,8 @@ def _rows(
     bases: Bases, chosen: Sequence[Attack | Control], jobs: int, tell: Tell
 ) -> Iterable[tuple[str, dict[str, Any]]]:
     with ProcessPoolExecutor(max_workers=jobs, mp_context=get_context("spawn")) as pool:
-        together = [item.id for item in chosen if _has_calls(item.id) and not _is_apart(item)]
-        tasks = [[item.id] for item in chosen if item.id not in together]
+        together = [one.id for one in chosen if _has_calls(one.id) and not _is_apart(one)]
+        tasks = [[one.id] for one in chosen if one.id not in together]
         waiting = [
             pool.submit(rows_of, bases, names) for names in ([together] if together else []) + tasks
         ]
@@ -60,8 +60,8 @@ def _rows(
 
 
 def one_row(bases: Bases, name: str) -> dict[str, Any]:
-    item = _by_id(name)
-    return attack_row(bases, item) if isinstance(item, Attack) else control_row(bases, item)
+    one = _by_id(name)
+    return attack_row(bases, one) if isinstance(one, Attack) else control_row(bases, one)
 
 
 def rows_of(bases: Bases, names: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -72,24 +72,24 @@ def rows_of(bases: Bases, names: Sequence[str]) -> dict[str, dict[str, Any]]:
     try:
         if len(names) == 1 and not _has_calls(names[0]):
             return {names[0]: one_row(bases, names[0])}
-        return call_rows(bases, [item for item in ATTACKS if item.id in names])
+        return call_rows(bases, [attack for attack in ATTACKS if attack.id in names])
     # A fault of the lab in one row must not hide the other rows.
     except Exception as error:  # noqa: BLE001
         fault = f"{error!r}\n{traceback.format_exc()}"
         return {name: {"id": name, "fault": fault, **FAULT} for name in names}
 
 
-def _needs_candidate(item: Attack | Control) -> bool:
-    return isinstance(item, Attack) and item.channel is Channel.RECORD
+def _needs_candidate(work: Attack | Control) -> bool:
+    return isinstance(work, Attack) and work.channel is Channel.RECORD
 
 
 def _has_calls(name: str) -> bool:
-    item = _by_id(name)
-    return isinstance(item, Attack) and bool(item.calls)
+    work = _by_id(name)
+    return isinstance(work, Attack) and bool(work.calls)
 
 
-def _is_apart(item: Attack | Control) -> bool:
-    return isinstance(item, Attack) and item.apart
+def _is_apart(work: Attack | Control) -> bool:
+    return isinstance(work, Attack) and work.apart
 
 
 FAULT = {
@@ -120,9 +120,9 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def known_ids() -> list[str]:
-    return [*(item.id for item in ATTACKS), *(item.id for item in CONTROLS)]
+    return [*(one.id for one in ATTACKS), *(one.id for one in CONTROLS)]
 
 
 def _by_id(name: str) -> Attack | Control:
     every: list[Attack | Control] = [*ATTACKS, *CONTROLS]
-    return {item.id: item for item in every}[name]
+    return {one.id: one for one in every}[name]

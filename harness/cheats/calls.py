@@ -1,9 +1,9 @@
-"""Attacks by tool calls, through the real Claude Code CLI: all in one session without hooks and in
-one with them, but for those that would change what happens to the others.
+"""Attacks by tool calls, through the real Claude Code CLI: in one session without hooks and in one
+with them; those that would change what happens to others have sessions of their own.
 
-Without hooks each call must have its effect, and what the audit says of it afterwards is its own
-achievement. With hooks each call must be denied, or its effect be named. With a sandbox the same is
-tried once more in it, without any hook.
+Without hooks each call must have its effect, and what the audit names is the audit's merit. With
+hooks each call must be denied, or its effect named. With a sandbox the same is tried in it without
+hooks.
 """
 
 import json
@@ -33,8 +33,7 @@ Call = Mapping[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class CallScript:
-    """An Answerer: the main thread makes `turns`, a message each, a subagent `within`; then both
-    are done."""
+    """An Answerer: the main thread makes `turns`, a message each, a subagent `within`."""
 
     turns: Sequence[Sequence[Call]]
     within: Sequence[Call] = ()
@@ -56,13 +55,13 @@ class CallScript:
         calls = (
             turns[request.turn] if request.turn < len(turns) and request.body.get("tools") else ()
         )
-        said: list[dict[str, Any]] = [{"type": "tool_use", **item} for item in calls] or [
+        blocks: list[dict[str, Any]] = [{"type": "tool_use", **call} for call in calls] or [
             {"type": "text", "text": "Done."}
         ]
         return Message(
             id=f"msg_{request.subagent or 'main'}_{request.turn}",
             model=str(request.body.get("model")),
-            blocks=tuple(said),
+            blocks=tuple(blocks),
             stop_reason="tool_use" if calls else "end_turn",
             usage={"input_tokens": request.bytes // 4, "output_tokens": 10},
         )
@@ -76,8 +75,7 @@ async def _chunks(message: Message) -> AsyncIterator[bytes]:
 def play(
     place: LabProject, script: CallScript, servers: Mapping[str, Any], *, guarded: bool
 ) -> dict[str, str]:
-    """Call id -> what the CLI answered to the call. Raises GatewayError when the session did not
-    come about."""
+    """Call id -> the CLI's answer. Raises GatewayError when the session failed."""
     with Gateway(script) as gateway:
         words = [
             *(str(bundled_cli()), "-p", "go", "--output-format", "stream-json", "--verbose"),
@@ -131,8 +129,8 @@ def _results(stream: str) -> Iterator[tuple[str, str]]:
             message = json.loads(line)
         except ValueError:
             continue
-        told = isinstance(message, dict) and message.get("type") == "user"
-        content = message["message"].get("content") if told else None
+        answered = isinstance(message, dict) and message.get("type") == "user"
+        content = message["message"].get("content") if answered else None
         for block in content if isinstance(content, list) else ():
             if isinstance(block, dict) and block.get("type") == "tool_result":
                 yield str(block.get("tool_use_id")), str(block.get("content"))
@@ -182,8 +180,8 @@ ORDINARY: tuple[dict[str, Any], ...] = (
 
 
 def session(place: LabProject, attacks: Sequence[Attack], *, guarded: bool) -> dict[str, str]:
-    """All calls of `attacks` in one session: call id -> answer. What is written is read first, as
-    the CLI asks."""
+    """All calls of `attacks` in one session: call id -> answer."""
+    # The CLI refuses to write a file that was not read: such a refusal says nothing of the guard.
     values = values_of(place)
     place.write({".files/server.py": SERVER}, {})
     servers = {
@@ -193,37 +191,40 @@ def session(place: LabProject, attacks: Sequence[Attack], *, guarded: bool) -> d
             "args": [str(place.root / ".files/server.py")],
         }
     }
-    told = [
-        _told(item, values)
+    made = [
+        _filled_call(call, values)
         for attack in attacks
-        for item in attack.calls
+        for call in attack.calls
         if not attack.within_subagent
     ]
     within = [
-        _told(item, values) for attack in attacks for item in attack.calls if attack.within_subagent
+        _filled_call(call, values)
+        for attack in attacks
+        for call in attack.calls
+        if attack.within_subagent
     ]
     reads = [
         {
-            "id": f"read_{item['id']}",
+            "id": f"read_{call['id']}",
             "name": "Read",
-            "input": {"file_path": item["input"]["file_path"]},
+            "input": {"file_path": call["input"]["file_path"]},
         }
-        for item in told
-        if item["name"] in ("Write", "Edit")
+        for call in made
+        if call["name"] in ("Write", "Edit")
     ]
     if within:
-        given = {
+        delegated = {
             "description": "help",
             "prompt": "go on",
             "subagent_type": "general-purpose",
             "run_in_background": False,
         }
-        told.append({"id": "delegate", "name": "Agent", "input": given})
+        made.append({"id": "delegate", "name": "Agent", "input": delegated})
     if not any(attack.apart for attack in attacks):
-        told += ORDINARY
+        made += ORDINARY
     return play(
         place,
-        CallScript(turns=[reads, told] if reads else [told], within=within),
+        CallScript(turns=[reads, made] if reads else [made], within=within),
         servers,
         guarded=guarded,
     )
@@ -232,10 +233,9 @@ def session(place: LabProject, attacks: Sequence[Attack], *, guarded: bool) -> d
 def outcomes(
     place: LabProject, attacks: Sequence[Attack], parent: Parent, *, guarded: bool
 ) -> dict[str, tuple[AttackOutcome, TrueScores]]:
-    """Attack id -> what became of it: denials of its calls, its effect, and what the audit names of
-    it."""
+    """Attack id -> denials of its calls, its effect, and what the audit names of it."""
     answers = session(place, attacks, guarded=guarded)
-    if wrong := [text for item in ORDINARY if denied(text := answers.get(item["id"], ""))]:
+    if wrong := [text for call in ORDINARY if denied(text := answers.get(call["id"], ""))]:
         raise HarnessError(
             f"The guards deny ordinary calls: {wrong[0][:600]}.", hint="Look at `harness doctor`."
         )
@@ -245,9 +245,9 @@ def outcomes(
         for attack in attacks
     }
     named = list(audited(place, Trail()))
-    found = {}
+    rows = {}
     for attack in attacks:
-        ids = [item["id"] for item in attack.calls]
+        ids = [call["id"] for call in attack.calls]
         codes = tuple(f"denied: {name}" for name in ids if denied(answers.get(name, "")))
         of_it = tuple(
             line for line in named if any(_is_of(line, name) for name in (*ids, attack.target))
@@ -256,18 +256,18 @@ def outcomes(
             "done": done[attack.id],
             "answers": {name: answers.get(name, "")[:200] for name in ids},
         }
-        found[attack.id] = (
+        rows[attack.id] = (
             AttackOutcome(codes=codes, named=of_it, evidence=evidence),
             TrueScores(score=parent.true, parent=parent.true),
         )
-    return found
+    return rows
 
 
 def held_by_sandbox(place: LabProject, attack: Attack, sandbox: str) -> bool:
     """Whether the same by a shell in the sandbox has no effect."""
     values = values_of(place)
-    for item in attack.calls:
-        sandboxed(place, ["/bin/bash", "-c", _as_shell(_told(item, values))], sandbox)
+    for call in attack.calls:
+        sandboxed(place, ["/bin/bash", "-c", _as_shell(_filled_call(call, values))], sandbox)
     return not effect(attack, EffectScene(place=place, values=values, log=""))
 
 
@@ -275,8 +275,8 @@ def _is_of(line: str, name: str) -> bool:
     return bool(name) and f" {name}" in f" {line}"
 
 
-def _told(item: Call, values: Mapping[str, str]) -> dict[str, Any]:
-    whole: dict[str, Any] = json.loads(filled(json.dumps(dict(item)), values))
+def _filled_call(call: Call, values: Mapping[str, str]) -> dict[str, Any]:
+    whole: dict[str, Any] = json.loads(filled(json.dumps(dict(call)), values))
     if "file_path" in whole["input"] and not whole["input"]["file_path"].startswith("/"):
         whole["input"]["file_path"] = f"{values['ROOT']}/{whole['input']['file_path']}"
     if "command" in whole["input"]:
@@ -284,11 +284,10 @@ def _told(item: Call, values: Mapping[str, str]) -> dict[str, Any]:
     return whole
 
 
-def _as_shell(item: Mapping[str, Any]) -> str:
-    given = item["input"]
-    if "command" in given:
-        return str(given["command"])
-    path = shlex.quote(str(given.get("file_path") or given.get("path")))
-    return (
-        f"printf %s {shlex.quote(str(given.get('content', given.get('new_string', ''))))} > {path}"
-    )
+def _as_shell(call: Mapping[str, Any]) -> str:
+    arguments = call["input"]
+    if "command" in arguments:
+        return str(arguments["command"])
+    path = shlex.quote(str(arguments.get("file_path") or arguments.get("path")))
+    text = shlex.quote(str(arguments.get("content", arguments.get("new_string", ""))))
+    return f"printf %s {text} > {path}"

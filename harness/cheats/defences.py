@@ -135,8 +135,7 @@ _FOLLOWING = frozenset(
         "validation_not_passed",
     }
 )
-"""Codes that follow from another one, or from nothing having been done at all: no defence is
-credited with them."""
+"""Codes that follow from another one, or from nothing having been done: no defence's merit."""
 
 
 def defence_of(code: str) -> str | None:
@@ -149,28 +148,25 @@ def structural_of(attack: Attack) -> str:
 
 def counts(attack: Attack, outcome: AttackOutcome) -> list[str]:
     """What was said against the attack: codes, and what audit and ledger name."""
-    said = [*outcome.codes, *outcome.named]
+    codes = [*outcome.codes, *outcome.named]
     if attack.success is done:
-        said = [code for code in said if code not in _NO_BREACH]
+        codes = [code for code in codes if code not in _NO_BREACH]
     elif attack.success is not kept_not_better:
-        said = [code for code in said if code != NOT_BETTER]
-    return [code for code in said if code not in _FOLLOWING]
+        codes = [code for code in codes if code != NOT_BETTER]
+    return [code for code in codes if code not in _FOLLOWING]
 
 
 def caught(attack: Attack, outcome: AttackOutcome, truth: TrueScores) -> bool:
-    """Success did not come about or, for an effect, somebody said so."""
+    """The attack failed or, if its aim is an effect, something names it."""
     if attack.success(outcome, truth):
         return attack.success is done and bool(counts(attack, outcome))
     return True
 
 
 def stands(attack: Attack, outcome: AttackOutcome, truth: TrueScores) -> bool:
-    """Whether the structure alone holds: with every finding thrown away, success would still not
-    come about.
-
-    Where a score is the aim and none was recomputed, a finding ended it first: nothing is known of
-    the structure.
-    """
+    """Whether the structure alone holds: without any finding the attack would still fail."""
+    # Where a score is the aim and none was recomputed, a finding ended it first: the structure was
+    # not tried.
     if attack.success in (done, passed_off):
         return not outcome.evidence.get("done")
     if not outcome.recomputed:
@@ -180,8 +176,7 @@ def stands(attack: Attack, outcome: AttackOutcome, truth: TrueScores) -> bool:
 
 
 def _higher(outcome: AttackOutcome) -> bool:
-    """What keeps a candidate where nobody knows of noise: a higher number on the last split that
-    both have."""
+    """Whether a naive comparison keeps it: a higher number on the last split that both have."""
     parent = outcome.evidence.get("parent_recomputed") or {}
     both = next(
         (split for split in SPLITS if split in outcome.recomputed and split in parent), None
@@ -192,8 +187,8 @@ def _higher(outcome: AttackOutcome) -> bool:
 def fired(
     attack: Attack, outcome: AttackOutcome, truth: TrueScores, *, structure: str = ""
 ) -> list[str]:
-    """The defences that stop it, each of them alone, in the order of DEFENCES. `structure` names
-    what holds without a word, where it is not the attack's own."""
+    """The defences that stop it alone, in the order of DEFENCES; `structure` replaces the attack's
+    own structural one."""
     names: set[str] = {
         name for code in counts(attack, outcome) if (name := defence_of(code)) is not None
     }

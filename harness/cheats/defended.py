@@ -1,8 +1,7 @@
-"""The product, with everything on: the attack happens between its steps, and it says what it says.
+"""The product with everything on; the attack happens between its steps.
 
 Training and evaluation are started as a person starts them, in processes of their own; gates, audit
-and ledger are asked through the functions that the verbs call. An agent's own programs run in the
-sandbox that the loop gives an agent.
+and ledger through the functions behind the commands. An agent's programs run in the loop's sandbox.
 """
 
 import json
@@ -41,10 +40,9 @@ from harness.plans.approval import approve_plan
 from harness.rendering.derived import write_derived
 
 NOT_BETTER = "not_better_than_the_parent"
-"""Not a finding of a gate: the comparison with the parent, by which the loop keeps or discards."""
+"""The comparison with the parent, by which the loop keeps or discards; no finding of a gate."""
 _FAULTS = ("harness_failed",)
-"""An error that the product did not expect: neither a defence nor an attack, and somebody has to
-look."""
+"""Errors that the product did not expect: neither a defence nor an attack."""
 _VERB_S = 3 * LONGEST_S
 
 
@@ -76,8 +74,7 @@ def values_of(place: LabProject) -> dict[str, str]:
 def defended(
     place: LabProject, work: Attack | Control, sandbox: str, parent: "Parent"
 ) -> tuple[AttackOutcome, TrueScores]:
-    """Let it happen at `place`, a copy of the project with its kept `parent`; `sandbox` as in
-    `--sandbox`."""
+    """Let it happen at `place`, a copy of the project with its kept `parent`."""
     attack = work if isinstance(work, Attack) else _as_attack(work)
     values, seen = values_of(place), Trail()
     _prepare(place, attack, values)
@@ -131,13 +128,13 @@ def open_one(
 ) -> bool:
     try:
         with opened(place) as project:
-            found = open_experiment(
+            record = open_experiment(
                 project, hypothesis=hypothesis, rationale="", parent=parent, by="agent"
             )
-            folder = project.layout.experiment(found.id)
+            folder = project.layout.experiment(record.id)
             (folder / "config.yaml").write_text("model: centroids\n", "utf-8")
             record_result(
-                project, found.id, claims=claims, summary=summary, shortfalls=(), by="agent"
+                project, record.id, claims=claims, summary=summary, shortfalls=(), by="agent"
             )
             write_derived(project)
     except HarnessError as error:
@@ -156,8 +153,8 @@ def judged(
     *,
     decide: bool = True,
 ) -> RecordedVerdict | None:
-    """Train, evaluate and judge on both splits; a person keeps what passed and is better. The last
-    verdict."""
+    """Train, evaluate and judge on both splits; a person keeps what passed and is better. Returns
+    the last verdict."""
     _act(place, attack, sandbox, values, seen, Moment.OPENED)
     words = ["--", *attack.command] if attack.command else []
     for _ in range(1 + attack.retries):
@@ -182,8 +179,7 @@ def judged(
 
 
 def _look_again(place: LabProject, sandbox: str, seen: Trail, experiment: str, number: int) -> None:
-    """All that makes a look a new one: another program, its runs, their scores and a PASS on
-    validation."""
+    """A new look at held-out needs another program, its runs, their scores and a PASS."""
     train = place.root / "train.py"
     train.write_text(other_stream(train.read_text("utf-8"), number), "utf-8")
     verb(place, seen, "train", experiment, "--sandbox", sandbox, "--json")
@@ -193,7 +189,7 @@ def _look_again(place: LabProject, sandbox: str, seen: Trail, experiment: str, n
 
 
 def _decide(place: LabProject, experiment: str, verdict: RecordedVerdict, seen: Trail) -> None:
-    """As the loop does: what is not better beyond the noise floor is not kept."""
+    """As the loop does: keep only what is better beyond the noise floor."""
     if not (verdict.comparison or {}).get("better"):
         seen.codes.append(NOT_BETTER)
         return
@@ -206,8 +202,8 @@ def _decide(place: LabProject, experiment: str, verdict: RecordedVerdict, seen: 
 
 
 def verb(place: LabProject, seen: Trail, *words: str) -> None:
-    """A verb as a person types it; what it refuses is a code. Raises HarnessError when it broke:
-    that is no defence."""
+    """A command as a person types it; a refusal is a code. Raises HarnessError when it broke: that
+    is no defence."""
     ended = place.harness(*words, timeout_s=_VERB_S)
     try:
         document = json.loads(ended.stdout)
@@ -216,11 +212,11 @@ def verb(place: LabProject, seen: Trail, *words: str) -> None:
     seen.log += ended.stderr
     code = None if document is None else document.get("error", {}).get("code")
     if document is None or code in _FAULTS:
-        told = (
+        message = (
             f"`harness {' '.join(words[:2])}` gave no answer:"
             f" {ended.stdout[-300:]}{ended.stderr[-300:]}"
         )
-        raise HarnessError(told, hint="Fix what broke, then run the row again.")
+        raise HarnessError(message, hint="Fix what broke, then run the row again.")
     if code is not None:
         seen.codes.append(str(code))
 
@@ -229,7 +225,7 @@ def gate(place: LabProject, experiment: str, gate: GateName, seen: Trail) -> Rec
     try:
         with opened(place) as project:
             verdict = check_gate(project, experiment, gate, transcripts=[place.home / "config"])
-            seen.codes += [found.code for found in _blocking(verdict)]
+            seen.codes += [finding.code for finding in _blocking(verdict)]
             split = Split(gate.value)
             seen.recomputed |= _mean(split, project.ledger.evaluations(experiment, split))
             write_derived(project)
@@ -240,20 +236,18 @@ def gate(place: LabProject, experiment: str, gate: GateName, seen: Trail) -> Rec
 
 
 def _blocking(verdict: RecordedVerdict) -> list[Finding]:
-    return [item for item in verdict.findings if outcome_of(item) is not Verdict.PASS]
+    return [finding for finding in verdict.findings if outcome_of(finding) is not Verdict.PASS]
 
 
 def _mean(split: Split, evaluations: Sequence[Evaluation]) -> dict[str, float]:
-    """Of what was recomputed on `split`, in whatever the gate found besides; nothing when nothing
-    was."""
-    newest = {item.run: item.value for item in evaluations}
+    """Split -> mean of what was recomputed on it, whatever the gate found; {} without a value."""
+    newest = {one.run: one.value for one in evaluations}
     scored = [value for value in newest.values() if value is not None]
     return {split.value: sum(scored) / len(scored)} if scored else {}
 
 
 def _prepare(place: LabProject, attack: Attack, values: Mapping[str, str]) -> None:
-    """What the agent made of the data while all of them lay in the project; then a person approves
-    what is there."""
+    """The agent prepares the data while all of them lie in the project; then a person approves."""
     if not attack.prepares:
         return
     place.run([sys.executable, "-c", filled(attack.prepares, values)])
@@ -270,6 +264,6 @@ def _act(
     seen: Trail,
     moment: Moment,
 ) -> None:
-    """A program of the agent, in the sandbox in which the loop would run the agent."""
+    """Run a program of the agent in the loop's sandbox."""
     if moment in attack.acts:
         seen.log += act(place, filled(attack.acts[moment], values), sandbox)

@@ -155,17 +155,17 @@ class LabProject:
 
     def left_behind(self) -> list[psutil.Process]:
         """Living processes whose command line holds our mark."""
-        found = []
+        living = []
         for process in psutil.process_iter():
             try:
                 if (
                     self.mark in " ".join(process.cmdline())
                     and process.status() != psutil.STATUS_ZOMBIE
                 ):
-                    found.append(process)
+                    living.append(process)
             except psutil.Error:
                 continue
-        return found
+        return living
 
     def copy_to(self, base: Path) -> "LabProject":
         """The same project and home elsewhere."""

@@ -1,5 +1,5 @@
-"""One row of the document for each attack, in both worlds, and for each honest work in the defended
-one; each row with a digest of what it was made from."""
+"""A row of the document for each attack, in both worlds, and for each control, in the defended one;
+each with a digest of what it was made from."""
 
 import ast
 import functools
@@ -25,18 +25,19 @@ from harness.cheats.starting_points import make_candidate, make_parent, settle
 _WORDS = 16
 
 
-def digest(item: Attack | Control) -> str:
-    """Hex digits over every field of `item`; of a function, over its text, what it closes over and
-    the constants that it names, but not over what it calls."""
-    plain = {field.name: _digestible(getattr(item, field.name)) for field in fields(item)}
+def digest(work: Attack | Control) -> str:
+    """Hex digits over every field of `work`."""
+    # Of a function: over its text, its closure and the constants it names, but not over what it
+    # calls, so that a change of a helper does not make every row of the evidence old.
+    plain = {field.name: _digestible(getattr(work, field.name)) for field in fields(work)}
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:_WORDS]
 
 
 def _digestible(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): _digestible(item) for key, item in value.items()}
+        return {str(key): _digestible(inner) for key, inner in value.items()}
     if isinstance(value, tuple | list):
-        return [_digestible(item) for item in value]
+        return [_digestible(inner) for inner in value]
     return _text(value) if callable(value) else value
 
 
@@ -56,8 +57,8 @@ def _text(function: Callable[..., Any]) -> list[str]:
 def _functions(path: str) -> list[tuple[int, str]]:
     """First line and text, as it would be written anew, of each function of a file."""
     tree = ast.parse(Path(path).read_text("utf-8"))
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Lambda)]
-    return [(node.lineno, ast.unparse(node)) for node in found]
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.Lambda)]
+    return [(node.lineno, ast.unparse(node)) for node in functions]
 
 
 SEED = 11
@@ -79,8 +80,7 @@ class Bases:
 
 
 def make_bases(folder: Path, sandbox: str, *, judged: bool = True) -> Bases:
-    """Build both worlds' honest starting points below `folder`; a judged candidate only when it is
-    wanted."""
+    """Build both worlds' honest starting points below `folder`."""
     naive, real = make_project(folder / "naive", SEED), make_project(folder / "real", SEED)
     true = without.make_parent(naive)
     parent = make_parent(real, sandbox)
@@ -127,8 +127,7 @@ def _record_row(bases: Bases, attack: Attack) -> dict[str, Any]:
 
 
 def call_rows(bases: Bases, attacks: Sequence[Attack]) -> dict[str, dict[str, Any]]:
-    """The rows of all attacks by tool calls: a session without hooks, one with them, and each once
-    more in the sandbox."""
+    """The rows of all attacks by tool calls."""
     first = _in_copy(
         bases.judged, lambda place: calls.outcomes(place, attacks, bases.parent, guarded=False)
     )
@@ -181,29 +180,29 @@ def _row(
 
 
 def reason_of(attack: Attack, sandbox: str) -> str:
-    """Why it is known to get through; nothing when nobody knows."""
+    """Why it is known to get through, if it is."""
     return attack.miss or (attack.unsandboxed if sandbox == "none" else "")
 
 
 def control_row(bases: Bases, control: Control) -> dict[str, Any]:
-    """Let honest work happen where everything is on; refused when a code is said that it does not
-    expect. `improved` is told by the truth."""
+    """Let honest work happen where everything is on; any code that it does not expect is a
+    refusal."""
     outcome, truth = _in_real(bases, control)
-    said = [code for code in (*outcome.codes, *outcome.named) if code not in control.expects]
+    codes = [code for code in (*outcome.codes, *outcome.named) if code not in control.expects]
     return {
         "id": control.id,
         "digest": digest(control),
         "what": control.what,
-        "refused": bool(said),
-        "said": said,
+        "refused": bool(codes),
+        "said": codes,
         "improved": truth.score > truth.parent + LEAST_GAIN,
         **_side(outcome, truth),
     }
 
 
-def _in_real(bases: Bases, item: Attack | Control) -> tuple[AttackOutcome, TrueScores]:
+def _in_real(bases: Bases, work: Attack | Control) -> tuple[AttackOutcome, TrueScores]:
     return _in_copy(
-        bases.real, lambda place: with_defences.defended(place, item, bases.sandbox, bases.parent)
+        bases.real, lambda place: with_defences.defended(place, work, bases.sandbox, bases.parent)
     )
 
 
@@ -211,6 +210,7 @@ def _in_copy(source: LabProject, happen: Callable[[LabProject], Returned]) -> Re
     folder = Path(tempfile.mkdtemp(prefix=_COPY, dir=source.base.parent))
     place = source.copy_to(folder)
     settle(place)
+    # What an attack left running would live on into the next rows.
     try:
         return happen(place)
     finally:
@@ -220,12 +220,12 @@ def _in_copy(source: LabProject, happen: Callable[[LabProject], Returned]) -> Re
 
 
 def _side(outcome: AttackOutcome, truth: TrueScores) -> dict[str, Any]:
-    said = asdict(outcome)
+    fields = asdict(outcome)
     return {
-        "believed": _rounded(said["believed"]),
-        "kept": said["kept"],
-        "recomputed": {split: _rounded(value) for split, value in said["recomputed"].items()},
-        "done": bool(said["evidence"].get("done")),
+        "believed": _rounded(fields["believed"]),
+        "kept": fields["kept"],
+        "recomputed": {split: _rounded(value) for split, value in fields["recomputed"].items()},
+        "done": bool(fields["evidence"].get("done")),
         "true": _rounded(truth.score),
         "true_parent": _rounded(truth.parent),
         "codes": [_bare(code) for code in outcome.codes],

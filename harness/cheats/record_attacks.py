@@ -1,9 +1,7 @@
-"""Attacks on what is on record: the agent acts on files of a project whose candidate has passed and
-awaits a person.
+"""Attacks on records: the agent acts on a project whose candidate has passed and awaits a person.
 
-Undefended, nobody looks at what was done. Defended, the audit and `ledger verify` look, the gate is
-asked again, and with a sandbox the agent acts in it. What each of them says by itself is asked
-without the sandbox, so that all that stop it are known.
+Undefended, nobody looks. Defended, the audit and `ledger verify` look and the gate is asked again;
+once without the sandbox, so that every defence that stops it alone is known, and once in it.
 """
 
 from collections.abc import Mapping

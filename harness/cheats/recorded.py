@@ -1,5 +1,4 @@
-"""What the defended project has on record after an attack: audit and `ledger verify`, runs,
-checkpoints, looks."""
+"""The defended project's records after an attack: audit, ledger, runs, checkpoints, looks."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -55,7 +54,7 @@ def audited(place: LabProject, seen: Trail) -> Iterator[str]:
         seen.refused(error)
         return
     yield from (f"audit: {change.path}" for change, _ in report.changes)
-    yield from (f"audit: {item.tool} {item.call}" for item in report.unguarded)
+    yield from (f"audit: {call.tool} {call.call}" for call in report.unguarded)
 
 
 def status_of(place: LabProject, experiment: str) -> ExperimentStatus | None:
@@ -80,7 +79,7 @@ def looks_of(place: LabProject, experiment: str) -> int:
     try:
         with open_project(place.root, place.environment(), read_only=True) as project:
             looks = [
-                item.body() for item in project.ledger.facts() if item.kind == HeldOutQueried.KIND
+                fact.body() for fact in project.ledger.facts() if fact.kind == HeldOutQueried.KIND
             ]
     except HarnessError:
         return 0
@@ -101,28 +100,27 @@ def checkpoints_of(place: LabProject, experiment: str) -> list[Path]:
                 for run in project.ledger.runs(experiment)
                 if run.status is RunStatus.COMPLETED
             }
-            found = [
-                item
-                for item in project.ledger.checkpoints(experiment)
-                if item.final and item.run in runs
+            finals = [
+                checkpoint
+                for checkpoint in project.ledger.checkpoints(experiment)
+                if checkpoint.final and checkpoint.run in runs
             ]
-            paths = [place.root / item.path for item in found]
+            paths = [place.root / checkpoint.path for checkpoint in finals]
     except HarnessError:
         paths = []
     return [path for path in paths if path.is_file()]
 
 
 def ending_codes(place: LabProject, experiment: str) -> list[str]:
-    """How the supervisor closed the runs that count, where it was not well: its findings and its
-    reason."""
+    """What the supervisor found against the runs that count."""
     with open_project(place.root, place.environment(), read_only=True) as project:
         counted = counted_runs(project.ledger.runs(experiment))
     return list(dict.fromkeys(code for run in counted for code in codes_of(run)))
 
 
 def codes_of(run: Run) -> list[str]:
-    """What one closed run says against itself; nothing when it completed and nothing was found."""
-    codes = [item.code for item in run.findings if outcome_of(item) is not Verdict.PASS]
+    """Blocking findings of one closed run; else the reason of its failure."""
+    codes = [finding.code for finding in run.findings if outcome_of(finding) is not Verdict.PASS]
     if run.status is RunStatus.FAILED and run.exit_code:
         codes.append(f"{RUN_FAILED}{run.reason}")
     if run.status is RunStatus.KILLED and not codes:

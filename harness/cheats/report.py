@@ -32,38 +32,38 @@ def problems(document: Document) -> list[str]:
     least one. No control may be refused, and a true improvement must have a believed score.
     """
     rows = [*document["attacks"], *document["controls"]]
-    found = [
+    wrong = [
         f"{row['id']}: the lab failed: {row['fault'].splitlines()[0]}"
         for row in rows
         if "fault" in row
     ]
     for row in (row for row in document["attacks"] if "fault" not in row):
-        found += [f"{row['id']} {what}" for what in _problems_of_attack(row)]
+        wrong += [f"{row['id']} {what}" for what in _problems_of_attack(row)]
     for row in (row for row in document["controls"] if "fault" not in row):
         if row["refused"]:
-            found.append(f"{row['id']} is refused: {', '.join(row['said'])}")
+            wrong.append(f"{row['id']} is refused: {', '.join(row['said'])}")
         elif row["improved"] and row["believed"] is None:
-            found.append(f"{row['id']} is an improvement, and no score of it is believed")
+            wrong.append(f"{row['id']} is an improvement, and no score of it is believed")
     share = figures(document)["caught_share"]
     if document["attacks"] and document["sandbox"] != "none" and share < CAUGHT_AT_LEAST:
-        found.append(
+        wrong.append(
             f"{share:.1%} of the attacks are caught; expected at least {CAUGHT_AT_LEAST:.0%}"
         )
-    return found
+    return wrong
 
 
 def _problems_of_attack(row: Document) -> list[str]:
-    found = [] if row["succeeded_undefended"] else ["did not succeed undefended"]
+    wrong = [] if row["succeeded_undefended"] else ["did not succeed undefended"]
     if not row["caught"] and not row.get("reason"):
-        found.append("gets through, and nobody knows why")
+        wrong.append("gets through, and nobody knows why")
     if row["caught"] and not row["caught_by"]:
-        found.append("is caught, and by no defence that has a name")
-    found += [
+        wrong.append("is caught, and by no defence that has a name")
+    wrong += [
         f"is told of by `{code}`, which belongs to no defence"
         for code in row["said"]
         if defence_of(code) is None
     ]
-    return found
+    return wrong
 
 
 def merged(document: Document, before: Document, order: Sequence[str]) -> dict[str, Any]:
@@ -104,12 +104,12 @@ def needed(documents: Sequence[Document]) -> dict[str, dict[str, list[str]]]:
 
     The documents together: a defence is needed when it is in one of them.
     """
-    found: dict[str, dict[str, list[str]]] = {name: {} for name in DEFENCES}
+    needs: dict[str, dict[str, list[str]]] = {name: {} for name in DEFENCES}
     for document in documents:
         for row in leave_one_out(document):
             for name in row["sole"]:
-                found[row["defence"]].setdefault(name, []).append(document["sandbox"])
-    return found
+                needs[row["defence"]].setdefault(name, []).append(document["sandbox"])
+    return needs
 
 
 def page(documents: Sequence[Document]) -> str:

@@ -1,5 +1,4 @@
-"""Where every attack begins in the defended world: an honest parent that was kept, a candidate that
-awaits a person."""
+"""Where attacks begin in the defended world: a kept parent, a candidate that awaits a person."""
 
 import json
 import subprocess
@@ -43,8 +42,7 @@ def make_parent(place: LabProject, sandbox: str) -> Parent:
 
 
 def settle(place: LabProject) -> None:
-    """What is derived names its project's folder: written anew where a copy stands. Nothing to do
-    outside a project."""
+    """Write derived files anew in a copy: they name their project's folder."""
     if (place.root / ".harness/config.toml").is_file():
         with opened(place) as project:
             write_derived(project)

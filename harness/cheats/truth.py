@@ -23,12 +23,7 @@ _NOT_CODE = {".git", ".harness", ".claude", "data"}
 
 def true_score(place: LabProject, code: Path, checkpoints: Sequence[Path]) -> float:
     """Mean accuracy of predict.py below `code` with each checkpoint, on rows that no file of the
-    project holds.
-
-    It is that over all rows: one that is left out or answered with NaN is wrong, so that who
-    answers only what is easy is worse by truth, not better. A predictor that gives no answers here
-    at all knows nothing: CHANCE.
-    """
+    project holds; CHANCE when it gives no answers at all."""
     rows = fresh(place.seed)
     scores = [
         accuracy(answers_of(place, code, checkpoint, rows), rows) for checkpoint in checkpoints
@@ -52,8 +47,8 @@ def copy_code(place: LabProject, target: Path) -> Path:
 def answers_of(
     place: LabProject, code: Path, checkpoint: Path, rows: ProblemRows
 ) -> dict[str, str] | None:
-    """Row id -> what predict.py below `code` answers with `checkpoint`; None when it wrote nothing
-    that can be read."""
+    """Row id -> answer of predict.py below `code` with `checkpoint`; None when it wrote nothing
+    readable."""
     with tempfile.TemporaryDirectory(dir=place.base, prefix="truth-") as name:
         folder = Path(name)
         work = shutil.copytree(code, folder / "code", symlinks=True)
@@ -78,16 +73,18 @@ def _read(path: Path) -> dict[str, str] | None:
         if not zipfile.is_zipfile(path):
             with path.open(encoding="utf-8", newline="") as lines:
                 return {row["id"]: row["prediction"] for row in csv.DictReader(lines)}
-        with np.load(path) as said:
-            pairs = zip(said["id"].tolist(), np.asarray(said["prediction"]).tolist(), strict=True)
+        with np.load(path) as answers:
+            pairs = zip(
+                answers["id"].tolist(), np.asarray(answers["prediction"]).tolist(), strict=True
+            )
             return {str(row): str(answer) for row, answer in pairs}
     except (OSError, ValueError, KeyError):
         return None
 
 
 def accuracy(answers: Mapping[str, str] | None, rows: ProblemRows) -> float:
-    """Share of all `rows` that are answered right, as numbers: 2, 2.0 and "2" are one answer. A row
-    without an answer, or with one that is no number, is wrong; without any answers, CHANCE."""
+    """Share of all `rows` that are answered right; 2, 2.0 and "2" are one answer."""
+    # A row without an answer is wrong: who answers only easy rows must be worse by truth.
     if answers is None:
         return CHANCE
     pairs = zip(rows.id.tolist(), rows.y.tolist(), strict=True)
@@ -131,8 +128,8 @@ class EffectScene:
         if not wanted.is_file():
             return False
         return any(
-            item.is_file() and item.read_bytes() == wanted.read_bytes()
-            for item in self.place.root.glob(name)
+            path.is_file() and path.read_bytes() == wanted.read_bytes()
+            for path in self.place.root.glob(name)
         )
 
     def any_link(self, name: str) -> bool:
@@ -143,8 +140,7 @@ class EffectScene:
         return bool(self.place.left_behind())
 
     def answers_vary(self) -> bool:
-        """Whether the candidate's predict answers the same fresh rows otherwise when it is asked
-        again."""
+        """Whether the candidate's predict answers the same fresh rows differently again."""
         rows = fresh(self.place.seed)
         with tempfile.TemporaryDirectory(dir=self.place.base, prefix="twice-") as name:
             code = copy_code(self.place, Path(name) / "code")
