@@ -182,6 +182,7 @@ def _logs(targets: Sequence[str]) -> list[Path]:
 
 
 def _printable(text: str) -> str:
+    # Metric names come from the training code; the terminal may not be able to show them.
     encoding = (sys.stdout and sys.stdout.encoding) or "utf-8"
     return text.encode(encoding, "replace").decode(encoding)
 

@@ -167,6 +167,7 @@ def _experiment(
             improved=improved,
         )
     runs = project.ledger.runs(experiment.id)
+    # Lost runs of earlier code say nothing about the machine now: a new build starts at zero.
     of_newest = [run for run in runs if (run.code, run.argv) == (runs[-1].code, runs[-1].argv)]
     return ExperimentState(
         id=experiment.id,

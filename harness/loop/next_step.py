@@ -109,6 +109,7 @@ def _bypassed(experiment: ExperimentState) -> bool:
 
 def _build(state: LoopState, index: int, experiment: ExperimentState | None) -> Step:
     """A session for an experiment that has no run yet."""
+    # An experiment that is open already was counted when it was opened.
     spent = budget_spent(state, opens=experiment is None)
     if spent is not None:
         return spent

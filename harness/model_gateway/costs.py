@@ -70,6 +70,7 @@ class Price:
 
     def worst_case(self, input_tokens: int, output_tokens: int) -> float:
         """Dollars for at most so many tokens, however many of them are written to the cache."""
+        # Which part of the prompt is written to the cache is the service's choice.
         dearest = max(self.input, self.cache_write, self.cache_write_1h)
         return (
             self._factor(input_tokens)

@@ -149,11 +149,7 @@ class Live:
 
 
 class _Stream:
-    """The answer's events as they arrive.
-
-    However it ends, even before the first event, it is settled once and the connection is closed,
-    even if settling raises.
-    """
+    """The answer's events as they arrive; settled and closed once, however it ends."""
 
     def __init__(
         self, response: httpx.Response, settle: Callable[[dict[str, Any] | None], None]
@@ -178,6 +174,8 @@ class _Stream:
         if self._closed:
             return
         self._closed = True
+        # An answer that broke off has no message: it is settled with its worst case, since the
+        # service may charge for what it generated.
         try:
             self._settle(self._reader.message())
         finally:

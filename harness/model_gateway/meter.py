@@ -102,6 +102,7 @@ class Meter:
         usd = reservation.worst_usd if usage is None else reservation.price.cost(usage)
         counts = {name: usage.get(name, 0) for name in COUNTED} if usage is not None else {}
         with self._lock:
+            # Not below zero: a sum of floats that is taken apart again may end at -1e-17.
             self.reserved_usd = max(0.0, self.reserved_usd - reservation.worst_usd)
             before = self.roles.get(reservation.role, RoleSpending())
             more = {name: getattr(before, name) + (count or 0) for name, count in counts.items()}

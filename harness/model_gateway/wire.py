@@ -140,6 +140,7 @@ def as_json(message: Message) -> dict[str, Any]:
 def as_events(message: Message) -> Iterator[bytes]:
     """The same answer as server-sent events, one chunk each."""
     start = as_json(message)
+    # As the service does: an empty message first, the stop reason at the end.
     start |= {"content": [], "stop_reason": None, "usage": {**start["usage"], "output_tokens": 1}}
     yield event("message_start", message=start)
     for index, block in enumerate(message.blocks):

@@ -37,7 +37,7 @@ def looping(layout: Layout) -> Iterator[None]:
     with lock(path, wait=False) as held:
         if not held:
             raise RefusedError(
-                "Another loop is at work in this project: process"
+                "Another loop is running in this project: process"
                 f" {path.read_text('ascii') or '(unknown)'}.",
                 hint="Wait for it to end, or end that process, then run `harness continue`.",
                 code="loop_running",

@@ -304,6 +304,7 @@ def _side_by_side(blocks: Sequence[list[Text]], each: int) -> list[Text]:
         for position, lines_of_one in enumerate(blocks):
             cell = lines_of_one[index].copy() if index < len(lines_of_one) else Text("")
             last = position == len(blocks) - 1
+            # Padded by terminal cells, not characters: a wide character takes two.
             if not last:
                 cell.pad_right(each - cell_len(cell.plain) + _GAP)
             line.append_text(cell)

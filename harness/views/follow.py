@@ -118,10 +118,7 @@ class Follower(Protocol):
 
 
 class Heart:
-    """The age of a file's last change.
-
-    Only the first call uses the wall clock, which may be moved; later ones use the monotonic clock.
-    """
+    """The age of a file's last change."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -133,6 +130,8 @@ class Heart:
     def beat(self, modified: float | None, size: int) -> None:
         if modified is None or self._seen == (modified, size):
             return
+        # Only the first change is dated by the wall clock, which may be moved; later ones are seen
+        # as they happen and are measured by the monotonic clock.
         first, self._seen = self._seen is None, (modified, size)
         self.beats += 1
         self._age = max(0.0, self._clock.now().timestamp() - modified) if first else 0.0

@@ -184,10 +184,8 @@ class _RunFollower:
         return news
 
     def _new_alarms(self) -> list[Alarm]:
-        """The supervisor's alarms that were not reported yet.
-
-        For each alarm the supervisor replaces its whole small file.
-        """
+        """The supervisor's alarms that were not reported yet."""
+        # The supervisor replaces the whole file for each alarm, so old ones come again.
         before, data = self._alarms.restarts, self._alarms.read(_ALARM_BYTES)
         if self._alarms.restarts != before:
             self._alarm_lines = LineFeed()

@@ -144,6 +144,7 @@ class _LogRuns:
         age = self._heart.age_s or 0.0
         usual = picture.seconds_each or 0.0
         if age > max(LOST_S, _LOST_ROWS * usual):
+            # A file that never grew while we watched may be an old, finished log.
             unfinished = picture.done is not None and picture.done < 1
             return "lost" if unfinished or self._heart.beats > 1 else "stopped"
         return "quiet" if age > max(QUIET_S, 3 * usual) else "running"

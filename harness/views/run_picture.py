@@ -236,6 +236,7 @@ class RunPicture:
             and seconds > self._pace_from[1]
         ):
             self._paces.append((seconds - self._pace_from[1]) / (self.place - self._pace_from[0]))
+        # Several rows at one place count once: their time belongs to the step that they end.
         if self._pace_from is None or self.place != self._pace_from[0]:
             self._pace_from = self.place, seconds
 

@@ -105,6 +105,8 @@ class Trace:
             sorted(scale(bucket.high) for bucket in finite),
             sorted(scale(bucket.low) for bucket in finite),
         )
+        # An arrow needs a value that is far both from its own rows and from all other columns: a
+        # noisy metric would otherwise be drawn as arrows only.
         fences = _fence(highs)[1], _fence(lows)[0]
         return "".join(
             _character(bucket, scale, fences, ascii_only=ascii_only) for bucket in columns
@@ -124,6 +126,7 @@ class Trace:
         return columns
 
     def _halve(self) -> None:
+        # Pairs are joined, not dropped: extremes and counts of bad values survive any length.
         for left, right in zip(self._buckets[::2], self._buckets[1::2], strict=True):
             left.join(right)
         self._buckets = self._buckets[::2]

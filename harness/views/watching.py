@@ -90,6 +90,8 @@ def drawn(console: Console, follower: Follower, *, whole: bool = False) -> list[
     lines = draw(follower, width=width, height=None if whole else height, ascii_only=ascii_only)
     if not ascii_only:
         return lines
+    # Names and messages are the training code's: any other character would end the dashboard with
+    # an encoding error.
     return [Text(line.plain.encode("ascii", "replace").decode("ascii")) for line in lines]
 
 
