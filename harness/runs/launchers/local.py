@@ -105,7 +105,7 @@ class Pump:
         self._thread: threading.Thread | None = None
 
     def start(self, stream: IO[bytes]) -> None:
-        """The copying owns and closes stream and file. Raises RuntimeError without a free thread."""
+        """The copying owns and closes both files. Raises RuntimeError without a free thread."""
         thread = threading.Thread(
             target=self._copy, args=(stream,), name=f"pump {self._name}", daemon=True
         )
