@@ -78,6 +78,7 @@ def audit_protected(
         calls, missed = unguarded(activity, snapshots, since)
         forbidden += calls
         unseen += missed
+    # Last: a kill before this line leaves a cut to be found by the next audit.
     if accepted is not None:
         note_receipts(layout, cut=[Path(change.path).name for change in cut])
     return AuditReport(

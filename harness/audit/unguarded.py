@@ -48,6 +48,7 @@ def unguarded(
         if not call.ran or (since is not None and call.started < since):
             continue
         receipt = judged.get(call.id)
+        # No receipt is no breach by itself: a hook may have failed open on a harmless call.
         if receipt is None:
             unseen += 1
             forbidden += _forbidden(activity, call, snapshots)

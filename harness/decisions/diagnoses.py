@@ -67,6 +67,7 @@ def record_diagnosis(
             "There is no candidate.",
             hint="Name what to change, as a hypothesis that a run can refute.",
         )
+    # next.md first: after a kill in between the agent asks again, and no idea is added twice.
     _add_ideas(project, experiment, f"After the diagnosis of {run}", new)
     atomic_write(path, render_diagnosis(diagnosis, by=by))
     return path

@@ -152,6 +152,7 @@ def decide(
     _require_allowed(project, what, experiment, by, confidence, verdict)
     after = _next_status(project, what, experiment)
     earlier = _unfinished(project, what, experiment, by, verdict, reason) if after else None
+    # The fact first, then the move: after a kill in between, `_unfinished` finds the fact.
     decision = earlier or project.ledger.record_decision(
         kind=what.value,
         experiment=experiment,
@@ -311,6 +312,7 @@ def _unfinished(
     if not decisions:
         return None
     last = decisions[-1]
+    # The reason too: a second decision of the same kind for another reason is a new one.
     same = (last.kind, last.by, last.verdict, last.reason) == (kind, by, verdict, reason)
     return last if same and not project.ledger.moved_after(last.id, experiment) else None
 

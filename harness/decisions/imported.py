@@ -89,6 +89,7 @@ def import_log(project: Project, path: Path, *, experiment: str | None, by: str)
             ),
             code="no_log",
         )
+    # The hash must be of the bytes that were read, and a growing log has no final one.
     if hash_file(path) != before:
         raise RefusedError(
             f"{path} changed while it was read.",

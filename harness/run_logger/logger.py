@@ -64,6 +64,7 @@ class RunLogger:
         self._clock: Clock = clock or SystemClock()
         self._stamp = Stamp(self._clock)
         self._forks = _forks
+        # Reentrant: a row before start() calls start() with the lock held.
         self._lock = threading.RLock()
         self._rows = RowFile(run_dir / "metrics.jsonl")
         self._head = ""  # the fields that every row repeats

@@ -27,7 +27,7 @@ class RowFile:
         self._torn = False
 
     def last_row(self) -> dict[str, Any] | None:
-        """The last readable row in the last 64 KiB; {} if none is readable, None if all is empty."""
+        """The last readable row of the last 64 KiB; {} if none is readable, None if it is empty."""
         try:
             with self._path.open("rb") as stream:
                 size = stream.seek(0, os.SEEK_END)
@@ -131,6 +131,7 @@ class StatusFile:
             with contextlib.suppress(FileNotFoundError):
                 set_aside(path, "damaged")
             return
+        # Training code may have written the file: a value of another type is left out.
         for entry in fields(self):
             mine, theirs = getattr(self, entry.name), earlier.get(entry.name)
             if entry.name not in _OWN and (mine is None or isinstance(theirs, type(mine))):
