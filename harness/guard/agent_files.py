@@ -41,7 +41,6 @@ class AgentFile:
     """From the front matter; without one, the file's."""
     tools: tuple[str, ...] | None
     """What its author allows; None: every tool."""
-    disallowed: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     """Why Claude Code may read the file otherwise than it was meant, each with the next step."""
 
@@ -112,7 +111,6 @@ def _agent(path: Path, fields: dict[str, list[Any]], problems: list[str]) -> Age
             if kept is None
             else tuple(item for item in kept if item not in taken)
         ),
-        disallowed=tuple(sorted(taken)),
         problems=tuple(problems),
     )
 

@@ -3,6 +3,8 @@ right."""
 
 from __future__ import annotations
 
+import os
+
 from .path_rules import Denial
 
 TYPE_CHECKING = False
@@ -85,4 +87,26 @@ def unreadable(why: str, named: str) -> Denial:
         f"The command cannot be fully parsed ({why}), and it names {named}, which is protected.",
         "Split it into plain commands with literal paths, or read the file with the Read tool.",
         named,
+    )
+
+
+def verb_named(text: str, snapshot: dict[str, Any]) -> str | None:
+    """The person's verb of which `text` names every word, and the harness beside it; None when
+    there is none."""
+    if not any(name in text for name in snapshot["harness"]):
+        return None
+    tokens = words_of(text)
+    if not any(os.path.basename(token) in snapshot["harness"] for token in tokens):
+        return None
+    return next(
+        (" ".join(verb) for verb in snapshot["human_verbs"] if tokens.issuperset(verb)), None
+    )
+
+
+def words_of(text: str) -> set[str]:
+    """What stands between the marks of a text in whatever language, with and without dashes."""
+    import re
+
+    return {token.lstrip("-") or token for token in re.findall(r"[\w./*?-]+", text)} | set(
+        text.split()
     )

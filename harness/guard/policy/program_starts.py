@@ -18,6 +18,8 @@ from .denials import (
     training_outside,
     unclear_start,
     unreadable,
+    verb_named,
+    words_of,
 )
 from .language_programs import HANDS_TO_SHELL, OWN_LANGUAGE, SHELLS, is_python
 from .shell_script import is_name
@@ -206,25 +208,12 @@ def is_command_variable(name: str) -> bool:
     return name in _COMMAND_VARIABLES or name.endswith(_COMMAND_ENDINGS)
 
 
-def verb_named(text: str, snapshot: dict[str, Any]) -> str | None:
-    """The person's verb of which `text` names every word, and the harness beside it; None when
-    there is none."""
-    if not any(name in text for name in snapshot["harness"]):
-        return None
-    tokens = _tokens(text)
-    if not any(os.path.basename(token) in snapshot["harness"] for token in tokens):
-        return None
-    return next(
-        (" ".join(verb) for verb in snapshot["human_verbs"] if tokens.issuperset(verb)), None
-    )
-
-
 def start_named(text: str, snapshot: dict[str, Any], entry: TrainingEntry) -> Denial | None:
     """Why `text`, handed to a program with a language of its own, would start what it may not."""
     verb = verb_named(text, snapshot)
     if verb:
         return persons_verb(verb)
-    tokens = _tokens(text)
+    tokens = words_of(text)
     runs = any(
         is_python(os.path.basename(token)) or os.path.basename(token) in SHELLS for token in tokens
     )
@@ -237,7 +226,7 @@ def unclear(text: str, why: str, snapshot: dict[str, Any], entry: TrainingEntry)
     a start."""
     plain = "".join(character for character in text if character not in "\"'\\")
     verb = verb_named(plain, snapshot)
-    named = f"harness {verb}" if verb else _script(_tokens(plain), entry)
+    named = f"harness {verb}" if verb else _script(words_of(plain), entry)
     return unclear_start(snapshot, why, named, training=not verb) if named else None
 
 
@@ -277,11 +266,3 @@ def texts_within(
 
 def _script(tokens: set[str], entry: TrainingEntry) -> str:
     return next((token for token in sorted(tokens) if entry.is_script(token, (entry.root,))), "")
-
-
-def _tokens(text: str) -> set[str]:
-    import re
-
-    return {token.lstrip("-") or token for token in re.findall(r"[\w./*?-]+", text)} | set(
-        text.split()
-    )

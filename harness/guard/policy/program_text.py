@@ -3,7 +3,7 @@ what is protected."""
 
 from __future__ import annotations
 
-from .denials import persons_verb, training_outside
+from .denials import persons_verb, training_outside, verb_named
 from .path_rules import Denial
 from .training import RUNNING
 
@@ -91,8 +91,6 @@ def _verb_run(code: str, judge: PathRules) -> str | None:
     if not any(name in code for name in judge.snapshot["harness"]):
         return None
     import re
-
-    from .program_starts import verb_named
 
     return verb_named(code, judge.snapshot) if re.search(RUNNING, code) else None
 

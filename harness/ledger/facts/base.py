@@ -6,6 +6,7 @@ rows are read back as (Evaluation of EvaluationRecorded), and its part of `Ledge
 
 import contextlib
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -40,7 +41,7 @@ class Rows(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fact:
+class Fact(ABC):
     """The base of all kinds; never stored itself."""
 
     KIND: ClassVar[str] = ""
@@ -63,11 +64,11 @@ class Fact:
         UsageError."""
 
     @classmethod
+    @abstractmethod
     def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
         """Change the state tables. `body` is parsed from the stored bytes, so the first time and
         every replay see the same values. Raises LedgerDamagedError for a reference to what no
         earlier fact made."""
-        raise NotImplementedError(cls.KIND)
 
 
 class Note(Fact):
@@ -100,16 +101,18 @@ class Transaction(Protocol):
     def append(self, fact: Fact) -> StoredFact: ...
 
 
-class LedgerPart:
+class LedgerPart(ABC):
     """What each family's part of `Ledger` uses; `appending.LedgerWrites` implements it."""
 
     _database: Database
 
+    @abstractmethod
     def transaction(self) -> contextlib.AbstractContextManager[Transaction]:
-        raise NotImplementedError
+        """A write transaction; it ends with the block."""
 
+    @abstractmethod
     def append(self, fact: Fact) -> StoredFact:
-        raise NotImplementedError
+        """Record one fact in a transaction of its own."""
 
     def _rows(self, query: sa.Select[Any]) -> list[Row]:
         with self._database.read() as connection:
