@@ -262,7 +262,7 @@ KILLERS = (
         "library missing",
         in_hooks("lib/harness/guard/policy/path_rules.py", Path.unlink),
         "hook_files_present",
-        ("judge.py",),
+        ("path_rules.py",),
         INIT,
     ),
     Killer(
@@ -276,7 +276,7 @@ KILLERS = (
         "library edited",
         in_hooks("lib/harness/guard/policy/path_rules.py", edited),
         "hook_files_unchanged",
-        ("judge.py",),
+        ("path_rules.py",),
         INIT,
     ),
     Killer(
@@ -294,7 +294,7 @@ KILLERS = (
             lambda path: (path.parent.mkdir(), path.write_text("DENY = 1\n")),
         ),
         "hook_files_unchanged",
-        ("not put there", "decide/__init__.py"),
+        ("not installed by the harness", "decide/__init__.py"),
         INIT,
     ),
     Killer(
@@ -324,13 +324,13 @@ KILLERS = (
         in_hooks("run.py", answering("PreToolUse", DENIES)),
         "guards_answer",
         ("ordinary call: no",),
-        "Fix",
+        "Correct",
     ),
     Killer(
         "says allow",
         in_hooks("run.py", answering("PreToolUse", ALLOWS)),
         "guards_answer",
-        ("is silent",),
+        ("must print nothing",),
         INIT,
     ),
     Killer("hangs", hanging, "guards_answer", ("did not answer in 0.5 s",), INIT),
@@ -669,7 +669,7 @@ KILLERS = (
         text_in(".claude/settings.local.json", "{"),
         "settings_readable",
         ("not JSON",),
-        "Fix",
+        "Correct",
         guard=False,
     ),
 )

@@ -53,7 +53,7 @@ def test_hooks_that_are_switched_off_are_seen_by_the_call_that_passes(made: Made
     before = made.files()
     report = made.doctor(start_cli=True)
     assert (live(report).ok, report.broken) == (False, True)
-    assert "did not ask our hook" in live(report).message
+    assert "did not call our hook" in live(report).message
     assert made.files() == before, "the probe's write must not have happened"
 
 
@@ -63,7 +63,7 @@ def test_one_setting_that_is_not_valid_takes_every_hook_with_it(made: Made):
     report = made.doctor(start_cli=True)
     assert [check.name for check in report.checks if check.broken] == ["cli_denies"]
     assert "permissions" in live(report).message
-    assert "Fix the setting" in live(report).hint
+    assert "Correct that setting" in live(report).hint
 
 
 def test_a_missing_hook_is_told_from_a_denial(made: Made):

@@ -540,7 +540,7 @@ def test_w4_state_follows_every_transition(tmp_path, layout):
         name = ledger.open_experiment(hypothesis="h", parent=None, by="me").id
         for action, words in (
             (lambda: None, f"Write and train {name}"),
-            (lambda: register(ledger, name), "Wait for 1 runs"),
+            (lambda: register(ledger, name), "Wait for 1 run of"),
             (
                 lambda: ledger.append(started(name, "run-01")),
                 "| exp-0001/run-01 | running | 7 | 1 | bwrap |",

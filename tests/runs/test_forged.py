@@ -247,7 +247,7 @@ def test_a_launch_more_makes_a_verdict_stale(project: Project, run_training: Tra
         for found in check_gate(project, "exp-0001").findings
         if found.code == "launches_beyond_seeds"
     ]
-    assert "launched 2 times; 1 runs count" in told["message"]
+    assert "launched 2 times; 1 runs count" in told.message
     row = experiment_row(project, project.ledger.experiment("exp-0001"))
     assert (row["launches"], row["verdict"]) == (2, Verdict.FAIL)
     assert "1 seed of 2 launches" in score_text(

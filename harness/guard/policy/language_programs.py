@@ -31,6 +31,13 @@ PYTHON_VALUED = frozenset({"-W", "-X", "--check-hash-based-pycs"})
 """Its options whose value is the next word."""
 _PYTHON_FLAGS = frozenset("bBdEiIOPqsSuvx")
 
+_WRITES = (
+    r"open\s*\([^)]*,\s*(?:mode\s*=\s*)?[\"'][rbt]*[wax+]|write|unlink|remove|rename|replace|rmtree"
+    r"|shutil|system|subprocess|popen"
+    r"|chmod|chown|truncate|symlink|link|touch|mkdir|rmdir|save|dump"
+    r"|to_csv|to_json|exec|eval|__import__|delete|\brm\b|>"
+)
+
 
 def is_python(program: str) -> bool:
     """Whether `program` is a name of the Python interpreter: python, python3.11, pypy3, ipython,
@@ -208,12 +215,16 @@ def _in_place(arguments: list[Argument]) -> bool:
     return False
 
 
+def may_write(code: str) -> bool:
+    import re
+
+    return bool(re.search(_WRITES, code, re.IGNORECASE))
+
+
 def _writes_given(kind: str, code: str) -> bool:
     """Whether program text may write a file whose name it is given: awk's by printing to what is no
     literal."""
     import re
-
-    from .program_text import may_write
 
     if kind != "awk":
         return may_write(re.sub(r"[-=]>|>=|>\s*\d", "", code))

@@ -4,6 +4,7 @@ what is protected."""
 from __future__ import annotations
 
 from .denials import persons_verb, training_outside, verb_named
+from .language_programs import may_write
 from .path_rules import Denial
 from .training import RUNNING
 
@@ -12,12 +13,6 @@ if TYPE_CHECKING:
     from .path_rules import PathRules
     from .training import TrainingEntry
 
-_WRITES = (
-    r"open\s*\([^)]*,\s*(?:mode\s*=\s*)?[\"'][rbt]*[wax+]|write|unlink|remove|rename|replace|rmtree"
-    r"|shutil|system|subprocess|popen"
-    r"|chmod|chown|truncate|symlink|link|touch|mkdir|rmdir|save|dump"
-    r"|to_csv|to_json|exec|eval|__import__|delete|\brm\b|>"
-)
 _CHANGES = (
     r"(?:write|unlink|remove|rename|replace|rmtree|truncate|copy|move|link|save|dump"
     r"|to_|touch|chmod|chown|delete|system"
@@ -114,12 +109,6 @@ def _changes(code: str, name: str) -> bool:
     return bound is not None and any(
         re.search(form.replace("NAME", rf"\b{bound[1]}\b"), code) for form in _BOUND
     )
-
-
-def may_write(code: str) -> bool:
-    import re
-
-    return bool(re.search(_WRITES, code, re.IGNORECASE))
 
 
 def uses_internals(code: str) -> bool:
