@@ -114,23 +114,6 @@ def _alarms(ledger: Ledger, experiment: str) -> list[dict[str, Any]]:
     ]
 
 
-def _checkpoints(ledger: Ledger, experiment: str) -> list[dict[str, Any]]:
-    removed = {
-        (fact.run, fact.checkpoint): at for fact, at in ledger.removed_checkpoints(experiment)
-    }
-    return [
-        {
-            "run": checkpoint.run,
-            "checkpoint": checkpoint.id,
-            "epoch": checkpoint.epoch,
-            "final": checkpoint.final,
-            "bytes": checkpoint.bytes,
-            "removed": removed.get((checkpoint.run, checkpoint.id)),
-        }
-        for checkpoint in ledger.checkpoints(experiment)
-    ]
-
-
 def _evaluations(ledger: Ledger, experiment: str) -> list[dict[str, Any]]:
     return [
         {

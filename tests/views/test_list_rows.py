@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.gates.check import require_validation_passed
 from harness.decisions.claimed import claim_notes
 from harness.decisions.person import approve
 from harness.domain.statuses import GateName, RunStatus, Split, Verdict
@@ -43,13 +42,8 @@ def evaluate(world: World, experiment: str, split: Split) -> None:
         experiment,
         split,
         InProcess(),
-<<<<<<< HEAD
         environment={},
         admit=require_validation_passed,
-=======
-        admit=require_validation_passed,
-        environment={},
->>>>>>> d6c4fbc (Tests follow the words of findings, hints and hooks)
     )
 
 
