@@ -8,11 +8,11 @@ import os
 from .arguments import Argument, arguments, assigned, expand, remember, table
 from .denials import training_outside, unreadable
 from .git import settings_given, tree_change
-from .language_programs import CODE, SHELLS, is_python
+from .language_programs import CODE, SHELLS, is_python, may_write
 from .path_rules import Denial
 from .program_effects import effects
 from .program_starts import Starts
-from .program_text import code_denial, may_write
+from .program_text import code_denial
 from .shell_reader import read_script
 from .wrappers import INPUT_NAMES, WRAPPERS, unwrap
 
