@@ -145,7 +145,7 @@ def test_transition_tables_hold(tmp_path):
         )
         ledger.append(started(name, run))
         ledger.append(ended(name, run, "completed"))
-        with pytest.raises(TransitionError, match="the status is final"):
+        with pytest.raises(TransitionError, match="it is final"):
             ledger.resume_run(experiment=name, run=run, environment={}, session=None)
         with pytest.raises(UsageError, match="expected one of open, running"):
             ledger.append(ExperimentMoved(experiment=name, status="done", why="x"))

@@ -59,7 +59,7 @@ class Fact(ABC):
         return asdict(self)  # deep: nested findings become plain, too
 
     @classmethod
-    def require(cls, state: State, body: Body) -> None:
+    def require(cls, state: State, body: Body) -> None:  # noqa: B027  most facts have no rule
         """The rule of appending it. Raises TransitionError, NotFoundError, RefusedError or
         UsageError."""
 
