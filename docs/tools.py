@@ -15,13 +15,13 @@ PAGE = Path(__file__).resolve().parent / "tools.md"
 HEAD = f"""<!-- Rendered by docs/tools.py from harness/driver/tools/ and the roles; edit those. -->
 # The agents' tools
 
-Agents act through these tools: sessions of the loop have them in process, `harness mcp` serves them to
-`claude` in a repository. Their full names are `mcp__{MCP_SERVER}__<tool>`. Each answers one JSON object, or
-`error: {{code, message, hint}}`. A role may call only its own tools. Where a reminder is given, a role
-that ends its turn without a successful call gets that text once.
+Agents act through these tools: sessions of the loop have them in process, `harness mcp` serves them
+to `claude` in a repository. Their full names are `mcp__{MCP_SERVER}__<tool>`. Each answers one JSON
+object, or `error: {{code, message, hint}}`. A role may call only its own tools. Where a reminder is
+given, a role that ends its turn without a successful call gets that text once.
 
-A new tool is one file `harness/driver/tools/<tool>.py`, one row in `table.py` beside it, and its name in
-a role's `mcp_tools` (`harness/contract/roles.py`).
+A new tool is one file `harness/driver/tools/<tool>.py`, one row in `table.py` beside it, and its
+name in a role's `mcp_tools` (`harness/contract/roles.py`).
 """
 
 

@@ -46,7 +46,8 @@ SECONDS = {
         line.split() for line in Path(__file__).with_name("seconds.txt").read_text().splitlines()
     )
 }
-"""Of each file that takes longest, as measured once; `pytest --durations=400` measures them anew."""
+"""Of each file that takes longest, as measured once; `pytest --durations=400` measures
+them anew."""
 
 
 @pytest.hookimpl(tryfirst=True)

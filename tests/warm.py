@@ -72,7 +72,7 @@ class Warm:
 
     def _ask(self, request: Mapping[str, Any], streams: Sequence[int], timeout: float) -> int:
         with self._one:
-            self._socket.settimeout(60)
+            self._socket.settimeout(240)  # its first answer waits for all imports
             try:
                 socket.send_fds(self._socket, [json.dumps(request).encode()], streams)
             except (BrokenPipeError, ConnectionResetError):
@@ -83,7 +83,7 @@ class Warm:
                 return self._answer(request)
             except TimeoutError:
                 os.kill(pid, signal.SIGKILL)
-                self._socket.settimeout(60)
+                self._socket.settimeout(240)  # its first answer waits for all imports
                 self._answer(request)
                 raise subprocess.TimeoutExpired(list(request["words"]), timeout) from None
 

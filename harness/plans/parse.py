@@ -354,7 +354,7 @@ def parse_plan(text: str, *, where: str) -> Plan:
     except UsageError as error:
         raise PlanError(error.message, hint=error.hint) from error
     problems = unusable(front)
-    # One problem a value: TODO is no number either, and says nothing more by that.
+    # One problem per value: a placeholder is no number either, which says nothing more.
     reported = {problem.path for problem in problems}
     problems += [problem for problem in contradictions(front) if problem.path not in reported]
     try:

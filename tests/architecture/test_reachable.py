@@ -28,7 +28,7 @@ WRITTEN_WHOLE = ("harness/ledger/facts/",)
 """Dataclasses whose fields are all written as JSON: what is not read today is still recorded."""
 READ_BY_OTHERS = {
     "AlarmKind.meaning": "docs/detectors.md has it, which tests/detectors/test_watch.py holds",
-    "Known.meaning": "the words of the table itself, which tests/gates/test_finding_codes.py reads",
+    "FindingKind.meaning": "the table's own words, read by tests/gates/test_finding_codes.py",
 }
 """Fields that nothing of ours reads: "Class.field" -> who does."""
 

@@ -58,8 +58,8 @@ class Fact(ABC):
         """The fields as plain JSON values: the fact's bytes depend on nothing else."""
         return asdict(self)  # deep: nested findings become plain, too
 
-    @classmethod
-    def require(cls, state: State, body: Body) -> None:  # noqa: B027  most facts have no rule
+    @classmethod  # noqa: B027  most facts have no rule
+    def require(cls, state: State, body: Body) -> None:
         """The rule of appending it. Raises TransitionError, NotFoundError, RefusedError or
         UsageError."""
 
