@@ -147,3 +147,13 @@ class LogReader(ByteTail):
 
     def _placed(self, rows: list[Row]) -> list[Row]:
         return [placed for row in rows for placed in self._runs.feed(row)]
+
+
+def read_whole(path: Path) -> tuple[LogReader, list[Row]]:
+    """The reader and all rows of a log that no longer grows. Raises UsageError when it cannot be
+    read."""
+    reader = LogReader(path)
+    rows = reader.read_more()
+    while reader.behind:
+        rows += reader.read_more()
+    return reader, rows + reader.finish()

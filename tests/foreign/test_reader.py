@@ -19,22 +19,13 @@ from harness.foreign import formats
 from harness.foreign.formats import LogForm, find_logs
 from harness.foreign.log_rows import Row, make_row
 from harness.foreign.parser import LineParser
-from harness.foreign.reader import LogReader
+from harness.foreign.reader import LogReader, read_whole
 
 CASES = Path(__file__).parents[1] / "artifacts" / "inputs"
 SHARED = Path(__file__).parents[3] / "shared" / "cases"
 EVENTS = Path(__file__).parent / "inputs" / "events.out.tfevents.1.example.1.0"
 """Written by torch.utils.tensorboard: 20 steps of two scalars (one NaN, one as a tensor), a
 histogram and a text."""
-
-
-def read_whole(path: Path):
-    """The reader and all rows of a log that no longer grows."""
-    reader = LogReader(path)
-    rows = reader.read_more()
-    while reader.behind:
-        rows += reader.read_more()
-    return reader, rows + reader.finish()
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
