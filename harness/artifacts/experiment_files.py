@@ -19,7 +19,7 @@ _PART = re.compile(r"^### (.+?)\s*$", re.MULTILINE)
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,3})?\Z")
 _LARGE = 1e9
 """From here on nobody reads four decimals."""
-_DIAGNOSIS_HINT = "Write it with `record_diagnosis`; docs/file-formats.md has the form."
+_DIAGNOSIS_HINT = "Write it with `record_diagnosis`; docs/formats.md has the form."
 _RESULT_HINT = (
     "Write it with `record_result`, or begin it with `---`, `claims: {accuracy: 0.94}`, `---`."
 )

@@ -220,7 +220,7 @@ KINDS: Mapping[str, AlarmKind] = {
         },
         (
             "Call log.checkpoint_saved(path, epoch=epoch) at the plan's cadence;"
-            " harness.training.Checkpointer does.",
+            " harness.training.checkpointer.Checkpointer does.",
         ),
         ("harness.detectors.resources:NoCheckpoint",),
     ),
@@ -267,7 +267,7 @@ KINDS: Mapping[str, AlarmKind] = {
         },
         (
             "Restore optimizer, scheduler, scaler and random states;"
-            " harness.training.Checkpointer keeps them all.",
+            " harness.training.checkpointer.Checkpointer keeps them all.",
         ),
         ("harness.detectors.losses:ResumeJump",),
     ),

@@ -44,7 +44,7 @@ class IntervalMethod(StrEnum):
     """Where the 95% interval over rows comes from."""
 
     ROWS = "bootstrap of the rows' contributions"
-    CLASS_PAIRS = "bootstrap of the counts of (label, prediction) pairs"
+    MACRO_F1 = "bootstrap of the counts of (label, prediction) pairs"
     """Only for macro F1, which depends on nothing else: thousands of resamples at once."""
     RESAMPLED = "the score of resampled rows"
     """Each resample costs one call of `score`."""
@@ -91,7 +91,7 @@ METRICS: dict[str, Metric] = {
             range=(0, 1),
             needs=Needs.CLASS,
             per_row=PerRow.INFLUENCE,
-            interval=IntervalMethod.CLASS_PAIRS,
+            interval=IntervalMethod.MACRO_F1,
             trivial=Trivial.MAJORITY,
         ),
         Metric(

@@ -286,7 +286,7 @@ def _interval(scored: Scored, job: ScoreJob, scorer: FrozenScorer) -> tuple[floa
     method = METRICS[scorer.name].interval
     if method is IntervalMethod.ROWS and scored.rows is not None:
         return intervals.bootstrap_mean(scored.rows, seed=job.seed)
-    if method is IntervalMethod.CLASS_PAIRS:
+    if method is IntervalMethod.MACRO_F1:
         guesses = job.predictions["prediction"]
         return intervals.bootstrap_macro_f1(job.labels, guesses, seed=job.seed)
     return None
