@@ -58,7 +58,7 @@ def test_below_a_repository_with_settings_at_its_top_one_hint_says_so(
         if line.startswith("hint: ")
     ]
     assert len(hints) == 1
-    assert f"top, {journey.root}, has {name}/ already" in hints[0]
+    assert f"top, {journey.root}, already has {name}/" in hints[0]
     done = journey.harness("init", cwd=inner)
     assert (done.exit_code, hints[0] in done.stdout) == (0, True), done.stdout
     assert "\nhint: " not in journey.harness("init", cwd=inner).stdout, "it is decided"
