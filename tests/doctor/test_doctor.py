@@ -257,7 +257,7 @@ def test_hooks_of_the_plugin_are_seen_only_by_what_the_plugin_starts(tmp_path: P
     check = named(report.checks)["hooks_installed"]
     assert (check.ok, report.broken) == (None, False)
     assert "CLAUDE_PLUGIN_ROOT" in check.message
-    assert "No session has left receipts yet" in check.message
+    assert "No session has written receipts yet" in check.message
     assert "/plugin" in check.hint
     report = made.doctor(CLAUDE_PLUGIN_ROOT=str(REPOSITORY))
     checks = named(report.checks)

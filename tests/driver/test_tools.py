@@ -9,7 +9,7 @@ import pytest
 from harness.contract.roles import HUMAN_VERBS, ROLE_BY_NAME, ROLES
 from harness.domain.statuses import ExperimentStatus, SandboxKind
 from harness.driver.tool_context import ToolContext
-from harness.driver.tools.table import TOOLS, session_tools
+from harness.driver.tools.table import TOOLS, session_tools, tool_of
 from harness.ledger.facts import RunStarted, local_job
 from harness.ledger.project import Project
 from harness.process import identity
@@ -165,3 +165,11 @@ def test_no_score_is_said_and_the_result_is_written_without_claims(project: Proj
     assert not failed
     assert written["written"] == str(project.layout.experiment("exp-0001", "result"))
     assert context.done == {"record_result"}
+
+
+def test_an_alarm_may_be_passed_on_as_run_status_gave_it() -> None:
+    """Typed items refuse unknown keys; of an alarm only code and rows are read."""
+    tool = tool_of("record_diagnosis")
+    items = tool.schema["properties"]["alarms"]["items"]
+    assert "additionalProperties" not in items
+    assert tool.schema["properties"]["candidates"]["items"]["additionalProperties"] is False

@@ -77,7 +77,7 @@ def schema_of(kind: Any) -> dict[str, Any]:
                 for field in fields(kind)
             },
             "required": [field.name for field in fields(kind) if _is_required(field)],
-            "additionalProperties": False,
+            **({} if getattr(kind, "MAY_HOLD_MORE", False) else {"additionalProperties": False}),
         }
     if kind in JSON_TYPES:
         return {"type": JSON_TYPES[kind]}
@@ -102,7 +102,8 @@ def _read(kind: Any, value: Any) -> Any:
     """`value` as the type `kind`: objects become dataclasses, words become enum members."""
     if is_dataclass(kind) and isinstance(kind, type):
         hints = get_type_hints(kind)
-        return kind(**{name: _read(hints[name], part) for name, part in value.items()})
+        known = {field.name for field in fields(kind)}
+        return kind(**{name: _read(hints[name], value[name]) for name in known & set(value)})
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return kind(value)
     if get_origin(kind) is list:

@@ -1,4 +1,5 @@
 from dataclasses import asdict, dataclass
+from typing import ClassVar
 
 from harness.artifacts.next_ideas import CONFIDENCE
 from harness.decisions import diagnoses
@@ -9,6 +10,10 @@ from harness.gates.alarms import undiagnosed_runs
 
 @dataclass(frozen=True, kw_only=True)
 class AlarmRows:
+    """An alarm as `run_status` gives it may be passed on whole."""
+
+    MAY_HOLD_MORE: ClassVar[bool] = True
+
     code: str
     rows: list[int] = argument(minItems=1)
 
