@@ -1,0 +1,159 @@
+"""Who started a command: proven by a secret of the state directory, where no agent reads.
+
+A judge's server writes the hash of a random token to `<state>/judge/<pid>.json` and hands the
+token to its children in a file without a name, whose descriptor HARNESS_CALLER_FD names. The
+variables alone prove nothing: whoever sets them has no token.
+"""
+
+import contextlib
+import json
+import os
+import secrets
+import select
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.domain.statuses import SandboxKind
+from harness.files import atomic_write, pretty_json, sha256_bytes
+from harness.process import identity, is_same_alive
+
+CALLER = "HARNESS_CALLER"
+"""What the server says of its children: `isolated:bwrap`."""
+DESCRIPTOR = "HARNESS_CALLER_FD"
+ISOLATED, DRIVER = "isolated", "driver"
+_FOLDER = "judge"
+_LONGEST = 200
+_LAST_SECONDS = 60.0
+"""What a child may take to close its run when its server is gone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Announced:
+    """A living server, as its file in the state directory names it."""
+
+    kind: str
+    sandbox: SandboxKind
+    server: Mapping[str, Any]
+    """Its process: pid, boot, started."""
+
+
+class Announcement:
+    """The file of a server that lives, and the token for its children. End it with `withdraw`."""
+
+    def __init__(self, path: Path, token: str, words: str) -> None:
+        self._path, self._words = path, words
+        # Without a name it cannot be opened by one, and it goes with the last who holds it. Every
+        # reader starts at its beginning, so a child can hand it on to children of its own.
+        with tempfile.TemporaryFile(dir=path.parent) as file:
+            file.write(token.encode("ascii"))
+            file.flush()
+            self.descriptor = os.open(f"/proc/self/fd/{file.fileno()}", os.O_RDONLY)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """For a child that inherits `descriptor`."""
+        return {CALLER: self._words, DESCRIPTOR: str(self.descriptor)}
+
+    def withdraw(self) -> None:
+        self._path.unlink(missing_ok=True)
+        os.close(self.descriptor)
+
+
+def announce(
+    state: Path, *, kind: str, sandbox: SandboxKind, more: Mapping[str, Any] | None = None
+) -> Announcement:
+    """Make this process a server whose children are known by its token; `more` is kept beside."""
+    folder = state / _FOLDER
+    folder.mkdir(mode=0o700, exist_ok=True)
+    token = secrets.token_urlsafe(32)
+    me = identity()
+    about = {
+        **(more or {}),
+        "token": sha256_bytes(token.encode("ascii")),
+        "kind": kind,
+        "sandbox": sandbox.value,
+        "server": me,
+    }
+    path = folder / f"{me['pid']}.json"
+    atomic_write(path, pretty_json(about), durable=False, mode=0o600)
+    return Announcement(path, token, f"{kind}:{sandbox.value}")
+
+
+def verify(environment: Mapping[str, str], state: Path) -> Announced | None:
+    """The living server that handed its token to us, or to the process that started us; None
+    without one, whatever the variables say."""
+    token = _token(environment)
+    if token is None:
+        return None
+    digest = sha256_bytes(token)
+    for _, about in announcements(state):
+        if secrets.compare_digest(str(about.get("token")), digest) and _lives(about):
+            return Announced(
+                kind=str(about["kind"]),
+                sandbox=SandboxKind(about["sandbox"]),
+                server=about["server"],
+            )
+    return None
+
+
+def announcements(state: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """What servers wrote, also those that were killed; a damaged file is passed over."""
+    for path in sorted((state / _FOLDER).glob("*.json")):
+        with contextlib.suppress(OSError, ValueError):
+            about = json.loads(path.read_text("utf-8"))
+            if isinstance(about, dict) and isinstance(about.get("server"), dict):
+                yield path, about
+
+
+def forget_the_dead(state: Path) -> list[dict[str, Any]]:
+    """Remove the files of servers that no longer live; returns what they said."""
+    dead = [(path, about) for path, about in announcements(state) if not _lives(about)]
+    for path, _ in dead:
+        path.unlink(missing_ok=True)
+    return [about for _, about in dead]
+
+
+def handed_on(environment: Mapping[str, str]) -> tuple[dict[str, str], Sequence[int]]:
+    """(variables, descriptors) by which a child of ours is known as we are; empty for others."""
+    if _token(environment) is None:
+        return {}, ()
+    kept = {name: environment[name] for name in (CALLER, DESCRIPTOR) if name in environment}
+    return kept, (int(environment[DESCRIPTOR]),)
+
+
+def end_with(server: Mapping[str, Any]) -> None:
+    """Interrupt this process, as Ctrl-C does, when the server ends in whatever way."""
+    threading.Thread(target=_follow, args=(dict(server),), daemon=True).start()
+
+
+def _follow(server: dict[str, Any]) -> None:
+    with contextlib.suppress(OSError):
+        process = os.pidfd_open(int(server["pid"]))
+        try:
+            if is_same_alive(server):
+                select.select([process], [], [])
+        finally:
+            os.close(process)
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(_LAST_SECONDS)
+    os._exit(130)
+
+
+def _lives(about: Mapping[str, Any]) -> bool:
+    server = about["server"]
+    return isinstance(server, dict) and is_same_alive(server)
+
+
+def _token(environment: Mapping[str, str]) -> bytes | None:
+    named = environment.get(DESCRIPTOR, "")
+    if not named.isdecimal():
+        return None
+    with contextlib.suppress(OSError, OverflowError):
+        return os.pread(int(named), _LONGEST, 0) or None
+    return None
