@@ -200,7 +200,11 @@ def _epoch(value: Any) -> int | None:
 
 
 def _inside(folder: Path, name: str) -> Path:
-    name.encode("utf-8")  # facts are UTF-8
+    if "\ufffd" in name:  # the row reader puts it in place of what no fact can hold
+        raise UsageError(
+            f"{name} is no name that can be recorded: parts of it are no text.",
+            hint="Name checkpoints in plain text.",
+        )
     path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()) or path.is_symlink():
         raise UsageError(

@@ -3,6 +3,7 @@
 import ast
 import importlib.util
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +144,8 @@ def test_the_whole_demo_hits_its_target(tmp_path: Path, monkeypatch: pytest.Monk
     assert broken["scores"]["validation"] is None
     (checker,) = [line for line in broken["alarms"] if "fatal" in line]
     assert "non_finite" in checker
-    assert "training-mlp-checker" in broken["diagnosed_by"]
+    (explained_by,) = broken["diagnosed_by"]
+    assert re.fullmatch(r"training-mlp-checker-2-run-01-1-[0-9a-f]{6}", explained_by)
     assert 0.6 < second["scores"]["validation"]["mean"] < 0.8
     assert third["scores"]["held_out"]["mean"] > 0.9
     assert [item["decision"] for item in summary["experiments"]] == ["DISCARD"] * 3 + ["KEEP"]

@@ -96,17 +96,30 @@ def order_in(folder: Path) -> dict[str, str]:
     return order
 
 
-def prove(program: Program, folder: Path, *, moments: int, seed: int) -> int:
+def prove(program: Program, folder: Path, *, moments: int, seed: int, unbroken_lives: int) -> int:
     """Kill at `moments` seeded moments, each in a life of its own; every one ends as the unbroken
-    run did, to the last bit. Returns how many of the kills met a living process."""
-    unbroken = live(program, folder / "unbroken")
+    run did, to the last bit. Returns how many of the kills met a living process.
+
+    The shortest of `unbroken_lives` says how long one is: the first one also waits for what is not
+    compiled or not in memory yet, and kills drawn from its time come after the others have ended."""
+    unbroken, *others = (live(program, folder / f"unbroken-{n}") for n in range(unbroken_lives))
+    assert {other.digest for other in others} <= {unbroken.digest}
+    seconds = min(life.seconds for life in (unbroken, *others))
     drawn, kills = random.Random(seed), 0
     for moment in range(moments):
-        waits = tuple(drawn.uniform(0.0, unbroken.seconds) for _ in range(1 + moment % 2))
+        waits = drawn_waits(drawn, seconds, 1 + moment % 2)
         life = live(program, folder / f"moment-{moment:02d}", kill_after=waits)
-        told = f"moment {moment}, killed after {waits} s of {unbroken.seconds:.3f}"
+        told = f"moment {moment}, killed after {waits} s of {seconds:.3f}"
         assert life.digest == unbroken.digest, told
         assert life.rows == unbroken.rows, told
         assert life.order == unbroken.order, told
         kills += life.kills
     return kills
+
+
+def drawn_waits(drawn: random.Random, seconds: float, many: int) -> tuple[float, ...]:
+    """Each within what the waits before it have left: a life goes on where the last one was."""
+    waits: list[float] = []
+    for _ in range(many):
+        waits.append(drawn.uniform(0.0, seconds - sum(waits)))
+    return tuple(waits)

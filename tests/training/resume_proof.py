@@ -12,7 +12,6 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -62,8 +61,10 @@ class Proof:
 def proved(kind: str, folder: Path) -> Proof:
     """Raises AssertionError that names the first moment with another end."""
     begun, moments = time.monotonic(), MOMENTS[kind]
-    prover: Callable[..., int] = prove if kind in FORKED else prove_supervised
-    kills = prover((FORKED | SUPERVISED)[kind], folder, moments=moments, seed=SEED)
+    if kind in FORKED:
+        kills = prove(FORKED[kind], folder, moments=moments, seed=SEED, unbroken_lives=3)
+    else:
+        kills = prove_supervised(SUPERVISED[kind], folder, moments=moments, seed=SEED)
     return Proof(moments=moments, kills=kills, seconds=time.monotonic() - begun)
 
 
