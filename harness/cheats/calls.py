@@ -20,10 +20,10 @@ from harness.cheats.defended import Parent, values_of
 from harness.cheats.lab import LabProject, filled
 from harness.cheats.recorded import Trail, audited
 from harness.cheats.truth import EffectScene, effect
-from harness.driver.environment import DUMMY_KEY, bundled_cli
+from harness.driver.environment import bundled_cli
 from harness.errors import GatewayError, HarnessError
 from harness.model_gateway.gateway import Gateway, Reply
-from harness.model_gateway.wire import Message, RecordedRequest, as_events, as_json
+from harness.model_gateway.wire import Asker, Message, RecordedRequest, as_events, as_json
 
 _LONGEST_S = 240.0
 _BY_HOOK = "hook error"
@@ -76,7 +76,7 @@ def play(
     place: LabProject, script: CallScript, servers: Mapping[str, Any], *, guarded: bool
 ) -> dict[str, str]:
     """Call id -> the CLI's answer. Raises GatewayError when the session failed."""
-    with Gateway(script) as gateway:
+    with Gateway(script) as gateway, gateway.admitted(Asker(role="lab")) as key:
         words = [
             *(str(bundled_cli()), "-p", "go", "--output-format", "stream-json", "--verbose"),
             *(
@@ -93,7 +93,8 @@ def play(
                 str(uuid.uuid4()),
             ),
         ]
-        ended = place.run(words, environment=_environment(place, gateway.url), timeout_s=_LONGEST_S)
+        environment = _environment(place, gateway.url, key)
+        ended = place.run(words, environment=environment, timeout_s=_LONGEST_S)
         if gateway.failure is not None or ended.returncode != 0:
             raise GatewayError(
                 "The lab's session failed:"
@@ -107,7 +108,7 @@ def denied(answer: str) -> bool:
     return _BY_HOOK in answer
 
 
-def _environment(place: LabProject, url: str) -> dict[str, str]:
+def _environment(place: LabProject, url: str, key: str) -> dict[str, str]:
     config, temporary = place.home / "config", place.home / "tmp"
     config.mkdir(parents=True, exist_ok=True)
     return place.environment(
@@ -116,7 +117,7 @@ def _environment(place: LabProject, url: str) -> dict[str, str]:
         CLAUDE_CODE_TMPDIR=str(temporary),
         SHELL="/bin/bash",
         ANTHROPIC_BASE_URL=url,
-        ANTHROPIC_API_KEY=DUMMY_KEY,
+        ANTHROPIC_API_KEY=key,
         CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
         CLAUDE_CODE_MAX_RETRIES="0",
         DISABLE_AUTOUPDATER="1",

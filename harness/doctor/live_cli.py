@@ -20,10 +20,9 @@ from harness.errors import GatewayError
 from harness.model_gateway.gateway import Gateway
 from harness.model_gateway.scenario import Scenario, ScenarioSession, ScenarioToolCall, ScenarioTurn
 from harness.model_gateway.scripted import Scripted
-from harness.model_gateway.wire import ATTEMPT, EXPERIMENT, ROLE
+from harness.model_gateway.wire import Asker
 
 _PROBE = "doctor"
-_KEY = "harness-gateway-takes-no-key"
 _LONGEST_S = 120.0
 _BY_HOOK = "PreToolUse:Write hook error"
 _INVALID = re.compile(r"Invalid setting skipped[^:]*: (.*)")
@@ -39,14 +38,20 @@ def cli_denies(subject: DoctorSubject) -> DoctorCheck:
     program = clis[0].program
     session = str(uuid.uuid4())
     try:
-        with temporary_folder() as folder, Gateway(Scripted(_scenario(subject.folder))) as gateway:
+        with (
+            temporary_folder() as folder,
+            Gateway(Scripted(_scenario(subject.folder))) as gateway,
+            gateway.admitted(Asker(role=_PROBE)) as key,
+        ):
             log = folder / "debug.log"
             ended = run(
                 [str(program), *_options(subject, session, log)],
                 cwd=subject.folder,
                 environment={
                     **clean_environment(folder, subject.environment),
-                    **_gateway_variables(gateway.url),
+                    "ANTHROPIC_BASE_URL": gateway.url,
+                    "ANTHROPIC_API_KEY": key,
+                    "CLAUDE_CODE_MAX_RETRIES": "0",
                 },
                 timeout_s=_LONGEST_S,
             )
@@ -73,15 +78,6 @@ def _options(subject: DoctorSubject, session: str, log: Path) -> list[str]:
         *("--setting-sources", "project", "--permission-mode", "default", "--strict-mcp-config"),
         *("--session-id", session, "--no-session-persistence", "--debug-file", str(log)),
     ]
-
-
-def _gateway_variables(url: str) -> dict[str, str]:
-    return {
-        "ANTHROPIC_BASE_URL": url,
-        "ANTHROPIC_API_KEY": _KEY,
-        "ANTHROPIC_CUSTOM_HEADERS": f"{ROLE}: {_PROBE}\n{EXPERIMENT}: 1\n{ATTEMPT}: 1",
-        "CLAUDE_CODE_MAX_RETRIES": "0",
-    }
 
 
 def _judge(

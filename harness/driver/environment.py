@@ -20,13 +20,6 @@ from harness.sandbox.behind_front import behind_front
 
 SESSION = "HARNESS_SESSION"
 """In the environment of the CLI and of all that it starts: marks the leftovers of a session."""
-DUMMY_KEY = "harness-gateway-takes-no-key"
-ROLE_HEADER, EXPERIMENT_HEADER, ATTEMPT_HEADER = (
-    "x-harness-role",
-    "x-harness-experiment",
-    "x-harness-attempt",
-)
-SESSION_HEADER = "x-harness-session"
 MOST_CLOSED = 200
 LONGEST_TOOL_MS = 24 * 3600 * 1000
 FROM_THE_SDK = (
@@ -65,6 +58,11 @@ class SessionFolders:
         return self.outside / "claude"
 
     @property
+    def variables(self) -> Path:
+        """What the launcher goes on with: it holds the environment, and in it the session's key."""
+        return self.outside / "environment.sh"
+
+    @property
     def pid(self) -> Path:
         """Written by the launcher: the process in front of the sandbox and the CLI."""
         return self.outside / "cli.pid"
@@ -98,14 +96,15 @@ def child_environment(
     folders: SessionFolders,
     *,
     session: str,
-    role: str,
-    ordinal: int,
-    attempt: int,
     gateway_url: str,
+    gateway_key: str,
     interpreter: str | None,
     retries: int,
 ) -> dict[str, str]:
-    """The whole environment of the CLI. Nothing is inherited: no key, no proxy, no home."""
+    """The whole environment of the CLI. Nothing is inherited: no key, no proxy, no home.
+
+    `gateway_key` is the session's secret; the gateway knows by it whose requests are which.
+    """
     programs = str(Path(interpreter or sys.executable).parent)
     return {
         "PATH": os.pathsep.join([programs, "/usr/local/bin", "/usr/bin", "/bin"]),
@@ -116,15 +115,7 @@ def child_environment(
         "CLAUDE_CONFIG_DIR": str(folders.config),
         "CLAUDE_CODE_TMPDIR": str(folders.temporary),
         "ANTHROPIC_BASE_URL": gateway_url,
-        "ANTHROPIC_API_KEY": DUMMY_KEY,
-        "ANTHROPIC_CUSTOM_HEADERS": "\n".join(
-            (
-                f"{ROLE_HEADER}: {role}",
-                f"{EXPERIMENT_HEADER}: {ordinal}",
-                f"{ATTEMPT_HEADER}: {attempt}",
-                f"{SESSION_HEADER}: {session}",
-            )
-        ),
+        "ANTHROPIC_API_KEY": gateway_key,
         # No work may go on behind an answered tool call; a call may wait for a whole training run.
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
@@ -175,14 +166,17 @@ def write_launcher(
     command = sandbox.command([str(program)], confined)
     if sandbox.kind is SandboxKind.NONE:
         command = behind_front(command)  # else children of the CLI could outlive it
-    settings = " ".join(shlex.quote(f"{name}={value}") for name, value in environment.items())
     passed = " ".join(f'{name}="${name}"' for name in FROM_THE_SDK)
-    # `exec` keeps the recorded process id. `env -i` with the variables on its command line: the SDK
-    # passes our whole environment on, keys included; its option `env` only adds.
-    script = (
+    variables = [f"export {name}={shlex.quote(value)}\n" for name, value in environment.items()]
+    # `exec` keeps the recorded process id. `env -i`: the SDK passes our whole environment on, keys
+    # included; its option `env` only adds. Everybody on the machine may read a command line, so
+    # the variables come from a file.
+    launcher = (
         "#!/bin/sh\n"
         f"echo $$ > {shlex.quote(str(folders.pid))}\n"
-        f'exec /usr/bin/env -i {settings} {passed} {shlex.join(command)} "$@"\n'
+        f'exec /usr/bin/env -i {passed} /bin/sh {shlex.quote(str(folders.variables))} "$@"\n'
     )
-    atomic_write(folders.launcher, script, durable=False, mode=0o700)
+    inner = f'{"".join(variables)}exec {shlex.join(command)} "$@"\n'
+    atomic_write(folders.variables, inner, durable=False, mode=0o600)
+    atomic_write(folders.launcher, launcher, durable=False, mode=0o700)
     return folders.launcher

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from harness.contract.roles import ROLE_BY_NAME, Role
+from harness.contract.roles import ROLE_BY_NAME
 from harness.domain.sandbox import Sandbox
 from harness.driver.callbacks import Guard
 from harness.driver.environment import (
@@ -27,6 +27,7 @@ from harness.ledger.project import Project
 from harness.ledger.spending import session_usd
 from harness.loop.steps import Diagnose, SessionStep, Step
 from harness.model_gateway.gateway import Gateway
+from harness.model_gateway.wire import Asker
 from harness.process import identity
 from harness.rendering.policy_snapshot import policy_snapshot, write_policy_snapshot
 from harness.rendering.prompts import system_prompt
@@ -64,18 +65,25 @@ class RoleSessions:
             on_change=lambda: write_policy_snapshot(project),
             tell=lambda text: self._say(step, f"    {text}"),
         )
-        spec = SessionSpec(
+        asker = Asker(
+            role=role.name,
+            experiment=str(step.index),
+            attempt=str(step.attempt),
             session=session,
-            role=role,
-            system_prompt=system_prompt(role),
-            prompt=prompt,
-            cwd=project.layout.root,
-            folders=folders,
-            launcher=self._launcher(step, role, session, folders),
-            model=None if role.model == "inherit" else role.model,
         )
-        self._record_start(step, spec)
-        outcome = self._drive(step, spec, context)
+        with self._gateway.admitted(asker) as key:
+            spec = SessionSpec(
+                session=session,
+                role=role,
+                system_prompt=system_prompt(role),
+                prompt=prompt,
+                cwd=project.layout.root,
+                folders=folders,
+                launcher=self._launcher(session, folders, key),
+                model=None if role.model == "inherit" else role.model,
+            )
+            self._record_start(step, spec)
+            outcome = self._drive(step, spec, context)
         if outcome.outcome is not SessionEnding.FINISHED:
             self._say(step, f"  session {outcome.outcome}: {outcome.detail}")
         if self._gateway.failure is not None:
@@ -85,18 +93,14 @@ class RoleSessions:
             )
         return context
 
-    def _launcher(
-        self, step: SessionStep, role: Role, session: str, folders: SessionFolders
-    ) -> Path:
+    def _launcher(self, session: str, folders: SessionFolders, key: str) -> Path:
         project = self._project
         confined = confinement(project, project.plan(), folders, gateway_port=self._gateway.port)
         environment = child_environment(
             folders,
             session=session,
-            role=role.name,
-            ordinal=step.index,
-            attempt=step.attempt,
             gateway_url=self._gateway.url,
+            gateway_key=key,
             interpreter=project.settings.interpreter,
             retries=self._gateway.retries,
         )

@@ -4,7 +4,7 @@ import json
 import socket
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -13,15 +13,20 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from harness.errors import GatewayError
-from harness.model_gateway.wire import RecordedRequest, error_body, pairs, read_request
+from harness.model_gateway.admission import Admission, Doorkeeper, asker_in
+from harness.model_gateway.wire import Asker, RecordedRequest, error_body, pairs, read_request
 
 START_S = 20.0
 STOP_S = 10.0
 RETRIES = 10
 """How often the CLI repeats a request after an error of a real service."""
+MOST_BYTES = 32 << 20
+"""Of one request, as the service itself has it."""
+LONGEST_REASON = 4000
+"""Characters kept of why a request was refused: a request may put words of its own into it."""
 BUDGET_SPENT = "budget_spent"
 """The code of a Refusal for the budget."""
 
@@ -60,15 +65,16 @@ class Answerer(Protocol):
 class Gateway:
     """Serves one Answerer on 127.0.0.1 from its own thread, to many sessions at once.
 
-    `requests` holds every request for a message, in order of arrival. `failure` is why the gateway
-    has ended: from then on it refuses every request with that reason (400). `refused` is the newest
+    It takes requests of the sessions that are `admitted`; others are refused (401) and change
+    nothing. Of a request nothing is kept once it is answered. `failure` is why the gateway has
+    ended: from then on it refuses every request with that reason (400). `refused` is the newest
     refusal of a single request (403), `over_budget` the newest refusal for the budget. `retries` is
     how often the CLI should repeat a request after an error.
     """
 
     def __init__(self, answerer: Answerer, *, retries: int = RETRIES) -> None:
         self.answerer, self.retries = answerer, retries
-        self.requests: list[RecordedRequest] = []
+        self._admission = Admission()
         self.failure: str | None = None
         self.refused: str | None = None
         self.over_budget: str | None = None
@@ -94,6 +100,10 @@ class Gateway:
         """What the CLI gets as ANTHROPIC_BASE_URL."""
         return f"http://127.0.0.1:{self.port}"
 
+    def admitted(self, asker: Asker) -> AbstractContextManager[str]:
+        """A secret that is the session's API key here until the block ends. Nobody else gets it."""
+        return self._admission.admitted(asker)
+
     def start(self) -> str:
         """Open the gateway on a free port and return its URL once it answers. Raises GatewayError
         if it does not start."""
@@ -105,6 +115,7 @@ class Gateway:
             log_config=None,
             access_log=False,
             server_header=False,
+            ws="none",
             timeout_graceful_shutdown=2,
         )
         self._server = uvicorn.Server(config)
@@ -136,13 +147,13 @@ class Gateway:
             self._socket.close()
             self._socket = None
 
-    def _application(self) -> Starlette:
+    def _application(self) -> ASGIApp:
         @asynccontextmanager
         async def lifespan(_: Starlette) -> AsyncIterator[None]:
             yield
             await self.answerer.close()
 
-        return Starlette(
+        routed = Starlette(
             routes=[
                 Route("/v1/messages", self._messages, methods=["POST"]),
                 Route("/v1/messages/count_tokens", self._count_tokens, methods=["POST"]),
@@ -150,22 +161,21 @@ class Gateway:
             exception_handlers={Exception: self._broken, 404: _not_found, 405: _not_found},
             lifespan=lifespan,
         )
+        return Doorkeeper(routed, self._admission)
 
     async def _messages(self, http: Request) -> Response:
-        request, raw = await _read(http)
+        raw = await _body(http)
+        if raw is None:
+            return _too_large()
+        request = _request(http, raw)
         if request is None:
-            return _error(
-                400,
-                "invalid_request_error",
-                "The body is not a JSON object, or repeats a key.",
-            )
-        self.requests.append(request)
+            return _no_request()
         if self.failure is not None:
             return self._ended()
         try:
             return _response(await self.answerer.answer(request, raw))
         except Refusal as refusal:
-            self.refused = str(refusal)
+            self.refused = str(refusal)[:LONGEST_REASON]
             if refusal.code == BUDGET_SPENT:
                 self.over_budget = self.refused
             return _error(403, "permission_error", str(refusal))
@@ -173,9 +183,12 @@ class Gateway:
             return self._ended(str(error))
 
     async def _count_tokens(self, http: Request) -> Response:
-        request, raw = await _read(http)
+        raw = await _body(http)
+        if raw is None:
+            return _too_large()
+        request = _request(http, raw)
         if request is None:
-            return _error(400, "invalid_request_error", "The body is not a JSON object.")
+            return _no_request()
         try:
             return _response(await self.answerer.count_tokens(request, raw))
         except GatewayError as error:
@@ -189,20 +202,29 @@ class Gateway:
 
     def _ended(self, reason: str | None = None) -> Response:
         if self.failure is None:
-            self.failure = reason
+            self.failure = reason and reason[:LONGEST_REASON]
         return _error(400, "invalid_request_error", f"The model gateway has ended: {self.failure}")
 
 
-async def _read(http: Request) -> tuple[RecordedRequest | None, bytes]:
-    raw = await http.body()
+async def _body(http: Request) -> bytes | None:
+    """None when it is larger than the service would take."""
+    parts = bytearray()
+    async for chunk in http.stream():
+        parts += chunk
+        if len(parts) > MOST_BYTES:
+            return None
+    return bytes(parts)
+
+
+def _request(http: Request, raw: bytes) -> RecordedRequest | None:
     try:
         body: Any = json.loads(raw, object_pairs_hook=_object)
     except (ValueError, RecursionError):
-        body = None
+        return None
+    if not isinstance(body, dict):
+        return None
     headers = pairs(http.headers.raw)
-    return (
-        read_request(headers, body, len(raw), http.url.query) if isinstance(body, dict) else None
-    ), raw
+    return read_request(asker_in(http.scope), headers, body, len(raw), http.url.query)
 
 
 def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -217,6 +239,16 @@ async def _not_found(http: Request, _: Exception) -> Response:
     return _error(
         404, "not_found_error", f"The model gateway has no {http.method} {http.url.path}."
     )
+
+
+def _too_large() -> Response:
+    message = f"The request is larger than {MOST_BYTES} bytes."
+    return _error(413, "request_too_large", message)
+
+
+def _no_request() -> Response:
+    message = "The body is not a JSON object, or repeats a key."
+    return _error(400, "invalid_request_error", message)
 
 
 def _error(status: int, kind: str, message: str) -> Response:

@@ -24,9 +24,9 @@ NOT_SENT = KEYS | {
     "transfer-encoding",
     "upgrade",
     "expect",
+    "origin",
 }
 NOT_RETURNED = NOT_SENT | {"content-encoding", "set-cookie", "server", "date"}
-OURS = "x-harness-"
 
 Observer = Callable[[RecordedRequest, dict[str, Any]], None]
 """Called with each complete answer, as the JSON form of the message."""
@@ -120,11 +120,7 @@ class Live:
             self._client = httpx.AsyncClient(
                 timeout=self._timeout, limits=limits, trust_env=self._trust_environment
             )
-        headers = {
-            name: value
-            for name, value in request.headers.items()
-            if name not in NOT_SENT and not name.startswith(OURS)
-        }
+        headers = {name: value for name, value in request.headers.items() if name not in NOT_SENT}
         # Uncompressed, since the events are read on their way through.
         headers |= {"x-api-key": self._key, "accept-encoding": "identity"}
         url = self._upstream + path + (f"?{request.query}" if request.query else "")

@@ -66,7 +66,7 @@ class Meter:
         price = price_of(model, self.prices)
         if price is None:
             raise Refusal(
-                f"The price of the model {model!r} is unknown, so the budget cannot be kept.",
+                f"The price of the model {model!r:.100} is unknown, so the budget cannot be kept.",
                 hint="Use another model, or give its price to the model gateway.",
                 code="price_unknown",
             )
@@ -86,9 +86,11 @@ class Meter:
                     code=BUDGET_SPENT,
                 )
             if self.log is not None:
-                line = self.log.reserve(session=request.session, role=request.role, usd=worst)
+                line = self.log.reserve(
+                    session=request.asker.session, role=request.asker.role, usd=worst
+                )
             self.reserved_usd += worst
-        return Reservation(role=request.role, price=price, worst_usd=worst, line=line)
+        return Reservation(role=request.asker.role, price=price, worst_usd=worst, line=line)
 
     def _read_log(self) -> None:
         # Not before the first request: only then is it sure that no other loop writes to the log.

@@ -174,9 +174,8 @@ class Recording:
                 hint="Record a session without the Agent tool.",
             )
         with self._lock:
-            session = self._turns.setdefault(
-                (request.role, request.experiment, request.attempt), {}
-            )
+            asker = request.asker
+            session = self._turns.setdefault((asker.role, asker.experiment, asker.attempt), {})
             session[request.turn] = _turn(request.turn, message)
             atomic_write(self.path, as_yaml(self._turns))
 

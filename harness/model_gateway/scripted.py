@@ -157,7 +157,8 @@ def _find(scenario: Scenario, request: RecordedRequest) -> tuple[ScenarioSession
         raise GatewayError(
             f"{request.where}: a subagent sent a request; a scenario has none.", hint=_HINT
         )
-    session = scenario.session(request.role, request.experiment, request.attempt)
+    asker = request.asker
+    session = scenario.session(asker.role, asker.experiment, asker.attempt)
     if session is None:
         known = "; ".join("/".join(session.key) for session in scenario.sessions)
         raise GatewayError(

@@ -6,9 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-ROLE, EXPERIMENT, ATTEMPT = "x-harness-role", "x-harness-experiment", "x-harness-attempt"
-SESSION = "x-harness-session"
-LONGEST_SESSION = 100
 SUBAGENT = "x-claude-code-agent-id"
 KEYS = frozenset({"authorization", "x-api-key", "cookie", "proxy-authorization"})
 """Headers that carry a secret; they are neither kept nor forwarded."""
@@ -17,12 +14,21 @@ Block = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
+class Asker:
+    """The session that sent a request, as the gateway knows it by its secret."""
+
+    role: str
+    experiment: str = "1"
+    """The number of the experiment in the loop, and of the attempt: a scenario names both."""
+    attempt: str = "1"
+    session: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RecordedRequest:
     """One request for a message, as it arrived."""
 
-    role: str
-    experiment: str
-    attempt: str
+    asker: Asker
     turn: int
     """The number of assistant messages in it."""
     body: dict[str, Any]
@@ -31,15 +37,11 @@ class RecordedRequest:
     """Lower-case names, without keys."""
     subagent: str | None = None
     query: str = ""
-    session: str = ""
-    """As the request names it; no permission depends on it."""
 
     @property
     def where(self) -> str:
-        role, experiment, attempt = (
-            part or "(none)" for part in (self.role, self.experiment, self.attempt)
-        )
-        return f"role {role}, experiment {experiment}, attempt {attempt}"
+        asker = self.asker
+        return f"role {asker.role}, experiment {asker.experiment}, attempt {asker.attempt}"
 
     @property
     def stream(self) -> bool:
@@ -58,7 +60,7 @@ class Message:
 
 
 def read_request(
-    headers: dict[str, str], body: dict[str, Any], size: int, query: str = ""
+    asker: Asker, headers: dict[str, str], body: dict[str, Any], size: int, query: str = ""
 ) -> RecordedRequest:
     kept = {name.lower(): value for name, value in headers.items() if name.lower() not in KEYS}
     messages = body.get("messages")
@@ -68,16 +70,13 @@ def read_request(
         else []
     )
     return RecordedRequest(
-        role=kept.get(ROLE, ""),
-        experiment=kept.get(EXPERIMENT, ""),
-        attempt=kept.get(ATTEMPT, ""),
+        asker=asker,
         turn=roles.count("assistant"),
         body=body,
         bytes=size,
         headers=kept,
         subagent=kept.get(SUBAGENT),
         query=query,
-        session=kept.get(SESSION, "")[:LONGEST_SESSION],
     )
 
 

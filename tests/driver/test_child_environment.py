@@ -9,7 +9,6 @@ import pytest
 from harness.domain.sandbox import Confinement
 from harness.domain.statuses import ExperimentStatus
 from harness.driver.environment import (
-    DUMMY_KEY,
     FROM_THE_SDK,
     MOST_CLOSED,
     SESSION,
@@ -36,27 +35,22 @@ def environment_of(folders: SessionFolders) -> dict[str, str]:
     return child_environment(
         folders,
         session="s 1",
-        role="oracle",
-        ordinal=3,
-        attempt=2,
         gateway_url="http://127.0.0.1:9",
+        gateway_key="key-of-the-session",
         interpreter=None,
         retries=1,
     )
 
 
-def test_it_holds_a_dummy_key_and_folders_of_its_own_only(folders: SessionFolders) -> None:
+def test_it_holds_the_key_of_its_session_and_folders_of_its_own_only(
+    folders: SessionFolders,
+) -> None:
     environment = environment_of(folders)
-    assert environment["ANTHROPIC_API_KEY"] == DUMMY_KEY
+    assert environment["ANTHROPIC_API_KEY"] == "key-of-the-session"
     assert environment["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:9"
     for name in ("HOME", "TMPDIR", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_TMPDIR"):
         assert Path(environment[name]).is_relative_to(folders.inside)
-    assert environment["ANTHROPIC_CUSTOM_HEADERS"].splitlines() == [
-        "x-harness-role: oracle",
-        "x-harness-experiment: 3",
-        "x-harness-attempt: 2",
-        "x-harness-session: s 1",
-    ]
+    assert "ANTHROPIC_CUSTOM_HEADERS" not in environment
 
 
 def test_the_launcher_passes_on_nothing_but_what_the_sdk_sets(folders: SessionFolders) -> None:
@@ -71,9 +65,33 @@ def test_the_launcher_passes_on_nothing_but_what_the_sdk_sets(folders: SessionFo
     done = subprocess.run([launcher, "-0"], env=ours, capture_output=True, text=True, check=True)
     seen = dict(item.split("=", 1) for item in done.stdout.split("\0") if item)
     assert {name: seen[name] for name in expected} == expected
-    assert set(seen) - set(expected) <= {*FROM_THE_SDK, "PWD", "LC_CTYPE"}
+    of_a_shell = {"PWD", "OLDPWD", "SHLVL", "_"}
+    assert set(seen) - set(expected) <= {*FROM_THE_SDK, *of_a_shell, "LC_CTYPE"}
     assert seen["CLAUDE_CODE_ENTRYPOINT"] == "sdk-py"
     assert seen[SESSION] == "s 1"
+
+
+def test_no_command_line_holds_the_key(folders: SessionFolders) -> None:
+    """Everybody on the machine may read /proc/PID/cmdline."""
+    environment = {**environment_of(folders), "ODD": "a 'quoted'\n$(line) `of` \\ two"}
+    launcher = write_launcher(NoSandbox(), Confinement(), folders, environment, ENV)
+    assert (folders.variables.stat().st_mode & 0o777, launcher.stat().st_mode & 0o777) == (
+        0o600,
+        0o700,
+    )
+    starts = [
+        line
+        for path in (launcher, folders.variables)
+        for line in path.read_text("utf-8").splitlines()
+        if line.startswith("exec ")
+    ]
+    assert len(starts) == 2
+    assert "key-of-the-session" not in "".join(starts)
+    assert "key-of-the-session" not in launcher.read_text("utf-8")
+    done = subprocess.run([launcher, "-0"], env={}, capture_output=True, text=True, check=True)
+    seen = dict(item.split("=", 1) for item in done.stdout.split("\0") if item)
+    assert seen["ODD"] == environment["ODD"]
+    assert seen["ANTHROPIC_API_KEY"] == "key-of-the-session"
 
 
 def test_the_launcher_lies_outside_the_sandbox_and_leaves_its_process_id(

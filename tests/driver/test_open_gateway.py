@@ -20,7 +20,7 @@ from harness.model_gateway.gateway import RETRIES, Gateway
 from harness.model_gateway.live import Live
 from harness.model_gateway.meter import Meter
 from harness.model_gateway.scripted import Scripted
-from harness.model_gateway.wire import read_request
+from harness.model_gateway.wire import Asker, read_request
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_money_of_earlier_sessions_of_the_plan_counts_in_the_gateway_and_in_the_
     assert isinstance(gateway.answerer, Live)
     meter = gateway.answerer.meter
     body = {"model": "claude-haiku-4-5", "max_tokens": 10, "messages": []}
-    meter.reserve(read_request({"x-harness-session": "new"}, body, 100))
+    meter.reserve(read_request(Asker(role="oracle", session="new"), {}, body, 100))
     assert meter.spent_usd == pytest.approx(3.75)
     assert [item.session for item in read_spending(project.layout.spending).values()][-1] == "new"
 

@@ -2,13 +2,15 @@
 answers."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from harness.errors import GatewayError
 from harness.model_gateway.gateway import Gateway, Reply
 from harness.model_gateway.wire import (
+    Asker,
     Message,
     RecordedRequest,
     as_events,
@@ -17,6 +19,7 @@ from harness.model_gateway.wire import (
     text_of,
     tool_results,
 )
+from tests.model_gateway.kept import Kept
 
 Said = str | Sequence[Mapping[str, Any]]
 """What the model says in one message: text, or tool calls."""
@@ -121,10 +124,30 @@ def shown(request: RecordedRequest) -> str:
     )
 
 
+@dataclass(frozen=True)
+class OpenGateway:
+    """A gateway with one session, whose key is `key`, and what it was asked."""
+
+    gateway: Gateway
+    key: str
+    requests: list[RecordedRequest]
+
+    @property
+    def url(self) -> str:
+        return self.gateway.url
+
+    @property
+    def failure(self) -> str | None:
+        return self.gateway.failure
+
+
+@contextmanager
 def open_gateway(
     prompts: Mapping[str, Sequence[Turn]], subagents: Mapping[str, Sequence[Turn]] | None = None
-) -> Gateway:
-    return Gateway(Script(prompts, subagents or {}))
+) -> Iterator[OpenGateway]:
+    kept = Kept(Script(prompts, subagents or {}))
+    with Gateway(kept) as gateway, gateway.admitted(Asker(role="person")) as key:
+        yield OpenGateway(gateway, key, kept.requests)
 
 
 def _newest(body: dict[str, Any], known: Mapping[str, Sequence[Turn]]) -> tuple[str | None, int]:

@@ -4,7 +4,8 @@ own."""
 import os
 from pathlib import Path
 
-from harness.driver.environment import DUMMY_KEY, bundled_cli
+from harness.driver.environment import bundled_cli
+from tests.interactive.gateway import OpenGateway
 
 ROOT = Path(__file__).parents[2]
 """This repository, which is also the plugin."""
@@ -17,7 +18,7 @@ def cli() -> Path:
     return Path(os.environ[CLI]) if CLI in os.environ else bundled_cli()
 
 
-def clean_environment(home: Path, gateway: str) -> dict[str, str]:
+def clean_environment(home: Path, gateway: OpenGateway) -> dict[str, str]:
     """Everything that a session's processes get. Nothing comes from ours; `harness` is not on its
     PATH."""
     temporary = home / "tmp"
@@ -33,8 +34,8 @@ def clean_environment(home: Path, gateway: str) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "SHELL": "/bin/bash",
         "OMP_NUM_THREADS": "1",
-        "ANTHROPIC_BASE_URL": gateway,
-        "ANTHROPIC_API_KEY": DUMMY_KEY,
+        "ANTHROPIC_BASE_URL": gateway.url,
+        "ANTHROPIC_API_KEY": gateway.key,
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "CLAUDE_CODE_MAX_RETRIES": "0",
         "DISABLE_AUTOUPDATER": "1",

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.model_gateway.gateway import Gateway
 from harness.model_gateway.wire import RecordedRequest
-from tests.interactive.gateway import Turn, open_gateway
+from tests.interactive.gateway import OpenGateway, Turn, open_gateway
 from tests.interactive.place import clean_environment, cli
 
 PROGRAM = Path(__file__).with_name("sdk_program.py")
@@ -37,7 +36,7 @@ class Played:
     """What a session left; the fields of sdk_program's answer, and what the model was asked."""
 
     document: dict[str, Any]
-    gateway: Gateway
+    gateway: OpenGateway
 
     @property
     def requests(self) -> list[RecordedRequest]:
@@ -84,7 +83,7 @@ def play(
         done = subprocess.run(
             [sys.executable, str(PROGRAM)],
             input=json.dumps(spec),
-            env=clean_environment(home, gateway.url),
+            env=clean_environment(home, gateway),
             cwd=cwd,
             capture_output=True,
             text=True,

@@ -43,7 +43,7 @@ def test_a_person_works_in_a_terminal(lab: Lab) -> None:
     }
     with (
         open_gateway(prompts) as gateway,
-        interactive(lab.root, lab.home / "terminal", gateway.url) as terminal,
+        interactive(lab.root, lab.home / "terminal", gateway) as terminal,
     ):
         before = lab.hashes()
         screen = terminal.say("PLEASE CHANGE WHAT IS KEPT", until="Noted.")
@@ -68,7 +68,7 @@ def test_commands_are_at_hand_beside_those_of_the_cli(fresh: Journey) -> None:
     prompts = {"The harness says": ["STATUS-ANSWER"], "The gate's answer": ["GATE-ANSWER"]}
     with (
         open_gateway(prompts) as gateway,
-        interactive(fresh.root, fresh.home, gateway.url) as terminal,
+        interactive(fresh.root, fresh.home, gateway) as terminal,
     ):
         for name in COMMANDS:
             terminal.write(f"/harness:{name[:3]}", sees=f"/harness:{name} ")

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.driver.environment import DUMMY_KEY
+from tests.interactive.gateway import OpenGateway
 from tests.interactive.place import clean_environment, cli
 
 LOOK_S = 0.05
@@ -69,7 +69,7 @@ class Terminal:
 
 
 @contextmanager
-def interactive(project: Path, home: Path, gateway: str, *words: str) -> Iterator[Terminal]:
+def interactive(project: Path, home: Path, gateway: OpenGateway, *words: str) -> Iterator[Terminal]:
     """`claude` in `project`, as for a person who has answered the first-run screens and trusts the
     folder."""
     sockets = tempfile.mkdtemp(
@@ -80,7 +80,9 @@ def interactive(project: Path, home: Path, gateway: str, *words: str) -> Iterato
         "TERM": "xterm-256color",
         "TMUX_TMPDIR": sockets,
     }
-    (home / "config" / ".claude.json").write_text(json.dumps(answered(project)), "utf-8")
+    (home / "config" / ".claude.json").write_text(
+        json.dumps(answered(project, gateway.key)), "utf-8"
+    )
     terminal = Terminal(f"harness-{uuid.uuid4().hex[:12]}", environment)
     start = ("new-session", "-d", "-s", "main", "-x", "110", "-y", "60", "-c", str(project))
     try:
@@ -93,7 +95,7 @@ def interactive(project: Path, home: Path, gateway: str, *words: str) -> Iterato
         shutil.rmtree(sockets, ignore_errors=True)
 
 
-def answered(project: Path) -> dict[str, object]:
+def answered(project: Path, key: str) -> dict[str, object]:
     """The CLI's own file after its first-run questions."""
     trusted = {
         "hasTrustDialogAccepted": True,
@@ -104,5 +106,5 @@ def answered(project: Path) -> dict[str, object]:
         "hasCompletedOnboarding": True,
         "theme": "dark",
         "projects": {str(project): trusted},
-        "customApiKeyResponses": {"approved": [DUMMY_KEY[-20:]], "rejected": []},
+        "customApiKeyResponses": {"approved": [key[-20:]], "rejected": []},
     }

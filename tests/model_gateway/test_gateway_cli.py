@@ -17,7 +17,9 @@ from harness.model_gateway.live import Live
 from harness.model_gateway.meter import Meter
 from harness.model_gateway.scenario import parse_scenario
 from harness.model_gateway.scripted import Scripted
+from harness.model_gateway.wire import Asker
 from harness.sandbox.select import SANDBOXES, available
+from tests.model_gateway.kept import keep
 
 SPEC = importlib.util.find_spec("claude_agent_sdk")
 CLI = (
@@ -52,7 +54,10 @@ sessions:
 """
 
 
-def environment(gateway: Gateway, home: Path) -> dict[str, str]:
+BUILDER = Asker(role="model-builder")
+
+
+def environment(gateway: Gateway, key: str, home: Path) -> dict[str, str]:
     for name in ("config", "tmp"):
         (home / name).mkdir(parents=True, exist_ok=True)
     return {
@@ -63,10 +68,7 @@ def environment(gateway: Gateway, home: Path) -> dict[str, str]:
         "PATH": "/usr/bin:/bin",
         "LANG": "C.UTF-8",
         "ANTHROPIC_BASE_URL": gateway.url,
-        "ANTHROPIC_API_KEY": "dummy",
-        "ANTHROPIC_CUSTOM_HEADERS": (
-            "x-harness-role: model-builder\nx-harness-experiment: 1\nx-harness-attempt: 1"
-        ),
+        "ANTHROPIC_API_KEY": key,
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "CLAUDE_CODE_MAX_RETRIES": "0",
         "DISABLE_AUTOUPDATER": "1",
@@ -105,8 +107,9 @@ def test_a_session_runs_through_the_real_cli(kind, tmp_path):
     secret = state / "secret"
     secret.write_text("held-out label 4711")
     scenario = parse_scenario(SCENARIO.replace("__SECRET__", str(secret)), where="scenario")
-    with Gateway(Scripted(scenario)) as gateway:
-        variables = environment(gateway, home)
+    with Gateway(Scripted(scenario)) as gateway, gateway.admitted(BUILDER) as key:
+        asked = keep(gateway)
+        variables = environment(gateway, key, home)
         confinement = Confinement(
             writable=(project, home), hidden=(state,), gateway_port=gateway.port
         )
@@ -116,33 +119,43 @@ def test_a_session_runs_through_the_real_cli(kind, tmp_path):
         cli.chmod(0o755)
         out = run_session(cli, project, variables)
         assert gateway.failure is None
-        assert [request.turn for request in gateway.requests] == [0, 1, 2]
+        assert [request.turn for request in asked] == [0, 1, 2]
     assert (out["result"], out["is_error"]) == ("Made exp-0007.", False)
     assert (project / "out.txt").read_text() == "exp-0007 3\n"
     leaked = "held-out label 4711" in json.dumps(out["results"])
     assert leaked is (kind is SandboxKind.NONE)
-    assert all("dummy" not in json.dumps(request.headers) for request in gateway.requests)
-    assert gateway.requests[0].role == "model-builder"
+    assert all(key not in json.dumps(request.headers) for request in asked)
+
+
+def test_a_cli_without_the_key_of_its_session_ends_and_changes_nothing(tmp_path):
+    scenario = parse_scenario(SCENARIO, where="scenario")
+    with Gateway(Scripted(scenario)) as gateway:
+        asked = keep(gateway)
+        done = run_failing(gateway, tmp_path, ANTHROPIC_API_KEY="of-another-session")
+        assert done.returncode != 0
+        assert "No living session" in done.stderr
+        assert (asked, gateway.failure) == ([], None)
 
 
 def run_failing(gateway: Gateway, home: Path, **changes: str) -> subprocess.CompletedProcess:
-    variables = {**environment(gateway, home), **changes}
-    request = {
-        "cli_path": str(CLI),
-        "cwd": str(home),
-        "prompt": "p",
-        "tools": ["Bash"],
-        "environment": variables,
-    }
-    return subprocess.run(
-        [sys.executable, str(SESSION)],
-        input=json.dumps(request),
-        capture_output=True,
-        text=True,
-        env=variables,
-        timeout=60,
-        check=False,
-    )
+    with gateway.admitted(BUILDER) as key:
+        variables = {**environment(gateway, key, home), **changes}
+        request = {
+            "cli_path": str(CLI),
+            "cwd": str(home),
+            "prompt": "p",
+            "tools": ["Bash"],
+            "environment": variables,
+        }
+        return subprocess.run(
+            [sys.executable, str(SESSION)],
+            input=json.dumps(request),
+            capture_output=True,
+            text=True,
+            env=variables,
+            timeout=60,
+            check=False,
+        )
 
 
 def test_an_unforeseen_session_ends_loudly(tmp_path):
@@ -162,9 +175,10 @@ def test_a_budget_refusal_is_not_retried_by_the_cli(tmp_path):
         trust_environment=False,
     )
     with Gateway(answerer) as gateway:
+        asked = keep(gateway)
         done = run_failing(gateway, tmp_path, CLAUDE_CODE_MAX_RETRIES="10")
         assert done.returncode != 0
         assert "The budget would be exceeded" in done.stderr
         assert "The budget would be exceeded" in str(gateway.refused)
-        assert len(gateway.requests) == 1
+        assert len(asked) == 1
     assert answerer.meter.spent_usd == 0

@@ -19,7 +19,7 @@ from harness.model_gateway.live import Live, _Stream
 from harness.model_gateway.meter import Meter
 from harness.model_gateway.scenario import Recording, read_scenario
 from harness.model_gateway.scripted import Scripted
-from harness.model_gateway.wire import Message, as_events, as_json, read_request
+from harness.model_gateway.wire import Asker, Message, as_events, as_json, read_request
 
 MODEL = "claude-haiku-4-5-20251001"  # 1 and 5 dollars a million tokens
 USAGE = {
@@ -143,15 +143,25 @@ def ask(
     messages += [{"role": "assistant", "content": "x"}, {"role": "user", "content": "y"}] * turn
     body = {"model": MODEL, "max_tokens": 1000, "messages": messages, "stream": stream, **more}
     headers = {
-        "x-harness-role": role,
-        "x-harness-experiment": "1",
-        "x-harness-attempt": "1",
-        "x-api-key": "dummy",
-        "authorization": "Bearer dummy",
+        "authorization": "Bearer of-the-cli",
         "anthropic-version": "2023-06-01",
         "anthropic-beta": "b1",
     }
-    return CLIENT.post(gateway.url + "/v1/messages?beta=true", json=body, headers=headers)
+    return post(gateway, json=body, headers=headers, role=role, path="/v1/messages?beta=true")
+
+
+def post(
+    gateway: Gateway,
+    *,
+    headers: dict | None = None,
+    role: str = "builder",
+    path: str = "/v1/messages",
+    **given,
+) -> httpx.Response:
+    """A request of a session that lives as long as the answer takes."""
+    with gateway.admitted(Asker(role=role)) as key:
+        headers = {**(headers or {}), "x-api-key": key}
+        return CLIENT.post(gateway.url + path, headers=headers, **given)
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -170,7 +180,7 @@ def test_requests_pass_through_with_the_key_and_nothing_of_ours(service, stream)
     assert not [name for name in headers if name.startswith("x-harness")]
     assert service.asked[0]["body"]["messages"] == [{"role": "user", "content": "hi"}]
     assert service.asked[0]["path"] == "/v1/messages?beta=true"
-    assert "the-real-key" not in repr(gateway.requests) + answer.text
+    assert "the-real-key" not in answer.text
     spent = answerer.meter.roles["builder"]
     assert spent.usd == pytest.approx(COST)
     assert (spent.requests, spent.output_tokens, spent.cache_read_input_tokens) == (1, 200, 10_000)
@@ -181,9 +191,12 @@ def test_an_answer_streams_while_the_service_still_speaks(service):
     service.gate = threading.Event()
     with Gateway(live(service)) as gateway:
         body = {"model": MODEL, "max_tokens": 10, "messages": [], "stream": True}
-        with httpx.stream(
-            "POST", gateway.url + "/v1/messages", json=body, trust_env=False, timeout=30
-        ) as answer:
+        with (
+            gateway.admitted(Asker(role="builder")) as key,
+            CLIENT.stream(
+                "POST", gateway.url + "/v1/messages", json=body, headers={"x-api-key": key}
+            ) as answer,
+        ):
             chunks = answer.iter_bytes()
             assert b"message_start" in next(chunks)
             service.gate.set()
@@ -367,7 +380,7 @@ def test_pictures_and_pages_are_bounded_whatever_their_bytes(service):
         ("pdf", "document", pages),
     ):
         body = {"max_tokens": 1, "messages": blocks_of(kind, source)}
-        worst[name] = worst_case_usd(read_request({}, body, 100), price)
+        worst[name] = worst_case_usd(read_request(Asker(role="builder"), {}, body, 100), price)
     assert worst["image"] == pytest.approx(worst["text"] + 5_000 * price.cache_write_1h / 1e6)
     assert worst["pdf"] == pytest.approx(worst["text"] + price.cache_write_1h)
     with Gateway(live(service)) as gateway:
@@ -379,10 +392,7 @@ def test_pictures_and_pages_are_bounded_whatever_their_bytes(service):
 def test_a_name_given_twice_is_not_sent(service):
     raw = f'{{"model": "{MODEL}", "max_tokens": 90000, "max_tokens": 1, "messages": []}}'
     with Gateway(live(service)) as gateway:
-        assert (
-            httpx.post(gateway.url + "/v1/messages", content=raw, trust_env=False).status_code
-            == 400
-        )
+        assert post(gateway, content=raw).status_code == 400
     assert service.asked == []
 
 
@@ -405,7 +415,7 @@ def test_a_client_that_leaves_before_the_first_chunk_costs_the_worst_case(servic
         "method": "POST",
         "path": "/v1/messages",
         "query_string": b"",
-        "headers": [],
+        "server": ("127.0.0.1", 80),
     }
 
     async def receive() -> dict:
@@ -415,7 +425,11 @@ def test_a_client_that_leaves_before_the_first_chunk_costs_the_worst_case(servic
         await asyncio.Event().wait()
 
     async def serve() -> None:
-        await asyncio.wait_for(Gateway(answerer)._application()(scope, receive, send), 20)
+        gateway = Gateway(answerer)
+        with gateway.admitted(Asker(role="builder")) as key:
+            headers = [(b"host", b"127.0.0.1:80"), (b"x-api-key", key.encode())]
+            served = gateway._application()({**scope, "headers": headers}, receive, send)
+            await asyncio.wait_for(served, 20)
         await answerer.close()
 
     asyncio.run(serve())
@@ -430,7 +444,7 @@ def test_a_client_that_leaves_while_the_service_is_silent_is_settled(service):
     with Gateway(answerer) as gateway:
         body = {"model": MODEL, "max_tokens": 1000, "messages": [], "stream": True}
         with pytest.raises(httpx.ReadTimeout):
-            httpx.post(gateway.url + "/v1/messages", json=body, trust_env=False, timeout=0.5)
+            post(gateway, json=body, timeout=0.5)
         until(lambda: service.asked)
         assert answerer.meter.reserved_usd > 0
         service.silence.set()
@@ -537,9 +551,7 @@ def test_a_price_can_be_given(service):
 
 def test_tokens_are_counted_by_the_service(service):
     with Gateway(live(service)) as gateway:
-        counted = httpx.post(
-            gateway.url + "/v1/messages/count_tokens", json={"messages": []}, trust_env=False
-        )
+        counted = post(gateway, json={"messages": []}, path="/v1/messages/count_tokens")
         assert counted.json() == {"input_tokens": 42}
     assert service.asked[0]["headers"]["x-api-key"] == "the-real-key"
 
@@ -597,8 +609,6 @@ def test_a_subagent_cannot_be_recorded(service, tmp_path):
     with Gateway(live(service, observe=Recording(tmp_path / "r.yaml"))) as gateway:
         headers = {"x-claude-code-agent-id": "a"}
         body = {"model": MODEL, "max_tokens": 10, "messages": []}
-        answer = httpx.post(
-            gateway.url + "/v1/messages", json=body, headers=headers, trust_env=False
-        )
+        answer = post(gateway, json=body, headers=headers)
         assert answer.status_code == 400
         assert "cannot hold subagents" in gateway.failure

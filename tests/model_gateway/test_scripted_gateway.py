@@ -11,7 +11,8 @@ from harness.errors import GatewayError
 from harness.model_gateway.gateway import Gateway
 from harness.model_gateway.scenario import parse_scenario
 from harness.model_gateway.scripted import Scripted
-from harness.model_gateway.wire import EventReader
+from harness.model_gateway.wire import Asker, EventReader
+from tests.model_gateway.kept import Kept
 
 SCENARIO = """
 sessions:
@@ -40,7 +41,7 @@ CLIENT = httpx.Client(trust_env=False, timeout=30)
 
 @pytest.fixture
 def gateway():
-    with Gateway(Scripted(parse_scenario(SCENARIO, where="s.yaml"))) as gateway:
+    with Gateway(Kept(Scripted(parse_scenario(SCENARIO, where="s.yaml")))) as gateway:
         yield gateway
 
 
@@ -51,15 +52,11 @@ def _closing():
 
 
 def ask(gateway, messages, *, role="builder", attempt="1", stream=False, **more) -> httpx.Response:
-    headers = {
-        "x-harness-role": role,
-        "x-harness-experiment": "1",
-        "x-harness-attempt": attempt,
-        "x-api-key": "secret",
-    }
-    headers |= more.pop("headers", {})
+    headers = more.pop("headers", {})
     body = {"model": "m", "max_tokens": 10, "messages": messages, "stream": stream, **more}
-    return CLIENT.post(gateway.url + "/v1/messages", json=body, headers=headers)
+    with gateway.admitted(Asker(role=role, attempt=attempt)) as key:
+        headers = {"x-api-key": key, **headers}
+        return CLIENT.post(gateway.url + "/v1/messages", json=body, headers=headers)
 
 
 def results(answer: dict, *texts) -> list[dict]:
@@ -101,7 +98,7 @@ def test_a_session_with_references(gateway):
     third = ask(gateway, messages).json()
     assert third["content"] == [{"type": "text", "text": "Done with exp-0001."}]
     assert third["stop_reason"] == "end_turn"
-    assert [request.turn for request in gateway.requests] == [0, 1, 2]
+    assert [request.turn for request in gateway.answerer.requests] == [0, 1, 2]
     assert gateway.failure is None
 
 
@@ -181,27 +178,31 @@ def test_json_on_a_line_of_its_own_is_found(gateway):
 
 
 def test_other_paths(gateway):
-    counted = httpx.post(
-        gateway.url + "/v1/messages/count_tokens", json={"messages": [USER]}, trust_env=False
-    )
-    assert counted.json()["input_tokens"] > 0
-    for method, path in (
-        ("HEAD", "/"),
-        ("GET", "/"),
-        ("GET", "/v1/messages"),
-        ("POST", "/api/event"),
-    ):
-        assert httpx.request(method, gateway.url + path, trust_env=False).status_code == 404
-    broken = httpx.post(gateway.url + "/v1/messages", content=b"{", trust_env=False)
-    assert broken.status_code == 400
+    with gateway.admitted(Asker(role="builder")) as key:
+        client = httpx.Client(base_url=gateway.url, headers={"x-api-key": key}, trust_env=False)
+        with client:
+            counted = client.post("/v1/messages/count_tokens", json={"messages": [USER]})
+            assert counted.json()["input_tokens"] > 0
+            for method, path in (
+                ("HEAD", "/"),
+                ("GET", "/"),
+                ("GET", "/v1/messages"),
+                ("POST", "/api/event"),
+            ):
+                assert client.request(method, path).status_code == 404
+            assert client.post("/v1/messages", content=b"{").status_code == 400
     assert gateway.failure is None
-    assert gateway.requests == []
+    assert gateway.answerer.requests == []
 
 
 def test_keys_are_not_kept(gateway):
-    ask(gateway, [USER], headers={"authorization": "Bearer secret"})
-    assert "secret" not in repr(gateway.requests[0])
-    assert gateway.requests[0].bytes > 50
+    with gateway.admitted(Asker(role="builder")) as key:
+        headers = {"x-api-key": key, "authorization": "Bearer secret"}
+        body = {"model": "m", "max_tokens": 10, "messages": [USER]}
+        CLIENT.post(gateway.url + "/v1/messages", json=body, headers=headers)
+    for secret in ("secret", key):
+        assert secret not in repr(gateway.answerer.requests[0])
+    assert gateway.answerer.requests[0].bytes > 50
 
 
 def test_many_sessions_at_once(gateway):
@@ -213,7 +214,7 @@ def test_many_sessions_at_once(gateway):
 
     with ThreadPoolExecutor(16) as pool:
         assert set(pool.map(session, range(48))) == {"Done with exp-0001."}
-    assert len(gateway.requests) == 144
+    assert len(gateway.answerer.requests) == 144
 
 
 def test_a_gateway_opens_and_closes():

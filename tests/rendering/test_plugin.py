@@ -13,7 +13,7 @@ import pytest
 
 from harness.contract.roles import ROLES
 from harness.contract.slash_commands import SLASH_COMMANDS
-from harness.driver.environment import DUMMY_KEY, bundled_cli
+from harness.driver.environment import bundled_cli
 from harness.guard.hooks.table import EVENTS, GUARD
 from harness.rendering.claude_files import (
     own_servers,
@@ -40,7 +40,7 @@ def claude(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
         "CLAUDE_CODE_TMPDIR": str(folders["tmp"]),
         "LANG": "C.UTF-8",
         "ANTHROPIC_BASE_URL": "http://127.0.0.1:9",
-        "ANTHROPIC_API_KEY": DUMMY_KEY,
+        "ANTHROPIC_API_KEY": "of-no-service",
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "DISABLE_AUTOUPDATER": "1",
     }

@@ -25,6 +25,7 @@ from harness.ledger.verify import verify
 from harness.process import identity
 from harness.runs.launchers.local import run_mark
 from tests.centroids import slow_train
+from tests.model_gateway.kept import keep
 
 PACKAGE = Path(__file__).resolve().parents[2]
 PATIENCE_S = 60.0
@@ -71,9 +72,10 @@ def test_a_killed_cli_is_started_again_under_the_same_step(
 ) -> None:
     scenario = write_scenario(tmp_path / "s.yaml", builder(1), oracle(1))
     gateway = open_gateway(project, project.plan(), {}, scenario=scenario)
+    asked = keep(gateway)
 
     def kill_once() -> None:
-        until(lambda: len(gateway.requests) >= request_number)
+        until(lambda: len(asked) >= request_number)
         kill_front(project)
 
     killer = threading.Thread(target=kill_once)

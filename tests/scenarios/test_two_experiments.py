@@ -68,8 +68,8 @@ def result_of(played: Played, role: str, experiment: str, name: str) -> list[str
     """Results of the tool `name` in the last request of a session."""
     last = [
         item
-        for item in played.gateway.requests
-        if (item.role, item.experiment) == (role, experiment)
+        for item in played.requests
+        if (item.asker.role, item.asker.experiment) == (role, experiment)
     ][-1]
     used = {
         block["id"]: block["name"]
@@ -116,8 +116,8 @@ def test_findings_stand_word_for_word_in_the_next_builders_first_message(
     findings = project.ledger.verdicts("exp-0001")[-1].findings
     first = next(
         item
-        for item in played.gateway.requests
-        if (item.role, item.experiment) == ("model-builder", "2")
+        for item in played.requests
+        if (item.asker.role, item.asker.experiment) == ("model-builder", "2")
     )
     assert first.turn == 0
     assert as_text(findings) in newest_text(first.body)
@@ -163,7 +163,7 @@ def test_an_agent_sees_nothing_of_our_environment(played: Played) -> None:
 
 @pytest.mark.parametrize("role", ["model-builder", "oracle"])
 def test_the_first_request_of_a_role_is_small(project: Project, played: Played, role: str) -> None:
-    first = next(item for item in played.gateway.requests if item.role == role)
+    first = next(item for item in played.requests if item.asker.role == role)
     briefing = project.layout.briefing.read_text("utf-8").strip()
     assert first.turn == 0
     assert first.bytes - len(json.dumps(briefing)) <= LARGEST_FIRST_REQUEST
@@ -172,7 +172,7 @@ def test_the_first_request_of_a_role_is_small(project: Project, played: Played, 
 def test_requests_carry_role_experiment_and_attempt(played: Played) -> None:
     sessions = list(
         dict.fromkeys(
-            (item.role, item.experiment, item.attempt) for item in played.gateway.requests
+            (item.asker.role, item.asker.experiment, item.asker.attempt) for item in played.requests
         )
     )
     assert sessions == [

@@ -13,10 +13,12 @@ from harness.driver.loop_runner import open_gateway, run_loop
 from harness.ledger.facts import LoopEnded
 from harness.ledger.project import Project, open_project
 from harness.model_gateway.gateway import Gateway
+from harness.model_gateway.wire import RecordedRequest
 from harness.plans.approval import approve_plan
 from harness.plans.scaffold import scaffold
 from harness.sandbox.select import choose
 from tests.centroids import PREDICT, TRAIN
+from tests.model_gateway.kept import keep
 from tests.plan_text import plan_text
 
 PLAN = plan_text(
@@ -37,10 +39,11 @@ print("SUCCESS: accuracy 0.99")
 
 @dataclass
 class Played:
-    """What a loop left: its end, its gateway with all requests, and what it told."""
+    """What a loop left: its end, its gateway, what that was asked, and what the loop told."""
 
     ended: LoopEnded
     gateway: Gateway
+    requests: list[RecordedRequest]
     events: list[Mapping[str, Any]] = field(default_factory=list)
 
     @property
@@ -71,9 +74,10 @@ def play(
     project: Project, scenario: Path, *, sandbox: SandboxKind, gateway: Gateway | None = None
 ) -> Played:
     used = gateway or open_gateway(project, project.plan(), {}, scenario=scenario)
+    requests = keep(used)
     events: list[Mapping[str, Any]] = []
     ended = run_loop(project, used, choose(sandbox, required=False), on_progress=events.append)
-    return Played(ended, used, events)
+    return Played(ended, used, requests, events)
 
 
 def write_scenario(path: Path, *sessions: dict[str, Any]) -> Path:
