@@ -13,6 +13,7 @@ from harness.artifacts.code_snapshot import take_snapshot, write_snapshot
 from harness.artifacts.content import hash_path
 from harness.clock import ManualClock
 from harness.decisions.experiments import decide, open_experiment, record_result
+from harness.domain.grade import PERSON
 from harness.domain.records import Experiment, Run
 from harness.domain.sandbox import Completed, Confinement
 from harness.domain.statuses import RunStatus, SandboxKind
@@ -107,7 +108,7 @@ class World:
 
     @staticmethod
     def opened(root: Path, environment: dict[str, str]) -> Project:
-        return open_project(root, environment, clock=ManualClock())
+        return open_project(root, environment, clock=ManualClock(), caller=PERSON)
 
     def path(self, experiment: str, name: str) -> Path:
         return self.project.layout.experiment(experiment, name)
@@ -185,6 +186,7 @@ class World:
             sandbox="none",
             token=sha256_bytes(token.encode()),
             session=None,
+            caller=str(PERSON),
         )
         folder = layout.run(experiment, run.id)
         folder.mkdir(parents=True)

@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,6 +12,7 @@ from harness.cli.output import CommandGroup, emit, environment, json_option, pro
 from harness.cli.person import require_person
 from harness.decisions.person import approve, reject
 from harness.domain.findings import as_text
+from harness.domain.grade import Grade
 from harness.domain.statuses import GateName, Verdict, spoken
 from harness.gates.check import check_gate
 from harness.ledger.facts import Decision, RecordedVerdict
@@ -48,7 +50,7 @@ def check(experiment: str, gate: str | None, project: Path, as_json: bool) -> No
         "verdict": verdict.verdict,
         "recorded": bool(verdict.id),
         "tier": verdict.tier,
-        "score": verdict.score,
+        "score": _shown_score(verdict),
         "comparison": verdict.comparison,
         "findings": [finding.plain() for finding in verdict.findings],
         "notes": list(verdict.notes),
@@ -109,6 +111,12 @@ def reject_command(experiment: str, reason: str, project: Path, as_json: bool) -
     with changing(project) as opened:
         decisions = reject(opened, experiment, by=by, reason=reason)
     _print(decisions, as_json=as_json)
+
+
+def _shown_score(verdict: RecordedVerdict) -> dict[str, Any] | None:
+    """The verdict's score with its grade in words; the verdict itself holds codes."""
+    score = verdict.score
+    return score and {**score, "evidence": Grade.read(score.get("not_isolated")).words}
 
 
 def _next(verdict: RecordedVerdict) -> str:

@@ -66,7 +66,7 @@ def _claims(project: Project, experiment: Experiment) -> dict[str, str]:
 
 def _score(project: Project, experiment: Experiment, split: Split) -> dict[str, Any] | None:
     score = summarise(counted_evaluations(project, experiment.id, project.plan(), split))
-    return None if score is None else score.plain()
+    return None if score is None else score.shown()
 
 
 def _text(project: Project, ended: LoopEnded, rows: list[dict[str, Any]], seconds: float) -> str:

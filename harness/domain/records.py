@@ -40,6 +40,8 @@ class Run:
     token: str
     session: str | None
     registered_at: str
+    caller: str | None = None
+    """Where its commands came from, `domain.grade.Caller` as text; the one that isolates least."""
     job: dict[str, Any] | None = None
     """{launcher, handle} of its last start: who launched it, and what finds it there again."""
     supervisor: dict[str, Any] = field(default_factory=dict)

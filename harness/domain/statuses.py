@@ -43,12 +43,12 @@ class DecisionKind(StrEnum):
 
 
 class Evidence(StrEnum):
-    """How well a number is known. Only `recomputed` decides a score; `claimed` decides nothing."""
+    """How well a number is known. Only `recomputed` decides a score; `domain.grade` says what of it
+    was not isolated. `claimed` decides nothing."""
 
     CLAIMED = "claimed"
     LOGGED = "logged"
     RECOMPUTED = "recomputed"
-    RECOMPUTED_NOT_ISOLATED = "recomputed, not isolated"
 
 
 class SandboxKind(StrEnum):

@@ -117,7 +117,7 @@ def write_scores(project: Project, experiment: str) -> None:
             by_run.setdefault(evaluation.run, {})[split.value] = _plain(evaluation)
         score = summarise(evaluations)
         if score is not None:
-            scores[split.value] = score.plain()
+            scores[split.value] = score.shown()
     for run, splits in by_run.items():
         _write(project, project.layout.run(experiment, run, "evaluation"), splits)
     if by_run:
@@ -209,6 +209,7 @@ def _record(job: _EvaluationJob, run: Run, outcome: EvaluationOutcome) -> None:
             plan_version=job.approved.version,
             baseline=outcome.baseline,
             findings=outcome.findings,
+            caller=str(job.project.caller),
         )
     )
 
@@ -216,9 +217,10 @@ def _record(job: _EvaluationJob, run: Run, outcome: EvaluationOutcome) -> None:
 def _plain(evaluation: Evaluation) -> dict[str, Any]:
     names = (
         *("metric", "value", "n", "interval", "baseline", "checkpoint", "code", "inputs", "labels"),
-        *("scorer", "predictions", "query", "sandbox", "plan_version", "at"),
+        *("scorer", "predictions", "query", "sandbox", "caller", "plan_version", "at"),
     )
     plain = {name: getattr(evaluation, name) for name in names}
+    plain |= {"evidence": evaluation.grade.words}
     return plain | {"findings": [finding.plain() for finding in evaluation.findings]}
 
 

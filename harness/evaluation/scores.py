@@ -8,8 +8,9 @@ from statistics import fmean, stdev
 from typing import Any
 
 from harness.domain.findings import Finding
+from harness.domain.grade import Grade
 from harness.domain.records import Run
-from harness.domain.statuses import Evidence, RunStatus, SandboxKind, Split
+from harness.domain.statuses import RunStatus, Split
 from harness.ledger.facts import ApprovedPlan, Evaluation
 from harness.ledger.project import Project
 
@@ -30,14 +31,21 @@ class Score:
     """Mean of the seeds' intervals: the uncertainty of the rows, which all seeds share."""
     baseline: float | None
     """The trivial predictor's score on the same rows."""
-    evidence: Evidence
+    grade: Grade
+    """The weakest of all the evaluations."""
 
     def plain(self) -> dict[str, Any]:
-        return {
-            **asdict(self),
+        """Codes and numbers: the grade is `not_isolated`, the names of its links."""
+        plain = asdict(self) | {"not_isolated": self.grade.codes}
+        del plain["grade"]
+        return plain | {
             "values": list(self.values),
             "interval": list(self.interval) if self.interval else None,
         }
+
+    def shown(self) -> dict[str, Any]:
+        """`plain` with the grade in words, for a reader."""
+        return {**self.plain(), "evidence": self.grade.words}
 
 
 def summarise(evaluations: Sequence[Evaluation]) -> Score | None:
@@ -67,14 +75,8 @@ def summarise(evaluations: Sequence[Evaluation]) -> Score | None:
         values=values,
         interval=_joined([evaluation.interval for evaluation in usable]),
         baseline=usable[-1].baseline,
-        evidence=evidence_of([evaluation.sandbox for evaluation in usable]),
+        grade=Grade.lowered(link for one in usable for link in one.grade.not_isolated),
     )
-
-
-def evidence_of(sandboxes: Sequence[str]) -> Evidence:
-    """`recomputed`, or `recomputed, not isolated` when any of the sandboxes was none."""
-    isolated = all(sandbox != SandboxKind.NONE for sandbox in sandboxes)
-    return Evidence.RECOMPUTED if isolated else Evidence.RECOMPUTED_NOT_ISOLATED
 
 
 def row_noise(*scores: Score) -> float:

@@ -301,6 +301,7 @@ def _run_hashes(runs: Sequence[RunEvidence]) -> dict[str, str]:
                 run.sandbox,
                 run.token,
                 run.files,
+                *_known(run.caller),
                 *_identities(run.findings),
             ]
         )
@@ -337,8 +338,13 @@ def _plain(one: Evaluation) -> list[Any]:
         one.predictions,
         one.sandbox,
         one.plan_version,
+        *_known(one.caller),
         *_identities(one.findings),
     ]
+
+
+def _known(caller: str | None) -> list[str]:
+    return [] if caller is None else [caller]
 
 
 def _identities(findings: Iterable[Finding]) -> list[Any]:

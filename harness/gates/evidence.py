@@ -117,7 +117,7 @@ class GateEvidence:
     control_changes: tuple[Finding, ...] = ()
     """Control files that changed during this experiment, since a person accepted them."""
     score: Mapping[str, Any] | None = None
-    """{metric, split, mean, spread, n_seeds, values, interval, evidence}."""
+    """{metric, split, mean, spread, n_seeds, values, interval, not_isolated}."""
     parent_score: Mapping[str, Any] | None = None
     """At the held-out gate: the parent's score there."""
     compared: Sequence[Any] | None = None

@@ -13,9 +13,9 @@ SCORE_FINDINGS: dict[str, FindingKind] = {
         "An evaluation gave no score.", "See its findings in evaluation.json.", INCONCLUSIVE
     ),
     "isolation_absent": FindingKind(
-        "The plan requires a sandbox and there was none.",
+        "The plan requires isolation, and training, predict or a session was not isolated.",
         "Install bubblewrap or use Linux 6.7 or newer (Landlock), then train and evaluate again.",
-        INCONCLUSIVE,
+        FAIL,
     ),
     "below_tier": FindingKind(
         "The score does not reach the plan's least tier.",

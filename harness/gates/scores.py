@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 from harness.artifacts.experiment_files import agrees, precise_enough
 from harness.domain.findings import Finding
-from harness.domain.statuses import Direction, RunStatus, SandboxKind, Tier, spoken
+from harness.domain.grade import Caller, Link, grade_of
+from harness.domain.statuses import Direction, RunStatus, Tier, spoken
 from harness.gates.evidence import GateEvidence
 from harness.gates.findings import finding
 
@@ -102,25 +103,39 @@ def prose(evidence: GateEvidence) -> Iterator[Finding]:
     yield from evidence.prose
 
 
+_LACKS = {
+    Link.TRAINING: "was trained without a sandbox",
+    Link.PREDICT: "was predicted without a sandbox",
+    Link.SESSION: "was trained or evaluated where an unsandboxed session could change what runs",
+}
+_AGAIN = (
+    "Open a new experiment, and train and evaluate it in the loop (`harness run`), or in your own"
+    " terminal while no plain `claude` is open in the project."
+)
+
+
 def isolation(evidence: GateEvidence) -> Iterator[Finding]:
-    """With `sandbox: required` training and evaluation ran in a sandbox."""
+    """With `sandbox: required` training and predict ran in a sandbox, and no unsandboxed session
+    had a hand in them."""
     if not evidence.isolation_required:
         return
-    trained = [
-        f"training of {of_run.name}"
-        for of_run in evidence.runs
-        if of_run.run.sandbox == SandboxKind.NONE
-    ]
-    scored = [
-        f"evaluation of {of_run.run}"
-        for of_run in evidence.evaluations
-        if of_run.sandbox == SandboxKind.NONE
-    ]
-    for what in (*trained, *scored):
-        yield finding(
-            "isolation_absent",
-            f"The plan says `sandbox: required`, but the {what} was not isolated.",
+    predicted = {one.run: one for one in evidence.evaluations}
+    for run in (of_run.run for of_run in evidence.runs):
+        one = predicted.get(run.id)
+        callers = [run.caller] if one is None else [run.caller, one.caller]
+        grade = grade_of(
+            [Caller.read(caller) for caller in callers],
+            [run.sandbox],
+            [] if one is None else [one.sandbox],
         )
+        for link in grade.not_isolated:
+            yield finding(
+                "isolation_absent",
+                f"The plan says `sandbox: required`, but {run.id} {_LACKS[link]}.",
+                _AGAIN if link is Link.SESSION else None,
+                run=run.id,
+                link=link.value,
+            )
 
 
 def reached_tier(evidence: GateEvidence) -> Tier | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from harness.artifacts.locate import Layout
 from harness.clock import Clock, SystemClock
+from harness.domain.grade import UNKNOWN, Caller
 from harness.errors import ConfigError, RefusedError
 from harness.files import atomic_write
 from harness.ledger.facts import ApprovedPlan
@@ -21,6 +22,8 @@ class Project:
     layout: Layout
     ledger: Ledger
     clock: Clock
+    caller: Caller = UNKNOWN
+    """Where the command that opened it came from; facts about runs and evaluations carry it."""
 
     def plan(self) -> ApprovedPlan:
         """The plan that was approved last. Raises RefusedError when there is none."""
@@ -51,6 +54,7 @@ def open_project(
     read_only: bool = False,
     restore: bool = False,
     new_config: bool = False,
+    caller: Caller = UNKNOWN,
 ) -> Project:
     """The project that contains `start`. Raises NotFoundError, ConfigError or a LedgerError.
 
@@ -71,7 +75,7 @@ def open_project(
         restore=restore,
         text=layout.facts_dir,
     )
-    return Project(settings=settings, layout=layout, ledger=ledger, clock=used)
+    return Project(settings=settings, layout=layout, ledger=ledger, clock=used, caller=caller)
 
 
 def approve_config(layout: Layout) -> None:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from harness.domain.statuses import Direction, Evidence, SandboxKind, Split
+from harness.domain.grade import Grade
+from harness.domain.statuses import Direction, Split
 from harness.evaluation.outcome import TRIVIAL, Worth, worth
 from harness.projections.text import number
 
@@ -16,7 +17,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """A score with its evidence level."""
+    """A score with its grade in words."""
 
     split: Split
     mean: float
@@ -34,7 +35,7 @@ def shown_score(summary: Summary, split: Split) -> Shown | None:
             split=split,
             mean=judged["mean"],
             n_seeds=judged["n_seeds"] or len(scored),
-            evidence=judged["evidence"] or _evidence(evaluated),
+            evidence=Grade.read(judged["not_isolated"]).words,
         )
     if not scored:
         return None
@@ -92,5 +93,4 @@ def _worth(recorded: Mapping[str, Any]) -> str:
 
 
 def _evidence(evaluated: Mapping[str, Mapping[str, Any]]) -> str:
-    isolated = all(one["sandbox"] != SandboxKind.NONE for one in evaluated.values())
-    return (Evidence.RECOMPUTED if isolated else Evidence.RECOMPUTED_NOT_ISOLATED).value
+    return Grade.read(link for one in evaluated.values() for link in one["not_isolated"]).words

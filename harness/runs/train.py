@@ -189,6 +189,7 @@ class SeedRun(SupervisedRun[SeedReport]):
                 run=before.id,
                 environment=job.environment,
                 session=job.session,
+                caller=str(self.project.caller),
             )
             return RegisteredRun(run=run, token=token, began=None)
         token, digest = new_token()
@@ -201,6 +202,7 @@ class SeedRun(SupervisedRun[SeedReport]):
             environment=job.environment,
             sandbox=self.sandbox.kind.value,
             session=job.session,
+            caller=str(self.project.caller),
             token=digest,
         )
         began = fresh_folder(self.project.layout.run(run.experiment, run.id))

@@ -187,5 +187,5 @@ def _plain(identifier: str, score: Score) -> dict[str, Any]:
         "score": score.mean,
         "spread": score.spread,
         "n_seeds": score.n_seeds,
-        "evidence": score.evidence,
+        "evidence": score.grade.words,
     }

@@ -160,7 +160,7 @@ def split_score(project: Project, experiment: Experiment, *splits: Split) -> dic
                 "launches": launches,
                 "split": split,
                 "interval": score.interval,
-                "evidence": score.evidence,
+                "evidence": score.grade.words,
             }
     unknown = dict.fromkeys(
         ("metric", "score", "spread", "n_seeds", "split", "interval", "evidence")

@@ -2,7 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from harness.domain.statuses import Evidence, Split
+from harness.domain.grade import Grade, Link
+from harness.domain.statuses import Split
 from harness.evaluation.scores import seed_findings, summarise
 from harness.files import canonical_json
 from harness.ledger.facts import Evaluation
@@ -29,6 +30,7 @@ def evaluation(seed, value, **changes):
         plan_version=1,
         baseline=0.1,
         findings=(),
+        grade=Grade(),
         at="2026-01-01T00:00:00.000Z",
     )
     return replace(base, **changes)
@@ -42,7 +44,8 @@ def test_mean_spread_and_interval_over_seeds():
     assert score.n_seeds == 3
     assert score.interval == pytest.approx((0.90, 0.96))
     assert score.baseline == 0.1
-    assert score.evidence is Evidence.RECOMPUTED
+    assert score.grade.words == "recomputed"
+    assert score.plain()["not_isolated"] == []
     assert canonical_json(score.plain())
 
 
@@ -57,9 +60,13 @@ def test_the_last_evaluation_of_a_seed_counts():
     assert summarise([evaluation(1, 0.2), evaluation(1, None)]) is None
 
 
-def test_one_cage_of_none_taints_the_score():
-    score = summarise([evaluation(1, 0.9), evaluation(2, 0.9, sandbox="none")])
-    assert score.evidence is Evidence.RECOMPUTED_NOT_ISOLATED
+def test_the_grade_is_that_of_the_weakest_seed():
+    training, session = Grade((Link.TRAINING,)), Grade((Link.SESSION,))
+    score = summarise(
+        [evaluation(1, 0.9), evaluation(2, 0.9, grade=training), evaluation(3, 0.9, grade=session)]
+    )
+    assert score.grade.words == "recomputed, session not isolated, training not isolated"
+    assert score.plain()["not_isolated"] == ["session", "training"]
 
 
 def test_an_interval_that_one_seed_lacks_is_not_made_up():

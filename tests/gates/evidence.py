@@ -8,6 +8,7 @@ from typing import Any
 from harness.artifacts.experiment_files import Claim
 from harness.artifacts.metrics_notes import RowTimes
 from harness.domain.findings import Finding
+from harness.domain.grade import Grade
 from harness.domain.records import Experiment, Objective, Run
 from harness.domain.statuses import (
     Direction,
@@ -77,6 +78,7 @@ def run(number: int, **changes: Any) -> Run:
         data={},
         environment={},
         sandbox="bwrap",
+        caller="person",
         token=f"token-{number}",
         session=None,
         registered_at="2026-01-01T00:00:00.000Z",
@@ -144,6 +146,8 @@ def evaluation(
         plan_version=1,
         baseline=0.1,
         findings=(),
+        caller="person",
+        grade=Grade(),
         at="2026-01-01T00:02:00.000Z",
     )
     return replace(plain, **changes)

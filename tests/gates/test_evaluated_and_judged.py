@@ -100,7 +100,7 @@ def test_from_training_to_a_pass_on_held_out(world: World) -> None:
     assert verdict.tier is Tier.SHOULD
     assert verdict.score is not None
     assert verdict.score["n_seeds"] == 3
-    assert verdict.score["evidence"] == "recomputed, not isolated"
+    assert verdict.score["not_isolated"] == ["training", "predict"]
     assert verdict.comparison is not None
     assert verdict.comparison["against"] == "trivial predictor"
     assert verdict.comparison["better"] is True
@@ -393,14 +393,16 @@ def test_the_plan_changed_is_named_and_a_new_version_asks_for_new_evaluations(wo
     assert check_gate(world.project, experiment, VALIDATION).verdict is Verdict.PASS
 
 
-def test_required_isolation_that_was_absent_is_inconclusive(tmp_path: Path) -> None:
+def test_required_isolation_that_was_absent_fails(tmp_path: Path) -> None:
     world = World.make(tmp_path, PLAN.replace("schema: 1", "schema: 1\nsandbox: required"))
     experiment = world.open().id
     world.train(experiment)
     evaluate(world, experiment)
     world.result(experiment)
     verdict = check_gate(world.project, experiment)
-    assert (verdict.verdict, codes(verdict)) == (Verdict.INCONCLUSIVE, {"isolation_absent"})
+    assert (verdict.verdict, codes(verdict)) == (Verdict.FAIL, {"isolation_absent"})
+    links = {finding.data["link"] for finding in verdict.findings}
+    assert links == {"training", "predict"}
 
 
 def test_what_has_a_value_is_not_evaluated_again(world: World) -> None:

@@ -271,12 +271,27 @@ CHANGES: dict[str, tuple[Change, str, Verdict]] = {
     "not isolated though required": (
         lambda e: scored(replace(e, isolation_required=True), 0.93, 0.94, 0.95, sandbox="none"),
         "isolation_absent",
-        Verdict.INCONCLUSIVE,
+        Verdict.FAIL,
     ),
     "trained unsandboxed though required": (
         lambda e: with_run(replace(e, isolation_required=True), 1, run=run(1, sandbox="none")),
         "isolation_absent",
-        Verdict.INCONCLUSIVE,
+        Verdict.FAIL,
+    ),
+    "trained below an open session though required": (
+        lambda e: with_run(replace(e, isolation_required=True), 1, run=run(1, caller="open")),
+        "isolation_absent",
+        Verdict.FAIL,
+    ),
+    "evaluated below an open session though required": (
+        lambda e: scored(replace(e, isolation_required=True), 0.93, 0.94, 0.95, caller="open"),
+        "isolation_absent",
+        Verdict.FAIL,
+    ),
+    "nobody knows where it came from though required": (
+        lambda e: scored(replace(e, isolation_required=True), 0.93, 0.94, 0.95, caller=None),
+        "isolation_absent",
+        Verdict.FAIL,
     ),
     "a claim that is too good": (
         lambda e: replace(e, claims={"accuracy": Claim(0.97, "0.97")}),

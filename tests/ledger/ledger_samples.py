@@ -90,6 +90,7 @@ def register(ledger: Ledger, experiment: str, seed: int = 7) -> str:
         data={"train": "d" * 64},
         environment={"python": "3.11"},
         sandbox="bwrap",
+        caller="person",
         token="e" * 64,
     ).id
 
@@ -129,6 +130,7 @@ def evaluated(experiment: str, run: str, value: float | None, **fields: Any) -> 
         "predictions": "4" * 64,
         "query": 1,
         "sandbox": "bwrap",
+        "caller": "person",
         "plan_version": 1,
         "baseline": 0.1,
         **fields,
@@ -146,7 +148,7 @@ def judged(
             "split": "validation",
             "mean": mean,
             "n_seeds": 1,
-            "evidence": "recomputed",
+            "not_isolated": [],
         }
     values: dict[str, Any] = {
         "gate": "validation",

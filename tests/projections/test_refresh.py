@@ -216,7 +216,7 @@ def test_a_row_says_what_is_known(tmp_path, layout):
         refresh(ledger, layout)
         row = rows(layout)[0]
         assert row["metric"] == "accuracy 0.6500 (validation, seeds: 2)"
-        assert row["evidence level"] == "recomputed, not isolated"
+        assert row["evidence level"] == "recomputed, predict not isolated"
         assert row["change against parent"] == "+0.0500 (not compared yet)"
         for _ in range(2):
             register(ledger, third)

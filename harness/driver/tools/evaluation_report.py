@@ -23,7 +23,7 @@ async def evaluation_report(context: ToolContext, arguments: ExperimentArguments
         )
     return {
         "experiment": experiment.id,
-        **score.plain(),
+        **score.shown(),
         "claim": claim_of(score.mean),
         "tiers": {str(tier): value for tier, value in objective_of(project.plan()).tiers.items()},
         "findings": [

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import sqlalchemy as sa
 
 from harness.domain.findings import Finding
+from harness.domain.grade import Caller, Grade, grade_of
 from harness.domain.statuses import GateName, SandboxKind, Split, Tier, Verdict
 from harness.errors import RefusedError
 from harness.ledger.chain import StoredFact
@@ -82,6 +83,7 @@ class EvaluationRecorded(Fact):
     plan_version: int
     baseline: float | None  # the trivial predictor's score on the same rows
     findings: Sequence[Finding] = ()
+    caller: str | None = None  # where the command came from: domain.grade.Caller as text
 
     @classmethod
     def require(cls, state: State, body: Body) -> None:
@@ -91,13 +93,15 @@ class EvaluationRecorded(Fact):
 
     @classmethod
     def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
-        existing(state, fact, "runs", body["experiment"], body["run"])
+        run = existing(state, fact, "runs", body["experiment"], body["run"])
+        callers = [Caller.read(run["caller"]), Caller.read(body.get("caller"))]
+        lowered = grade_of(callers, [run["sandbox"]], [body["sandbox"]]).codes
         row = {"experiment": body["experiment"], "split": body["split"], "record": body}
-        state.insert("evaluations", row | log(fact))
+        state.insert("evaluations", row | {"not_isolated": lowered} | log(fact))
         experiment = existing(state, fact, "experiments", body["experiment"])
         evaluated, baselines = (experiment["summary"][name] for name in ("evaluated", "baseline"))
         seeds = dict(evaluated.get(body["split"], {}))
-        seeds[str(body["seed"])] = {"value": finite(body["value"]), "sandbox": body["sandbox"]}
+        seeds[str(body["seed"])] = {"value": finite(body["value"]), "not_isolated": lowered}
         baseline = finite(body["baseline"])
         if baseline is not None:
             baselines = {**baselines, body["split"]: baseline}
@@ -118,6 +122,8 @@ class Evaluation(EvaluationRecorded):
     interval: tuple[float, float] | None
     findings: tuple[Finding, ...] = ()
     at: str
+    grade: Grade
+    """Of its caller and predict, and of the run's callers and training."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +138,7 @@ class VerdictRecorded(Fact):
     verdict: str
     findings: Sequence[Finding]
     evidence: dict[str, str]  # name -> hash of everything the gate read
-    # {metric, split, mean, spread, n_seeds, values, interval, evidence}
+    # {metric, split, mean, spread, n_seeds, values, interval, not_isolated}
     score: dict[str, Any] | None
     tier: str | None  # the highest tier reached
     comparison: dict[str, Any] | None  # {against, difference, floor, better}
@@ -161,7 +167,7 @@ class VerdictRecorded(Fact):
         split, mean = score.get("split", body["gate"]), finite(score.get("mean"))
         scores = dict(summary["scores"])
         if mean is not None:
-            parts = {name: score.get(name) for name in ("n_seeds", "evidence", "metric")}
+            parts = {name: score.get(name) for name in ("n_seeds", "not_isolated", "metric")}
             scores[split] = {"mean": mean, **parts}
             # Into a column of its own, so that the search of the best is one index look-up.
             if split in set(Split):
@@ -216,7 +222,7 @@ evaluations = sa.Table(
     metadata,
     *log_columns(key=True),
     *required(sa.Text, "experiment", "split"),
-    *required(JSON, "record"),
+    *required(JSON, "record", "not_isolated"),
     sa.Index("evaluations_experiment", "experiment"),
 )
 
@@ -250,7 +256,12 @@ class EvaluationLedger(LedgerPart):
         if split is not None:
             query = query.where(evaluations.c.split == Split(split).value)
         rows = self._rows(query.order_by(*oldest_first(evaluations)))
-        return [from_body(Evaluation, row["record"], at=row["at"]) for row in rows]
+        return [
+            from_body(
+                Evaluation, row["record"], at=row["at"], grade=Grade.read(row["not_isolated"])
+            )
+            for row in rows
+        ]
 
     def queries(self, plan: str, split: Split) -> int:
         """How many evaluations of `split` were counted under a plan's name."""

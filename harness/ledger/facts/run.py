@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import sqlalchemy as sa
 
 from harness.domain.findings import Finding
+from harness.domain.grade import Caller, weakest
 from harness.domain.ids import run_id, run_number
 from harness.domain.records import Run
 from harness.domain.statuses import (
@@ -69,6 +70,7 @@ class RunRegistered(Fact):
     sandbox: str
     token: str  # SHA-256 of the run's link token; the token itself is only in the training process
     session: str | None = None
+    caller: str | None = None  # where the command came from: domain.grade.Caller as text
 
     @classmethod
     def require(cls, state: State, body: Body) -> None:
@@ -135,6 +137,7 @@ class RunResumed(Fact):
     attempt: int  # of its seed
     environment: dict[str, Any]
     session: str | None = None
+    caller: str | None = None
 
     @classmethod
     def require(cls, state: State, body: Body) -> None:
@@ -143,10 +146,12 @@ class RunResumed(Fact):
 
     @classmethod
     def apply(cls, state: State, fact: StoredFact, body: Body) -> None:
-        existing(state, fact, "runs", *_key(body))
+        before = existing(state, fact, "runs", *_key(body))
         # What the ended attempt left is taken back; rows and seconds stay, since they count for all
-        # attempts together.
+        # attempts together. So does the caller that isolates least.
         changes: Body = {name: body[name] for name in ("attempt", "environment", "session")}
+        callers = (Caller.read(before["caller"]), Caller.read(body.get("caller")))
+        changes["caller"] = str(weakest(*callers))
         changes |= {"status": RunStatus.PENDING.value, "job": None, "files": {}, "reason": ""}
         state.update("runs", _key(body), changes | {"ended_at": None, "exit_code": None})
 
@@ -229,6 +234,7 @@ runs = sa.Table(
     *required(JSON, "data", "environment"),
     *required(sa.Text, "sandbox", "token"),
     sa.Column("session", sa.Text),
+    sa.Column("caller", sa.Text),
     *required(sa.Text, "registered_at"),
     sa.Column("job", JSON),
     *required(JSON, "supervisor"),
@@ -341,7 +347,13 @@ class RunLedger(LedgerPart):
             return _record(find_run(writer.state, experiment, run))
 
     def resume_run(
-        self, *, experiment: str, run: str, environment: dict[str, Any], session: str | None
+        self,
+        *,
+        experiment: str,
+        run: str,
+        environment: dict[str, Any],
+        session: str | None,
+        caller: str | None = None,
     ) -> Run:
         """Before an ended run is launched again, as its seed's next attempt."""
         with self.transaction() as writer:
@@ -355,6 +367,7 @@ class RunLedger(LedgerPart):
                     attempt=next_number(writer, runs.c.attempt, *of_seed),
                     environment=environment,
                     session=session,
+                    caller=caller,
                 )
             )
             _set_running(writer, before, f"{run} was resumed")
