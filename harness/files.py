@@ -67,6 +67,54 @@ def sync_directory(path: Path) -> None:
             os.close(descriptor)
 
 
+def make_folder(path: Path) -> None:
+    """Make `path` and what is missing above it, none more open than the folder that it lies in."""
+    for folder in _missing(path):
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=no_looser(0o777, folder.parent))
+
+
+def private_folder(path: Path) -> None:
+    """Make `path` and what is missing above it for their owner alone, and close `path` to others
+    where it is open, with all that lies in it. What `replacing`, `lock` and `make_folder` put there
+    is as closed from the start, whatever the umask. Raises OSError."""
+    for folder in _missing(path):
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+    _close(path.resolve(), look_in=True)
+
+
+def owner_only(path: str, flags: int) -> int:
+    """An opener for `open`: a new file is its owner's alone."""
+    return os.open(path, flags, 0o600)
+
+
+def no_looser(mode: int, folder: Path) -> int:
+    """`mode` without what `folder` does not grant to group and others either."""
+    return mode & (0o700 | stat.S_IMODE(folder.stat().st_mode))
+
+
+def _missing(path: Path) -> list[Path]:
+    """Of `path` and the folders above it those that do not exist, the highest first."""
+    return [folder for folder in reversed((path, *path.parents)) if not folder.exists()]
+
+
+def _close(path: Path, *, look_in: bool) -> None:
+    with contextlib.suppress(FileNotFoundError):  # a temporary file that is gone by now
+        mode = path.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            return
+        if stat.S_IMODE(mode) & 0o077:
+            # A file system without modes, or one that is read-only, stays as it is.
+            with contextlib.suppress(OSError):
+                path.chmod(stat.S_IMODE(mode) & ~0o077)
+            look_in = True
+        # Below a closed folder nothing is in anybody's reach: a vault of many files is no work.
+        if look_in and stat.S_ISDIR(mode):
+            for inner in path.iterdir():
+                _close(inner, look_in=False)
+
+
 def atomic_write(path: Path, data: bytes | str, *, durable: bool = True, mode: int = 0o644) -> None:
     """Replace `path` with `data` as `replacing` does."""
     with replacing(path, durable=durable, mode=mode) as new:
@@ -83,12 +131,13 @@ class Replacement:
 @contextlib.contextmanager
 def replacing(path: Path, *, durable: bool = True, mode: int = 0o644) -> Iterator[Replacement]:
     """Replace `path` in one step with what the block writes: readers see the old bytes or the new.
+    In a folder that is closed to others the file is too, whatever `mode` says.
 
     A folder in the file's place is set aside, beside it. With `durable` file and directory are
     synced. On any error the old file is intact and the temporary one is gone; one of a killed
     process stays until `remove_leftovers`.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     # In the same directory: a rename is atomic only within one file system.
     descriptor, temporary = _temporary(path)
     try:
@@ -100,7 +149,7 @@ def replacing(path: Path, *, durable: bool = True, mode: int = 0o644) -> Iterato
             # content would be an empty file in place of the old one.
             if durable:
                 os.fsync(stream.fileno())
-            os.chmod(temporary, mode)
+            os.chmod(temporary, no_looser(mode, path.parent))
             if new.path.is_dir() and not new.path.is_symlink():
                 new.path.rename(new.path.with_name(f"{Path(temporary).name}.folder"))
             os.replace(temporary, new.path)
@@ -142,7 +191,7 @@ def lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
     if path.is_dir():
         descriptor = os.open(path, os.O_RDONLY)
     else:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:

@@ -2,7 +2,7 @@
 so already.
 
 The start of Python and the imports are most of what a short verb takes, and the same in every call.
-A warm call has the words, folder, environment, terminal, pipes and exit code that a call of `python
+A warm call has the words, folder, environment, umask, terminal, pipes and exit code that a call of `python
 -m harness` has; that this command itself starts is proved wherever a test or the harness starts it
 cold.
 """
@@ -54,7 +54,7 @@ class Warm:
     def run(
         self, words: Sequence[str], *, cwd: Path, env: Mapping[str, str], timeout: float
     ) -> "subprocess.CompletedProcess[str]":
-        request = {"words": list(words), "cwd": str(cwd), "env": dict(env)}
+        request = {"words": list(words), "cwd": str(cwd), "env": dict(env), "umask": umask()}
         keyboard, terminal = pty.openpty()
         with (
             contextlib.ExitStack() as stack,
@@ -124,6 +124,13 @@ def run_warm(
     return _warm[0].run(words, cwd=cwd, env=env, timeout=timeout)
 
 
+def umask() -> int:
+    """The mask of this process; it can be read by setting it only."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
 def serve(asked: socket.socket) -> list[str] | None:
     """Answer calls, each with a fork. Returns their words in the forks, and None here, where nobody
     asks any more."""
@@ -151,6 +158,7 @@ def become(request: Mapping[str, Any], streams: Sequence[int]) -> list[str]:
         os.dup2(stream, number)
         os.close(stream)
     os.chdir(request["cwd"])
+    os.umask(request["umask"])
     os.environ.clear()
     os.environ.update(request["env"])
     sys.path[0] = request["cwd"]

@@ -12,7 +12,7 @@ from harness.artifacts.locate import Layout
 from harness.domain.sandbox import Confinement, Sandbox
 from harness.domain.statuses import CLOSED_EXPERIMENTS, SandboxKind
 from harness.errors import SessionError
-from harness.files import atomic_write
+from harness.files import atomic_write, private_folder
 from harness.guard.control_files import in_place, protected_paths
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
@@ -73,7 +73,7 @@ class SessionFolders:
 
     def create(self) -> None:
         for folder in (self.home, self.config, self.temporary):
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            private_folder(folder)
 
 
 def session_folders(layout: Layout, session: str) -> SessionFolders:
@@ -173,7 +173,7 @@ def write_launcher(
     # the variables come from a file.
     launcher = (
         "#!/bin/sh\n"
-        f"echo $$ > {shlex.quote(str(folders.pid))}\n"
+        f"(umask 077; echo $$ > {shlex.quote(str(folders.pid))})\n"
         f'exec /usr/bin/env -i {passed} /bin/sh {shlex.quote(str(folders.variables))} "$@"\n'
     )
     inner = f'{"".join(variables)}exec {shlex.join(command)} "$@"\n'

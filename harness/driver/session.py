@@ -25,6 +25,7 @@ from claude_agent_sdk import (
 
 from harness.contract.roles import MCP_SERVER, Role
 from harness.driver.environment import SESSION, SessionFolders
+from harness.files import atomic_write
 from harness.process import Mark
 
 DISALLOWED = ("SendMessage", "ListAgents")
@@ -110,7 +111,8 @@ def run_session(
     finally:
         end_session_processes(spec.folders, spec.session, grace=0.0)
         if stderr:
-            spec.folders.stderr.write_text("\n".join(stderr) + "\n", "utf-8")
+            text = "\n".join(stderr) + "\n"
+            atomic_write(spec.folders.stderr, text, durable=False, mode=0o600)
 
 
 def _options(

@@ -13,6 +13,7 @@ from typing import Any
 from harness.domain.commands import for_ourselves
 from harness.domain.records import Run
 from harness.domain.statuses import FINAL_RUNS, SandboxKind
+from harness.files import make_folder, owner_only
 from harness.ledger.project import Project
 from harness.process import is_same_alive, start
 from harness.runs.lock import try_supervising
@@ -73,13 +74,16 @@ class Supervisor:
     ) -> "Supervisor":
         """Start `harness train`, or another `verb` that supervises, and return at once."""
         folder = project.layout.state / "supervisors"
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         answer = folder / f"{experiment}-{secrets.token_hex(4)}.json"
         command = harness_command(project, *verb, experiment)
         command += ["--json", "--sandbox", sandbox.value]
         command += ["--session", session] if session else []
         command += ["--", *words] if words else []
-        with answer.open("wb") as stdout, answer.with_suffix(".log").open("wb") as stderr:
+        with (
+            open(answer, "wb", opener=owner_only) as stdout,
+            open(answer.with_suffix(".log"), "wb", opener=owner_only) as stderr,
+        ):
             process = start(
                 command,
                 cwd=project.layout.root,

@@ -32,7 +32,7 @@ from harness.evaluation.split_rows import (
     subset,
 )
 from harness.evaluation.truth import Truth, read_truth
-from harness.files import canonical_json, sha256_bytes
+from harness.files import canonical_json, make_folder, sha256_bytes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +150,7 @@ def evaluate_run(request: EvaluationRequest, sandbox: Sandbox, clock: Clock) -> 
 def _evaluate(request: EvaluationRequest, sandbox: Sandbox, rows: SplitRows) -> _ScoredOnce:
     train = require(read_verified(request.train, "training"), request.label, "training")
     truth = read_truth(train, rows.labels, request.scorer, which=request.split)
-    request.work.mkdir(parents=True, exist_ok=True)
+    make_folder(request.work)
     with TemporaryDirectory(
         dir=request.work, prefix="checkpoint-", ignore_cleanup_errors=True
     ) as folder:

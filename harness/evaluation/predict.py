@@ -24,6 +24,7 @@ from harness.evaluation import problems
 from harness.evaluation.predictions_file import NAME, RawColumns, read_predictions
 from harness.evaluation.problems import Unscorable, last_lines, quoted
 from harness.evaluation.split_rows import SplitRows, fresh_ids, hand_out
+from harness.files import make_folder
 
 CODE = "code"
 
@@ -73,7 +74,7 @@ def predict(
 ) -> RawPredictions:
     """Predict `rows` at the indices `order`, handed out in that order under ids made from `seed`.
     Raises Unscorable."""
-    command.work.mkdir(parents=True, exist_ok=True)
+    make_folder(command.work)
     with tempfile.TemporaryDirectory(
         dir=command.work, prefix="predict-", ignore_cleanup_errors=True
     ) as name:

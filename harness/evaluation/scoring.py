@@ -20,7 +20,7 @@ from harness.domain.metrics import METRICS, IntervalMethod
 from harness.evaluation import problems, scorer_program
 from harness.evaluation.problems import Unscorable
 from harness.evaluation.scorer_program import METRIC, Columns
-from harness.files import canonical_json, sha256_bytes
+from harness.files import canonical_json, make_folder, sha256_bytes
 from harness.ledger.facts.plan import ApprovedPlan
 
 PROGRAM = Path(scorer_program.__file__)
@@ -77,7 +77,7 @@ def score(
     scorer: FrozenScorer, job: ScoreJob, *, objects: Path, work: Path, seconds: float
 ) -> Scored:
     """Raises Unscorable: scorer_changed, scorer_failed, score_not_finite."""
-    work.mkdir(parents=True, exist_ok=True)
+    make_folder(work)
     with tempfile.TemporaryDirectory(dir=work, prefix="score-", ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
         lay_out(scorer, objects, folder)

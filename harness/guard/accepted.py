@@ -24,6 +24,7 @@ from harness.files import (
     lock,
     move_into_place,
     pretty_json,
+    private_folder,
     sha256_bytes,
 )
 from harness.guard.control_files import GIT, ControlLedger, GuardedProject, control_names, listing
@@ -143,7 +144,7 @@ def accept(
     as `read_accepted`. Killed anywhere, the list is the old one or the new one for `accepted_list`,
     and the next call puts it in its place.
     """
-    layout.state.mkdir(parents=True, exist_ok=True)
+    private_folder(layout.state)
     with lock(layout.state):
         if ledger is not None:
             _finish(layout, ledger)
@@ -207,7 +208,7 @@ def note_receipts(layout: Layout, *, cut: Iterable[str]) -> None:
     """
     if not layout.accepted.exists():
         return
-    layout.state.mkdir(parents=True, exist_ok=True)
+    private_folder(layout.state)
     with lock(layout.state):
         accepted = read_accepted(layout)
         if accepted is None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import ConfigError
-from harness.files import atomic_write, pretty_json, sha256_bytes
+from harness.files import atomic_write, pretty_json, private_folder, sha256_bytes
 
 _RECORD = "record.json"
 
@@ -70,6 +70,7 @@ class Undo:
             },
             "folders": self.folders,
         }
+        private_folder(self.folder)
         atomic_write(self.folder / _RECORD, pretty_json(document), mode=0o600)
 
     def paths(self) -> list[Path]:
@@ -88,6 +89,7 @@ class Undo:
             return None
         digest = sha256_bytes(data)
         if not (self.folder / digest).exists():
+            private_folder(self.folder)
             atomic_write(self.folder / digest, data, mode=0o600)
         return digest
 

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from harness.clock import Clock
 from harness.errors import LedgerDamagedError, NotFoundError
-from harness.files import sync_directory
+from harness.files import private_folder, sync_directory
 from harness.ledger.anchors import Anchor, anchored_writers
 from harness.ledger.database import Database
 from harness.ledger.failures import damaged, translated
@@ -77,10 +77,10 @@ def open_database(
 def create_database(path: Path, *, writer: str, clock: Clock) -> None:
     """Make a new ledger at `path`; of two processes that do so at once the first one's stays."""
     with translated(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
         temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
         try:
-            temporary.touch(exist_ok=False)
+            temporary.touch(mode=0o600, exist_ok=False)
             database = Database(
                 temporary, clock=clock, read_only=False, busy_seconds=5.0, network=True
             )

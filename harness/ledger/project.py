@@ -8,7 +8,7 @@ from harness.artifacts.locate import Layout
 from harness.clock import Clock, SystemClock
 from harness.domain.grade import UNKNOWN, Caller
 from harness.errors import ConfigError, RefusedError
-from harness.files import atomic_write
+from harness.files import atomic_write, private_folder
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.ledger import Ledger
 from harness.settings import Settings, load_settings
@@ -64,6 +64,8 @@ def open_project(
     """
     settings = load_settings(start, environment)
     layout = Layout(settings)
+    if layout.state.is_dir():
+        private_folder(layout.state)
     if not (read_only or new_config):
         _require_approved_config(layout)
     used = clock or SystemClock()

@@ -17,7 +17,7 @@ from typing import Any
 
 from harness.artifacts.locate import Layout
 from harness.errors import GatewayError
-from harness.files import canonical_json, sync_directory
+from harness.files import canonical_json, owner_only, private_folder, sync_directory
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.ledger import Ledger
 
@@ -61,9 +61,9 @@ class SpendingLog:
     def _append(self, line: Mapping[str, Any]) -> None:
         try:
             with self._lock:
-                self._path.parent.mkdir(parents=True, exist_ok=True)
+                private_folder(self._path.parent)
                 new = not self._path.exists()
-                with self._path.open("ab+", buffering=0) as stream:
+                with open(self._path, "ab+", buffering=0, opener=owner_only) as stream:
                     stream.write(_break_after_torn(stream) + canonical_json(line) + b"\n")
                     os.fsync(stream.fileno())
                 if new:

@@ -12,7 +12,7 @@ from harness.artifacts.git import in_repository, tracks
 from harness.artifacts.objects import ObjectDamagedError, check_object, copy_file
 from harness.clock import Clock, iso
 from harness.errors import HarnessError, PlanError, RefusedError
-from harness.files import atomic_write, canonical_json, sync_directory
+from harness.files import atomic_write, canonical_json, private_folder, sync_directory
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def move_to_vault(root: Path, relative: str, vault: Path, clock: Clock) -> InVau
     # is.
     source = root / relative
     sha256 = hash_file(source)
-    vault.mkdir(parents=True, exist_ok=True, mode=0o700)
+    private_folder(vault)
     target = copy_file(source, vault, sha256, suffix=source.suffix)
     check_object(target, sha256)
     note = {"path": relative, "sha256": sha256, "file": target.name, "at": iso(clock.now())}
