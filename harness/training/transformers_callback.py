@@ -68,6 +68,10 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc] # the library
             _require_inside(Path(args.output_dir), self._log.checkpoint_dir)
             _keep_best_and_newest(args)
         self._resumed = state.global_step > 0
+        if self._resumed and (kept := _checkpoint_of(args, state.global_step)).is_dir():
+            # A kill between its save and its row left it untold; after the last step it is the one
+            # that counts.
+            self._saved = kept, self._number(state)
         if not self._begun:
             total = math.ceil(args.num_train_epochs) if self._by_epoch else state.max_steps
             resumed_at = None if state.global_step == 0 else self._next(state)
@@ -122,7 +126,7 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc] # the library
         self, args: TrainingArguments, state: TrainerState, _control: TrainerControl, **_more: Any
     ) -> None:
         self._pace.restart(state.global_step)
-        path = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+        path = _checkpoint_of(args, state.global_step)
         number = self._number(state)
         # The last step of an epoch may be saved twice.
         if path.is_dir() and self._saved != (path, number):
@@ -154,6 +158,10 @@ class TransformersCallback(TrainerCallback):  # type: ignore[misc] # the library
 
     def _next(self, state: TrainerState) -> int:
         return int(state.epoch or 0) if self._by_epoch else int(state.global_step)
+
+
+def _checkpoint_of(args: Any, step: int) -> Path:
+    return Path(args.output_dir) / f"checkpoint-{step}"
 
 
 def _keep_best_and_newest(args: TrainingArguments) -> None:
@@ -188,7 +196,7 @@ def _require_inside(output: Path, folder: Path) -> None:
 
 def not_restored(args: Any, step: int) -> list[str]:
     """Names of the parts that a trainer did not restore when it resumed at `step`."""
-    folder = Path(args.output_dir) / f"checkpoint-{step}"
+    folder = _checkpoint_of(args, step)
     if not folder.is_dir():
         return [f"the checkpoint of step {step} (it is not in output_dir)"]
     missing = [

@@ -16,7 +16,10 @@ pytest.importorskip("accelerate")
 from harness.artifacts.metrics_file import read_rows  # noqa: E402  a library may be missing
 from harness.errors import UsageError  # noqa: E402
 from harness.run_logger import RunLogger  # noqa: E402
-from harness.training.transformers_callback import TransformersCallback  # noqa: E402
+from harness.training.transformers_callback import (  # noqa: E402
+    TransformersCallback,
+    whole_checkpoint,
+)
 
 os.environ.update(HF_HUB_OFFLINE="1", HF_HUB_DISABLE_TELEMETRY="1")
 ROWS = 8
@@ -46,7 +49,13 @@ def log_in(folder: Path, **more: Any) -> RunLogger:
 
 
 def train(
-    log: RunLogger, model: Line, *, resume: Any = None, later: bool = False, **more: Any
+    log: RunLogger,
+    model: Line,
+    *,
+    resume: Any = None,
+    later: bool = False,
+    before: tuple[Any, ...] = (),
+    **more: Any,
 ) -> Any:
     options = {
         "output_dir": str(log.checkpoint_dir),
@@ -69,7 +78,7 @@ def train(
         args=arguments,
         train_dataset=data(),
         eval_dataset=data(),
-        callbacks=[] if later else [callback],
+        callbacks=[] if later else [*before, callback],
     )
     if later:
         trainer.add_callback(callback)
@@ -147,6 +156,28 @@ def test_a_resumed_run_says_from_where(tmp_path: Path) -> None:
     assert shown == sorted(set(shown)) == list(range(8))
     (resume,) = [row for row in rows(tmp_path) if row["event"] == "resume"]
     assert (resume["exact"], resume["missing"]) == (True, [])
+
+
+class Killed(transformers.TrainerCallback):
+    """Ends the training as kill -9 between the last save and its row would."""
+
+    def on_save(self, args: Any, state: Any, control: Any, **_more: Any) -> None:
+        if state.global_step == state.max_steps:
+            raise ConnectionAbortedError
+
+
+def test_a_run_killed_between_its_last_save_and_the_row_of_it_hands_in_that_checkpoint(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(ConnectionAbortedError), log_in(tmp_path) as log:
+        train(log, Line(), before=(Killed(),), save_strategy="steps", save_steps=3)
+    with log_in(tmp_path) as again:
+        newest = whole_checkpoint(again.checkpoint_dir)
+        train(again, Line(), save_strategy="steps", save_steps=3, resume=newest)
+    told = [row for row in rows(tmp_path) if row["event"] == "checkpoint"]
+    last = ("checkpoints/checkpoint-8", 7, True)
+    assert (told[-1]["path"], told[-1]["epoch"], told[-1]["final"]) == last
+    assert not [row for row in told[:-1] if row["path"] == last[0] or row["final"]]
 
 
 def test_case_22_a_resume_without_all_parts_says_so(tmp_path: Path) -> None:
