@@ -16,7 +16,15 @@ from harness.files import atomic_write
 
 CONFIG = ".harness/config.toml"
 _PROJECT_ID = re.compile(r"[a-z0-9][a-z0-9._-]{2,63}\Z")
-_KEYS = {"project_id", "interpreter", "memory_dir", "readable", "known_checkpoints", "hooks"}
+_KEYS = {
+    "project_id",
+    "interpreter",
+    "memory_dir",
+    "readable",
+    "known_checkpoints",
+    "hooks",
+    "launcher",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +47,8 @@ class Settings:
     """Files and folders of weights that no run may submit as its own; relative or absolute."""
     hooks: HooksMode | None = None
     """The choice of `harness init --hooks`; None: the project's files show it."""
+    launcher: str | None = None
+    """Where commands of runs are started, a name of `runs.launchers`; None: on this machine."""
 
 
 def state_home(environment: Mapping[str, str]) -> Path:
@@ -127,6 +137,7 @@ def load_settings(start: Path, environment: Mapping[str, str]) -> Settings:
         readable=tuple(readable),
         known_checkpoints=tuple(known),
         hooks=_hooks(path, values),
+        launcher=_text(path, values, "launcher"),
     )
 
 

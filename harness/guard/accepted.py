@@ -27,7 +27,7 @@ from harness.files import (
     private_folder,
     sha256_bytes,
 )
-from harness.guard.control_files import GIT, ControlLedger, GuardedProject, control_names, listing
+from harness.guard.control_files import GIT, GuardedLedger, GuardedProject, control_names, listing
 from harness.guard.hooks.control_digests import WORKTREES, counted
 from harness.settings import CONFIG
 
@@ -134,7 +134,7 @@ def accept(
     by: str,
     at: datetime,
     paths: Iterable[str] | None = None,
-    ledger: ControlLedger | None = None,
+    ledger: GuardedLedger | None = None,
 ) -> Accepted:
     """Take the control files as they are now for what they should be; `ledger`, if given, remembers
     the list.
@@ -158,7 +158,7 @@ def accept(
     return made
 
 
-def _finish(layout: Layout, ledger: ControlLedger) -> None:
+def _finish(layout: Layout, ledger: GuardedLedger) -> None:
     """End an acceptance that was cut: its fact says whether it took place."""
     if not layout.accepted_next.exists():
         return

@@ -46,7 +46,7 @@ class NoticedChange(Protocol):
     def experiment(self) -> str | None: ...
 
 
-class ControlLedger(Protocol):
+class GuardedLedger(Protocol):
     """What the guard asks of the ledger, which stands above it."""
 
     @property
@@ -66,7 +66,7 @@ class GuardedProject(Protocol):
     @property
     def layout(self) -> Layout: ...
     @property
-    def ledger(self) -> ControlLedger: ...
+    def ledger(self) -> GuardedLedger: ...
     @property
     def clock(self) -> Clock: ...
 
@@ -154,7 +154,7 @@ def listing(root: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def note_changes(
-    ledger: ControlLedger,
+    ledger: GuardedLedger,
     root: Path,
     before: Mapping[str, str],
     names: Iterable[str],

@@ -105,7 +105,11 @@ class SupervisedRun(ABC, Generic[Report]):
     on_event: Event
     grace: float
     """Seconds between TERM and KILL."""
-    launcher: str = LOCAL
+
+    @property
+    def launcher(self) -> str:
+        """Its name, as config.toml says."""
+        return self.project.settings.launcher or LOCAL
 
     @abstractmethod
     def register(self) -> RegisteredRun:
@@ -157,17 +161,19 @@ def new_token() -> tuple[str, str]:
 
 def supervise(task: SupervisedRun[Report], interrupts: Interrupts) -> Report:
     """One run from its registration to its recorded end. A run that was stopped by a signal is
-    closed as cancelled; then KeyboardInterrupt is raised."""
+    closed as cancelled; then KeyboardInterrupt is raised. ConfigError when config.toml names a
+    launcher that is not there."""
     # The order survives kill -9 at any point. A run is a fact before anything of it starts, and its
     # processes carry the token whose hash is in that fact, so `recover` finds and ends them even
     # when their handle was never recorded.
+    launcher = open_launcher(task.launcher)
     with interrupts.held():
         registered = task.register()
         announce(task, registered)
         try:
             task.prepare(registered.run)
             with task.guarded():
-                ended = _start_and_follow(task, registered, interrupts)
+                ended = _start_and_follow(task, registered, launcher, interrupts)
             report = task.close(ended)
         finally:
             remove_private(registered.run.token)
@@ -178,10 +184,13 @@ def supervise(task: SupervisedRun[Report], interrupts: Interrupts) -> Report:
 
 
 def _start_and_follow(
-    task: SupervisedRun[Report], registered: RegisteredRun, interrupts: Interrupts
+    task: SupervisedRun[Report],
+    registered: RegisteredRun,
+    launcher: Launcher,
+    interrupts: Interrupts,
 ) -> EndedRun:
     project, run, began = task.project, registered.run, registered.began
-    clock, launcher = project.clock, open_launcher(task.launcher)
+    clock = project.clock
     write_run_json(project.layout, run)
     alarms, tail = RunAlarms(project, run), RunTail(rows_of(project.layout, run), clock)
     _take(task, alarms, tail.before())

@@ -28,7 +28,6 @@ from harness.runs.endings import (
 )
 from harness.runs.environment import fresh_folder
 from harness.runs.interrupts import Interrupts
-from harness.runs.launchers.launcher import LOCAL
 from harness.runs.lock import supervising
 from harness.runs.recover import close_abandoned
 from harness.runs.resume import resumptions
@@ -66,7 +65,6 @@ def train(
     inherited: Mapping[str, str] | None = None,
     silent_s: float = 60.0,
     grace_s: float = 10.0,
-    launcher: str = LOCAL,
 ) -> TrainReport:
     """Run the command, by default the plan's training.entry, once for each of the plan's seeds that
     has no completed run of this code and command yet.
@@ -104,7 +102,6 @@ def train(
             inherited=job.inherited,
             on_event=on_event,
             grace=grace_s,
-            launcher=launcher,
             job=job,
         )
         report = _train_seeds(job, seed_run, interrupts, resume=resume, silent_s=silent_s)

@@ -2,6 +2,7 @@
 
 import json
 import signal
+from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
@@ -9,9 +10,11 @@ from runs_support import Trainer
 
 from harness.domain import variables
 from harness.domain.statuses import RunStatus
+from harness.errors import ConfigError
 from harness.ledger.project import Project
 from harness.runs.launchers import launcher
 from harness.runs.launchers.launcher import Handle, KilledProcesses, RunCommand
+from harness.settings import CONFIG
 
 NAME = "memory"
 
@@ -65,6 +68,14 @@ class MemoryLauncher:
 
 
 @pytest.fixture
+def root(root: Path) -> Path:
+    """The project's config.toml names the launcher, as a user would."""
+    with (root / CONFIG).open("a") as stream:
+        stream.write(f'launcher = "{NAME}"\n')
+    return root
+
+
+@pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch) -> type[MemoryLauncher]:
     monkeypatch.setitem(launcher.LAUNCHERS, NAME, f"{__name__}:MemoryLauncher")
     monkeypatch.setattr(MemoryLauncher, "calls", [])
@@ -82,7 +93,7 @@ def test_a_second_launcher_is_one_class_and_one_row(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(memory, "steps", [START, {"event": "epoch", "epoch": 0}, END, 0])
-    run = run_training(seeds=[1], launcher=NAME).runs[0]
+    run = run_training(seeds=[1]).runs[0]
     assert (run.status, run.rows, run.exit_code) == (RunStatus.COMPLETED, 3, 0)
     assert run.job == {"launcher": NAME, "handle": {"line": 7}}
     assert memory.calls == ["submit", "kill", "output"]
@@ -95,7 +106,7 @@ def test_a_limit_goes_through_the_launcher(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(memory, "steps", [])
-    run = run_training(seeds=[1], launcher=NAME, silent_s=0.0).runs[0]
+    run = run_training(seeds=[1], silent_s=0.0).runs[0]
     assert (run.status, run.exit_code) == (RunStatus.KILLED, -signal.SIGTERM)
     assert memory.calls == ["submit", "SIGTERM", "kill", "output"]
 
@@ -108,5 +119,13 @@ def test_a_command_that_its_launcher_forgot_is_lost(
 ) -> None:
     monkeypatch.setattr(memory, "steps", [START])
     monkeypatch.setattr(memory, "forgets", True)
-    run = run_training(seeds=[1], launcher=NAME).runs[0]
+    run = run_training(seeds=[1]).runs[0]
     assert run.status is RunStatus.LOST
+
+
+def test_a_launcher_that_is_not_there_is_refused_before_a_run_is_registered(
+    project: Project, run_training: Trainer
+) -> None:
+    with pytest.raises(ConfigError, match=r"no launcher 'memory'; there is local\."):
+        run_training(seeds=[1])
+    assert project.ledger.runs("exp-0001") == []

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from harness.domain.records import Run
+from harness.errors import ConfigError
 
 Handle = Mapping[str, Any]
 """Names a started command for any process, also after this one died: plain JSON, kept as a fact."""
@@ -69,6 +70,13 @@ class Launcher(Protocol):
 
 
 def open_launcher(name: str) -> Launcher:
+    """Raises ConfigError (launcher_unknown)."""
+    if name not in LAUNCHERS:
+        raise ConfigError(
+            f"There is no launcher {name!r}; there is {', '.join(sorted(LAUNCHERS))}.",
+            hint="Correct or remove `launcher` in .harness/config.toml.",
+            code="launcher_unknown",
+        )
     module, _, attribute = LAUNCHERS[name].partition(":")
     launcher: Launcher = getattr(importlib.import_module(module), attribute)()
     return launcher
