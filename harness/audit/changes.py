@@ -115,7 +115,7 @@ def recorded_changes(project: Project) -> Iterator[Change]:
     # A clone lacks the vault and the runs: neither is a change. A missing checkpoint is for gates.
     root = project.layout.root
     if project.ledger.plan() is not None:
-        for change in frozen_changes(project):
+        for change in frozen_changes(project, project.plan()):
             data = change.data
             if Path(data["path"]).is_absolute() and not project.layout.vault.exists():
                 continue

@@ -102,7 +102,7 @@ def _collect(
         launched=tuple(launched),
         evaluations=tuple(scored),
         ignored_seeds=tuple(seed_findings(scored)),
-        frozen_changes=tuple(frozen_changes(project)),
+        frozen_changes=tuple(frozen_changes(project, project.plan())),
         tampering=tampering,
         control_changes=_control_findings(
             project, record, {fact.data["path"] for fact in tampering}, transcripts

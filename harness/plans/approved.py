@@ -93,10 +93,9 @@ def _stream(text: str) -> Iterator[int]:
         number += 1
 
 
-def frozen_changes(project: Project) -> list[Finding]:
+def frozen_changes(project: Project, approved: ApprovedPlan) -> list[Finding]:
     """Findings plan_changed, scorer_changed and split_changed, of the project's files and of the
-    vault's copies. Raises RefusedError without an approved plan."""
-    approved = project.plan()
+    vault's copies."""
     root, state = project.layout.root, project.layout.state
     findings = [
         *_compare("plan_changed", root / approved.path, approved.path, approved.sha256, "The plan"),

@@ -8,6 +8,7 @@ from harness.domain.records import Run
 from harness.domain.statuses import FINAL_RUNS, RunStatus
 from harness.ledger.facts import Judgement
 from harness.ledger.project import Project
+from harness.plans.approved import plan_of
 from harness.plans.parse import plan_from
 from harness.runs.alarms import RunAlarms
 from harness.runs.collect import close_run, read_all
@@ -105,4 +106,5 @@ def _limit(project: Project, run: Run) -> float:
     program = project.ledger.program(run.experiment)
     if program is not None:
         return float(program.spec["budget"]["minutes"]) * 60
-    return plan_from(project.plan().content).budget.run_minutes * 60
+    approved = plan_of(project, project.ledger.experiment(run.experiment))
+    return plan_from(approved.content).budget.run_minutes * 60

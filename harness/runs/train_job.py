@@ -17,7 +17,7 @@ from harness.evaluation.scores import counted_runs
 from harness.guard.control_files import in_place, protected_paths
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
-from harness.plans.approved import data_hashes, data_paths, frozen_changes
+from harness.plans.approved import data_hashes, data_paths, frozen_changes, plan_of
 from harness.plans.parse import Plan, plan_from
 from harness.runs.environment import ask_python, describe
 from harness.settings import require_interpreter
@@ -113,8 +113,6 @@ def prepare(
 ) -> TrainJob:
     """Raises RefusedError when plan, scorer or data changed, the experiment is closed, or a
     required sandbox is absent; ConfigError without an interpreter, RunError when it fails."""
-    approved = project.plan()
-    plan = plan_from(approved.content)
     record = project.ledger.experiment(experiment)
     if record.status in CLOSED_EXPERIMENTS:
         raise RefusedError(
@@ -128,7 +126,9 @@ def prepare(
             hint=f"Start it with `harness posttrain run {experiment}`.",
             code="training_program",
         )
-    if changes := frozen_changes(project):
+    approved = plan_of(project, record)
+    plan = plan_from(approved.content)
+    if changes := frozen_changes(project, approved):
         message = " ".join(finding.message for finding in changes)
         raise RefusedError(message, hint=changes[0].hint, code=changes[0].code)
     if plan.sandbox == "required" and sandbox.kind is SandboxKind.NONE:

@@ -30,7 +30,7 @@ def git(root: Path, *arguments: str) -> None:
 
 
 def codes(project: Project) -> list[str]:
-    return [finding.code for finding in frozen_changes(project)]
+    return [finding.code for finding in frozen_changes(project, project.plan())]
 
 
 def with_scorer(root: Path) -> None:
@@ -244,7 +244,7 @@ def test_every_change_of_what_is_frozen_is_named(project: Project, root: Path) -
     (root / "judge/helpers/table.py").write_text("def of(x):\n    return 1\n")
     os.unlink(root / "data/train.npz")
     write_table(root / "data/validation.npz", table(3, 3))
-    findings = frozen_changes(project)
+    findings = frozen_changes(project, project.plan())
     assert [finding.code for finding in findings] == [
         "plan_changed",
         "scorer_changed",
@@ -256,7 +256,7 @@ def test_every_change_of_what_is_frozen_is_named(project: Project, root: Path) -
     assert findings[1].data["actual"] == sha256_file(root / "judge/helpers/table.py")
     assert findings[2].data["actual"] == "missing"
     (root / "judge/unused.py").write_text("x = 2\n")
-    assert len(frozen_changes(project)) == 4
+    assert len(frozen_changes(project, project.plan())) == 4
 
 
 def test_a_scorer_is_frozen_with_its_import_closure(project: Project, root: Path) -> None:
