@@ -1,5 +1,5 @@
-"""Processes of this machine: start, limit, kill with all descendants, identify; and which of them
-are Claude Code."""
+"""Processes of this machine: how we start ourselves; start, limit, kill with all descendants,
+identify; and which of them are Claude Code."""
 
 import contextlib
 import functools
@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import os
 import signal
+import stat
 import subprocess
 import sys
 import threading
@@ -18,6 +19,27 @@ from typing import IO, Any
 
 import psutil
 
+SYSTEM_FOLDERS = ("/usr/local/bin", "/usr/bin", "/bin", "/run/current-system/sw/bin")
+"""Where the programs lie that judging uses: git, bwrap, nvidia-smi."""
+HANDED_ON = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+CARRIED = "HARNESS_COMMAND_"
+"""HARNESS_COMMAND_PATH is the PATH of the commands that train and predict, and so on."""
+THREADS = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
+MACHINE = (
+    *THREADS,
+    *("LANG", "LC_ALL", "LC_CTYPE", "TZ"),
+    *("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"),
+    *("NVIDIA_VISIBLE_DEVICES", "PYTORCH_CUDA_ALLOC_CONF", "CUBLAS_WORKSPACE_CONFIG"),
+)
+"""Variables that state a fact of the machine: no key, nothing that makes a program load code."""
+OURS = ("HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "TMPDIR", "USER", "LOGNAME")
+"""Where the state is, and whose."""
 _SAME_START_S = 2.0  # create times derive from the boot time, which moves when the clock is set
 _KILL_SECONDS = 10.0
 _POLL_SECONDS = 0.02
@@ -27,6 +49,57 @@ _PACKAGE = ("@anthropic-ai", "claude-code")
 """The folders of the npm package, whose cli.js an interpreter runs."""
 _VERSIONS = ("claude", "versions")
 """Where the CLI's own installer keeps its programs, each named after its version."""
+
+
+# Ourselves
+
+
+def module_command(module: str, *words: str) -> list[str]:
+    """The one way in which a module of ours is started in a process of its own."""
+    # -I: no variable PYTHON*, no user site. -P, which -I implies, says why: `-m` looks into the
+    # folder that it stands in, and a json.py planted there would run in place of Python's own.
+    return [sys.executable, "-P", "-I", "-m", module, *words]
+
+
+def harness_command(*words: str) -> list[str]:
+    """`harness WORDS`, run by this interpreter and the package installed in it."""
+    return module_command("harness", *words)
+
+
+def judge_environment(inherited: Mapping[str, str]) -> dict[str, str]:
+    """All that a process of ours gets which no agent may bend: a closed list of names, programs
+    from the system's folders, no key. PATH and library folders of `inherited` are carried for the
+    commands that train and predict, which domain.commands.passed_on gives back to them."""
+    kept = {name: inherited[name] for name in (*MACHINE, *OURS) if name in inherited}
+    return {**kept, "PATH": os.pathsep.join(SYSTEM_FOLDERS), **carried(inherited)}
+
+
+def carried(inherited: Mapping[str, str]) -> dict[str, str]:
+    """What a process of ours does not use itself and hands on, each under a name of its own."""
+    found = {name: inherited.get(CARRIED + name, inherited.get(name)) for name in HANDED_ON}
+    return {CARRIED + name: value for name, value in found.items() if value is not None}
+
+
+@functools.cache
+def system_program(name: str) -> str | None:
+    """The absolute path of a program that nobody but root could have put there; else None."""
+    places = (os.path.join(folder, name) for folder in SYSTEM_FOLDERS)
+    return next((place for place in places if is_roots(place)), None)
+
+
+def is_roots(path: str) -> bool:
+    """Whether `path` leads to a program that is root's, in folders of root, and not ours to write;
+    root itself may write everything, so then owner and permissions decide alone."""
+    real = os.path.realpath(path)
+    for place in (real, os.path.dirname(real), os.path.dirname(path)):
+        try:
+            status = os.stat(place)
+        except OSError:
+            return False
+        writable = os.geteuid() != 0 and os.access(place, os.W_OK)
+        if status.st_uid != 0 or status.st_mode & stat.S_IWOTH or writable:
+            return False
+    return os.access(real, os.X_OK)
 
 
 # Identity

@@ -3,13 +3,13 @@
 import os
 import re
 import secrets
-import shutil
 import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.domain.commands import found
 from harness.domain.statuses import HooksMode
 from harness.errors import ConfigError, NotFoundError
 from harness.files import atomic_write
@@ -174,7 +174,7 @@ def require_interpreter(settings: Settings) -> str:
     """
     if settings.interpreter is None:
         return sys.executable
-    path = shutil.which(settings.interpreter)
+    path = found(settings.interpreter)
     if path is None:
         raise ConfigError(
             f"{settings.root / CONFIG}: the interpreter {settings.interpreter} does not exist or"

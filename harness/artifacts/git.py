@@ -5,11 +5,12 @@ files are hashed in Python.
 """
 
 import os
-import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 from harness.errors import HarnessError
+from harness.process import SYSTEM_FOLDERS, system_program
 
 _OFF = (
     "core.hooksPath=/dev/null",
@@ -42,10 +43,17 @@ class GitFailedError(HarnessError):
     code = "git_failed"
 
 
+def git_program() -> str | None:
+    """The system's git, else the one beside our own Python; never one that PATH names: it decides
+    what a code snapshot holds."""
+    beside = os.path.join(os.path.dirname(sys.executable), "git")
+    return system_program("git") or (beside if os.access(beside, os.X_OK) else None)
+
+
 def git_line(*arguments: str) -> list[str]:
     """The argv of a git call with everything off."""
     return [
-        "git",
+        git_program() or "git",
         *(word for setting in _OFF for word in ("-c", setting)),
         "--no-pager",
         *arguments,
@@ -57,7 +65,7 @@ def run_git(
 ) -> tuple[int, bytes]:
     """(exit code, stdout) of git in `root`. Raises GitFailedError for another code than `ok`, a
     timeout, or no git."""
-    environment = {"PATH": os.environ.get("PATH", os.defpath), **_ENVIRONMENT}
+    environment = {"PATH": os.pathsep.join(SYSTEM_FOLDERS), **_ENVIRONMENT}
     try:
         done = subprocess.run(
             git_line(*arguments),
@@ -70,7 +78,8 @@ def run_git(
         )
     except FileNotFoundError as error:
         raise GitFailedError(
-            "git is not installed.", hint="Install git, then try again."
+            "git is not installed in a folder of the system.",
+            hint=f"Install git in one of {', '.join(SYSTEM_FOLDERS)}, then try again.",
         ) from error
     except subprocess.TimeoutExpired as error:
         raise GitFailedError(
@@ -92,7 +101,7 @@ def in_repository(root: Path) -> bool:
     Raises GitFailedError when git refuses a `.git` at or above it: what is tracked is then unknown.
     """
     marked = any((folder / ".git").exists() for folder in (root, *root.parents))
-    if shutil.which("git") is None and not marked:
+    if git_program() is None and not marked:
         return False
     code, _ = run_git(root, "rev-parse", "--is-inside-work-tree", ok=(0, 128))
     if code == 0:

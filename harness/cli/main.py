@@ -12,6 +12,7 @@ from importlib.metadata import version
 
 import click
 
+from harness.cli.clean_start import start_clean
 from harness.cli.output import CommandGroup, fail
 from harness.errors import HarnessError
 
@@ -115,6 +116,8 @@ def main(arguments: list[str] | None = None) -> None:
     words = sys.argv[1:] if arguments is None else arguments
     as_json = "--json" in (words[: words.index("--")] if "--" in words else words)
     try:
+        if arguments is None:
+            start_clean()
         result = harness.main(args=words, prog_name="harness", standalone_mode=False)
         sys.exit(result if isinstance(result, int) else 0)
     except click.exceptions.Exit as stop:

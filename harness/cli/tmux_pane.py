@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harness.errors import UsageError
+from harness.process import harness_command
 
 _PASSED = ("XDG_STATE_HOME", "VIRTUAL_ENV", "LANG", "LC_ALL", "NO_COLOR")
 """tmux starts a pane with its server's environment, so these are passed explicitly."""
@@ -25,7 +26,7 @@ def split(words: Sequence[str], environ: Mapping[str, str]) -> str:
             code="no_tmux",
         )
     variables = [f"{name}={environ[name]}" for name in _PASSED if name in environ]
-    command = ["env", *variables, sys.executable, "-m", "harness", "watch", *words]
+    command = ["/usr/bin/env", *variables, *harness_command("watch", *words)]
     where = ["-t", environ["TMUX_PANE"]] if environ.get("TMUX_PANE") else []
     size = ["-l", "45%"]
     answer = _tmux(

@@ -8,11 +8,10 @@ import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import BinaryIO
 
 from harness import process
-from harness.domain.commands import for_ourselves, with_interpreter
+from harness.domain.commands import for_helpers, with_interpreter
 from harness.errors import NotFoundError
 from harness.ledger.facts import Prior
 from harness.ledger.project import Project
@@ -20,7 +19,6 @@ from harness.ledger.project import Project
 CHECK_SECONDS = 120.0
 COMMAND = "harness"
 _SHOWN = 2000
-_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 class Holds(StrEnum):
@@ -77,14 +75,16 @@ def _check(
 ) -> CheckedPrior:
     if prior.check is None:
         return CheckedPrior(prior=prior, holds=Holds.UNCHECKED)
-    words, extra = _command(prior.check, project.settings.interpreter or sys.executable)
+    words, variables = _command(
+        prior.check, project.settings.interpreter or sys.executable, environment
+    )
     begun = time.monotonic()
     with tempfile.TemporaryFile() as printed:
         try:
             finished = process.run(
                 words,
                 cwd=project.layout.root,
-                environment={**for_ourselves(environment), **extra},
+                environment=variables,
                 seconds=seconds,
                 stdout=printed,
                 stderr=subprocess.STDOUT,
@@ -100,15 +100,14 @@ def _check(
         )
 
 
-def _command(check: Iterable[str], interpreter: str) -> tuple[list[str], dict[str, str]]:
+def _command(
+    check: Iterable[str], interpreter: str, environment: Mapping[str, str]
+) -> tuple[list[str], dict[str, str]]:
     """(argv, variables); `harness` is this harness, whatever the PATH has."""
     first, *rest = check
     if first == COMMAND:
-        return [sys.executable, "-m", COMMAND, *rest], {
-            "PYTHONPATH": str(_PACKAGE.parent),
-            "PYTHONSAFEPATH": "1",
-        }
-    return with_interpreter([first, *rest], interpreter), {}
+        return process.harness_command(*rest), process.judge_environment(environment)
+    return with_interpreter([first, *rest], interpreter), for_helpers(environment)
 
 
 def _end_of(stream: BinaryIO) -> str:

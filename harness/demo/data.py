@@ -2,15 +2,15 @@
 
 import importlib.util
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from harness.domain.commands import for_helpers
 from harness.errors import MissingExtraError, RunError
+from harness.process import module_command
 
 NEEDED = ("torch", "mnist1d")
 TRAIN_SEED, VALIDATION_SEED = 42, 43
-_PASSED_ON = ("PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT")
 _SEED_LIMIT = 2**32
 
 
@@ -41,9 +41,8 @@ def write_tables(folder: Path, *, held_out_seed: int, environment: Mapping[str, 
         seed += 2
     words = [str(folder.resolve()), str(TRAIN_SEED), str(VALIDATION_SEED), str(seed)]
     done = subprocess.run(
-        [sys.executable, "-m", "harness.demo.generate", *words],
-        env={name: environment[name] for name in _PASSED_ON if name in environment}
-        | {"MPLBACKEND": "Agg", "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+        module_command("harness.demo.generate", *words),
+        env={**for_helpers(environment), "MPLBACKEND": "Agg"},
         capture_output=True,
         text=True,
         check=False,

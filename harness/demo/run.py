@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.artifacts.git import run_git
+from harness.artifacts.git import git_program, run_git
 from harness.demo.data import require_train_extra, write_tables
 from harness.demo.report import report
 from harness.domain.statuses import SandboxKind
@@ -92,7 +92,7 @@ def prepare(
     held_out_seed = int.from_bytes(os.urandom(4), "big") if seed is None else seed
     write_tables(root / "data", held_out_seed=held_out_seed, environment=environment)
     _say(on_progress, "drew MNIST-1D: 4,000 training, 1,000 validation and 1,000 held-out rows")
-    if shutil.which("git", path=environment.get("PATH")) is not None:
+    if git_program() is not None:
         run_git(root, "init", "--quiet")
         run_git(root, "add", "--all")
         run_git(

@@ -4,21 +4,17 @@ import json
 import os
 import secrets
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.domain.commands import for_ourselves
 from harness.domain.records import Run
 from harness.domain.statuses import FINAL_RUNS, SandboxKind
 from harness.files import make_folder, owner_only
 from harness.ledger.project import Project
-from harness.process import is_same_alive, start
+from harness.process import harness_command, is_same_alive, judge_environment, start
 from harness.runs.lock import try_supervising
-
-_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def is_supervised(project: Project, run: Run) -> bool:
@@ -43,17 +39,6 @@ def is_held(project: Project, experiment: str) -> bool:
         return not free
 
 
-def harness_command(project: Project, *words: str) -> list[str]:
-    """`harness WORDS` for the project, run by this interpreter and this package."""
-    return [sys.executable, "-m", "harness", *words, "--project", str(project.layout.root)]
-
-
-def harness_environment() -> dict[str, str]:
-    """For `harness_command`: without keys, and without modules of the current directory."""
-    environment = for_ourselves(os.environ)
-    return {**environment, "PYTHONPATH": str(_PACKAGE.parent), "PYTHONSAFEPATH": "1"}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Supervisor:
     """A supervisor that this driver started; it writes its answer to a file, stderr beside it."""
@@ -76,7 +61,7 @@ class Supervisor:
         folder = project.layout.state / "supervisors"
         make_folder(folder)
         answer = folder / f"{experiment}-{secrets.token_hex(4)}.json"
-        command = harness_command(project, *verb, experiment)
+        command = harness_command(*verb, experiment, "--project", str(project.layout.root))
         command += ["--json", "--sandbox", sandbox.value]
         command += ["--session", session] if session else []
         command += ["--", *words] if words else []
@@ -87,7 +72,7 @@ class Supervisor:
             process = start(
                 command,
                 cwd=project.layout.root,
-                environment=harness_environment(),
+                environment=judge_environment(os.environ),
                 stdout=stdout,
                 stderr=stderr,
             )

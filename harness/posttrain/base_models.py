@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness.artifacts.content import hash_path
 from harness.artifacts.locate import Layout
-from harness.domain.commands import for_ourselves
+from harness.domain.commands import for_helpers
 from harness.errors import HarnessError, RunError, UsageError
 from harness.files import atomic_write, pretty_json
 from harness.ledger.project import Project
@@ -97,11 +97,11 @@ def add_base_model(
         )
     folder = weights or model_folder(project.layout, identifier) / "weights"
     if weights is None:
-        words = ["-m", "harness.training.model_add", "--output", str(folder)]
+        words = ["-I", "-m", "harness.training.model_add", "--output", str(folder)]
         words += ["--gguf", str(gguf)] if gguf is not None else []
         done = subprocess.run(
             [require_interpreter(project.settings), *words],
-            env=for_ourselves(inherited),
+            env=for_helpers(inherited),
             stdout=subprocess.DEVNULL,
             check=False,
         )

@@ -4,12 +4,12 @@ that they import. docs/training-programs.md defines them, so any trainer can com
 import ast
 import os
 import shlex
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from harness.artifacts.content import hash_file
+from harness.domain.commands import found
 from harness.errors import NotFoundError
 from harness.files import canonical_json, sha256_bytes
 from harness.plans.scorer import Closure, import_closure
@@ -54,7 +54,7 @@ def command_files(command: Sequence[str], root: Path) -> dict[str, str]:
     files = _of_words(command, root)
     # A compiled program, say: without its own bytes the hash would be that of nothing.
     if not files:
-        program = shutil.which(command[0]) if command else None
+        program = found(command[0]) if command else None
         if program is None:
             raise missing(command[0] if command else "(nothing)")
         files[command[0]] = hash_file(Path(program))

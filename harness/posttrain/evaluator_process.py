@@ -101,8 +101,9 @@ def _start(
     python = ask_python(interpreter, sandbox)
     named, root = spec.benchmark["evaluator"], project.layout.root
     words = [interpreter, "-m", f"{EVALUATORS}.{named}"]
+    stands = own  # not in the project: `-m` would find a json.py there before Python's own
     if not isinstance(named, str):
-        words = with_interpreter(named["command"], interpreter)
+        words, stands = with_interpreter(named["command"], interpreter), root
     private = own / "private"
     private.mkdir()
     variables = {**OFFLINE, **prepare_private(private, python=python)}
@@ -116,7 +117,7 @@ def _start(
                 Path(str(path)) for path in readable if path and Path(str(path)).exists()
             ),
         ),
-        cwd=root,
+        cwd=stands,
         environment=child_environment(
             os.environ if inherited is None else inherited, private, variables
         ),

@@ -14,9 +14,10 @@ from typing import Any
 import psutil
 
 from harness.domain import variables
-from harness.domain.commands import THREADS, passed_on
+from harness.domain.commands import passed_on
 from harness.domain.sandbox import Confinement, Sandbox
 from harness.errors import RunError
+from harness.process import SYSTEM_FOLDERS, THREADS, system_program
 
 PACKAGE = Path(__file__).resolve().parents[1]
 OFFLINE = {
@@ -80,7 +81,7 @@ def ask_python(interpreter: str, sandbox: Sandbox) -> dict[str, Any]:
         [interpreter, "-I", "-c", _ASK],
         confinement=Confinement(read_only=(PACKAGE.parent,)),
         cwd=PACKAGE.parent,
-        environment={"PATH": os.environ.get("PATH", os.defpath)},
+        environment={"PATH": os.pathsep.join(SYSTEM_FOLDERS)},
         timeout_s=60,
     )
     try:
@@ -126,7 +127,7 @@ def _cpu_model() -> str:
 @functools.cache
 def _gpus() -> tuple[str, ...]:
     """Name, memory and driver of each NVIDIA GPU."""
-    program = shutil.which("nvidia-smi")
+    program = system_program("nvidia-smi")
     if program is None:
         return ()
     query = [program, "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]

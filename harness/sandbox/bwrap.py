@@ -6,12 +6,12 @@ paths or half the memory through /tmp, or a fault in the kernel. The network nam
 own loopback; front.py joins the gateway's port in it to the gateway outside.
 """
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 from harness.domain.sandbox import Confinement
 from harness.domain.statuses import SandboxKind
+from harness.process import system_program
 from harness.sandbox.behind_front import FrontedSandbox, behind_front, program
 from harness.sandbox.reach import Access, Grant, accelerators, grants, require_visible
 
@@ -22,7 +22,7 @@ BASE = ("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp")
 
 class Bwrap(FrontedSandbox):
     def __init__(self, executable: str | None = None) -> None:
-        self._executable = executable or shutil.which("bwrap") or "bwrap"
+        self._executable = executable or system_program("bwrap") or "/usr/bin/bwrap"
 
     @property
     def kind(self) -> SandboxKind:

@@ -6,13 +6,13 @@ over a shallower one; at one path the order of Access decides.
 """
 
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
+from harness.domain.commands import found
 from harness.domain.sandbox import Confinement
 from harness.errors import SandboxError
 
@@ -137,7 +137,7 @@ def _interpreters(argv: Sequence[str]) -> set[Path]:
     paths = {Path(__file__).resolve().parents[1]}
     for prefix in (sys.prefix, sys.base_prefix):
         paths |= _prefix(Path(prefix))
-    program = shutil.which(argv[0]) if argv else None
+    program = found(argv[0]) if argv else None
     if program is not None and os.path.isabs(program):
         paths |= _program(Path(program))
     return {path for path in paths if path.exists()}

@@ -1,17 +1,16 @@
 """Which sandboxes work on this machine, found out by trying each once, and which one is taken."""
 
 import functools
-import shutil
 import sys
-from pathlib import Path
 
-from harness.domain.sandbox import Confinement, Sandbox
+from harness.domain.sandbox import Sandbox
 from harness.domain.statuses import SandboxKind
 from harness.errors import SandboxError
-from harness.sandbox.behind_front import PYTHON
+from harness.process import SYSTEM_FOLDERS, system_program
 from harness.sandbox.bwrap import Bwrap
 from harness.sandbox.landlock import Landlock
 from harness.sandbox.none import NoSandbox
+from harness.sandbox.trial import fault
 
 SANDBOXES: dict[SandboxKind, type[Bwrap] | type[Landlock] | type[NoSandbox]] = {
     SandboxKind.BWRAP: Bwrap,
@@ -58,19 +57,9 @@ def _reason(kind: SandboxKind) -> str | None:
         return None
     if not sys.platform.startswith("linux"):
         return f"it needs Linux, and this is {sys.platform}"
-    if kind is SandboxKind.BWRAP and shutil.which("bwrap") is None:
-        return "bwrap is not installed (package bubblewrap)"
-    try:
-        tried = SANDBOXES[kind]().run(
-            [PYTHON, "-I", "-S", "-c", "print('sandboxed')"],
-            confinement=Confinement(),
-            cwd=Path("/usr"),
-            environment={},
-            timeout_s=20,
+    if kind is SandboxKind.BWRAP and system_program("bwrap") is None:
+        return (
+            f"there is no bwrap of root's in {', '.join(SYSTEM_FOLDERS)} (package bubblewrap);"
+            " one elsewhere does not count: whoever wrote it could drop its options"
         )
-    except SandboxError as error:
-        return error.message
-    if tried.exit_code == 0 and tried.stdout == b"sandboxed\n":
-        return None
-    last = tried.stderr.decode("utf-8", "replace").strip().splitlines()
-    return f"it fails here: {last[-1] if last else f'exit status {tried.exit_code}'}"
+    return fault(SANDBOXES[kind]())

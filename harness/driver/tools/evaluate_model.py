@@ -1,13 +1,14 @@
 import json
+import os
 from dataclasses import dataclass
 
 import anyio
 
-from harness.driver.supervisors import harness_command, harness_environment
 from harness.driver.tool_context import ToolContext
 from harness.driver.tools.definition import Answer, agent_tool, argument
 from harness.errors import RunError, UsageError
 from harness.posttrain.vocabulary import EvaluationMode
+from harness.process import harness_command, judge_environment
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,12 +30,13 @@ async def evaluate_model(context: ToolContext, arguments: EvaluateModelArguments
     model = project.ledger.model(arguments.model)
     words = ["posttrain", "evaluate", model.id, "--mode", arguments.mode.value]
     words += ["--sandbox", context.sandbox.value, "--json"]
+    words += ["--project", str(project.layout.root)]
     words += ["--against", arguments.against] if arguments.against else []
     with context.pulse.working():
         process = await anyio.run_process(
-            harness_command(project, *words),
+            harness_command(*words),
             cwd=project.layout.root,
-            env=harness_environment(),
+            env=judge_environment(os.environ),
             check=False,
         )
     try:
