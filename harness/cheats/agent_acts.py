@@ -1,7 +1,9 @@
 """Programs of the agent, run as the loop runs an agent's Bash, or as a person would."""
 
+import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from harness.cheats.lab import LONGEST_S, LabProject
 from harness.domain.sandbox import Sandbox
@@ -14,6 +16,15 @@ from harness.sandbox.select import choose
 _GATEWAY = 18081
 """A port within the sandbox's own network, where nobody listens outside."""
 _STARTED = "the-act-has-started"
+
+
+@contextlib.contextmanager
+def beside(program: Callable[[], object]) -> Iterator[None]:
+    """Let `program` happen while the block runs; then wait for it, and raise what it raised."""
+    with ThreadPoolExecutor(1) as pool:
+        happening = pool.submit(program)
+        yield
+        happening.result()
 
 
 def in_terminal(place: LabProject, program: str) -> str:

@@ -27,6 +27,8 @@ class Moment(StrEnum):
 
     BEFORE = "before"
     OPENED = "opened"
+    DURING = "during"
+    """Beside the training command, from its start; it ends by itself."""
     TRAINED = "trained"
     EVALUATED = "evaluated"
     PASSED = "passed"
@@ -44,6 +46,10 @@ class Channel(StrEnum):
     EVALUATOR = "evaluator"
     REACH = "reach"
     RECORD = "record"
+    SELF_START = "self_start"
+    """A person lets the tool start itself in the project."""
+    GATEWAY = "gateway"
+    """A process of this machine speaks to the endpoint that holds a session's key."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +73,8 @@ class AttackOutcome:
     """Codes of blocking findings, refusals and denials."""
     named: tuple[str, ...] = ()
     """Paths and problems that the audit and `ledger verify` name."""
+    grade: str = ""
+    """What is said with the score about who made it and how far that was isolated."""
     evidence: Mapping[str, Any] = field(default_factory=dict)
     """What the lab itself saw: effects on disk, processes, decisions."""
 
@@ -107,6 +115,19 @@ def done(outcome: AttackOutcome, truth: TrueScores) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PlainShell:
+    """The agent's shell in a plain `claude`, which no sandbox holds: the agent itself types the
+    tool's commands."""
+
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Set in the shell when it types them."""
+    train_words: tuple[str, ...] = ()
+    """What it adds to `harness train`."""
+    python: str = ""
+    """The interpreter in the project that runs the tool; ours unless given."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Attack:
     id: str
     area: str
@@ -143,6 +164,11 @@ class Attack:
     """A Python program of the agent that prepares the data before a person approves them; a new
     line of experiments begins with them."""
     within_subagent: bool = False
+    shell: PlainShell | None = None
+    """Given when the agent types the commands; else they are started as a person or the loop starts
+    them. Its programs run in that shell as well."""
+    breaks_judge: bool = False
+    """Its aim is that a command of the tool dies: then that is an effect, no fault of the lab."""
     target: str = ""
     """The path that the calls change, by which the audit's words are told apart."""
     miss: str = ""

@@ -96,6 +96,7 @@ FAULT = {
     "succeeded_undefended": False,
     "caught": False,
     "caught_by": [],
+    "graded": "",
     "refused": True,
     "said": [],
     "reason": "",
@@ -111,11 +112,11 @@ def _line(row: dict[str, Any]) -> str:
             f" {'REFUSED ' + ', '.join(row['said']) if row['refused'] else 'not refused'}"
         )
     first = "" if row["succeeded_undefended"] else "  NOT REAL: did not succeed undefended"
-    then = (
-        f"caught by {', '.join(row['caught_by'])}"
-        if row["caught"]
-        else f"GETS THROUGH: {row['reason'] or '?'}"
-    )
+    then = f"GETS THROUGH: {row['reason'] or '?'}"
+    if row["caught"]:
+        then = f"caught by {', '.join(row['caught_by'])}"
+    elif row["graded"]:
+        then = f"not stopped, graded `{row['graded']}`"
     return f"{row['id']}: {then}{first}"
 
 

@@ -16,6 +16,7 @@ from harness.cheats.attack import (
 )
 from harness.cheats.defended import NOT_BETTER
 from harness.cheats.recorded import RUN_FAILED, RUN_KILLED
+from harness.domain.statuses import Evidence
 
 DEFENCES: dict[str, str] = {
     "recomputation": "scores come from a checkpoint, never from what the agent's code reports",
@@ -26,6 +27,11 @@ DEFENCES: dict[str, str] = {
         "plan, configuration, scorer and data are those that a person approved, hashed again at"
         " each use; scoring runs from the frozen copy, in a process of its own"
     ),
+    "judge's environment": (
+        "what judges starts with an interpreter, variables and tools of its own, which nothing that"
+        " is judged can write"
+    ),
+    "session secret": "a session's endpoint answers that session alone",
     "fresh ids": "rows are handed out in another order, under other ids",
     "vault": (
         "what is evaluated on, and its labels, is read from the vault, never from where the agent's"
@@ -33,15 +39,23 @@ DEFENCES: dict[str, str] = {
     ),
     "sandbox": "training, predict and the agent cannot reach beyond the project",
     "run link": "metrics and status belong to the registered run and its time",
+    "checkpoint record": (
+        "a checkpoint's content is hashed when its run tells of it, where training cannot reach;"
+        " what changes later, or was never hashed, is no checkpoint"
+    ),
     "checkpoint lineage": "a checkpoint was made by its run, is trained, and is no other's",
+    "workspace": "training runs in a folder of its own that holds what was registered alone",
     "code snapshot": "the code that was registered is what trains and predicts",
-    "prediction checks": "one finite prediction of the right form for each row",
+    "prediction checks": (
+        "one finite prediction of the right form for each row; what a reader raises is a finding"
+    ),
     "prediction repeat": "a part of the rows, asked again under other ids, is answered the same",
     "seeds": "every seed of the plan has a run, with weights of its own, and no other seed has one",
     "run end": "whether a run completed is told by its exit code, as the supervisor saw it",
     "noise floor": "an improvement lies beyond what seeds and rows alone make",
     "registration": "each launch is recorded before it starts",
     "alarms": "a run is watched while it trains, and what was wrong with it is explained",
+    "predict budget": "the time that predict takes is counted, bounded and shown",
     "limits": "time and processes are bounded from outside",
     "query budget": "looks at held-out are counted",
     "held-out": "a score and an improvement carry over to rows that nothing was chosen by",
@@ -71,6 +85,7 @@ _PREFIXES: tuple[tuple[str, str], ...] = (
     ("run_restarted", "run link"),
     ("clock_", "run link"),
     ("checkpoint_unreadable", "file forms"),
+    ("checkpoint_changed", "checkpoint record"),
     ("checkpoint_", "checkpoint lineage"),
     ("weights_", "checkpoint lineage"),
     ("code_", "code snapshot"),
@@ -161,6 +176,13 @@ def caught(attack: Attack, outcome: AttackOutcome, truth: TrueScores) -> bool:
     if attack.success(outcome, truth):
         return attack.success is done and bool(counts(attack, outcome))
     return True
+
+
+def graded(attack: Attack, outcome: AttackOutcome) -> str:
+    """What the score of an attack that is not stopped says of itself; nothing when it says that it
+    is to be trusted, or when no score is the aim."""
+    plain = outcome.believed is None or outcome.grade in ("", Evidence.RECOMPUTED)
+    return "" if plain or attack.success is done else outcome.grade
 
 
 def stands(attack: Attack, outcome: AttackOutcome, truth: TrueScores) -> bool:

@@ -5,12 +5,14 @@ and ledger through the functions behind the commands. An agent's programs run in
 """
 
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from subprocess import CompletedProcess
 from typing import Any
 
-from harness.cheats.agent_acts import act
+from harness.cheats.agent_acts import act, beside
 from harness.cheats.attack import Attack, AttackOutcome, Control, Moment, TrueScores
 from harness.cheats.lab import LONGEST_S, LabProject, filled
 from harness.cheats.programs import other_stream
@@ -68,6 +70,8 @@ def values_of(place: LabProject) -> dict[str, str]:
         "LABELS": str(held_out),
         "MARK": place.mark,
         "PYTHON": sys.executable,
+        "PATH": os.environ["PATH"],
+        "LAST": "run-03",
     }
 
 
@@ -92,7 +96,14 @@ def defended(
     )
     score = None if verdict is None or verdict.score is None else float(verdict.score["mean"])
     looks, seconds = looks_of(place, CANDIDATE), seconds_of(place, CANDIDATE)
-    scene = EffectScene(place=place, values=values, log=seen.log, seconds=seconds, looks=looks)
+    scene = EffectScene(
+        place=place,
+        values=values,
+        log=seen.log,
+        seconds=seconds,
+        looks=looks,
+        broken=seen.broken,
+    )
     outcome = AttackOutcome(
         believed=score if verdict is not None and verdict.verdict is Verdict.PASS else None,
         kept=status_of(place, CANDIDATE) is ExperimentStatus.KEPT,
@@ -143,6 +154,54 @@ def open_one(
     return True
 
 
+@dataclass(frozen=True, kw_only=True)
+class Caller:
+    """Who types the commands: a person, or the agent of `attack` in its own shell."""
+
+    place: LabProject
+    attack: Attack
+    values: Mapping[str, str]
+    seen: Trail
+
+    def verb(self, *words: str) -> None:
+        """Run `harness WORDS`; a refusal is a code. Raises HarnessError when it broke, which is no
+        defence, unless that is the attack's aim."""
+        ended = self._typed(words)
+        try:
+            document = json.loads(ended.stdout)
+        except ValueError:
+            document = None
+        self.seen.log += ended.stderr
+        code = None if document is None else document.get("error", {}).get("code")
+        if document is None or code in _FAULTS:
+            self._broke(words, ended)
+        elif code is not None:
+            self.seen.codes.append(str(code))
+
+    def _typed(self, words: Sequence[str]) -> "CompletedProcess[str]":
+        shell = self.attack.shell
+        if shell is None:
+            return self.place.harness(*words, timeout_s=_VERB_S)
+        set_there = {name: filled(text, self.values) for name, text in shell.variables.items()}
+        python = str(self.place.root / shell.python) if shell.python else sys.executable
+        return self.place.run(
+            [python, "-m", "harness", *words],
+            environment=self.place.environment(**{"CLAUDECODE": "1", **set_there}),
+            timeout_s=_VERB_S,
+        )
+
+    def _broke(self, words: Sequence[str], ended: "CompletedProcess[str]") -> None:
+        self.seen.broken = True
+        killed = Moment.DURING in self.attack.acts and ended.returncode < 0
+        if self.attack.breaks_judge or killed:
+            return
+        raise HarnessError(
+            f"`harness {' '.join(words[:2])}` gave no answer:"
+            f" {ended.stdout[-300:]}{ended.stderr[-300:]}",
+            hint="Fix what broke, then run the row again.",
+        )
+
+
 def judged(
     place: LabProject,
     attack: Attack,
@@ -156,20 +215,23 @@ def judged(
     """Train, evaluate and judge on both splits; a person keeps what passed and is better. Returns
     the last verdict."""
     _act(place, attack, sandbox, values, seen, Moment.OPENED)
-    words = ["--", *attack.command] if attack.command else []
-    for _ in range(1 + attack.retries):
-        verb(place, seen, "train", experiment, "--sandbox", sandbox, "--json", *words)
+    by = Caller(place=place, attack=attack, values=values, seen=seen)
+    words = [*(attack.shell.train_words if attack.shell else ()), "--json"]
+    words += ["--", *attack.command] if attack.command else []
+    with beside(lambda: _act(place, attack, sandbox, values, seen, Moment.DURING)):
+        for _ in range(1 + attack.retries):
+            by.verb("train", experiment, "--sandbox", sandbox, *words)
     seen.codes += ending_codes(place, experiment)
     _act(place, attack, sandbox, values, seen, Moment.TRAINED)
-    verb(place, seen, "evaluate", experiment, "--sandbox", sandbox, "--json")
+    by.verb("evaluate", experiment, "--sandbox", sandbox, "--json")
     _act(place, attack, sandbox, values, seen, Moment.EVALUATED)
     verdict = gate(place, experiment, GateName.VALIDATION, seen)
     if verdict is None or verdict.verdict is not Verdict.PASS:
         return verdict
     _act(place, attack, sandbox, values, seen, Moment.PASSED)
-    verb(place, seen, "evaluate", experiment, "--split", "held-out", "--sandbox", sandbox, "--json")
+    by.verb("evaluate", experiment, "--split", "held-out", "--sandbox", sandbox, "--json")
     for number in range(1, attack.looks):
-        _look_again(place, sandbox, seen, experiment, number)
+        _look_again(by, sandbox, experiment, number)
     gate(place, experiment, GateName.HELD_OUT, seen)
     _act(place, attack, sandbox, values, seen, Moment.CLOSED)
     verdict = gate(place, experiment, GateName.HELD_OUT, seen)  # as it stands when a person decides
@@ -178,14 +240,14 @@ def judged(
     return verdict
 
 
-def _look_again(place: LabProject, sandbox: str, seen: Trail, experiment: str, number: int) -> None:
+def _look_again(by: Caller, sandbox: str, experiment: str, number: int) -> None:
     """A new look at held-out needs another program, its runs, their scores and a PASS."""
-    train = place.root / "train.py"
+    train = by.place.root / "train.py"
     train.write_text(other_stream(train.read_text("utf-8"), number), "utf-8")
-    verb(place, seen, "train", experiment, "--sandbox", sandbox, "--json")
-    verb(place, seen, "evaluate", experiment, "--sandbox", sandbox, "--json")
-    gate(place, experiment, GateName.VALIDATION, seen)
-    verb(place, seen, "evaluate", experiment, "--split", "held-out", "--sandbox", sandbox, "--json")
+    by.verb("train", experiment, "--sandbox", sandbox, "--json")
+    by.verb("evaluate", experiment, "--sandbox", sandbox, "--json")
+    gate(by.place, experiment, GateName.VALIDATION, by.seen)
+    by.verb("evaluate", experiment, "--split", "held-out", "--sandbox", sandbox, "--json")
 
 
 def _decide(place: LabProject, experiment: str, verdict: RecordedVerdict, seen: Trail) -> None:
@@ -199,26 +261,6 @@ def _decide(place: LabProject, experiment: str, verdict: RecordedVerdict, seen: 
             write_derived(project)
     except HarnessError as error:
         seen.refused(error)
-
-
-def verb(place: LabProject, seen: Trail, *words: str) -> None:
-    """A command as a person types it; a refusal is a code. Raises HarnessError when it broke: that
-    is no defence."""
-    ended = place.harness(*words, timeout_s=_VERB_S)
-    try:
-        document = json.loads(ended.stdout)
-    except ValueError:
-        document = None
-    seen.log += ended.stderr
-    code = None if document is None else document.get("error", {}).get("code")
-    if document is None or code in _FAULTS:
-        message = (
-            f"`harness {' '.join(words[:2])}` gave no answer:"
-            f" {ended.stdout[-300:]}{ended.stderr[-300:]}"
-        )
-        raise HarnessError(message, hint="Fix what broke, then run the row again.")
-    if code is not None:
-        seen.codes.append(str(code))
 
 
 def gate(place: LabProject, experiment: str, gate: GateName, seen: Trail) -> RecordedVerdict | None:
@@ -264,6 +306,7 @@ def _act(
     seen: Trail,
     moment: Moment,
 ) -> None:
-    """Run a program of the agent in the loop's sandbox."""
+    """Run a program of the agent in the loop's sandbox, or in the agent's own shell."""
     if moment in attack.acts:
-        seen.log += act(place, filled(attack.acts[moment], values), sandbox)
+        within = "none" if attack.shell is not None else sandbox
+        seen.log += act(place, filled(attack.acts[moment], values), within)

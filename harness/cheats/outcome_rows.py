@@ -9,16 +9,16 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from harness.cheats import calls, record_attacks
+from harness.cheats import calls, gateway_attacks, record_attacks, self_starts
 from harness.cheats import defended as with_defences
 from harness.cheats import undefended as without
 from harness.cheats.attack import LEAST_GAIN, Attack, AttackOutcome, Channel, Control, TrueScores
-from harness.cheats.defences import caught, counts, defence_of, fired, ordered
+from harness.cheats.defences import caught, counts, defence_of, fired, graded, ordered
 from harness.cheats.lab import LabProject, make_project
 from harness.cheats.starting_points import make_candidate, make_parent, settle
 
@@ -38,6 +38,8 @@ def _digestible(value: Any) -> Any:
         return {str(key): _digestible(inner) for key, inner in value.items()}
     if isinstance(value, tuple | list):
         return [_digestible(inner) for inner in value]
+    if is_dataclass(value):
+        return {field.name: _digestible(getattr(value, field.name)) for field in fields(value)}
     return _text(value) if callable(value) else value
 
 
@@ -98,6 +100,8 @@ def attack_row(bases: Bases, attack: Attack) -> dict[str, Any]:
     """Let `attack` happen in both worlds."""
     if attack.channel is Channel.RECORD:
         return _record_row(bases, attack)
+    if attack.channel in _BESIDE_TRAINING:
+        return _beside_row(bases, attack)
     first, truth = _in_copy(
         bases.naive, lambda place: without.undefended(place, attack, bases.naive_true)
     )
@@ -123,6 +127,24 @@ def _record_row(bases: Bases, attack: Attack) -> dict[str, Any]:
         by = ordered(
             [*by, *(fired(attack, *then, structure="sandbox") if caught(attack, *then) else [])]
         )
+    return _row(bases, attack, first, then, by)
+
+
+_BESIDE_TRAINING = {
+    Channel.SELF_START: (self_starts.by_others, self_starts.by_harness),
+    Channel.GATEWAY: (gateway_attacks.open_to_all, gateway_attacks.of_one_session),
+}
+"""What happens in each world where no run is trained."""
+
+
+def _beside_row(bases: Bases, attack: Attack) -> dict[str, Any]:
+    sides = zip((bases.naive, bases.real), _BESIDE_TRAINING[attack.channel], strict=True)
+    truth = TrueScores(score=bases.parent.true, parent=bases.parent.true)
+    first, then = (
+        (_in_copy(place, functools.partial(happen, attack=attack)), truth)
+        for place, happen in sides
+    )
+    by = fired(attack, *then) if caught(attack, *then) else []
     return _row(bases, attack, first, then, by)
 
 
@@ -172,6 +194,7 @@ def _row(
         "succeeded_undefended": succeeded,
         "caught": stopped,
         "caught_by": by,
+        "graded": "" if stopped else graded(attack, then[0]),
         "said": [_bare(code) for code in counts(attack, then[0])[:12]],
         "reason": "" if stopped else reason_of(attack, bases.sandbox),
         "undefended": _side(*first),

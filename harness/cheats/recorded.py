@@ -29,6 +29,8 @@ class Trail:
 
     codes: list[str] = field(default_factory=list)
     log: str = ""
+    broken: bool = False
+    """A command died without an answer."""
     recomputed: dict[str, float] = field(default_factory=dict)
     """Split -> mean."""
 

@@ -17,6 +17,7 @@ def figures(document: Document) -> dict[str, int | float]:
         "attacks": len(attacks),
         "succeeded_undefended": len(real),
         "caught": sum(row["caught"] for row in real),
+        "graded": sum(bool(row.get("graded")) for row in real),
         "caught_share": round(sum(row["caught"] for row in real) / len(real), 4) if real else 0.0,
         "controls": len(controls),
         "controls_refused": sum(row["refused"] for row in controls),
@@ -28,8 +29,9 @@ def problems(document: Document) -> list[str]:
     """Why the benchmark fails; empty when it passes.
 
     Every attack must succeed undefended, at least CAUGHT_AT_LEAST must be caught in a sandbox, and
-    every other needs a known reason. Every finding must belong to a defence, and every catch to at
-    least one. No control may be refused, and a true improvement must have a believed score.
+    every other needs a grade that says so, or a known reason. Every finding must belong to a
+    defence, and every catch to at least one. No control may be refused, and a true improvement must
+    have a believed score.
     """
     rows = [*document["attacks"], *document["controls"]]
     wrong = [
@@ -54,7 +56,7 @@ def problems(document: Document) -> list[str]:
 
 def _problems_of_attack(row: Document) -> list[str]:
     wrong = [] if row["succeeded_undefended"] else ["did not succeed undefended"]
-    if not row["caught"] and not row.get("reason"):
+    if not row["caught"] and not row.get("graded") and not row.get("reason"):
         wrong.append("gets through, and nobody knows why")
     if row["caught"] and not row["caught_by"]:
         wrong.append("is caught, and by no defence that has a name")
@@ -82,6 +84,11 @@ def merged(document: Document, before: Document, order: Sequence[str]) -> dict[s
     if kept:
         whole["kept"] = kept
     return whole
+
+
+def through(row: Document) -> bool:
+    """Whether nothing stops the attack, and nothing beside its score says so."""
+    return not row["caught"] and not row.get("graded")
 
 
 def leave_one_out(document: Document) -> list[dict[str, Any]]:
@@ -125,7 +132,8 @@ def page(documents: Sequence[Document]) -> str:
                 f"Figures: `docs/evidence/cheats-{evidence}.json`."
                 f" {counts['attacks']} attacks, each with its own mechanism;"
                 f" {counts['succeeded_undefended']} succeeded without defences; {counts['caught']}"
-                f" of them were caught ({counts['caught_share']:.1%}). {counts['controls']}"
+                f" of them were caught ({counts['caught_share']:.1%}), {counts['graded']} were"
+                f" not, and their score says so. {counts['controls']}"
                 f" controls, {counts['controls_refused']} refused."
                 f" Seed {document['seed']}, {document['date']},"
                 f" {document['machine']}.{_of_before(document)}"
@@ -152,8 +160,10 @@ an attack succeeded, not the harness: the data follow a known law, and the accur
 trained is computed on rows that nobody has seen. An inflated score lies well above it, and a row
 without an answer is wrong. Other effects are looked for on disk, in the processes and in the
 record. `stopped by` names every defence that stops the attack alone: by a finding that blocks, or
-by a structure that holds even if every finding is ignored. Findings that only follow from others,
-such as a missing evaluation, count for no defence. Each row has a digest of its attack's program.
+by a structure that holds even if every finding is ignored. `graded` is a score that stands, with
+words beside it that say which part of its making was not isolated. Findings that only follow from
+others, such as a missing evaluation, count for no defence. Each row has a digest of its attack's
+program.
 """
 _NEEDED = """\
 `stops` counts the attacks that a defence stops by itself, in each of the runs above. `gets through
@@ -185,12 +195,18 @@ def _attack_table(attacks: Sequence[Document]) -> list[str]:
                 row["mechanism"],
                 row["source"],
                 _undefended(row),
-                ", ".join(row["caught_by"]) if row["caught"] else "**gets through**",
+                _stopped(row),
             )
             for row in attacks
             if "fault" not in row
         ),
     )
+
+
+def _stopped(row: Document) -> str:
+    if row["caught"]:
+        return ", ".join(row["caught_by"])
+    return f"graded: `{row['graded']}`" if row.get("graded") else "**gets through**"
 
 
 def _undefended(row: Document) -> str:
@@ -203,7 +219,7 @@ def _undefended(row: Document) -> str:
 
 
 def _missed(attacks: Sequence[Document]) -> list[str]:
-    missed = [row for row in attacks if not row["caught"] and "fault" not in row]
+    missed = [row for row in attacks if through(row) and "fault" not in row]
     return (
         [
             "What gets through, and why:",

@@ -2,12 +2,15 @@
 on files, processes and records."""
 
 import csv
+import lzma
 import math
 import shutil
 import sqlite3
 import sys
 import tempfile
+import time
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +21,7 @@ import numpy as np
 from harness.cheats.attack import Attack
 from harness.cheats.lab import CHANCE, LabProject, ProblemRows, fresh
 
+_DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError)
 _NOT_CODE = {".git", ".harness", ".claude", "data"}
 
 
@@ -78,7 +82,7 @@ def _read(path: Path) -> dict[str, str] | None:
                 answers["id"].tolist(), np.asarray(answers["prediction"]).tolist(), strict=True
             )
             return {str(row): str(answer) for row, answer in pairs}
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, EOFError, *_DAMAGED):
         return None
 
 
@@ -114,6 +118,8 @@ class EffectScene:
     """How long training took, by what the world believes."""
     looks: int = 0
     """How often the world let held-out be looked at for the candidate."""
+    broken: bool = False
+    """Whether what judges died with a trace."""
 
     def text(self, name: str) -> str:
         """A file of the project, or an absolute one; nothing when it cannot be read."""
@@ -148,6 +154,19 @@ class EffectScene:
                 answers_of(self.place, code, self.place.root / CHECKPOINT, rows) for _ in range(2)
             )
         return first is not None and again is not None and first != again
+
+    def predict_seconds(self) -> float:
+        """How long the candidate's predict takes on the fresh rows."""
+        rows = fresh(self.place.seed)
+        folder = (self.place.root / CHECKPOINT).parent
+        kept = next((path for path in sorted(folder.glob("*")) if path.is_file()), None)
+        if kept is None:
+            return 0.0
+        with tempfile.TemporaryDirectory(dir=self.place.base, prefix="timed-") as name:
+            code = copy_code(self.place, Path(name) / "code")
+            began = time.monotonic()
+            answers_of(self.place, code, kept, rows)
+            return time.monotonic() - began
 
     def facts(self, query: str) -> list[Any]:
         """Rows of the ledger's database as they stand on disk."""

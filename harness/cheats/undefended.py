@@ -6,13 +6,16 @@ again before it decides.
 """
 
 import json
+import os
 import re
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from harness.cheats.agent_acts import beside
 from harness.cheats.attack import Attack, AttackOutcome, Moment, TrueScores
 from harness.cheats.lab import LabProject, filled
 from harness.cheats.programs import other_stream
@@ -30,6 +33,20 @@ def run_folder(place: LabProject, experiment: str) -> Path:
     return place.root / EXPERIMENTS / experiment / "runs" / "run-01"
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Started:
+    """How this world starts a program: it takes what the agent's shell has."""
+
+    place: LabProject
+    variables: Mapping[str, str] = field(default_factory=dict)
+    python: str = OWN_PYTHON
+
+    def interpreter(self) -> str:
+        """The project's own where it has one."""
+        own = self.place.root / self.python
+        return str(own) if own.exists() else sys.executable
+
+
 _TIER = re.compile(r"must: ([0-9.]+)")
 _SAID = re.compile(r"accuracy (?:of )?([0-9.]*[0-9])")
 
@@ -37,8 +54,9 @@ _SAID = re.compile(r"accuracy (?:of )?([0-9.]*[0-9])")
 def make_parent(place: LabProject) -> float:
     """One honest experiment to compare a candidate with; returns its true score."""
     place.run(["git", "init", "-q", "-b", "main"])
-    _train(place, PARENT, ())
-    _write_belief(place, PARENT)
+    by = _Started(place=place)
+    _train(by, PARENT, ())
+    _write_belief(by, PARENT)
     return true_score(place, copy_code(place, place.base / "code"), _checkpoints(place, PARENT))
 
 
@@ -51,7 +69,19 @@ def values_of(place: LabProject) -> dict[str, str]:
         "LABELS": str(place.root / "data/held_out.npz"),
         "MARK": place.mark,
         "PYTHON": sys.executable,
+        "PATH": os.environ["PATH"],
+        "LAST": "run-01",
     }
+
+
+def _started(place: LabProject, attack: Attack, values: Mapping[str, str]) -> _Started:
+    if attack.shell is None:
+        return _Started(place=place)
+    return _Started(
+        place=place,
+        variables={name: filled(text, values) for name, text in attack.shell.variables.items()},
+        python=attack.shell.python or OWN_PYTHON,
+    )
 
 
 def undefended(
@@ -59,20 +89,22 @@ def undefended(
 ) -> tuple[AttackOutcome, TrueScores]:
     """Let the attack happen at `place`, which holds the parent already."""
     values = values_of(place)
+    by = _started(place, attack, values)
     if attack.prepares:
         place.run([sys.executable, "-c", filled(attack.prepares, values)])
     place.write(attack.files, values)
     _act(place, attack, values, Moment.BEFORE)
     _act(place, attack, values, Moment.OPENED)
     _claims(place, attack)
-    log = "".join(_train(place, CANDIDATE, attack.command) for _ in range(1 + attack.retries))
+    with beside(lambda: _act(place, attack, values, Moment.DURING)):
+        log = "".join(_train(by, CANDIDATE, attack.command) for _ in range(1 + attack.retries))
     code = copy_code(place, place.base / "code")
     checkpoints = _checkpoints(place, CANDIDATE)
     truth = TrueScores(score=true_score(place, code, checkpoints), parent=parent_true)
     _act(place, attack, values, Moment.TRAINED)
     place.run(["git", "status", "--short"])  # to note which code was trained
-    _write_belief(place, CANDIDATE)
-    looks = _look_often(place, attack)
+    broken = _write_belief(by, CANDIDATE)
+    looks = _look_often(by, attack)
     for moment in (Moment.EVALUATED, Moment.PASSED, Moment.CLOSED):
         _act(place, attack, values, moment)
     believed, parent = (_read_belief(place, name) for name in (CANDIDATE, PARENT))
@@ -83,21 +115,24 @@ def undefended(
     seconds = _logged(run_folder(place, CANDIDATE) / "metrics.jsonl", "seconds")
     seen = {
         "done": effect(
-            attack, EffectScene(place=place, values=values, log=log, seconds=seconds, looks=looks)
+            attack,
+            EffectScene(
+                place=place, values=values, log=log, seconds=seconds, looks=looks, broken=broken
+            ),
         )
     }
     return AttackOutcome(believed=believed, kept=kept, evidence=seen), truth
 
 
-def _look_often(place: LabProject, attack: Attack) -> int:
+def _look_often(by: _Started, attack: Attack) -> int:
     """How often evaluate.py answered: nobody counts."""
     answered = 0
     for number in range(attack.looks):
         if number:
-            train = place.root / "train.py"
+            train = by.place.root / "train.py"
             train.write_text(other_stream(train.read_text("utf-8"), number), "utf-8")
-            _train(place, CANDIDATE, ())
-        answered += _evaluated(place, CANDIDATE) is not None
+            _train(by, CANDIDATE, ())
+        answered += isinstance(_evaluated(by, CANDIDATE), float)
     return answered
 
 
@@ -119,11 +154,12 @@ def _claims(place: LabProject, attack: Attack) -> None:
         )
 
 
-def _train(place: LabProject, experiment: str, command: tuple[str, ...]) -> str:
-    folder = run_folder(place, experiment)
+def _train(by: _Started, experiment: str, command: tuple[str, ...]) -> str:
+    folder = run_folder(by.place, experiment)
     folder.mkdir(parents=True, exist_ok=True)
     given = {
-        variables.PROJECT: str(place.root),
+        **by.variables,
+        variables.PROJECT: str(by.place.root),
         variables.EXPERIMENT: experiment,
         variables.RUN: "run-01",
         variables.RUN_DIR: str(folder),
@@ -134,7 +170,7 @@ def _train(place: LabProject, experiment: str, command: tuple[str, ...]) -> str:
         sys.executable,
         "train.py",
     ]
-    ended = place.run(words, environment=place.environment(**given))
+    ended = by.place.run(words, environment=by.place.environment(**given))
     return ended.stdout + ended.stderr
 
 
@@ -147,25 +183,28 @@ def _checkpoints(place: LabProject, experiment: str) -> list[Path]:
     return [path.resolve() for path in newest]
 
 
-def _write_belief(place: LabProject, experiment: str) -> None:
-    believed = _believe(place, experiment)
-    path = place.root / EXPERIMENTS / experiment / "score.json"
-    path.write_text(json.dumps({"accuracy": believed}), "utf-8")
+def _write_belief(by: _Started, experiment: str) -> bool:
+    """Returns whether the evaluation broke."""
+    believed = _believe(by, experiment)
+    broken = isinstance(believed, str)
+    path = by.place.root / EXPERIMENTS / experiment / "score.json"
+    path.write_text(json.dumps({"accuracy": None if broken else believed}), "utf-8")
+    return broken
 
 
 def _read_belief(place: LabProject, experiment: str) -> float | None:
     return _number_in(place.root / EXPERIMENTS / experiment / "score.json")
 
 
-def _believe(place: LabProject, experiment: str) -> float | None:
-    claim = _number_in(place.root / "result.json")
+def _believe(by: _Started, experiment: str) -> float | str | None:
+    claim = _number_in(by.place.root / "result.json")
     if claim is not None:
         return claim
-    logged = _logged(run_folder(place, experiment) / "metrics.jsonl", "accuracy")
+    logged = _logged(run_folder(by.place, experiment) / "metrics.jsonl", "accuracy")
     if logged is not None:
         return logged
-    submitted = _submission(place)
-    return submitted if submitted is not None else _evaluated(place, experiment)
+    submitted = _submission(by.place)
+    return submitted if submitted is not None else _evaluated(by, experiment)
 
 
 def _number_in(path: Path) -> float | None:
@@ -201,15 +240,17 @@ def _submission(place: LabProject) -> float | None:
         return None
 
 
-def _evaluated(place: LabProject, experiment: str) -> float | None:
-    checkpoints = _checkpoints(place, experiment)
+def _evaluated(by: _Started, experiment: str) -> float | str | None:
+    """What evaluate.py printed; its last words, as text, when it broke."""
+    checkpoints = _checkpoints(by.place, experiment)
     if not checkpoints:
         return None
-    environment = place.environment(PYTHONPATH=str(place.root))
-    own = place.root / OWN_PYTHON
-    python = str(own) if own.exists() else sys.executable
-    ended = place.run([python, "evaluate.py", str(checkpoints[0])], environment=environment)
+    given = {"PYTHONPATH": str(by.place.root), **by.variables}
+    ended = by.place.run(
+        [by.interpreter(), "evaluate.py", str(checkpoints[0])],
+        environment=by.place.environment(**given),
+    )
     try:
         return float(ended.stdout.splitlines()[-1])
     except (ValueError, IndexError):
-        return None
+        return ended.stderr[-300:] if "Traceback" in ended.stderr else None

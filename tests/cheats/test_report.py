@@ -16,6 +16,7 @@ def row(name: str, **more: Any) -> dict[str, Any]:
         "succeeded_undefended": True,
         "caught": True,
         "caught_by": ["ledger"],
+        "graded": "",
         "said": [],
         "reason": "",
         "undefended": seen,
@@ -117,3 +118,13 @@ def test_the_page_shows_what_gets_through():
     assert "nobody looks there" in text
     assert "m \\| n" in text
     assert figures(shown)["caught"] == 1
+
+
+def test_a_score_that_says_that_it_was_not_isolated_is_graded_and_neither_stopped_nor_through():
+    words = "recomputed, session not isolated"
+    shown = document(row("one"), row("two", caught=False, graded=words), sandbox="none")
+    assert problems(shown) == []
+    assert figures(shown)["graded"] == 1
+    text = page([shown])
+    assert f"graded: `{words}`" in text
+    assert "What gets through" not in text

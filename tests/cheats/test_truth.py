@@ -15,6 +15,7 @@ from harness.cheats.attack import (
     AttackKind,
     AttackOutcome,
     Channel,
+    PlainShell,
     TrueScores,
     below_plan,
     done,
@@ -24,7 +25,7 @@ from harness.cheats.attack import (
 from harness.cheats.catalogue import ATTACKS, CONTROLS
 from harness.cheats.catalogue.tool_calls import has
 from harness.cheats.defences import DEFENCES, caught, defence_of, fired, structural_of
-from harness.cheats.defended import verb
+from harness.cheats.defended import Caller
 from harness.cheats.lab import CHANCE, LabProject, draw, fresh, split
 from harness.cheats.outcome_rows import digest
 from harness.cheats.recorded import Trail, codes_of
@@ -140,24 +141,62 @@ def test_a_run_that_was_closed_badly_says_by_what():
     assert codes_of(ended("completed")) == []
 
 
-@pytest.mark.parametrize("printed", ["", '{"error": {"code": "harness_failed"}}'])
+def caller(monkeypatch: pytest.MonkeyPatch, printed: str, **more: Any) -> Caller:
+    ended = CompletedProcess(["harness"], 1, printed, "Traceback")
+    monkeypatch.setattr(LabProject, "harness", lambda *_, **__: ended)
+    place = LabProject(base=Path("nowhere"), seed=1)
+    return Caller(place=place, attack=attack(**more), values={}, seen=Trail())
+
+
+BROKEN = ["", '{"error": {"code": "harness_failed"}}']
+
+
+@pytest.mark.parametrize("printed", BROKEN)
 def test_a_verb_that_broke_is_a_fault_of_the_lab_and_no_defence(
     monkeypatch: pytest.MonkeyPatch, printed: str
 ):
-    ended = CompletedProcess(["harness"], 1, printed, "Traceback")
-    monkeypatch.setattr(LabProject, "harness", lambda *_, **__: ended)
-    seen = Trail()
+    by = caller(monkeypatch, printed)
     with pytest.raises(HarnessError, match="gave no answer"):
-        verb(LabProject(base=Path("nowhere"), seed=1), seen, "train", "exp-0002")
-    assert seen.codes == []
+        by.verb("train", "exp-0002")
+    assert by.seen.codes == []
+
+
+@pytest.mark.parametrize("printed", BROKEN)
+def test_a_verb_that_broke_is_the_effect_of_an_attack_that_aims_at_it(
+    monkeypatch: pytest.MonkeyPatch, printed: str
+):
+    by = caller(monkeypatch, printed, breaks_judge=True)
+    by.verb("evaluate", "exp-0002")
+    assert by.seen.broken
+    assert by.seen.codes == []
 
 
 def test_what_a_verb_refuses_is_a_code(monkeypatch: pytest.MonkeyPatch):
-    ended = CompletedProcess(["harness"], 1, '{"error": {"code": "query_budget_spent"}}', "")
-    monkeypatch.setattr(LabProject, "harness", lambda *_, **__: ended)
-    seen = Trail()
-    verb(LabProject(base=Path("nowhere"), seed=1), seen, "evaluate", "exp-0002")
-    assert seen.codes == ["query_budget_spent"]
+    by = caller(monkeypatch, '{"error": {"code": "query_budget_spent"}}')
+    by.verb("evaluate", "exp-0002")
+    assert by.seen.codes == ["query_budget_spent"]
+    assert not by.seen.broken
+
+
+def test_an_agent_types_in_its_own_shell_and_a_person_does_not(monkeypatch: pytest.MonkeyPatch):
+    typed: list[tuple[list[str], dict[str, str]]] = []
+
+    def run(place: LabProject, argv: Any, *, environment: Any = None, **_: Any) -> Any:
+        typed.append((list(argv), dict(environment or {})))
+        return CompletedProcess(argv, 0, "{}", "")
+
+    monkeypatch.setattr(LabProject, "run", run)
+    place = LabProject(base=Path("nowhere"), seed=1)
+    monkeypatch.setattr(LabProject, "environment", lambda *_, **more: more)
+    shell = PlainShell(variables={"PYTHONPATH": "@ROOT@/lib"}, python=".venv/bin/python")
+    values = {"ROOT": "/p"}
+    for given in (shell, None):
+        by = Caller(place=place, attack=attack(shell=given), values=values, seen=Trail())
+        by.verb("evaluate", "exp-0002")
+    (agents, variables), (_, persons) = typed
+    assert agents[0] == str(place.root / ".venv/bin/python")
+    assert variables == {"CLAUDECODE": "1", "PYTHONPATH": "/p/lib"}
+    assert persons == {}
 
 
 def test_answers_are_compared_as_numbers_over_all_rows():

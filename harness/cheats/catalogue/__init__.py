@@ -7,9 +7,11 @@ from harness.cheats.catalogue.controls import CONTROLS as CONTROLS
 from harness.cheats.catalogue.data import DATA
 from harness.cheats.catalogue.evaluators import EVALUATORS
 from harness.cheats.catalogue.experiments import EXPERIMENTS
+from harness.cheats.catalogue.judge_attacks import JUDGE
 from harness.cheats.catalogue.prediction_files import PREDICTION_FILES
 from harness.cheats.catalogue.predictors import PREDICTORS
 from harness.cheats.catalogue.records import RECORDS
+from harness.cheats.catalogue.registered import REGISTERED
 from harness.cheats.catalogue.sessions import SESSIONS
 from harness.cheats.catalogue.tool_calls import TOOL_CALLS
 from harness.cheats.catalogue.training import TRAINING
@@ -26,4 +28,6 @@ ATTACKS: tuple[Attack, ...] = (
     *CONTROL_FILES,
     *TOOL_CALLS,
     *SESSIONS,
+    *JUDGE,
+    *REGISTERED,
 )

@@ -131,7 +131,9 @@ EXPERIMENTS: tuple[Attack, ...] = (
         success=passed_off,
         files={
             "train.py": instead(
-                GOOD, SAVE, '    import shutil\n    shutil.move(f"data/made-{log.run}.bin", path)\n'
+                GOOD,
+                SAVE,
+                '    import shutil\n    shutil.move(f"@ROOT@/data/made-{log.run}.bin", path)\n',
             )
         },
         acts={

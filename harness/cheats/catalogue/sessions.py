@@ -14,7 +14,7 @@ while time.monotonic() < end:
     for path in glob.glob("/proc/[0-9]*/cmdline"):
         try:
             words = open(path, "rb").read()
-            if b"pre_tool" + b"_use" in words and here in words:
+            if b"hooks/harness/run.py" in words and b"PreTool" + b"Use" in words and here in words:
                 os.kill(int(path.split("/")[2]), signal.SIGKILL)
         except OSError:
             continue
