@@ -44,11 +44,14 @@ os.symlink(sysconfig.get_path("purelib"), lib / "site-packages")
 (lib / "sitecustomize.py").write_text({_PATCH!r})
 """
 _OWN_VENV = """\
-import pathlib, sysconfig, venv
+import pathlib, shutil, sysconfig, venv
 
 venv.create(".venv", symlinks=True)
 site = next(pathlib.Path(".venv").glob("lib/python*/site-packages"))
-(site / "packages.pth").write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\\n")
+packages = pathlib.Path(sysconfig.get_path("purelib"))
+for needed in packages.glob("numpy*"):  # training sees this folder alone
+    shutil.copytree(needed, site / needed.name, ignore=shutil.ignore_patterns("tests"))
+(site / "packages.pth").write_text(f"import site; site.addsitedir({str(packages)!r})\\n")
 """
 _PLANT = f"""
 import pathlib as _pathlib
@@ -66,13 +69,13 @@ import pathlib
 pathlib.Path("@ROOT@/data/ran.txt").write_text("ran outside of any sandbox")
 """
 _SPOILED = """\
-    import zipfile
-    with zipfile.ZipFile("plain.npz") as plain, zipfile.ZipFile("packed.npz", "w", zipfile.ZIP_LZMA) as packed:
-        for name in plain.namelist():
-            packed.writestr(name, plain.read(name))
-    whole = bytearray(open("packed.npz", "rb").read())
-    with zipfile.ZipFile("packed.npz") as packed:
-        for item in packed.infolist():
+    packed = io.BytesIO()
+    with zipfile.ZipFile(plain) as honest, zipfile.ZipFile(packed, "w", zipfile.ZIP_LZMA) as other:
+        for name in honest.namelist():
+            other.writestr(name, honest.read(name))
+    whole = bytearray(packed.getvalue())
+    with zipfile.ZipFile(packed) as other:
+        for item in other.infolist():
             begin = item.header_offset + 30 + len(item.filename) + 20
             whole[begin : begin + 40] = bytes(40)
     out = os.environ["HARNESS_PREDICTIONS"]
@@ -191,7 +194,11 @@ JUDGE: tuple[Attack, ...] = (
         success=done,
         files={
             "train.py": WEAK,
-            "predict.py": instead(PREDICT, 'os.environ["HARNESS_PREDICTIONS"]', '"plain.npz"')
+            "predict.py": instead(
+                PREDICT,
+                '    np.savez(os.environ["HARNESS_PREDICTIONS"]',
+                "    import io, zipfile\n    plain = io.BytesIO()\n    np.savez(plain",
+            )
             + _SPOILED,
         },
         breaks_judge=True,
