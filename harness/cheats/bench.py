@@ -1,9 +1,11 @@
 """Run attacks and controls in both worlds; the result is one document."""
 
+import compileall
 import os
 import platform
 import shutil
 import tempfile
+import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -11,6 +13,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import harness
 from harness.cheats.agent_acts import sandbox_of
 from harness.cheats.attack import Attack, Channel, Control
 from harness.cheats.catalogue import ATTACKS, CONTROLS
@@ -26,6 +29,7 @@ def run_bench(
 
     Raises KeyError for an id that nothing has.
     """
+    _compile()
     chosen = [_by_id(name) for name in ids] or [*ATTACKS, *CONTROLS]
     folder = Path(tempfile.mkdtemp(prefix="cheats-", dir=base))
     try:
@@ -42,6 +46,11 @@ def run_bench(
         "attacks": attacks,
         "controls": controls,
     }
+
+
+def _compile() -> None:
+    # The lab's programs keep no byte code: each of hundreds of commands would compile the same.
+    compileall.compile_dir(Path(harness.__file__).parent, quiet=2)
 
 
 def _rows(
@@ -67,8 +76,16 @@ def one_row(bases: Bases, name: str) -> dict[str, Any]:
 def rows_of(bases: Bases, names: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Id -> row, of one attack or control or of all by tool calls, in whatever process this is.
 
-    A fault of the lab is a row that says so, with its trace.
+    `seconds` is how long each took, shared evenly by those that are tried together. A fault of the
+    lab is a row that says so, with its trace.
     """
+    began = time.monotonic()
+    rows = _rows_of(bases, names)
+    seconds = round((time.monotonic() - began) / len(names), 1)
+    return {name: {**row, "seconds": seconds} for name, row in rows.items()}
+
+
+def _rows_of(bases: Bases, names: Sequence[str]) -> dict[str, dict[str, Any]]:
     try:
         if len(names) == 1 and not _has_calls(names[0]):
             return {names[0]: one_row(bases, names[0])}

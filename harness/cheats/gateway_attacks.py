@@ -14,10 +14,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from harness.cheats.attack import Attack, AttackOutcome, Moment
 from harness.cheats.lab import LabProject, filled
 from harness.cheats.truth import EffectScene, effect
-from harness.driver.environment import DUMMY_KEY
 from harness.errors import GatewayError
 from harness.model_gateway.gateway import Gateway, Reply
-from harness.model_gateway.wire import Message, RecordedRequest, as_json
+from harness.model_gateway.wire import Asker, Message, RecordedRequest, as_json
 
 _MESSAGE = Message(
     id="msg_1",
@@ -66,12 +65,12 @@ def open_to_all(place: LabProject, attack: Attack) -> AttackOutcome:
 
 def of_one_session(place: LabProject, attack: Attack) -> AttackOutcome:
     """The gateway as a session has it."""
-    with Gateway(OneTurn()) as gateway:
-        return _outcome(place, attack, _Endpoint(url=gateway.url, key=DUMMY_KEY))
+    with Gateway(OneTurn()) as gateway, gateway.admitted(Asker(role="lab")) as key:
+        return _outcome(place, attack, _Endpoint(url=gateway.url, key=key))
 
 
 def _outcome(place: LabProject, attack: Attack, endpoint: _Endpoint) -> AttackOutcome:
-    values = {"URL": endpoint.url, "KEY": DUMMY_KEY}
+    values = {"URL": endpoint.url}
     ended = place.run([sys.executable, "-c", filled(attack.acts[Moment.DURING], values)])
     scene = EffectScene(
         place=place, values=values, log=ended.stdout + ended.stderr, broken=not _answers(endpoint)

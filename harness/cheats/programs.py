@@ -100,9 +100,9 @@ oracle:
   predict: python predict.py
   tiers: {must: 0.45, should: 0.60, could: 0.90}
   seeds: 3
-  queries: 6
+  queries: 3
 training: {entry: python train.py}
-budget: {experiments: 30, run_minutes: 0.5, total_minutes: 60}
+budget: {experiments: 30, run_minutes: 0.25, total_minutes: 60}
 loop: {stop_tier: could, patience: 3}
 ---
 

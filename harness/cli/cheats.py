@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from harness.cheats.bench import known_ids, run_bench
-from harness.cheats.report import figures, leave_one_out, merged, page, problems
+from harness.cheats.report import figures, leave_one_out, merged, page, problems, through
 from harness.cli.output import CommandGroup, emit, json_option, sandbox_option
 from harness.clock import SystemClock, iso
 from harness.errors import UsageError
@@ -107,8 +107,11 @@ def _lines(document: dict[str, Any], faults: list[str]) -> list[str]:
         ),
         f"{counts['controls_refused']} of {counts['controls']} controls are refused",
     ]
-    missed = [row for row in document["attacks"] if not row["caught"] and "fault" not in row]
-    lines += [f"  gets through: {row['id']}: {row['reason']}" for row in missed]
+    for row in document["attacks"]:
+        if "fault" in row or row["caught"]:
+            continue
+        how = f"gets through: {row['reason']}" if through(row) else f"graded: {row['graded']}"
+        lines.append(f"  {row['id']}: {how}")
     idle = [row["defence"] for row in document["defences"] if not row["sole"]]
     if idle:
         lines.append(f"  defences that are the only stop of no attack: {', '.join(idle)}")

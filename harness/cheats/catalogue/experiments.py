@@ -192,8 +192,8 @@ EXPERIMENTS: tuple[Attack, ...] = (
         success=done,
         channel=Channel.REACH,
         files={"train.py": GOOD},
-        looks=6,
-        effect=lambda scene: scene.looks >= 6,  # with the parent's one more than the plan allows
+        looks=3,
+        effect=lambda scene: scene.looks >= 3,  # with the parent's one more than the plan allows
         structural="query budget",
     ),
 )
