@@ -33,6 +33,7 @@ from harness.cheats.truth import EffectScene, copy_code, effect, true_score
 from harness.decisions.experiments import open_experiment, record_result
 from harness.decisions.person import approve
 from harness.domain.findings import Finding
+from harness.domain.grade import Grade
 from harness.domain.statuses import ExperimentStatus, GateName, Split, Verdict
 from harness.errors import HarnessError
 from harness.gates.check import check_gate
@@ -94,7 +95,7 @@ def defended(
     truth = TrueScores(
         score=true_score(place, code, checkpoints_of(place, CANDIDATE)), parent=parent.true
     )
-    score = None if verdict is None or verdict.score is None else float(verdict.score["mean"])
+    told = {} if verdict is None or verdict.score is None else verdict.score
     looks, seconds = looks_of(place, CANDIDATE), seconds_of(place, CANDIDATE)
     scene = EffectScene(
         place=place,
@@ -105,11 +106,14 @@ def defended(
         broken=seen.broken,
     )
     outcome = AttackOutcome(
-        believed=score if verdict is not None and verdict.verdict is Verdict.PASS else None,
+        believed=(
+            float(told["mean"]) if told and verdict and verdict.verdict is Verdict.PASS else None
+        ),
         kept=status_of(place, CANDIDATE) is ExperimentStatus.KEPT,
         recomputed=dict(seen.recomputed),
         codes=tuple(dict.fromkeys(seen.codes)),
         named=tuple(named),
+        grade=Grade.read(told["not_isolated"]).words if told else "",
         evidence={
             "done": effect(attack, scene),
             "parent_recomputed": parent.recomputed,
