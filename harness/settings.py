@@ -42,7 +42,8 @@ class Settings:
     memory_dir: str
     """Relative to the root; `.harness/memory` unless set."""
     readable: tuple[str, ...]
-    """Further absolute paths that sandboxed processes may read, e.g. a data disk."""
+    """What else sandboxed processes may read, e.g. a data disk: absolute paths. A folder below the
+    root is data: no part of the code, and read-only where training sees it."""
     known_checkpoints: tuple[str, ...] = ()
     """Files and folders of weights that no run may submit as its own; relative or absolute."""
     hooks: HooksMode | None = None
@@ -108,11 +109,13 @@ def load_settings(start: Path, environment: Mapping[str, str]) -> Settings:
         )
     readable = values.get("readable", [])
     if not isinstance(readable, list) or not all(
-        isinstance(item, str) and os.path.isabs(item) for item in readable
+        isinstance(item, str) and item for item in readable
     ):
         raise ConfigError(
-            f"{path}: readable must be a list of absolute paths.", hint='E.g. readable = ["/data"].'
+            f"{path}: readable must be a list of paths.",
+            hint='E.g. readable = ["/data", "images"].',
         )
+    readable = [os.path.normpath(root / item) for item in readable]
     known = values.get("known_checkpoints", [])
     if not isinstance(known, list) or not all(isinstance(item, str) and item for item in known):
         raise ConfigError(

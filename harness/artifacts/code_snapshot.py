@@ -15,7 +15,15 @@ import orjson
 
 from harness.artifacts.content import read_bytes
 from harness.artifacts.git import in_repository, listed_files
-from harness.artifacts.objects import damaged, load_object, store_bytes, store_file
+from harness.artifacts.objects import (
+    ObjectDamagedError,
+    damaged,
+    lay_out,
+    load_object,
+    restore_object,
+    store_bytes,
+    store_file,
+)
 from harness.errors import UsageError
 from harness.files import atomic_write, canonical_json, pretty_json, sha256_bytes
 
@@ -150,21 +158,32 @@ def read_snapshot(path: Path) -> Snapshot:
     return snapshot
 
 
-def materialise(snapshot: Snapshot, objects: Path, target: Path) -> list[str]:
+def materialise(
+    snapshot: Snapshot, objects: Path, target: Path, *, live: Path | None = None
+) -> list[str]:
     """Write the snapshot's files into the new or empty folder `target`; return the links that were
     left out since they lead out of it.
 
-    Raises ObjectDamagedError for a changed blob, UsageError for a bad path.
+    A changed blob is put back from the same file below `live`, if that has its bytes. Raises
+    ObjectDamagedError for one that is not, UsageError for a bad path.
     """
     target.mkdir(parents=True, exist_ok=True)
     if any(target.iterdir()):
         raise UsageError(f"{target} is not empty.", hint="Materialise into a new folder.")
-    executable = set(snapshot.executable)
+    executable, made = set(snapshot.executable), {target}
     for name, expected in snapshot.files.items():
         path = _safe(target, name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(load_object(objects, expected))
-        path.chmod(0o755 if name in executable else 0o644)
+        if path.parent not in made:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            made.add(path.parent)
+        mode = 0o755 if name in executable else 0o644
+        try:
+            lay_out(objects / expected, path, expected, mode=mode)
+        except ObjectDamagedError:
+            if live is None:
+                raise
+            _restore(objects, expected, live / on_disk(name))
+            lay_out(objects / expected, path, expected, mode=mode)
     left_out = []
     # Links come last, so that no file is written through one.
     for name, destination in snapshot.links.items():
@@ -176,6 +195,13 @@ def materialise(snapshot: Snapshot, objects: Path, target: Path) -> list[str]:
         else:
             path.symlink_to(destination)
     return left_out
+
+
+def _restore(objects: Path, expected: str, source: Path) -> None:
+    try:
+        restore_object(objects, expected, source)
+    except UsageError as error:
+        raise damaged(objects / expected, expected, f"{source}, which cannot be read") from error
 
 
 def on_disk(name: str) -> str:

@@ -38,6 +38,8 @@ class Layout:
         """The harness's own copies of validation tables, each `<sha256>.<extension>`."""
         self.spending = self.state / "spending.jsonl"
         """What requests to the model service cost, a line each; see harness.ledger.spending."""
+        self.workspaces = self.state / "workspaces"
+        """The copies of the code in which runs train, while they do."""
         self.sessions = self.state / "sessions"
         """Home, configuration and temporary folders of agents' sessions."""
         self.decision_log = self._memory / "DECISION_LOG.md"

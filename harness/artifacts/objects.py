@@ -1,6 +1,8 @@
 """The vault's object store: each blob stored once, named by its SHA-256, verified when read."""
 
+import fcntl
 import hashlib
+import os
 from pathlib import Path
 from typing import BinaryIO
 
@@ -9,6 +11,8 @@ from harness.errors import HarnessError
 from harness.files import atomic_write, replacing, sha256_bytes
 
 _BLOCK = 1 << 20
+_FICLONE = 0x40049409
+"""Linux's ioctl; elsewhere it is refused like on a file system that cannot."""
 
 
 class ObjectDamagedError(HarnessError):
@@ -66,6 +70,45 @@ def copy_file(source: Path, folder: Path, sha256: str, *, suffix: str = "") -> P
         with open_regular(source) as stream:
             copy_verified(stream, folder, sha256, suffix=suffix)
     return target
+
+
+def lay_out(source: Path, target: Path, sha256: str, *, mode: int) -> None:
+    """A new file `target` with the bytes of `source`, sharing its blocks where the file system can.
+
+    Raises ObjectDamagedError unless the copy has the hash `sha256`; nothing is left then.
+    """
+    if not source.is_file():
+        raise damaged(source, sha256, "missing")
+    with open_regular(source) as reading:
+        # Never a hard link: whoever writes to the copy would write to the source.
+        descriptor = os.open(target, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
+        with os.fdopen(descriptor, "r+b") as writing:
+            os.fchmod(descriptor, mode)
+            digest = hashlib.sha256()
+            shared = _share(reading, writing)
+            while block := (writing if shared else reading).read(_BLOCK):
+                digest.update(block)
+                if not shared:
+                    writing.write(block)
+    if digest.hexdigest() != sha256:
+        target.unlink()
+        raise damaged(source, sha256, digest.hexdigest())
+
+
+def restore_object(objects: Path, sha256: str, source: Path) -> None:
+    """Put a damaged or missing object back from a file that has its bytes. Errors as
+    `copy_verified` and `open_regular`."""
+    with open_regular(source, follow=False) as stream:
+        copy_verified(stream, objects, sha256)
+
+
+def _share(source: BinaryIO, target: BinaryIO) -> bool:
+    """Whether `target` now is a copy-on-write copy of `source`."""
+    try:
+        fcntl.ioctl(target.fileno(), _FICLONE, source.fileno())
+    except OSError:  # another file system, or one that cannot
+        return False
+    return True
 
 
 def load_object(objects: Path, name: str) -> bytes:

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-CODE_CHANGED = "code_changed"
 CLOCK_SET = "clock_set"
 
 STOPPED = "stopped_by_alarm"

@@ -19,6 +19,16 @@ def machine_share(root: Path = Path("/")) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Placed:
+    """What lies at `source` is seen at `path`: with bwrap. Landlock moves nothing; there, and
+    without a sandbox, it is granted where it lies."""
+
+    path: Path
+    source: Path
+    writable: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Confinement:
     """What a process may reach. Paths are absolute; what is not listed does not exist for it, but
     for the system's own folders (/usr, /lib, /etc, /proc, /dev ...) and the interpreters."""
@@ -26,6 +36,8 @@ class Confinement:
     writable: tuple[Path, ...] = ()
     read_only: tuple[Path, ...] = ()
     """Also takes writing away below a writable folder (bwrap only: landlock rules add up)."""
+    placed: tuple[Placed, ...] = ()
+    """Stands before a path of the same name in `writable` and `read_only`."""
     hidden: tuple[Path, ...] = ()
     """Empty inside, even below a listed path (bwrap; landlock refuses that)."""
     gateway_port: int | None = None

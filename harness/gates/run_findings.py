@@ -10,11 +10,6 @@ RUN_FINDINGS: dict[str, FindingKind] = {
         " checkpoint_saved, end; call start first of all.",
         FAIL,
     ),
-    "code_changed": FindingKind(
-        "The code changed while a run of it trained.",
-        "Leave the code alone while it trains, also from within; then train again.",
-        FAIL,
-    ),
     "runs_missing": FindingKind(
         "No run was registered.",
         "Train with `harness train EXP -- CMD`; the harness starts one run a seed.",

@@ -59,6 +59,11 @@ def data_paths(approved: ApprovedPlan) -> tuple[str, ...]:
     return tuple(sorted(paths))
 
 
+def declared(approved: ApprovedPlan) -> dict[str, str]:
+    """What training may read of the plan's data: path -> hash as frozen; nothing of held-out."""
+    return {split["path"]: split["sha256"] for split in approved.splits.values() if "path" in split}
+
+
 def data_hashes(approved: ApprovedPlan) -> dict[str, str]:
     """Split name -> hash of its file, as frozen."""
     return {name: split["sha256"] for name, split in approved.splits.items()}

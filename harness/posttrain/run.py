@@ -6,15 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harness.artifacts.code_snapshot import take_snapshot
 from harness.artifacts.metrics_file import Row
 from harness.domain import variables
 from harness.domain.commands import with_interpreter
 from harness.domain.records import Run
 from harness.domain.sandbox import Confinement, Sandbox, machine_share
-from harness.domain.statuses import SandboxKind
 from harness.errors import HarnessError, MissingExtraError
 from harness.ledger.facts import RunStarted, local_job
 from harness.ledger.project import Project
+from harness.posttrain.code_hashes import code_hash
 from harness.posttrain.dry_run import dry_result
 from harness.posttrain.resume import Stopped, set_earlier_aside, stopped_run
 from harness.posttrain.specification import Specification
@@ -23,6 +24,7 @@ from harness.posttrain.training_judgement import (
     ProgramReport,
     hashes_now,
     judge_result,
+    known,
     make_folder,
     output_folder,
     program_spec,
@@ -50,6 +52,7 @@ from harness.runs.supervisor import (
     new_token,
     supervise,
 )
+from harness.runs.workspace import Workspace, make_workspace, readable_below
 from harness.settings import require_interpreter
 
 
@@ -157,29 +160,39 @@ class ProgramRun(SupervisedRun[ProgramReport]):
         device = {"CUDA_VISIBLE_DEVICES": ""} if self._is_cpu() else {}
         return {**OFFLINE, "PYTHONHASHSEED": str(run.seed), **spent, **device}
 
-    def confinement(self, folder: Path, private: Path) -> Confinement:
-        """It reads project, dataset, base model and packages, and writes in the run's folder."""
-        layout, spec = self.project.layout, self.spec
+    def workspace(self, run: Run) -> Workspace:
+        """The project's code, the dataset and the base model; of the benchmark nothing."""
+        layout, spec, settings = self.project.layout, self.spec, self.project.settings
         model = [] if spec.model["path"] is None else [spec.model["path"]]
-        readable = [
+        reads = [layout.root / spec.dataset["path"], *map(Path, model)]
+        no_code = readable_below(
             layout.root,
-            layout.root / spec.dataset["path"],
-            *model,
-            *self.project.settings.readable,
-            *self.python["prefixes"],
-            PACKAGE,
-        ]
-        benchmark = (layout.root / spec.benchmark["path"]).resolve()
-        # The benchmark lies in the project, which is readable; Landlock takes nothing away below
-        # what it grants.
-        can_hide = self.sandbox.kind is SandboxKind.BWRAP
-        hidden = [benchmark] if can_hide and benchmark.is_relative_to(layout.root) else []
-        if not any(Path(path).is_relative_to(layout.state) for path in model):
-            hidden.append(layout.state)
+            [*reads, *settings.readable, layout.root / spec.benchmark["path"]],
+        )
+        made = make_workspace(
+            layout,
+            run.token,
+            take_snapshot(layout.root, layout.objects, exclude=map(layout.relative, no_code)),
+            self.sandbox,
+            data={},
+            readable=settings.readable,
+            named=[*reads, *self.python["prefixes"]],
+            run_dir=layout.run(run.experiment, run.id),
+        )
+        # Of what will run; the live files may be others by now.
+        command = None if spec.command is None else made.words(spec.command)
+        self.hashes["code_hash"] = known(lambda: code_hash(spec.backend, command, made.path))
+        return made
+
+    def confinement(self, workspace: Workspace) -> Confinement:
+        """It reads its workspace, dataset, base model and packages; it writes in the run's folder
+        and, like every training, in the workspace, which vanishes."""
+        state, model = self.project.layout.state, self.spec.model["path"]
+        in_state = model is not None and Path(model).is_relative_to(state)
         return Confinement(
-            writable=(folder, private),
-            read_only=tuple(path for path in map(Path, readable) if path.exists()),
-            hidden=tuple(hidden),
+            placed=workspace.placed,
+            read_only=(*workspace.read_only, PACKAGE),
+            hidden=() if in_state else (state,),
         )
 
     def memory_bytes(self) -> int | None:
@@ -214,7 +227,8 @@ class ProgramRun(SupervisedRun[ProgramReport]):
             spent=self.tokens.spent,
             rows=ended.rows.count,
             before=self.hashes,
-            after=hashes_now(project, self.spec),
+            # Its code ran in the workspace, whatever became of the live files.
+            after={**hashes_now(project, self.spec), "code_hash": self.hashes["code_hash"]},
             began=ended.began,
         )
         stdout = project.layout.run(run.experiment, run.id, "stdout")

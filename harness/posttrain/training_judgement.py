@@ -77,14 +77,16 @@ def write_spec(project: Project, run: Run, spec: Specification) -> tuple[Path, s
     return path, hash_file(path)
 
 
+def known(compute: Callable[[], str]) -> str:
+    """What `compute` gives, or why it fails."""
+    try:
+        return compute()
+    except (HarnessError, OSError, ValueError) as error:  # ValueError: a name that is no text
+        return str(error)
+
+
 def hashes_now(project: Project, spec: Specification) -> dict[str, str | None]:
     """Hashes of dataset, base model and trainer code now, or why one cannot be computed."""
-
-    def known(compute: Callable[[], str]) -> str:
-        try:
-            return compute()
-        except (HarnessError, OSError, ValueError) as error:  # ValueError: a name that is no text
-            return str(error)
 
     root, path = project.layout.root, spec.model["path"]
     return {

@@ -11,7 +11,7 @@ from harness.artifacts.content import open_regular
 from harness.artifacts.metrics_file import Row
 from harness.artifacts.metrics_notes import not_restored
 from harness.detectors.alarm import Alarm
-from harness.domain.findings import BYPASSED, CODE_CHANGED, Finding
+from harness.domain.findings import BYPASSED, Finding
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
 from harness.errors import UsageError
@@ -94,21 +94,6 @@ def bypassed(run: str, what: str) -> Finding:
         f"The run logger was bypassed: {run} {what} without one row of its own in metrics.jsonl."
     )
     return finding(BYPASSED, message, run=run)
-
-
-def code_changed(run: Run, paths: list[str]) -> list[Finding]:
-    if not paths:
-        return []
-    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
-    return [
-        Finding(
-            CODE_CHANGED,
-            f"While {run.experiment}/{run.id} trained, {', '.join(paths[:3])}{more} changed: it may"
-            " not have run the code that was registered.",
-            "Leave the code alone while it trains, also from within; then train again.",
-            {"run": f"{run.experiment}/{run.id}", "paths": paths[:20]},
-        )
-    ]
 
 
 def leftovers(run: Run, left: int) -> list[Finding]:

@@ -7,7 +7,7 @@ import platform
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,17 +28,26 @@ OFFLINE = {
 }
 """For trainers and evaluators of language models: their libraries load nothing by its name."""
 _ASK = r"""
-import importlib.metadata, importlib.util, json, platform, re, sys
-packages = {}
+import importlib.metadata, importlib.util, json, os, platform, re, sys
+packages, paths = {}, set()
 for one in importlib.metadata.distributions():
     head = (one.read_text("METADATA") or one.read_text("PKG-INFO") or "").partition("\n\n")[0]
     fields = dict(re.findall(r"^(Name|Version): *(.+?)\r?$", head, re.M))
     if len(fields) == 2:
         packages[fields["Name"]] = fields["Version"]
+for folder in filter(os.path.isdir, sys.path):
+    for name in os.listdir(folder):
+        if name.endswith(".pth"):
+            with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as lines:
+                paths |= {line.strip() for line in lines if line.startswith("/")}
+for name, module in list(sys.modules.items()):
+    if name.startswith("__editable__"):
+        paths |= {os.path.dirname(path) for path in getattr(module, "MAPPING", {}).values()}
 print(json.dumps({"python": platform.python_version(),
     "implementation": platform.python_implementation(),
     "packages": dict(sorted(packages.items())), "prefixes": sorted({sys.prefix, sys.base_prefix}),
-    "has_harness": importlib.util.find_spec("harness") is not None}))
+    "has_harness": importlib.util.find_spec("harness") is not None,
+    "project_paths": sorted(paths)}))
 """
 # The metadata's head only: parsing all of it, as `distribution.metadata` does, takes twenty times
 # as long.
@@ -60,22 +69,26 @@ def child_environment(
     return {**kept, **own, "PYTHONUNBUFFERED": "1", **more}
 
 
-def prepare_private(private: Path, *, python: Mapping[str, Any]) -> dict[str, str]:
-    """Make the folder's parts; returns PYTHONPATH for an interpreter that lacks the run logger."""
+def prepare_private(
+    private: Path, *, python: Mapping[str, Any], imports: Sequence[str] = ()
+) -> dict[str, str]:
+    """Make the folder's parts; returns PYTHONPATH: `imports`, and the run logger for an interpreter
+    that lacks it."""
     for name in ("home", "tmp"):
         (private / name).mkdir(parents=True)
-    if python["has_harness"]:
-        return {}
-    library = private / "lib"
-    library.mkdir()
-    # A link to this one package: its own folder would bring all that is installed beside it.
-    (library / PACKAGE.name).symlink_to(PACKAGE)
-    return {"PYTHONPATH": str(library)}
+    paths = list(imports)
+    if not python["has_harness"]:
+        library = private / "lib"
+        library.mkdir()
+        # A link to this one package: its own folder would bring all that is installed beside it.
+        (library / PACKAGE.name).symlink_to(PACKAGE)
+        paths.append(str(library))
+    return {"PYTHONPATH": os.pathsep.join(paths)} if paths else {}
 
 
 def ask_python(interpreter: str, sandbox: Sandbox) -> dict[str, Any]:
-    """{python, implementation, packages, prefixes, has_harness} of the interpreter. Raises
-    RunError."""
+    """{python, implementation, packages, prefixes, has_harness, project_paths} of the interpreter;
+    the last are the folders outside of it that it imports from. Raises RunError."""
     # Sandboxed: a project's own virtual environment runs the project's code at its start.
     asked = sandbox.run(
         [interpreter, "-I", "-c", _ASK],

@@ -16,6 +16,7 @@ from harness.runs.endings import Ending
 from harness.runs.environment import remove_private
 from harness.runs.launchers.launcher import job_of
 from harness.runs.lock import try_supervising
+from harness.runs.workspace import remove_workspace
 
 
 def recover(project: Project) -> list[Finding]:
@@ -39,6 +40,7 @@ def _close(project: Project, run: Run) -> Finding:
     launcher, handle = job_of(run)
     killed = launcher.kill(handle, run.token)
     layout = project.layout
+    remove_workspace(layout, run.token)
     layout.run(run.experiment, run.id).mkdir(parents=True, exist_ok=True)
     rows = read_all(layout, run, RunAlarms(project, run))
     name = f"{run.experiment}/{run.id}"

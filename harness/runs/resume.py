@@ -10,7 +10,6 @@ from harness.artifacts.locate import Layout
 from harness.artifacts.metrics_file import Tail
 from harness.artifacts.objects import ObjectDamagedError
 from harness.clock import parse_iso
-from harness.domain.findings import CODE_CHANGED
 from harness.domain.records import Run
 from harness.domain.statuses import RunStatus
 from harness.errors import RefusedError, UsageError
@@ -21,9 +20,7 @@ from harness.runs.train_job import TrainJob
 _SLACK = timedelta(milliseconds=5)
 """Facts keep milliseconds; file systems round down."""
 
-_NOT_AGAIN = frozenset(
-    {"stopped_by_alarm", CODE_CHANGED, "metrics_rewritten", "metrics_out_of_time"}
-)
+_NOT_AGAIN = frozenset({"stopped_by_alarm", "metrics_rewritten", "metrics_out_of_time"})
 """Findings after which more of the same run is worth nothing."""
 
 

@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from harness.artifacts.metrics_file import Row, place
@@ -50,6 +49,7 @@ from harness.runs.launchers.launcher import (
     open_launcher,
 )
 from harness.runs.run_tail import RunRows, RunTail
+from harness.runs.workspace import Workspace, remove_workspace
 
 _POLL_SECONDS = 0.1
 _EVENT_SECONDS = 1.0
@@ -135,7 +135,12 @@ class SupervisedRun(ABC, Generic[Report]):
         """Beside those that every run gets."""
 
     @abstractmethod
-    def confinement(self, folder: Path, private: Path) -> Confinement: ...
+    def workspace(self, run: Run) -> Workspace:
+        """A new one, in which the command is started."""
+
+    @abstractmethod
+    def confinement(self, workspace: Workspace) -> Confinement:
+        """Beside the run's folder and its private one, where it writes."""
 
     @abstractmethod
     def memory_bytes(self) -> int | None: ...
@@ -174,8 +179,11 @@ def supervise(task: SupervisedRun[Report], interrupts: Interrupts) -> Report:
             task.prepare(registered.run)
             with task.guarded():
                 ended = _start_and_follow(task, registered, launcher, interrupts)
+            # Before its end is a fact: until then `recover` finds what a killed supervisor left.
+            remove_workspace(task.project.layout, registered.run.token)
             report = task.close(ended)
         finally:
+            remove_workspace(task.project.layout, registered.run.token)
             remove_private(registered.run.token)
         announce_end(task, report.run)
         if report.run.status is RunStatus.CANCELLED:
@@ -226,8 +234,9 @@ def _start_and_follow(
 def _command(task: SupervisedRun[Report], registered: RegisteredRun) -> RunCommand:
     run, layout = registered.run, task.project.layout
     folder, private = layout.run(run.experiment, run.id), make_private(run.token)
+    workspace = task.workspace(run)
     variables = run_variables(
-        project=layout.root,
+        project=workspace.seen,
         experiment=run.experiment,
         run=run.id,
         run_dir=folder,
@@ -235,11 +244,15 @@ def _command(task: SupervisedRun[Report], registered: RegisteredRun) -> RunComma
         seed=run.seed,
         attempt=run.attempt,
     )
-    variables |= task.variables(run) | prepare_private(private, python=task.python)
-    confinement = task.confinement(folder, private)
+    imports = workspace.imports(task.python["project_paths"])
+    variables |= task.variables(run)
+    variables |= prepare_private(private, python=task.python, imports=imports)
+    confined = task.confinement(workspace)
+    confined = replace(confined, writable=(*confined.writable, folder, private))
+    words = workspace.words(task.words(run))
     return RunCommand(
-        argv=task.sandbox.command(task.words(run), confinement, memory_bytes=task.memory_bytes()),
-        cwd=layout.root,
+        argv=task.sandbox.command(words, confined, memory_bytes=task.memory_bytes()),
+        cwd=workspace.seen,
         environment=child_environment(task.inherited, private, variables),
         stdout=layout.run(run.experiment, run.id, "stdout"),
         stderr=layout.run(run.experiment, run.id, "stderr"),

@@ -3,16 +3,15 @@
 import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from harness.artifacts.code_snapshot import write_snapshot
 from harness.domain import variables
-from harness.domain.findings import CODE_CHANGED, Finding
+from harness.domain.findings import Finding
 from harness.domain.records import Run
 from harness.domain.sandbox import Confinement, Sandbox, machine_share
-from harness.domain.statuses import RunStatus
+from harness.domain.statuses import RunStatus, SandboxKind
 from harness.guard.control_files import watching
 from harness.ledger.project import Project
 from harness.plans.approved import seeds_for
@@ -22,7 +21,6 @@ from harness.runs.endings import (
     at_limit,
     by_itself,
     bypassed,
-    code_changed,
     findings_of,
     last_lines,
 )
@@ -41,6 +39,7 @@ from harness.runs.supervisor import (
     supervise,
 )
 from harness.runs.train_job import TrainJob, prepare
+from harness.runs.workspace import Workspace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,8 +130,7 @@ def _train_seeds(
         task = seed_run(seed=seed, limits=limits, stopped=stopped.get(seed))
         run = done[seed] = supervise(task, interrupts).run
         findings += findings_of(run, job.command[0])
-        codes = {finding.code for finding in run.findings}
-        if run.status is not RunStatus.COMPLETED or CODE_CHANGED in codes:
+        if run.status is not RunStatus.COMPLETED:
             break
     runs = [done[seed] for seed in wanted if seed in done]
     ok = len(runs) == len(wanted) and all(run.status is RunStatus.COMPLETED for run in runs)
@@ -209,6 +207,9 @@ class SeedRun(SupervisedRun[SeedReport]):
         return f"seed {self.seed}"
 
     def guarded(self) -> AbstractContextManager[None]:
+        # A sandbox shows training no control file, and a person may edit them meanwhile.
+        if self.sandbox.kind is not SandboxKind.NONE:
+            return nullcontext()
         return watching(self.project, self.sandbox.kind, lambda: self.job.experiment)
 
     def words(self, run: Run) -> list[str]:
@@ -222,8 +223,11 @@ class SeedRun(SupervisedRun[SeedReport]):
             variables.DIRECTION: plan.oracle.direction.value,
         }
 
-    def confinement(self, folder: Path, private: Path) -> Confinement:
-        return self.job.confinement(folder, private)
+    def workspace(self, run: Run) -> Workspace:
+        return self.job.workspace(run)
+
+    def confinement(self, workspace: Workspace) -> Confinement:
+        return self.job.confinement(workspace)
 
     def memory_bytes(self) -> int | None:
         return machine_share()
@@ -246,6 +250,4 @@ class SeedRun(SupervisedRun[SeedReport]):
             stderr = last_lines(self.project.layout.run(run.experiment, run.id, "stderr"))
             ending = by_itself(run, ended.exit_code or 0, ended.rows, stderr)
         ending = ended.measured(ending)
-        changed = code_changed(run, self.job.code_changes())
-        ending = replace(ending, findings=[*ending.findings, *changed])
         return SeedReport(run=close_run(self.project, run, ended.rows, ending, began=ended.began))

@@ -3,27 +3,22 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from harness.artifacts.code_snapshot import Snapshot, take_snapshot
-from harness.contract.artifacts import ARTIFACTS, HUMAN, Scope
 from harness.domain.commands import with_interpreter
 from harness.domain.records import Run
 from harness.domain.sandbox import Confinement, Sandbox
 from harness.domain.statuses import CLOSED_EXPERIMENTS, RunStatus, SandboxKind
 from harness.errors import RefusedError
 from harness.evaluation.scores import counted_runs
-from harness.guard.control_files import in_place, protected_paths
 from harness.ledger.facts import ApprovedPlan
 from harness.ledger.project import Project
-from harness.plans.approved import data_hashes, data_paths, frozen_changes, plan_of
+from harness.plans.approved import data_hashes, data_paths, declared, frozen_changes, plan_of
 from harness.plans.parse import Plan, plan_from
-from harness.runs.environment import ask_python, describe
+from harness.runs.environment import PACKAGE, ask_python, describe
+from harness.runs.workspace import Workspace, make_workspace, readable_below
 from harness.settings import require_interpreter
-
-_PACKAGE = Path(__file__).resolve().parents[1]
-_READ_ONLY = (".harness", ".git")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,45 +54,25 @@ class TrainJob:
             self.approved.name
         )
 
-    def code_changes(self) -> list[str]:
-        """Paths of the registered snapshot that changed or are gone; new files are outputs."""
-        now = take_snapshot(
-            self.project.layout.root, self.project.layout.objects, exclude=data_paths(self.approved)
+    def workspace(self, run: Run) -> Workspace:
+        layout = self.project.layout
+        return make_workspace(
+            layout,
+            run.token,
+            self.snapshot,
+            self.sandbox,
+            data=declared(self.approved),
+            readable=self.project.settings.readable,
+            named=self.python["prefixes"],
+            run_dir=layout.run(run.experiment, run.id),
         )
-        before = {**self.snapshot.files, **self.snapshot.links}
-        after = {**now.files, **now.links}
-        return sorted(path for path, digest in before.items() if after.get(path) != digest)
 
-    def confinement(self, run_dir: Path, private: Path) -> Confinement:
-        """Training writes in the project, except to what judges it; it has no network and no state
+    def confinement(self, workspace: Workspace) -> Confinement:
+        """Training sees its workspace in the project's place; it has no network and no state
         directory."""
-        root = self.project.layout.root
-        names = {
-            artifact.path
-            for artifact in ARTIFACTS
-            if artifact.scope is Scope.PROJECT and artifact.writer == HUMAN
-        }
-        names |= {*_READ_ONLY, self.approved.path, *self.approved.scorer["files"]}
-        protected = in_place(
-            root, [*(root / name for name in sorted(names)), *protected_paths(root)]
-        )
-        # A table behind a link is read where it lies, through `readable`; its hash was
-        # checked before.
-        data = [
-            path
-            for name in data_paths(self.approved)
-            if (path := root / name).resolve().is_relative_to(root)
-        ]
-        readable = [
-            *protected,
-            *data,
-            *self.project.settings.readable,
-            *self.python["prefixes"],
-            _PACKAGE,
-        ]
         return Confinement(
-            writable=(root, run_dir, private),
-            read_only=tuple(path for path in map(Path, readable) if path.exists()),
+            placed=workspace.placed,
+            read_only=(*workspace.read_only, PACKAGE),
             hidden=(self.project.layout.state,),
         )
 
@@ -141,7 +116,9 @@ def prepare(
     interpreter = require_interpreter(project.settings)
     python = ask_python(interpreter, sandbox)
     layout = project.layout
-    snapshot = take_snapshot(layout.root, layout.objects, exclude=data_paths(approved))
+    data = readable_below(layout.root, project.settings.readable)
+    exclude = [*data_paths(approved), *(layout.relative(path) for path in data)]
+    snapshot = take_snapshot(layout.root, layout.objects, exclude=exclude)
     return TrainJob(
         project=project,
         experiment=experiment,

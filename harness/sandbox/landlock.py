@@ -45,7 +45,7 @@ class Landlock(FrontedSandbox):
         grace: float,
         memory: int | None,
     ) -> list[str]:
-        granted = grants(argv, confinement)
+        granted = grants(argv, confinement, moves=False)
         if cwd is not None:
             require_visible(cwd, granted)
         return behind_front(_confined(argv, confinement, granted), grace=grace, memory=memory)

@@ -13,7 +13,7 @@ from enum import IntEnum
 from pathlib import Path
 
 from harness.domain.commands import found
-from harness.domain.sandbox import Confinement
+from harness.domain.sandbox import Confinement, Placed
 from harness.errors import SandboxError
 
 SYSTEM = (
@@ -44,8 +44,9 @@ class Grant:
     access: Access
 
 
-def grants(argv: Sequence[str], confinement: Confinement) -> list[Grant]:
-    """All grants for `argv`, shallow ones first. Raises SandboxError."""
+def grants(argv: Sequence[str], confinement: Confinement, *, moves: bool = True) -> list[Grant]:
+    """All grants for `argv`, shallow ones first; where the sandbox `moves` nothing, what is placed
+    is granted at its source. Raises SandboxError."""
     system = {Path(name) for name in (*SYSTEM, *KERNEL) if os.path.exists(name)} | _interpreters(
         argv
     )
@@ -54,14 +55,22 @@ def grants(argv: Sequence[str], confinement: Confinement) -> list[Grant]:
         *_spelled(_listed(confinement.writable), Access.WRITE),
         *_spelled(_listed(confinement.read_only), Access.READ),
     }
-    _refuse_links_into(confinement.hidden, (*confinement.writable, *confinement.read_only))
-    for path in confinement.hidden:
-        hidden = _spelled([path], Access.HIDE)
-        listed |= {grant for grant in hidden if _needs_hiding(grant.path, listed)}
+    sources = tuple(_listed(placed.source for placed in confinement.placed))
+    _refuse_links_into(
+        confinement.hidden, (*confinement.writable, *confinement.read_only, *sources)
+    )
+    placed = {grant for one in confinement.placed for grant in _placed(one, moves=moves)}
+    hidden = {
+        grant
+        for path in confinement.hidden
+        for grant in _spelled([path], Access.HIDE)
+        if _needs_hiding(grant.path, listed | placed)
+    }
     strongest: dict[Path, Grant] = {}
-    for grant in sorted(listed, key=lambda grant: grant.access):
+    for grant in (*sorted(listed, key=lambda grant: grant.access), *placed, *hidden):
         strongest[grant.path] = grant
-    return sorted(strongest.values(), key=lambda grant: (len(grant.path.parts), grant.path))
+    ordered = sorted(strongest.values(), key=lambda grant: (len(grant.path.parts), grant.path))
+    return [grant for grant in ordered if not _behind_a_link(grant, ordered)]
 
 
 def accelerators(devices: Path = Path("/dev")) -> list[Path]:
@@ -118,6 +127,32 @@ def _spelled(paths: Iterable[Path], access: Access) -> Iterator[Grant]:
         source = path.resolve()
         for name in {Path(os.path.normpath(path)), source}:
             yield Grant(path=name, source=source, access=access)
+
+
+def _placed(placed: Placed, *, moves: bool) -> Iterator[Grant]:
+    access = Access.WRITE if placed.writable else Access.READ
+    source = placed.source.resolve()
+    if moves:
+        for name in {Path(os.path.normpath(placed.path)), placed.path.resolve()}:
+            yield Grant(path=name, source=source, access=access)
+    else:
+        yield Grant(path=source, source=source, access=access)
+
+
+def _behind_a_link(grant: Grant, ordered: Sequence[Grant]) -> bool:
+    """Whether, in what is mounted above it, a link stands on the grant's way. Nothing can be
+    mounted there, nor need be: where the link leads is granted under its name without links."""
+    if grant.path == grant.source:
+        return False
+    holders = [other for other in ordered if other.path in grant.path.parents]
+    if not holders:
+        return False
+    here = holders[-1].source
+    for part in grant.path.relative_to(holders[-1].path).parts:
+        here = here / part
+        if here.is_symlink():
+            return True
+    return False
 
 
 def _needs_hiding(path: Path, granted: Iterable[Grant]) -> bool:

@@ -28,23 +28,25 @@ def judged(journey: Journey, experiment: str) -> list[str]:
     ]
 
 
-def test_training_that_rewrites_its_code_does_not_pass(journey: Journey) -> None:
-    (journey.root / "train.py").write_text(
-        TRAIN + 'open("train.py", "a").write("# other code\\n")\n', "utf-8"
-    )
+@pytest.mark.parametrize("sandbox", ["bwrap", "landlock", "none"])
+def test_training_that_rewrites_its_code_rewrites_a_copy(journey: Journey, sandbox: str) -> None:
+    rewriting = TRAIN + 'open("train.py", "a").write("raise SystemExit(3)\\n")\n'
+    (journey.root / "train.py").write_text(rewriting, "utf-8")
     journey.harness("experiment", "new", "--hypothesis", "other code for the next seed")
-    answer = journey.harness("train", "exp-0001", "--json")
-    assert answer.exit_code == 1
-    assert len(answer.document["runs"]) == 1, "no further seed is started"
-    assert "code_changed" in judged(journey, "exp-0001")
+    answer = journey.harness("train", "exp-0001", "--sandbox", sandbox, "--json")
+    assert answer.exit_code == 0, answer.stdout
+    assert len(answer.document["runs"]) == 3, "each seed runs what was registered"
+    assert (journey.root / "train.py").read_text("utf-8") == rewriting
+    assert judged(journey, "exp-0001") == []
 
 
-def test_outputs_of_training_are_no_change_of_its_code(journey: Journey) -> None:
+def test_what_training_writes_beside_its_run_vanishes(journey: Journey) -> None:
     (journey.root / "train.py").write_text(
         TRAIN + 'open("out.log", "a").write("row\\n")\n', "utf-8"
     )
     journey.harness("experiment", "new", "--hypothesis", "writes a log")
     assert journey.harness("train", "exp-0001").exit_code == 0
+    assert not (journey.root / "out.log").exists()
     assert judged(journey, "exp-0001") == []
 
 
@@ -61,8 +63,14 @@ def test_another_experiments_checkpoints_do_not_pass(journey: Journey) -> None:
         TRAIN.replace("    np.save(path, centroids)\n", copied), "utf-8"
     )
     journey.harness("experiment", "new", "--hypothesis", "copied", "--parent", "exp-0001")
-    assert journey.harness("train", "exp-0002").exit_code == 0
-    assert judged(journey, "exp-0002") == ["checkpoint_copied"] * 3
+    assert journey.harness("train", "exp-0002").exit_code == 1, "no other run is in its workspace"
+    config = journey.root / ".harness/config.toml"
+    opened = 'readable = [".harness/experiments/exp-0001/runs"]\n'
+    config.write_text(config.read_text("utf-8") + opened, "utf-8")
+    assert journey.harness("plan", "approve").exit_code == 0
+    journey.harness("experiment", "new", "--hypothesis", "copied", "--parent", "exp-0001")
+    assert journey.harness("train", "exp-0003").exit_code == 0
+    assert judged(journey, "exp-0003") == ["checkpoint_copied"] * 3
 
 
 HOSTILE = {

@@ -24,7 +24,7 @@ def test_a_sandboxed_trainer_makes_a_model_that_is_evaluated_sandboxed(
     program = TrainingProgram(
         project, sandbox=box, inherited={"PATH": os.environ["PATH"]}, grace_s=0.5
     )
-    may_read = box.kind is not SandboxKind.BWRAP
+    may_read = box.kind is SandboxKind.NONE
     made = f'may_read = {may_read}\nadapter(out / "adapter", [1.0, 2.0])\n'
     programs.write_trainer(root, made + LOOK)
     report = program.execute(program.create(programs.request(), by="me").experiment)

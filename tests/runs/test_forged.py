@@ -26,6 +26,7 @@ from pathlib import Path
 from harness.run_logger import RunLogger
 
 folder = Path(os.environ["HARNESS_RUN_DIR"])
+top = folder.parents[4]  # in reach, for these runs have no sandbox
 rows = folder / "metrics.jsonl"
 log = RunLogger.from_environment()
 weights = log.checkpoint_dir / "weights.bin"
@@ -81,30 +82,31 @@ HOSTILE: dict[str, tuple[str, str]] = {
     ),
     "weights copied and the original removed": (
         (
-            "log.start(); log.epoch(0, {'loss': 1}); shutil.move('hidden/base.bin', weights);"
+            "log.start(); log.epoch(0, {'loss': 1}); shutil.move(top / 'hidden/base.bin', weights);"
             "log.checkpoint_saved(weights, final=True); log.end()"
         ),
         "checkpoint_out_of_window",
     ),
     "weights linked from elsewhere": (
         (
-            "log.start(); log.epoch(0, {'loss': 1}); os.link('../outside.bin', weights);"
+            "log.start(); log.epoch(0, {'loss': 1}); os.link(top / '../outside.bin', weights);"
             "log.checkpoint_saved(weights, final=True); log.end()"
         ),
         "checkpoint_out_of_window",
     ),
     "a folder of weights that others made": (
         (
-            "log.start(); log.epoch(0, {'loss': 1}); shutil.copytree('hidden', log.checkpoint_dir /"
-            " 'model');log.checkpoint_saved(log.checkpoint_dir / 'model', final=True); log.end()"
+            "log.start(); log.epoch(0, {'loss': 1});"
+            " shutil.copytree(top / 'hidden', log.checkpoint_dir / 'model');"
+            "log.checkpoint_saved(log.checkpoint_dir / 'model', final=True); log.end()"
         ),
         "checkpoint_known",
     ),
     "weights that a person named as known": (
         (
             "log.start(); log.epoch(0, {'loss': 1});"
-            " weights.write_bytes(Path('../known.bin').read_bytes());log.checkpoint_saved(weights,"
-            " final=True); log.end()"
+            " weights.write_bytes((top / '../known.bin').read_bytes());"
+            "log.checkpoint_saved(weights, final=True); log.end()"
         ),
         "checkpoint_known",
     ),
@@ -148,7 +150,7 @@ HONEST: dict[str, str] = {
     ),
     "a frozen base beside an adapter": (
         "log.start(); log.epoch(0, {'loss': 1})\n"
-        "model = log.checkpoint_dir / 'model'; shutil.copytree('hidden', model)\n"
+        "model = log.checkpoint_dir / 'model'; shutil.copytree(top / 'hidden', model)\n"
         "(model / 'adapter.bin').write_text(f'adapter {log.seed}' * 9)\n"
         "log.checkpoint_saved(model, final=True); log.end()"
     ),
@@ -168,7 +170,7 @@ HONEST: dict[str, str] = {
     ),
     "its result copied into the project": (
         "log.start(); log.epoch(0, {'loss': 1}); save(); log.end()\n"
-        "Path('out').mkdir(exist_ok=True); shutil.copy2(weights, 'out/model.bin')"
+        "(top / 'out').mkdir(exist_ok=True); shutil.copy2(weights, top / 'out/model.bin')"
     ),
 }
 NEW = {code for _, code in HOSTILE.values()} | {
@@ -220,15 +222,15 @@ def test_a_crash_and_a_retry_that_ends_with_the_same_weights(
 ) -> None:
     """The second run finds its work done: it hands in what the first one saved, with its time."""
     crash = (
-        "log.start(); log.epoch(0, {'loss': 1}); save(); shutil.copy2(weights, 'last.bin');"
+        "log.start(); log.epoch(0, {'loss': 1}); save(); shutil.copy2(weights, top / 'last.bin');"
         " os._exit(1)"
     )
     resume = (
-        "log.start(); log.epoch(0, {'loss': 1}); shutil.copy2('last.bin', weights);"
+        "log.start(); log.epoch(0, {'loss': 1}); shutil.copy2(top / 'last.bin', weights);"
         " time.sleep(0.01)\n"
     )
     resume += "log.checkpoint_saved(weights, final=True); log.end()"
-    code = f"{HEAD}if not Path('last.bin').exists():\n    {crash}\n{resume}"
+    code = f"{HEAD}if not (top / 'last.bin').exists():\n    {crash}\n{resume}"
     assert run_training(code, seeds=[1]).runs[0].status is RunStatus.FAILED
     assert run_training(code, seeds=[1]).runs[0].status is RunStatus.COMPLETED
     assert judged(project) == {"launches_beyond_seeds"}  # a note

@@ -125,7 +125,7 @@ def test_a_run_in_each_sandbox(project: Project, run_training: Trainer, kind: Sa
 
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="bwrap is not installed")
 def test_sandboxed_training_reaches_neither_state_nor_protected_files(
-    project: Project, run_training: Trainer
+    project: Project, run_training: Trainer, root: Path
 ) -> None:
     state = project.layout.state
     code = f"""
@@ -141,11 +141,10 @@ def test_sandboxed_training_reaches_neither_state_nor_protected_files(
         with RunLogger.from_environment() as log:
             log.start()
             attempt("ledger", {str(state / "ledger.db")!r}, "rb")
-            attempt("plan", "plan.md", "a")
-            attempt("data", "data/train.npz", "a")
-            attempt("config", ".harness/config.toml", "a")
-            attempt("sibling", ".harness/experiments/exp-0001/code.json", "a")
-            open("own_results.txt", "w").write("training may write here")
+            attempt("config", ".harness/config.toml", "r")
+            attempt("sibling", ".harness/experiments/exp-0001/code.json", "r")
+            for name in ("plan.md", "own_results.txt"):
+                open(name, "a").write("a copy of the code, for this run alone")
             import socket
             try:
                 socket.create_connection(("127.0.0.1", 9), timeout=2)
@@ -156,9 +155,12 @@ def test_sandboxed_training_reaches_neither_state_nor_protected_files(
             log.epoch(0, {{"reached": len(problems)}})
             print(problems)
     """
+    plan = (root / "plan.md").read_bytes()
     report = run_training(code, seeds=[1], sandbox=sandbox_of(SandboxKind.BWRAP))
     assert report.ok, report.findings
     assert project.layout.run("exp-0001", "run-01", "stdout").read_text() == "[]\n"
+    assert (root / "plan.md").read_bytes() == plan
+    assert not (root / "own_results.txt").exists()
 
 
 def test_the_total_budget_counts_all_runs(project: Project, run_training: Trainer) -> None:

@@ -1,5 +1,5 @@
-"""A training program that plants what decides what is enforced: bwrap refuses it, elsewhere the
-gate fails by it."""
+"""A training program that plants what decides what is enforced: in a sandbox only its workspace has
+it, without one the gate fails by it."""
 
 from pathlib import Path
 
@@ -13,11 +13,12 @@ from harness.sandbox.select import SANDBOXES, available
 
 PLANT = """
 import os
-try:
-    os.makedirs(".claude", exist_ok=True)
-    open(".claude/settings.json", "w").write("{}")
-except OSError as error:
-    print("refused:", error.strerror)
+for folder in (".", {root!r}):
+    try:
+        os.makedirs(folder + "/.claude", exist_ok=True)
+        open(folder + "/.claude/settings.json", "w").write("{{}}")
+    except OSError as error:
+        print("refused:", error.strerror)
 """
 
 
@@ -27,15 +28,15 @@ def test_a_planted_control_file_is_refused_or_noticed(
 ) -> None:
     if reason := available()[kind]:
         pytest.skip(f"{kind}: {reason}")
-    report = run_training(PLANT + GOOD, sandbox=SANDBOXES[kind]())
+    report = run_training(PLANT.format(root=str(root)) + GOOD, sandbox=SANDBOXES[kind]())
     assert report.ok, report.findings
     planted = root / ".claude" / "settings.json"
     output = project.layout.run("exp-0001", "run-01", "stdout").read_text()
     verdict = check_gate(project, "exp-0001", GateName.VALIDATION)
     codes = {finding.code for finding in verdict.findings}
-    if kind is SandboxKind.BWRAP:
+    if kind is not SandboxKind.NONE:
         assert not planted.exists()
-        assert "refused: Read-only file system" in output
+        assert output.count("refused") == (1 if kind is SandboxKind.LANDLOCK else 0)
         assert "tampering_noticed" not in codes
         return
     assert planted.exists()

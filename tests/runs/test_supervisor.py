@@ -135,13 +135,15 @@ def test_the_environment_of_training_is_an_allow_list(
     code = (
         "import json, os\n"
         + GOOD
-        + '    open("seen.json", "w").write(json.dumps(dict(os.environ)))\n'
+        + '    seen = {**os.environ, "cwd": os.getcwd()}\n'
+        + '    (log.checkpoint_dir / "seen.json").write_text(json.dumps(seen))\n'
     )
-    assert run_training(code, seeds=[1]).ok, (
-        "w8: it runs in the project's root, whatever the supervisor's folder is"
-    )
-    assert root != Path.cwd()
-    seen = json.loads((root / "seen.json").read_text())
+    assert run_training(code, seeds=[1]).ok
+    kept = project.layout.run("exp-0001", "run-01", "checkpoints") / "seen.json"
+    seen = json.loads(kept.read_text())
+    # w8: it runs in its workspace, whatever the supervisor's folder is
+    assert seen.pop("cwd") == seen["HARNESS_PROJECT"]
+    assert Path(seen["HARNESS_PROJECT"]).parent == project.layout.workspaces
     assert not [name for name in seen if "KEY" in name]
     assert seen["OMP_NUM_THREADS"] == "1"
     assert seen["HARNESS_CHECKPOINT_EVERY"] == "10"
@@ -166,11 +168,14 @@ def test_what_training_may_touch(project: Project, run_training: Trainer, root: 
     sandbox = Unconfined()
     run_training(seeds=[1], sandbox=sandbox)
     given = sandbox.confinement
-    assert root in given.writable
-    assert project.layout.run("exp-0001", "run-01") in given.writable
+    [placed] = given.placed
+    assert (placed.path, placed.source.parent) == (root, project.layout.workspaces)
+    folder = project.layout.run("exp-0001", "run-01")
+    assert [path for path in given.writable if path.is_relative_to(root)] == [folder]
     assert given.gateway_port is None
     assert given.hidden == (project.layout.state,)
-    assert {root / ".harness", root / "plan.md", root / "data/train.npz"} <= set(given.read_only)
+    data = {root / "data/train.npz", root / "data/validation.npz"}
+    assert {path for path in given.read_only if path.is_relative_to(root)} == data
 
 
 def test_a_bypassed_run_logger_is_found_then_and_there(
